@@ -1,0 +1,148 @@
+"""What a switch should hold, as plain data: the vocabulary between the pipeline builder and the switch shell.
+
+The builder computes a whole `SwitchState` from fabric, scheme and modes; `difference` says what to change;
+the shell turns that into OpenFlow 1.5 messages. Nothing here knows os-ken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Masked = tuple[int, int]
+"""(value, mask)"""
+FieldName = Literal["eth_src", "eth_dst", "ipv4_src", "ipv4_dst", "ip_dscp", "udp_src", "udp_dst", "metadata"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Match:
+    """Fields that a packet must have; None matches anything. Addresses as text, numbers as int."""
+
+    in_port: int | None = None
+    eth_type: int | None = None
+    eth_dst: str | None = None
+    ip_proto: int | None = None
+    ip_dscp: int | None = None
+    ipv4_src: str | None = None
+    ipv4_dst: str | None = None
+    udp_src: Masked | None = None
+    udp_dst: Masked | None = None
+    arp_op: int | None = None
+    metadata: Masked | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Output:
+    """Send out of ``port``."""
+
+    port: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ToController:
+    """Send the first ``max_bytes`` to the controller as a packet-in."""
+
+    max_bytes: int = 128
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ToGroup:
+    group: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SetField:
+    field: FieldName
+    value: int | str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ThroughMeter:
+    """Count this packet by a meter (exact at once, unlike flow counters)."""
+
+    meter: int
+
+
+Action = Output | ToController | ToGroup | SetField | ThroughMeter
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One flow entry. Identified within a switch by (table, priority, match)."""
+
+    table: int
+    priority: int
+    match: Match
+    actions: tuple[Action, ...] = ()
+    goto: int | None = None
+    metadata: Masked | None = None
+    """Written before ``goto``."""
+    cookie: int = 0
+
+    @property
+    def key(self) -> tuple[int, int, Match]:
+        return (self.table, self.priority, self.match)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    actions: tuple[Action, ...]
+    watch_port: int | None
+    """Port whose liveness decides whether the bucket may be chosen; select groups need one everywhere."""
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A select group. ``dp_hash`` hashes the whole 5-tuple; ``hash`` only ``fields``; each with ``basis``."""
+
+    id: int
+    method: Literal["dp_hash", "hash"]
+    basis: int
+    buckets: tuple[Bucket, ...]
+    fields: tuple[Literal["ipv4_src", "ipv4_dst", "udp_dst"], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """A meter that only counts: its band's rate is far above any port's."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchState:
+    flows: Mapping[tuple[int, int, Match], Flow] = field(default_factory=dict)
+    groups: Mapping[int, Group] = field(default_factory=dict)
+    meters: Mapping[int, Meter] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Changes in the order in which they must be made (deletions last, flows before their groups)."""
+
+    add_meters: tuple[Meter, ...] = ()
+    add_groups: tuple[Group, ...] = ()
+    """New ones, and changed ones as whole replacements."""
+    add_flows: tuple[Flow, ...] = ()
+    """New ones, and changed ones (same key, other actions)."""
+    delete_flows: tuple[Flow, ...] = ()
+    delete_groups: tuple[int, ...] = ()
+    delete_meters: tuple[int, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return self == Difference()
+
+
+def difference(have: SwitchState, want: SwitchState) -> Difference:
+    """What turns *have* into *want*."""
+    return Difference(
+        add_meters=tuple(meter for key, meter in want.meters.items() if have.meters.get(key) != meter),
+        add_groups=tuple(group for key, group in want.groups.items() if have.groups.get(key) != group),
+        add_flows=tuple(flow for key, flow in want.flows.items() if have.flows.get(key) != flow),
+        delete_flows=tuple(flow for key, flow in have.flows.items() if key not in want.flows),
+        delete_groups=tuple(key for key in have.groups if key not in want.groups),
+        delete_meters=tuple(key for key in have.meters if key not in want.meters),
+    )

@@ -1,0 +1,91 @@
+"""A scheme: which path, coding and release policies short and long flows get. One YAML file each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from protocol.policy import CodeName, EstimatorName, PathKind, RedundancyRule
+
+GroupKind = Literal["spray", "hash"]
+"""Which of a leaf's two groups towards a destination leaf serves a class: dp_hash or ECMP hash."""
+Mode = Literal["on", "off"]
+"""Whether short flows are present (CAPS, section IV-C)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    title: str
+    authors: str
+    venue: str
+    year: int
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ByMode:
+    """A leaf group that follows the leaf's mode (CAPS's long flows: on: hash, off: spray)."""
+
+    on: GroupKind
+    off: GroupKind
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    code: CodeName = "rlc"
+    redundancy: RedundancyRule = "target-decode-probability"
+    target_decode_probability: float = 0.95
+    estimator: EstimatorName = "paths"
+    max_k: int = 32
+    max_r: int = 16
+    flush_packet_times: float = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """In-order release at the receiving agent."""
+
+    packet_times: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClassScheme:
+    group: GroupKind | None = None
+    """Fixed leaf group; None when ``by_mode`` decides."""
+    by_mode: ByMode | None = None
+    entropy: PathKind = "spray"
+    coding: Coding | None = None
+    release: Release | None = None
+
+    def group_in(self, mode: Mode) -> GroupKind:
+        """The leaf group that serves this class while the leaf is in *mode*."""
+        if self.by_mode is not None:
+            return self.by_mode.on if mode == "on" else self.by_mode.off
+        assert self.group is not None  # checked when the scheme is read
+        return self.group
+
+
+@dataclass(frozen=True, slots=True)
+class ModeRule:
+    """When a leaf is ON: from the first short packet until a sampling time passes without one."""
+
+    sampling_packet_times: float = 6.25
+    quiet_intervals: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    name: str
+    title: str
+    summary: str
+    short: ClassScheme
+    long: ClassScheme
+    control: ClassScheme
+    papers: tuple[Paper, ...] = ()
+    mode: ModeRule | None = None
+    """None: the scheme has no modes, leaves need no signal."""
+    short_limit_bytes: int = 100_000
+
+    def group_of(self, kind: Literal["short", "long", "control"], mode: Mode) -> GroupKind:
+        one: ClassScheme = getattr(self, kind)
+        return one.group_in(mode)

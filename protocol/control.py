@@ -1,0 +1,247 @@
+"""Messages between the controller and a host agent, over one reliable byte stream.
+
+Frames: 4 bytes length (network byte order, of what follows), 1 byte format, then the body. Format 0x4A ("J")
+is a JSON object with a ``type``. Other formats are free for messages that need to be compact.
+
+Opening, so that neither side's token ever crosses the wire::
+
+    controller -> Challenge(nonce)
+    agent      -> Hello(proof = HMAC-SHA256(token, "agent" + nonce), nonce, who it is)
+    controller -> Welcome(proof = HMAC-SHA256(token, "controller" + agent's nonce)) or Refused
+
+then Directory and Policy whenever they change; the agent answers a Policy with PolicyApplied, sends Counters
+every second, and FlowReport when asked by Report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import struct
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Final
+
+from protocol.plain import PlainError, build
+
+MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
+JSON_FORMAT: Final = 0x4A
+_LENGTH: Final = struct.Struct("!IB")
+
+
+class ControlError(ValueError):
+    """A frame or message that is malformed: end the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    type: ClassVar[str] = "challenge"
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who the agent is. Addresses as text; ``session`` is the number in its datagrams."""
+
+    type: ClassVar[str] = "hello"
+    proof: str
+    nonce: str
+    host: str
+    underlay_ip: str
+    underlay_mac: str
+    overlay: list[str]
+    session: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    type: ClassVar[str] = "welcome"
+    proof: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    type: ClassVar[str] = "refused"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    host: str
+    underlay_ip: str
+    overlay: list[str]
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """All agents of the fabric (the receiver among them); replaces the last one."""
+
+    type: ClassVar[str] = "directory"
+    peers: list[Peer]
+
+
+@dataclass(frozen=True, slots=True)
+class SetPolicy:
+    type: ClassVar[str] = "policy"
+    policy: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyApplied:
+    type: ClassVar[str] = "policy-applied"
+    version: int
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Totals since the agent's start, by name; gauges carry a unit in their name."""
+
+    type: ClassVar[str] = "counters"
+    values: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Ask for the records of all flows that were active since the last report that said ``forget``."""
+
+    type: ClassVar[str] = "report"
+    id: int
+    forget: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FlowEntry:
+    """One inner flow and direction as one agent saw it.
+
+    ``side`` is "sender" or "receiver". ``paths`` counts datagrams by path stamp (receiver: seen; "0" is no
+    top tier). Times are seconds of the host's monotonic clock.
+    """
+
+    side: str
+    protocol: int
+    source: str
+    source_port: int
+    destination: str
+    destination_port: int
+    traffic_class: str
+    packets: int
+    bytes: int
+    first_s: float
+    last_s: float
+    paths: dict[str, int] = field(default_factory=dict)
+    repairs: int = 0
+    recovered: int = 0
+    lost: int = 0
+    reordered: int = 0
+    held: int = 0
+    release_timeouts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FlowReport:
+    type: ClassVar[str] = "flows"
+    id: int
+    flows: list[FlowEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class Impair:
+    """Make the receiving side of an agent lossy on purpose, for tests: shares 0..1, delay in seconds."""
+
+    type: ClassVar[str] = "impair"
+    loss: float = 0.0
+    reorder: float = 0.0
+    reorder_delay_s: float = 0.0
+    duplicate: float = 0.0
+    corrupt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    type: ClassVar[str] = "ping"
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    type: ClassVar[str] = "pong"
+    id: int
+
+
+Message = (
+    Challenge
+    | Hello
+    | Welcome
+    | Refused
+    | Directory
+    | SetPolicy
+    | PolicyApplied
+    | Counters
+    | Report
+    | FlowReport
+    | Impair
+    | Ping
+    | Pong
+)
+_BY_TYPE: Final[dict[str, Any]] = {kind.type: kind for kind in Message.__args__}
+
+
+def encode(message: Message) -> bytes:
+    """One whole frame."""
+    body = json.dumps({"type": message.type, **asdict(message)}, separators=(",", ":")).encode()
+    if len(body) > MAX_FRAME_BYTES:
+        raise ControlError(
+            f"{message.type}: {len(body)} B is more than a frame may hold ({MAX_FRAME_BYTES} B)"
+        )
+    return _LENGTH.pack(len(body) + 1, JSON_FORMAT) + body
+
+
+class FrameReader:
+    """Bytes in, messages out; keeps what is incomplete."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Message]:
+        """All messages that are complete with *data*. Raises ControlError on what is malformed."""
+        self._buffer += data
+        messages: list[Message] = []
+        while len(self._buffer) >= _LENGTH.size:
+            length, form = _LENGTH.unpack_from(self._buffer)
+            if not 1 <= length <= MAX_FRAME_BYTES + 1:
+                raise ControlError(f"frame length {length} B is out of range")
+            if form != JSON_FORMAT:
+                raise ControlError(f"frame format {form:#x} is not known")
+            if len(self._buffer) < 4 + length:
+                break
+            messages.append(_decode_json(bytes(self._buffer[_LENGTH.size : 4 + length])))
+            del self._buffer[: 4 + length]
+        return messages
+
+
+def _decode_json(body: bytes) -> Message:
+    try:
+        data = json.loads(body)
+        kind = _BY_TYPE[data.pop("type")]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ControlError(f"frame is no message: {error!r}") from None
+    try:
+        message: Message = build(
+            kind, {key: value for key, value in data.items() if key in _names(kind)}, kind.type
+        )
+    except PlainError as error:
+        raise ControlError(str(error)) from None
+    return message
+
+
+def _names(kind: Any) -> set[str]:
+    """Fields of a message; others are dropped, so that a newer peer may add some."""
+    return {item.name for item in fields(kind)}
+
+
+def proof(token: str, role: str, nonce: str) -> str:
+    """HMAC-SHA256 of role and nonce under the shared token, hex. Compare with `hmac.compare_digest`."""
+    return hmac.new(token.encode(), f"{role}:{nonce}".encode(), hashlib.sha256).hexdigest()

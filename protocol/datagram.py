@@ -1,0 +1,264 @@
+"""The datagrams that two host agents exchange over the fabric: UDP payloads.
+
+Every datagram begins with the same 32-byte header, network byte order::
+
+    offset  size  field
+    0       1     MAGIC (0xCA)
+    1       1     version (high nibble) and kind (low nibble)
+    2       1     flags: bits 0-1 traffic class, bit 2 coded (source of a coding unit), bit 3 in order
+    3       1     reserved, 0
+    4       4     session: random number of the sending agent's start, told to peers by the controller
+    8       4     number: per (sender, receiver), +1 for every datagram; replays and losses are told by it
+    12      4     sent: sender's clock in microseconds, modulo 2**32
+    16      4     flow: the sender's number of the inner flow and direction (0: none)
+    20      4     position: SOURCE: number of this packet within the flow (SHORT and LONG packets only count);
+                  REPAIR: position of the unit's first source
+    24      4     reserved, 0
+    28      4     CRC-32C of the whole datagram with this field as 0
+
+Kinds and their bodies:
+
+- SOURCE: one inner IP packet, as it is.
+- REPAIR: `RepairHead` (12 bytes), then one coded symbol. A symbol is a 2-byte length, the inner packet, and
+  zeros up to the longest symbol of the unit: true lengths are part of what is coded.
+- FEEDBACK: what the sender of the feedback received from its peer: `Feedback`.
+
+The CRC is needed because packets that a TUN device hands over with ``IFF_VNET_HDR`` carry no valid inner
+checksum. A datagram whose CRC is wrong counts as lost.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from crc32c import crc32c
+
+from protocol.underlay import TrafficClass
+
+MAGIC: Final = 0xCA
+VERSION: Final = 1
+HEADER: Final = struct.Struct("!BBBBIIIIIII")
+HEADER_BYTES: Final = HEADER.size
+CRC_OFFSET: Final = 28
+_CRC: Final = struct.Struct("!I")
+_ZERO_CRC: Final = bytes(4)
+
+OUTER_BYTES: Final = 20 + 8 + HEADER_BYTES
+"""IPv4, UDP and our header: what a tunnelled packet grows by."""
+
+FLAG_CODED: Final = 0x04
+FLAG_IN_ORDER: Final = 0x08
+_CLASS_MASK: Final = 0x03
+
+NUMBER_MODULUS: Final = 1 << 32
+
+
+class Kind(IntEnum):
+    SOURCE = 1
+    REPAIR = 2
+    FEEDBACK = 3
+
+
+class DatagramError(ValueError):
+    """A received datagram is not one of ours, is damaged or is malformed: drop and count it.
+
+    ``reason`` is a short counter name: truncated, foreign, version, kind, crc or body.
+    """
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    kind: Kind
+    traffic_class: TrafficClass
+    session: int
+    number: int
+    sent_us: int
+    flow: int = 0
+    position: int = 0
+    coded: bool = False
+    in_order: bool = False
+
+
+def encode(header: Header, body: bytes | memoryview) -> bytes:
+    """The datagram of *header* and *body*, with its CRC."""
+    flags = (
+        header.traffic_class | (FLAG_CODED if header.coded else 0) | (FLAG_IN_ORDER if header.in_order else 0)
+    )
+    head = HEADER.pack(
+        MAGIC,
+        VERSION << 4 | header.kind,
+        flags,
+        0,
+        header.session,
+        header.number % NUMBER_MODULUS,
+        header.sent_us % NUMBER_MODULUS,
+        header.flow,
+        header.position % NUMBER_MODULUS,
+        0,
+        0,
+    )
+    crc = crc32c(body, crc32c(head))
+    return b"".join((head[:CRC_OFFSET], _CRC.pack(crc), body))
+
+
+def decode(datagram: bytes | memoryview) -> tuple[Header, memoryview]:
+    """Header and body of a received datagram.
+
+    Raises:
+        DatagramError: whatever is wrong with it; nothing that a peer sends raises anything else.
+    """
+    view = memoryview(datagram)
+    if len(view) < HEADER_BYTES:
+        raise DatagramError(
+            "truncated", f"datagram of {len(view)} B is shorter than its {HEADER_BYTES} B header"
+        )
+    (magic, version_kind, flags, _, session, number, sent, flow, position, _, crc) = HEADER.unpack_from(view)
+    if magic != MAGIC:
+        raise DatagramError("foreign", f"first byte is {magic:#x}, not {MAGIC:#x}")
+    if version_kind >> 4 != VERSION:
+        raise DatagramError("version", f"version {version_kind >> 4} is not {VERSION}")
+    if crc != crc32c(view[HEADER_BYTES:], crc32c(_ZERO_CRC, crc32c(view[:CRC_OFFSET]))):
+        raise DatagramError("crc", "CRC-32C does not match")
+    try:
+        kind = Kind(version_kind & 0x0F)
+    except ValueError:
+        raise DatagramError("kind", f"kind {version_kind & 0x0F} is not known") from None
+    header = Header(
+        kind=kind,
+        traffic_class=TrafficClass(flags & _CLASS_MASK),
+        session=session,
+        number=number,
+        sent_us=sent,
+        flow=flow,
+        position=position,
+        coded=bool(flags & FLAG_CODED),
+        in_order=bool(flags & FLAG_IN_ORDER),
+    )
+    return header, view[HEADER_BYTES:]
+
+
+class CodeId(IntEnum):
+    """Erasure code of a REPAIR, as on the wire."""
+
+    XOR = 1
+    RLC = 2
+    LDPC = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RepairHead:
+    """Head of a REPAIR body: which unit it repairs and how (12 bytes, network byte order).
+
+    ``k`` sources from the header's ``position`` on; this is repair ``index`` of ``r``; ``seed`` gives the
+    coefficients (RLC) or the graph (LDPC).
+    """
+
+    code: CodeId
+    k: int
+    r: int
+    index: int
+    seed: int
+
+    _STRUCT = struct.Struct("!BBBBII")
+
+    def encode(self) -> bytes:
+        return self._STRUCT.pack(self.code, self.k, self.r, self.index, self.seed, 0)
+
+    @classmethod
+    def decode(cls, body: memoryview) -> tuple[RepairHead, memoryview]:
+        """Head and coded symbol of a REPAIR body; DatagramError ("body") if it cannot be one."""
+        if len(body) < cls._STRUCT.size + 2:
+            raise DatagramError("body", f"repair body of {len(body)} B is too short")
+        code, k, r, index, seed, _ = cls._STRUCT.unpack_from(body)
+        if code not in CodeId.__members__.values():
+            raise DatagramError("body", f"code {code} is not known")
+        if k == 0 or index >= r:
+            raise DatagramError("body", f"repair {index} of k={k}, r={r} cannot be")
+        return cls(CodeId(code), k, r, index, seed), body[cls._STRUCT.size :]
+
+
+REPAIR_HEAD_BYTES: Final = RepairHead._STRUCT.size
+SYMBOL_LENGTH_BYTES: Final = 2
+OVERLAY_OVERHEAD_BYTES: Final = OUTER_BYTES + REPAIR_HEAD_BYTES + SYMBOL_LENGTH_BYTES
+"""Overlay MTU = underlay MTU - this: a repair of a full packet must fit too (1500 -> 1426)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One datagram that arrived: its number, path stamp (0: no top tier), delay and how it was marked.
+
+    ``delay_us`` is receiver's clock minus sender's, modulo 2**32: only differences between paths count
+    when the clocks are two machines'.
+    """
+
+    number: int
+    stamp: int
+    delay_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What arrived at, and what is missing for good at, the sender of this feedback."""
+
+    receipts: tuple[Receipt, ...]
+    lost: tuple[tuple[int, int], ...]
+    """Ranges (first number, count) that the receiver gave up."""
+    recovered: int = 0
+    """Source packets rebuilt from repairs since the last feedback."""
+
+    _HEAD = struct.Struct("!BBHI")
+    _RECEIPT = struct.Struct("!HHI")
+    _LOSS = struct.Struct("!II")
+    MAX_RECEIPTS = 128
+    MAX_LOST = 32
+
+    def encode(self) -> bytes:
+        """Body of a FEEDBACK; receipts must lie within 65535 numbers of the first one.
+
+        Raises:
+            ValueError: too many receipts or losses for one datagram, or numbers too far apart.
+        """
+        if len(self.receipts) > self.MAX_RECEIPTS or len(self.lost) > self.MAX_LOST:
+            raise ValueError(
+                f"{len(self.receipts)} receipts and {len(self.lost)} losses do not fit one feedback"
+            )
+        first = self.receipts[0].number if self.receipts else 0
+        parts = [self._HEAD.pack(len(self.receipts), len(self.lost), min(self.recovered, 0xFFFF), first)]
+        for receipt in self.receipts:
+            offset = (receipt.number - first + 32768) % NUMBER_MODULUS
+            if offset > 0xFFFF:
+                raise ValueError(f"receipts {first} and {receipt.number} are too far apart for one feedback")
+            parts.append(self._RECEIPT.pack(offset, receipt.stamp, receipt.delay_us % NUMBER_MODULUS))
+        parts += [self._LOSS.pack(number, count) for number, count in self.lost]
+        return b"".join(parts)
+
+    @classmethod
+    def decode(cls, body: memoryview) -> Feedback:
+        """Raises DatagramError ("body") unless *body* is exactly one feedback."""
+        if len(body) < cls._HEAD.size:
+            raise DatagramError("body", f"feedback body of {len(body)} B is too short")
+        receipts, lost, recovered, first = cls._HEAD.unpack_from(body)
+        expected = cls._HEAD.size + receipts * cls._RECEIPT.size + lost * cls._LOSS.size
+        if len(body) != expected:
+            raise DatagramError("body", f"feedback body is {len(body)} B, not {expected} B")
+        middle = cls._HEAD.size + receipts * cls._RECEIPT.size
+        return cls(
+            tuple(
+                Receipt((first + offset - 32768) % NUMBER_MODULUS, stamp, delay)
+                for offset, stamp, delay in cls._RECEIPT.iter_unpack(body[cls._HEAD.size : middle])
+            ),
+            tuple((number, count) for number, count in cls._LOSS.iter_unpack(body[middle:])),
+            recovered,
+        )
+
+
+def serial_difference(a: int, b: int) -> int:
+    """a - b for numbers and clocks that wrap at 2**32 (RFC 1982): -2**31 .. 2**31 - 1."""
+    return (a - b + (1 << 31)) % NUMBER_MODULUS - (1 << 31)

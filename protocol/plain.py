@@ -1,0 +1,83 @@
+"""Strict reading of plain data (what JSON and YAML give) into frozen dataclasses."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+T = TypeVar("T")
+
+
+class PlainError(ValueError):
+    """Plain data that does not fit. ``where`` is the path of the field, ``text`` what is wrong with it."""
+
+    def __init__(self, where: str, text: str) -> None:
+        super().__init__(f"{where}: {text}")
+        self.where = where
+        self.text = text
+
+
+def build(kind: type[T], data: object, where: str) -> T:
+    """An instance of dataclass *kind* from *data*; PlainError names the first field that does not fit.
+
+    Understood field types: bool, int, float (also from int), str, Any, Literal, ``X | None``, list, tuple
+    of one type (``tuple[X, ...]``), dict with text keys, and dataclasses of all these.
+    """
+    value: T = _read(kind, data, where)
+    return value
+
+
+def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
+    """A hint ready to append to an error: "; did you mean 'caps'?", or the list of what is known."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"
+
+
+def _read(kind: Any, data: object, where: str) -> Any:
+    if kind is Any:
+        return data
+    if dataclasses.is_dataclass(kind):
+        return _read_dataclass(kind, data, where)
+    origin = get_origin(kind)
+    if origin is Literal:
+        if data not in get_args(kind):
+            options = [str(option) for option in get_args(kind)]
+            raise PlainError(where, f"{data!r} is not known{did_you_mean(str(data), options)}")
+        return data
+    if origin in (types.UnionType, typing.Union):
+        inner = [option for option in get_args(kind) if option is not types.NoneType]
+        return None if data is None else _read(inner[0], data, where)
+    if origin in (list, tuple):
+        if not isinstance(data, list | tuple):
+            raise PlainError(where, f"expected a list, got {data!r}")
+        return origin(_read(get_args(kind)[0], item, f"{where}[{index}]") for index, item in enumerate(data))
+    if origin is dict:
+        if not isinstance(data, dict):
+            raise PlainError(where, f"expected an object, got {data!r}")
+        return {str(key): _read(get_args(kind)[1], item, f"{where}.{key}") for key, item in data.items()}
+    if kind is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
+        raise PlainError(where, f"expected {kind.__name__}, got {data!r}")
+    if isinstance(data, float) and data != data:
+        raise PlainError(where, "is not a number")
+    return data
+
+
+def _read_dataclass(kind: Any, data: object, where: str) -> Any:
+    if not isinstance(data, dict):
+        raise PlainError(where, f"expected an object, got {data!r}")
+    hints = typing.get_type_hints(kind)
+    members = {item.name: item for item in dataclasses.fields(kind)}
+    for name in data:
+        if name not in members:
+            raise PlainError(where, f"field {str(name)!r} is not known{did_you_mean(str(name), members)}")
+    for name, item in members.items():
+        required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+        if required and name not in data:
+            raise PlainError(where, f"field {name!r} is missing")
+    return kind(**{name: _read(hints[name], value, f"{where}.{name}") for name, value in data.items()})

@@ -1,0 +1,122 @@
+"""The policy document: what the controller tells every agent to do with the packets of its host.
+
+A scheme is a composition (docs/architecture.md): per traffic class a path policy, a coding policy and a
+release policy. The agent acts on this document alone and keeps its last one while the controller is away.
+All times are in seconds; the controller has already turned packet times into seconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from protocol.plain import PlainError, build
+
+PathKind = Literal["spray", "flow-hash"]
+"""How EVs are drawn: a fresh one per packet, or one per flow."""
+CodeName = Literal["xor", "rlc", "ldpc"]
+RedundancyRule = Literal["paper", "target-decode-probability"]
+EstimatorName = Literal["paths", "rtt"]
+
+
+class PolicyError(ValueError):
+    """A policy document that cannot be used; the text names the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathPolicy:
+    kind: PathKind = "spray"
+
+
+@dataclass(frozen=True, slots=True)
+class CodingPolicy:
+    """Coding of one class's packets (CAPS, sections IV-V; estimators: docs/architecture.md)."""
+
+    code: CodeName = "rlc"
+    redundancy: RedundancyRule = "target-decode-probability"
+    target_decode_probability: float = 0.95
+    estimator: EstimatorName = "paths"
+    max_k: int = 32
+    """Most source packets in one unit; the unit size is the smaller of this and the paper's Eq. 4."""
+    max_r: int = 16
+    flush_s: float = 0.005
+    """A unit that has got no packet for this long is closed with the packets it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePolicy:
+    """In-order release at the receiver: packets behind a gap are held at most this long."""
+
+    timeout_s: float = 0.017
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPolicy:
+    path: PathPolicy = field(default_factory=PathPolicy)
+    coding: CodingPolicy | None = None
+    release: ReleasePolicy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    version: int
+    scheme: str
+    packet_time_s: float = 0.0006
+    """Time of 1500 B on the slowest fabric link (default: 20 Mbit/s)."""
+    short_limit_bytes: int = 100_000
+    """A flow is short while it has sent less payload than this (per inner 5-tuple and direction)."""
+    short: ClassPolicy = field(default_factory=ClassPolicy)
+    long: ClassPolicy = field(default_factory=ClassPolicy)
+    control: ClassPolicy = field(default_factory=ClassPolicy)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON; `from_dict` is its inverse."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: object) -> Policy:
+        """Raises PolicyError naming the first field that is unknown, missing or out of range."""
+        try:
+            policy = build(cls, data, "policy")
+        except PlainError as error:
+            raise PolicyError(str(error)) from None
+        _check(policy)
+        return policy
+
+
+DEFAULT_POLICY: Final = Policy(
+    version=0,
+    scheme="none",
+    short=ClassPolicy(PathPolicy("flow-hash")),
+    long=ClassPolicy(PathPolicy("flow-hash")),
+    control=ClassPolicy(PathPolicy("flow-hash")),
+)
+"""What an agent does before the controller has said anything: plain ECMP."""
+
+
+def _check(policy: Policy) -> None:
+    def need(true: bool, where: str, text: str) -> None:
+        if not true:
+            raise PolicyError(f"policy.{where}: {text}")
+
+    need(policy.packet_time_s > 0, "packet_time_s", "must be above 0 s")
+    need(policy.short_limit_bytes >= 0, "short_limit_bytes", "must not be negative")
+    for name in ("short", "long", "control"):
+        one: ClassPolicy = getattr(policy, name)
+        if one.release is not None:
+            need(
+                0 < one.release.timeout_s <= 10,
+                f"{name}.release.timeout_s",
+                "must be above 0 s and at most 10 s",
+            )
+        if one.coding is not None:
+            need(name != "control", f"{name}.coding", "control packets are never coded")
+            need(1 <= one.coding.max_k <= 128, f"{name}.coding.max_k", "must be 1..128")
+            need(1 <= one.coding.max_r <= 64, f"{name}.coding.max_r", "must be 1..64")
+            need(
+                0 < one.coding.target_decode_probability < 1,
+                f"{name}.coding.target_decode_probability",
+                "must lie between 0 and 1, both excluded",
+            )
+            need(0 < one.coding.flush_s <= 1, f"{name}.coding.flush_s", "must be above 0 s and at most 1 s")

@@ -1,0 +1,61 @@
+"""What agents and switches agree on in the outer headers of a tunnelled packet.
+
+==================  =========================================  ==============================================
+outer field         meaning                                    read by
+==================  =========================================  ==============================================
+UDP source port     entropy value (EV) of this packet          switches: `dp_hash` spray groups
+UDP source port     path stamp, written by the topmost switch  the receiving agent
+UDP destination     ``BASE_PORT`` + flow key                   switches: ECMP groups; leaf puts BASE_PORT back
+DSCP                traffic class and priority                 classification, queues
+==================  =========================================  ==============================================
+
+EVs and path stamps come from disjoint ranges of port numbers, so a receiver knows whether a packet crossed
+the top tier (it carries a stamp) or stayed below one leaf (it still carries its EV).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+BASE_PORT: Final = 47000
+"""UDP destination port of every datagram as the receiving agent sees it."""
+FLOW_KEYS: Final = 64
+"""Number of UDP destination ports, from BASE_PORT on, over which flows are hashed for ECMP."""
+
+EV_FIRST: Final = 16384
+EV_LAST: Final = 65535
+"""Entropy values are drawn from EV_FIRST..EV_LAST, both included."""
+STAMP_FIRST: Final = 1
+STAMP_LAST: Final = 4095
+"""Path stamps are STAMP_FIRST..STAMP_LAST, both included."""
+
+PRIORITIES: Final = 8
+"""Priority levels per traffic class; 0 is the highest."""
+
+
+class TrafficClass(IntEnum):
+    """Class of an inner packet, as its outer DSCP tells switches."""
+
+    NONE = 0  # traffic of hosts without an agent
+    SHORT = 1  # payload of a flow that has sent less than the policy's limit
+    LONG = 2
+    CONTROL = 3  # SYN, FIN, RST, pure ACK, and agents' own feedback: never coded, never counted as short
+
+
+def dscp(traffic_class: TrafficClass, priority: int = 0) -> int:
+    """The 6-bit DSCP that carries *traffic_class* and *priority* (0 highest .. 7)."""
+    if not 0 <= priority < PRIORITIES:
+        raise ValueError(f"priority must be 0..{PRIORITIES - 1}, not {priority}")
+    return traffic_class * PRIORITIES + priority
+
+
+def class_of_dscp(value: int) -> TrafficClass:
+    """Traffic class carried by a 6-bit DSCP; anything that agents do not send is NONE."""
+    index = value // PRIORITIES
+    return TrafficClass(index) if 0 <= index <= TrafficClass.CONTROL else TrafficClass.NONE
+
+
+def is_stamp(source_port: int) -> bool:
+    """Whether a received datagram's UDP source port is a path stamp (else: an EV that met no top tier)."""
+    return STAMP_FIRST <= source_port <= STAMP_LAST

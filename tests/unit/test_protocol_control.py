@@ -1,0 +1,115 @@
+"""The control channel's frames and the strict reading of policies."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import control
+from protocol.control import ControlError, Directory, FrameReader, Peer, SetPolicy, encode
+from protocol.policy import ClassPolicy, CodingPolicy, Policy, PolicyError, ReleasePolicy
+
+MESSAGES = [
+    control.Challenge("ab"),
+    control.Hello(
+        "p", "n", "h1", "10.0.1.1", "00:00:00:00:00:01", ["10.128.1.1", "fd00:ca::1:1"], 7, "0.1.0"
+    ),
+    Directory([Peer("h1", "10.0.1.1", ["10.128.1.1"], 5)]),
+    SetPolicy(Policy(3, "caps").to_dict()),
+    control.FlowReport(
+        1, [control.FlowEntry("sender", 6, "a", 1, "b", 2, "short", 3, 4, 0.0, 1.0, {"3": 4})]
+    ),
+    control.Report(4, forget=True),
+    control.Ping(9),
+]
+
+
+def frame(data: object) -> bytes:
+    body = json.dumps(data).encode()
+    return struct.pack("!IB", len(body) + 1, control.JSON_FORMAT) + body
+
+
+@given(st.lists(st.sampled_from(MESSAGES), max_size=6), st.lists(st.integers(1, 40), max_size=60))
+def test_messages_survive_any_cut_of_the_stream(messages: list[control.Message], cuts: list[int]) -> None:
+    stream = b"".join(map(encode, messages))
+    reader, got, at = FrameReader(), [], 0
+    for cut in [*cuts, len(stream)]:
+        got += reader.feed(stream[at : at + cut])
+        at += cut
+    assert got == messages
+
+
+@given(st.binary(min_size=5, max_size=60))
+def test_arbitrary_bytes_raise_only_control_errors(data: bytes) -> None:
+    try:
+        FrameReader().feed(data)
+    except ControlError:
+        return
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ([], "no message"),
+        ({"type": "nonsense"}, "no message"),
+        ({"type": "ping"}, "ping: field 'id' is missing"),
+        ({"type": "ping", "id": "7"}, "ping.id: expected int"),
+        ({"type": "directory", "peers": [{"host": 1}]}, "directory.peers[0]"),
+    ],
+)
+def test_malformed_messages_say_what_is_wrong(data: object, text: str) -> None:
+    with pytest.raises(ControlError) as caught:
+        FrameReader().feed(frame(data))
+    assert text in str(caught.value)
+
+
+def test_a_newer_peer_may_add_fields() -> None:
+    assert FrameReader().feed(frame({"type": "ping", "id": 1, "later": True})) == [control.Ping(1)]
+
+
+def test_an_endless_frame_is_refused_before_it_is_buffered() -> None:
+    with pytest.raises(ControlError):
+        FrameReader().feed(struct.pack("!IB", 2**31, control.JSON_FORMAT))
+
+
+def test_proofs_differ_by_role_token_and_nonce() -> None:
+    proofs = {
+        control.proof(token, role, nonce)
+        for token in "ab"
+        for role in ("agent", "controller")
+        for nonce in "xy"
+    }
+    assert len(proofs) == 8
+
+
+def test_a_policy_comes_back_from_its_plain_data() -> None:
+    policy = Policy(
+        2, "caps", short=ClassPolicy(coding=CodingPolicy(code="ldpc"), release=ReleasePolicy(0.1))
+    )
+    assert Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"schem": "x"}, "did you mean 'scheme'?"),
+        (
+            {"short": {"path": {"kind": "spary"}}},
+            "policy.short.path.kind: 'spary' is not known; did you mean 'spray'?",
+        ),
+        ({"short": {"coding": {"max_k": 0}}}, "policy.short.coding.max_k: must be 1..128"),
+        ({"control": {"coding": {}}}, "never coded"),
+        ({"long": {"release": {"timeout_s": -1}}}, "policy.long.release.timeout_s"),
+        ({"packet_time_s": float("nan")}, "not a number"),
+        ({"version": True}, "expected int"),
+    ],
+)
+def test_policy_errors_name_the_field(change: dict[str, Any], text: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        Policy.from_dict({"version": 1, "scheme": "caps", **change})
+    assert text in str(caught.value)

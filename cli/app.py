@@ -1,0 +1,71 @@
+"""The command group, and the one place that turns an error into a line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Final
+
+import click
+
+from cli.console import fail
+from protocol.plain import did_you_mean
+
+_COMMANDS: Final[dict[str, str]] = {
+    "demo": "cli.commands.run",
+    "run": "cli.commands.run",
+    "lab": "cli.commands.lab",
+    "exec": "cli.commands.lab",
+    "scheme": "cli.commands.lab",
+    "serve": "cli.commands.serve",
+    "agent": "cli.commands.serve",
+    "check": "cli.commands.describe",
+    "schemes": "cli.commands.describe",
+    "bench": "cli.commands.bench",
+    "test": "cli.commands.test",
+    "clean": "cli.commands.clean",
+}
+"""Module of each command: read only when the command is used, so that --help is quick."""
+
+
+class Commands(click.Group):
+    """Finds commands by name in `_COMMANDS`, and says what was meant when there is none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            ctx.fail(f"command {cmd_name!r} is not known{did_you_mean(cmd_name, _COMMANDS)}")
+        command: click.Command = getattr(importlib.import_module(_COMMANDS[cmd_name]), f"{cmd_name}_command")
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name=None, version="0.1.0", prog_name="capstan")
+def capstan() -> None:
+    """Make a data-centre fabric finish flows sooner: an SDN controller on OpenFlow, and its lab.
+
+    Start with:  ./capstan demo
+    """
+
+
+def main() -> None:
+    """Run the command line; every expected error becomes one clear line on standard error."""
+    try:
+        capstan(prog_name="capstan", standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        sys.exit(leave.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        fail("interrupted", code=130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (ValueError, OSError, RuntimeError) as error:
+        if os.environ.get("CAPSTAN_TRACEBACK"):
+            raise
+        fail(str(error) or repr(error))

@@ -1,0 +1,33 @@
+"""What a command needs of the machine before it starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from cli.console import fail
+
+_PROGRAMS = {
+    "ovs-vswitchd": "openvswitch-switch",
+    "ovsdb-server": "openvswitch-switch",
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "mnexec": "mininet",
+    "nsenter": "util-linux",
+}
+
+
+def need_root(command: str) -> None:
+    """End with a clear error unless we are root."""
+    if os.geteuid() != 0:
+        fail(f"'{command}' makes network namespaces and switches, so it needs root: sudo ./capstan {command} ...")
+
+
+def need_lab(command: str) -> None:
+    """End with a clear error unless a lab can be built here: root, programs and /dev/net/tun."""
+    need_root(command)
+    missing = sorted({package for program, package in _PROGRAMS.items() if shutil.which(program) is None})
+    if missing:
+        fail(f"'{command}' needs programs that are not installed: apt-get install {' '.join(missing)}")
+    if not os.path.exists("/dev/net/tun"):
+        fail(f"'{command}' needs /dev/net/tun: modprobe tun, or give the container --device /dev/net/tun")

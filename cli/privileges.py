@@ -20,7 +20,9 @@ _PROGRAMS = {
 def need_root(command: str) -> None:
     """End with a clear error unless we are root."""
     if os.geteuid() != 0:
-        fail(f"'{command}' makes network namespaces and switches, so it needs root: sudo ./capstan {command} ...")
+        fail(
+            f"'{command}' makes network namespaces and switches, so it needs root: sudo ./capstan {command} ..."
+        )
 
 
 def need_lab(command: str) -> None:

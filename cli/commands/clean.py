@@ -22,4 +22,6 @@ def clean_command(everything: bool) -> None:
     ended = registry.clean(include_alive=everything)
     for line in ended:
         results.print(line, markup=False)
-    results.print("nothing was left behind" if not ended else f"cleaned: {len(ended)} things ended or removed")
+    results.print(
+        "nothing was left behind" if not ended else f"cleaned: {len(ended)} things ended or removed"
+    )

@@ -26,7 +26,14 @@ def schemes_command(json_file: str | None) -> None:
     for column in ("name", "short flows", "long flows", "coding", "in-order release", "paper"):
         table.add_column(column, overflow="fold")
     for scheme in schemes:
-        table.add_row(scheme.name, _path(scheme.short), _path(scheme.long), _coding(scheme), _release(scheme), _papers(scheme))
+        table.add_row(
+            scheme.name,
+            _path(scheme.short),
+            _path(scheme.long),
+            _coding(scheme),
+            _release(scheme),
+            _papers(scheme),
+        )
     results.print(table)
     results.print("Each is a file in controller/schemes/; give your own file's path wherever a name goes.")
 

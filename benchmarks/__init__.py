@@ -1,0 +1,1 @@
+"""Performance figures, as ratios within one run. Each module has ``run() -> Outcome`` data (see `figures`)."""

@@ -1,0 +1,74 @@
+"""``capstan bench``."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Final
+
+import click
+from rich.table import Table
+
+from cli.console import fail, json_option, progress, results, write_json
+from cli.privileges import need_lab
+from protocol.plain import did_you_mean
+
+BENCHMARKS: Final = {
+    "fabric": "round-trip time and throughput through host agents, against the raw path",
+    "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
+}
+"""Name (and module in benchmarks/) of each benchmark, and what it measures."""
+
+
+@click.command("bench", epilog="Examples:  ./capstan bench    ./capstan bench mode --json -")
+@click.argument("name", required=False)
+@json_option
+def bench_command(name: str | None, json_file: str | None) -> None:
+    """Measure this machine: the benchmark NAME, or all of them. Exit code 0 also where a goal is missed."""
+    if name is not None and name not in BENCHMARKS:
+        fail(f"benchmark {name!r} is not known{did_you_mean(name, BENCHMARKS)}", code=2)
+    need_lab("bench")
+    documents: dict[str, dict[str, Any]] = {}
+    for one in [name] if name else list(BENCHMARKS):
+        with progress.status(f"bench {one}: {BENCHMARKS[one]}"):
+            documents[one] = importlib.import_module(f"benchmarks.{one}").run()
+        if json_file != "-":
+            _print(one, documents[one])
+    if json_file:
+        write_json(_merge(documents), json_file)
+
+
+def _merge(documents: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """One document, figures as they are for one benchmark, with its name before them for several."""
+    if len(documents) == 1:
+        return next(iter(documents.values()))
+    return {
+        "figures": {
+            f"{name}.{figure}": value
+            for name, one in documents.items()
+            for figure, value in one["figures"].items()
+        },
+        "notes": [note for one in documents.values() for note in one.get("notes", [])],
+        "machine": next(iter(documents.values()))["machine"],
+    }
+
+
+def _print(name: str, document: dict[str, Any]) -> None:
+    table = Table(title=f"bench {name}: {BENCHMARKS[name]}", title_justify="left")
+    table.add_column("figure")
+    table.add_column("value", justify="right")
+    table.add_column("unit")
+    table.add_column("goal", justify="right")
+    table.add_column("met")
+    for figure, data in document["figures"].items():
+        sign = {"lower": "<=", "higher": ">="}.get(data.get("better", ""), "")
+        goal = "" if data["goal"] is None else f"{sign} {data['goal']:g}"
+        met = {True: "yes", False: "NO", None: ""}[data["met"]]
+        table.add_row(figure, f"{data['value']:.4g}", data["unit"], goal, met)
+    results.print(table)
+    for note in document.get("notes", []):
+        results.print(note, markup=False)
+    machine = document["machine"]
+    results.print(
+        f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}, Python {machine['python']}",
+        markup=False,
+    )

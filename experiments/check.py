@@ -1,0 +1,329 @@
+"""Everything that is wrong with a spec, all at once, with line numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+import numpy as np
+from jsonschema.exceptions import ValidationError
+
+from experiments.schema import schema
+from experiments.spec import Spec, merge_overrides, scheme_choice, spec_from_dict, uplinks_bps
+from experiments.yaml_source import Path as FieldPath
+from experiments.yaml_source import Problem, Source, read, text_of
+from protocol.plain import PlainError, build, did_you_mean
+from topologies.fabric_spec import FabricSpec, FabricSpecError
+from workloads.arrivals import ArrivalsError, flow_rate, start_times
+from workloads.description import Endpoint, Transport, Workload
+from workloads.patterns import PatternError, senders
+from workloads.plan import LAST_SOURCE_PORT, offered_capacity_bps
+from workloads.sizes import SizesError, distribution
+
+PRESETS: Final = Path(__file__).parent / "presets"
+
+CheckOverrides = Callable[[str, Mapping[str, Any]], str | None]
+"""Given a scheme's name and the overrides that it will get: what is wrong with them, or None."""
+
+
+class SpecError(ValueError):
+    """A spec with problems; `problems` has them all, the text one a line."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+def preset_names() -> list[str]:
+    """Names of the presets that come with Capstan."""
+    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+
+
+def find_spec(name: str) -> Path:
+    """The file of a preset's name or of a path. Raises FileNotFoundError with a hint."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") or "/" in name:
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no file {name!r}")
+        return path
+    if name in preset_names():
+        return PRESETS / f"{name}.yaml"
+    if path.is_file():
+        return path
+    raise FileNotFoundError(f"{name!r} is neither a file nor a preset{did_you_mean(name, preset_names())}")
+
+
+def load(
+    text: str, filename: str, schemes: Collection[str], check_overrides: CheckOverrides | None = None
+) -> Spec:
+    """The spec in *text*; SpecError with everything that `check` finds."""
+    problems = check(text, filename, schemes, check_overrides)
+    if problems:
+        raise SpecError(problems)
+    return spec_from_dict(read(text, filename).data)
+
+
+def check(
+    text: str, filename: str, schemes: Collection[str], check_overrides: CheckOverrides | None = None
+) -> list[Problem]:
+    """All problems of a spec, by line; none if it can be run.
+
+    schemes: names of the schemes that the controller has. check_overrides: see there.
+    """
+    source = read(text, filename)
+    found = list(source.problems)
+    if source.data is None and not found:
+        found.append(
+            Problem(1, 1, "", "is empty; a spec needs at least name, title, fabric, schemes, workload")
+        )
+    if source.data is not None:
+        found += _against_schema(source)
+        if isinstance(source.data, dict):
+            found += _Meaning(source, found).problems(schemes, check_overrides)
+    named = {
+        Problem(item.line, item.column, item.path, item.message, filename): None for item in sorted(found)
+    }
+    return list(named)
+
+
+# -- the schema's part ---------------------------------------------------------------------------
+
+
+def _against_schema(source: Source) -> Iterator[Problem]:
+    validator = jsonschema.Draft202012Validator(schema())
+    for error in validator.iter_errors(source.data):
+        yield from _explain(source, error)
+
+
+def _explain(source: Source, error: ValidationError) -> Iterator[Problem]:
+    path: FieldPath = tuple(error.absolute_path)
+    rule = str(error.validator)
+    wanted: Any = error.validator_value
+    given: Any = error.instance
+    assert isinstance(error.schema, Mapping)
+    if rule == "additionalProperties":
+        known = error.schema.get("properties", {})
+        for name in given:
+            if name not in known:
+                here = (*path, name)
+                text = f"{name!r} is not known{did_you_mean(str(name), known)}"
+                yield Problem(*source.place(here, key=True), text_of(here), text)
+        return
+    if rule == "required":
+        # jsonschema gives one error for each name that is missing
+        name = next(name for name in wanted if name not in given and repr(name) in error.message)
+        described = error.schema["properties"][name].get("description", "")
+        text = f"{name!r} is missing" + (f" ({described})" if described else "")
+        yield Problem(*source.place(path), text_of(path), text)
+        return
+    if rule == "anyOf" and isinstance(given, Mapping) and error.context:
+        for inner in error.context:
+            if inner.schema_path[0] == 1:  # an object was meant: say what is wrong with it as one
+                yield from _explain(source, inner)
+        return
+    yield Problem(*source.place(path), text_of(path), _say(rule, wanted, given))
+
+
+def _say(rule: str, wanted: Any, given: Any) -> str:
+    if rule == "enum":
+        options = [str(option) for option in wanted if option is not None]
+        return f"{given!r} is not known{did_you_mean(str(given), options)}"
+    if rule == "type":
+        names = {"integer": "a whole number", "number": "a number", "string": "text", "null": "null"}
+        names |= {"object": "a mapping", "array": "a list", "boolean": "true or false"}
+        kinds = [wanted] if isinstance(wanted, str) else wanted
+        text = f"must be {' or '.join(names[kind] for kind in kinds)}, not {given!r}"
+        if isinstance(given, str) and "number" in kinds and _is_number(given):
+            text += f" (YAML takes this for text; write {_plain_digits(given)})"
+        return text
+    if rule == "anyOf":
+        return f"must be a scheme's name, or a mapping with name, label and overrides, not {given!r}"
+    if rule == "minimum":
+        return f"must be at least {wanted}, not {given}"
+    if rule == "maximum":
+        return f"must be at most {wanted}, not {given}"
+    if rule == "exclusiveMinimum":
+        return f"must be above {wanted}, not {given}"
+    if rule == "minItems":
+        return "must name at least one"
+    assert rule == "pattern", rule
+    return f"{given!r} must be small letters, digits, '.', '_' and '-' only, at most 31 of them"
+
+
+def _plain_digits(text: str) -> str:
+    value = float(text)
+    return str(int(value)) if value.is_integer() else str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+# -- what a schema cannot say --------------------------------------------------------------------
+
+
+class _Meaning:
+    """Checks of the parts that fit the schema; a part with problems of its own is left alone."""
+
+    def __init__(self, source: Source, found: list[Problem]) -> None:
+        self._source = source
+        self._data: dict[str, Any] = source.data
+        self._bad = [problem.path for problem in found]
+        self._found: list[Problem] = []
+
+    def problems(self, schemes: Collection[str], check_overrides: CheckOverrides | None) -> list[Problem]:
+        self._schemes(schemes, check_overrides)
+        fabric = self._fabric()
+        workload = self._workload()
+        self._transport()
+        if fabric is not None and workload is not None:
+            self._together(fabric, workload)
+        return self._found
+
+    def _say(self, path: FieldPath, message: str) -> None:
+        self._found.append(Problem(*self._source.place(path), text_of(path), message))
+
+    def _fits(self, *path: str | int) -> bool:
+        """Whether this part is there and had no problem yet (nor lacks anything)."""
+        part: Any = self._data
+        for step in path:
+            try:
+                part = part[step]
+            except (KeyError, IndexError, TypeError):
+                return False
+        here = text_of(path)
+        return not any(bad == here or bad.startswith((f"{here}.", f"{here}[")) for bad in self._bad)
+
+    def _schemes(self, known: Collection[str], check_overrides: CheckOverrides | None) -> None:
+        items = self._data.get("schemes")
+        policy = self._data.get("policy") or {}
+        labels: dict[str, int] = {}
+        for index, item in enumerate(items if isinstance(items, list) else []):
+            if not self._fits("schemes", index):
+                continue
+            choice = scheme_choice(item)
+            at: FieldPath = ("schemes", index) if isinstance(item, str) else ("schemes", index, "name")
+            if choice.name not in known:
+                self._say(at, f"scheme {choice.name!r} is not known{did_you_mean(choice.name, known)}")
+            elif check_overrides is not None and self._fits("policy") | ("policy" not in self._data):
+                self._overrides(index, choice.name, policy, choice.overrides, check_overrides)
+            if choice.label in labels:
+                self._say(
+                    at, f"{choice.label!r} is there already (schemes[{labels[choice.label]}]); give a label"
+                )
+            labels.setdefault(choice.label, index)
+        baseline = self._data.get("baseline")
+        if isinstance(baseline, str) and labels and baseline not in labels:
+            self._say(("baseline",), f"{baseline!r} is not among the schemes{did_you_mean(baseline, labels)}")
+
+    def _overrides(
+        self,
+        index: int,
+        name: str,
+        policy: Mapping[str, Any],
+        own: Mapping[str, Any],
+        check_overrides: CheckOverrides,
+    ) -> None:
+        wrong = check_overrides(name, policy) if policy else None
+        if wrong:
+            self._say(("policy",), f"scheme {name!r}: {wrong}")
+            return
+        wrong = check_overrides(name, merge_overrides(policy, own)) if own else None
+        if wrong:
+            self._say(("schemes", index, "overrides"), wrong)
+
+    def _fabric(self) -> FabricSpec | None:
+        if not self._fits("fabric"):
+            return None
+        try:
+            fabric = FabricSpec.from_dict(self._data["fabric"])
+        except FabricSpecError as error:
+            self._say(("fabric", *error.field.split(".")), error.problem)
+            return None
+        if fabric.slowest_link_mbps is None:
+            self._say(
+                ("fabric", "link"),
+                "needs a rate_mbps: timers are given in packet times of the slowest link between switches",
+            )
+            return None
+        return fabric
+
+    def _workload(self) -> Workload | None:
+        if not self._fits("workload"):
+            return None
+        workload = build(Workload, self._data["workload"], "workload")
+        flows = workload.flows
+        fine = True
+        try:
+            distribution(flows.sizes)
+        except SizesError as error:
+            self._say(("workload", "flows", "sizes"), str(error))
+            fine = False
+        if (flows.count is None) == (flows.duration_s is None):
+            self._say(("workload", "flows"), "exactly one of count and duration_s is needed")
+            fine = False
+        try:
+            flow_rate(flows.arrivals, 1.0, 1.0)
+            # of no flows: only the periods are looked at
+            start_times(flows.arrivals, 1.0, np.random.default_rng(0), 0, None)
+        except ArrivalsError as error:
+            self._say(("workload", "flows", "arrivals"), str(error))
+            fine = False
+        return workload if fine else None
+
+    def _transport(self) -> None:
+        if self._fits("transport"):
+            try:
+                build(Transport, self._data["transport"], "transport")
+            except PlainError as error:
+                self._say(("transport",), error.text)
+
+    def _together(self, fabric: FabricSpec, workload: Workload) -> None:
+        hosts = [Endpoint(place.name, place.leaf, place.overlay) for place in fabric.hosts()]
+        for part, pattern in self._patterns(workload):
+            try:
+                if len(hosts) < 2:
+                    raise PatternError(f"needs at least two hosts, the fabric has {len(hosts)}")
+                senders(pattern, hosts)
+            except PatternError as error:
+                self._say(("workload", part, "pattern"), str(error))
+                return
+        access = fabric.access.rate_mbps
+        capacity = offered_capacity_bps(
+            workload, hosts, uplinks_bps(fabric), None if access is None else access * 1e6
+        )
+        flows = workload.flows
+        mean = distribution(flows.sizes).mean()
+        try:
+            rate = flow_rate(flows.arrivals, capacity, mean)
+        except ArrivalsError as error:
+            self._say(("workload", "flows", "arrivals"), str(error))
+            return
+        if capacity is not None and rate * mean * 8 > capacity:
+            self._say(
+                ("workload", "flows", "arrivals"),
+                f"{rate:.3g} flows/s of {mean / 1e3:.4g} kB on average are {rate * mean * 8 / 1e6:.3g} Mbit/s, "
+                f"more than the {capacity / 1e6:.3g} Mbit/s that the fabric carries; lower the rate or the sizes",
+            )
+        number = flows.count if flows.count is not None else rate * (flows.duration_s or 0)
+        if number > LAST_SOURCE_PORT / 2:
+            self._say(
+                ("workload", "flows"),
+                f"{number:.0f} flows are too many for one run; use more repeats instead",
+            )
+        if number < 1:
+            self._say(
+                ("workload", "flows", "duration_s"),
+                f"{flows.duration_s} s at {rate:.3g} flows/s is less than one flow; lengthen it",
+            )
+
+    def _patterns(self, workload: Workload) -> Iterator[tuple[str, Any]]:
+        yield "flows", workload.flows.pattern
+        if workload.long_flows is not None:
+            yield "long_flows", workload.long_flows.pattern

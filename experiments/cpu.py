@@ -1,0 +1,150 @@
+"""Was a run limited by the processor? Samples while it runs, and the rule that judges.
+
+Three gauges, because each alone is blind somewhere: the idle share of the CPUs that this process may use
+(/proc/stat), the share of time in which some task waited for a CPU (/proc/pressure/cpu), and how late a
+thread wakes up that only sleeps (what a host agent's timer would suffer). The limits are measured: see
+`judge`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+NAP_S: Final = 0.005
+SAMPLE_PERIOD_S: Final = 1.0
+LIMIT_IDLE_SHARE: Final = 0.10
+LIMIT_LATE_PACKET_TIMES: Final = 2.0
+_STAT: Final = Path("/proc/stat")
+_PRESSURE: Final = Path("/proc/pressure/cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSample:
+    """Counters at one moment, in seconds: of all usable CPUs together, and in which some task waited."""
+
+    at: float
+    idle_s: float
+    total_s: float
+    stalled_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """Of one run. Shares are 0..1; `lowest_idle_share` is that of the worst second.
+
+    late_ms: 99th percentile of how late a sleeping thread woke up.
+    """
+
+    idle_share: float
+    lowest_idle_share: float
+    stalled_share: float | None
+    late_ms: float
+    limited: bool
+    reason: str = ""
+
+
+def parse_stat(text: str, cpus: Iterable[int], ticks_per_s: int) -> tuple[float, float]:
+    """(idle, total) seconds of some CPUs from /proc/stat; waiting for a disk counts as idle."""
+    wanted, idle, total = set(cpus), 0, 0
+    for line in text.splitlines():
+        match = re.match(r"cpu(\d+) (.*)", line)
+        if match and int(match[1]) in wanted:
+            # user nice system idle iowait irq softirq steal; guest times are within user and nice
+            ticks = [int(word) for word in match[2].split()[:8]]
+            idle += ticks[3] + ticks[4]
+            total += sum(ticks)
+    return idle / ticks_per_s, total / ticks_per_s
+
+
+def parse_pressure(text: str) -> float:
+    """Seconds in which some task waited, from /proc/pressure/cpu."""
+    match = re.search(r"^some .*total=(\d+)", text, re.MULTILINE)
+    if match is None:
+        raise ValueError(f"no 'some' line in {text!r}")
+    return int(match[1]) / 1e6
+
+
+def sample() -> CpuSample:
+    """Read the machine's counters now. Kernels without pressure accounting give `stalled_s` None."""
+    idle, total = parse_stat(_STAT.read_text(), os.sched_getaffinity(0), os.sysconf("SC_CLK_TCK"))
+    try:
+        stalled = parse_pressure(_PRESSURE.read_text())
+    except OSError:
+        stalled = None
+    return CpuSample(time.monotonic(), idle, total, stalled)
+
+
+def judge(samples: Sequence[CpuSample], late_s: Sequence[float], packet_time_s: float) -> CpuUse:
+    """What the samples of a run (at least two) say."""
+    first, last = samples[0], samples[-1]
+    idle = _share(last.idle_s - first.idle_s, last.total_s - first.total_s)
+    lowest = min(
+        (
+            _share(b.idle_s - a.idle_s, b.total_s - a.total_s)
+            for a, b in pairwise(samples)
+            if b.at - a.at >= SAMPLE_PERIOD_S / 2
+        ),
+        default=idle,
+    )
+    stalled = None
+    if first.stalled_s is not None and last.stalled_s is not None:
+        stalled = _share(last.stalled_s - first.stalled_s, last.at - first.at)
+    ordered = sorted(late_s)
+    late = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))] if ordered else 0.0
+    reasons = []
+    if idle < LIMIT_IDLE_SHARE:
+        reasons.append(f"idle {idle:.0%}, below {LIMIT_IDLE_SHARE:.0%}")
+    if late > LIMIT_LATE_PACKET_TIMES * packet_time_s:
+        reasons.append(
+            f"wake-ups {late * 1e3:.1f} ms late (p99), more than {LIMIT_LATE_PACKET_TIMES:g} packet times"
+        )
+    return CpuUse(idle, lowest, stalled, late * 1e3, bool(reasons), "; ".join(reasons))
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, max(0.0, part / whole)) if whole > 0 else 1.0
+
+
+class CpuWatch:
+    """Samples in a thread between `with` and its end; then `use` holds the verdict."""
+
+    def __init__(self, packet_time_s: float) -> None:
+        self._packet_time_s = packet_time_s
+        self._samples: list[CpuSample] = []
+        self._late: list[float] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="cpu-watch", daemon=True)
+        self.use: CpuUse | None = None
+
+    def __enter__(self) -> Self:
+        self._samples.append(sample())
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._samples.append(sample())
+        self.use = judge(self._samples, self._late, self._packet_time_s)
+
+    def _watch(self) -> None:
+        due = time.monotonic() + SAMPLE_PERIOD_S
+        while not self._stop.is_set():
+            before = time.monotonic()
+            time.sleep(NAP_S)
+            now = time.monotonic()
+            self._late.append(now - before - NAP_S)
+            if now >= due:
+                self._samples.append(sample())
+                due = now + SAMPLE_PERIOD_S

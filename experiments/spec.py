@@ -1,0 +1,194 @@
+"""What an experiment is, as its YAML file says it: typed, frozen, checked elsewhere (`experiments.check`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from protocol.plain import build
+from topologies.fabric_spec import FabricSpec
+from workloads.description import Endpoint, Transport, Workload
+from workloads.plan import Plan, build_plan, offered_capacity_bps
+
+PACKET_BYTES: Final = 1500
+"""A packet time is the time of this many bytes on the slowest link between switches."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeChoice:
+    """One scheme to run: its name, what to call it in tables, and what differs from its file."""
+
+    name: str
+    label: str
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a paper says that should be seen, printed beside the results."""
+
+    text: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One experiment.
+
+    policy: overrides for every scheme, in the words of a scheme file; a scheme's own `overrides` win.
+    baseline: label of the scheme to which the others are compared.
+    warm_up_s: background flows alone, before the first sized flow may start.
+    quiet_s: silence between two runs, for queues to drain.
+    timeout_s: a sized flow that is not finished this long after the last arrival has failed.
+    """
+
+    name: str
+    title: str
+    fabric: FabricSpec
+    schemes: tuple[SchemeChoice, ...]
+    workload: Workload
+    description: str = ""
+    baseline: str = ""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    transport: Transport = field(default_factory=Transport)
+    repeats: int = 1
+    seed: int = 1
+    warm_up_s: float = 1.0
+    quiet_s: float = 0.5
+    timeout_s: float = 20.0
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def packet_time_s(self) -> float:
+        """Seconds that 1500 B take on the slowest link between switches."""
+        rate = self.fabric.slowest_link_mbps
+        if rate is None:
+            raise ValueError("a fabric without a shaped link has no packet time")
+        return PACKET_BYTES * 8 / (rate * 1e6)
+
+    def endpoints(self) -> list[Endpoint]:
+        """The hosts, with their overlay addresses."""
+        return [Endpoint(place.name, place.leaf, place.overlay) for place in self.fabric.hosts()]
+
+    def capacity_bps(self) -> float | None:
+        """bit/s that this workload's senders can put through the fabric; None if nothing limits them."""
+        return offered_capacity_bps(
+            self.workload, self.endpoints(), uplinks_bps(self.fabric), self._access_bps
+        )
+
+    @property
+    def _access_bps(self) -> float | None:
+        rate = self.fabric.access.rate_mbps
+        return None if rate is None else rate * 1e6
+
+    def plan(self, repeat: int) -> Plan:
+        """The flows of one repeat; every scheme gets the same."""
+        return build_plan(
+            self.workload, self.endpoints(), self.seed, repeat, self.warm_up_s, self.capacity_bps()
+        )
+
+    def long_flow_pressure(self) -> float | None:
+        """Long flows x access rate / fabric rate: above 1 they can fill every path (None: unshaped links)."""
+        uplinks, long_flows = uplinks_bps(self.fabric), self.workload.long_flows
+        if uplinks is None or self._access_bps is None or long_flows is None:
+            return None
+        return long_flows.number * self._access_bps / uplinks
+
+
+def uplinks_bps(fabric: FabricSpec) -> float | None:
+    """bit/s of the first leaf's uplinks together, as they start out; None if one of them is unshaped."""
+    total = 0.0
+    for name in fabric.link_names():
+        if name.startswith(("l1-", "e1-")):
+            rate = fabric.overrides.get(name, fabric.link).rate_mbps
+            if rate is None:
+                return None
+            total += 0.0 if name in fabric.down else rate * 1e6
+    return total
+
+
+def spec_from_dict(data: Mapping[str, Any]) -> Spec:
+    """The spec that plain data describes. Data that `experiments.check` finds no fault with never raises.
+
+    Raises:
+        PlainError, FabricSpecError: the first thing that does not fit.
+    """
+    values = dict(data)
+    values["fabric"] = FabricSpec.from_dict(values.get("fabric") or {})
+    values["schemes"] = tuple(scheme_choice(item) for item in values.get("schemes") or ())
+    values["workload"] = build(Workload, values.get("workload"), "workload")
+    values["transport"] = build(Transport, values.get("transport") or {}, "transport")
+    values["claims"] = tuple(build(Claim, item, "claims") for item in values.get("claims") or ())
+    values["policy"] = values.get("policy") or {}
+    for name in ("warm_up_s", "quiet_s", "timeout_s"):
+        if name in values:
+            values[name] = float(values[name])
+    spec = Spec(**values)
+    if not spec.baseline and spec.schemes:
+        spec = Spec(**(values | {"baseline": spec.schemes[0].label}))
+    return spec
+
+
+def scheme_choice(item: object) -> SchemeChoice:
+    """A scheme as a spec writes it: its name, or an object with name, label and overrides."""
+    if isinstance(item, str):
+        return SchemeChoice(item, item)
+    assert isinstance(item, Mapping)
+    return SchemeChoice(item["name"], item.get("label", item["name"]), item.get("overrides") or {})
+
+
+def spec_to_dict(spec: Spec) -> dict[str, Any]:
+    """Plain data that `spec_from_dict` takes back."""
+    return {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "fabric": spec.fabric.to_dict(),
+        "schemes": [asdict(choice) for choice in spec.schemes],
+        "baseline": spec.baseline,
+        "policy": dict(spec.policy),
+        "workload": _without_none(asdict(spec.workload)),
+        "transport": _without_none(asdict(spec.transport)),
+        "repeats": spec.repeats,
+        "seed": spec.seed,
+        "warm_up_s": spec.warm_up_s,
+        "quiet_s": spec.quiet_s,
+        "timeout_s": spec.timeout_s,
+        "claims": [asdict(claim) for claim in spec.claims],
+    }
+
+
+def _without_none(data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_none(value) if isinstance(value, dict) else value
+        for key, value in data.items()
+        if value is not None
+    }
+
+
+def merge_overrides(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides of *base* with those of *over* on top, as flat dotted keys; both may be nested or dotted.
+
+    A name with a "?" (only where the scheme has that object) and one without are the same field.
+    """
+    result: dict[str, tuple[str, Any]] = {}
+    for part in (base, over):
+        for key, value in _flat(part):
+            plain = key.replace("?", "")
+            for other in [other for other in result if _within(other, plain) or _within(plain, other)]:
+                del result[other]
+            result[plain] = (key, value)
+    return dict(result.values())
+
+
+def _within(inner: str, outer: str) -> bool:
+    return inner == outer or inner.startswith(f"{outer}.")
+
+
+def _flat(overrides: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in overrides.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -1,0 +1,316 @@
+"""From flow outcomes to figures with intervals, per scheme and class.
+
+Intervals are 95 % percentile bootstrap intervals of two levels: repeats are drawn with replacement, then flows
+within each drawn repeat (flows of one repeat share their fabric and are not independent). All schemes are
+resampled alike, repeat by repeat and flow by flow, so ratios between schemes are paired: what a seed does to
+all of them cancels out. With one repeat only the flows are drawn, and the interval says nothing about seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.outcome import FlowOutcome
+from workloads.description import TrafficClassName
+
+RESAMPLES: Final = 1000
+CONFIDENCE: Final = 0.95
+FLOWS_FOR_P99: Final = 1000
+"""Tables show a p99 from this many flows on: of 100 flows it is one flow's luck."""
+
+Interval = tuple[float, float]
+Runs = Sequence[Sequence[FlowOutcome]]
+"""Outcomes of one scheme: one sequence for each repeat, planned flows in the plan's order."""
+
+
+class EmptyError(RuntimeError):
+    """A class of flows of which none finished: there is no figure, so there is no row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resamples:
+    """Which flows each bootstrap resample holds: repeats, then flow positions within each drawn repeat."""
+
+    repeats: NDArray[np.intp]
+    """Shape (resamples, number of repeats)."""
+    flows: tuple[tuple[NDArray[np.intp], ...], ...]
+    """Per resample and drawn repeat, positions among that repeat's flows of the class."""
+
+
+def draw(counts: Sequence[int], rng: np.random.Generator, resamples: int = RESAMPLES) -> Resamples:
+    """Two-level resamples; counts: flows of the class in each repeat."""
+    repeats = rng.integers(len(counts), size=(resamples, len(counts)))
+    flows = tuple(
+        tuple(rng.integers(max(1, counts[repeat]), size=counts[repeat]) for repeat in row) for row in repeats
+    )
+    return Resamples(repeats, flows)
+
+
+def _pick(values: Sequence[NDArray[np.float64]], resamples: Resamples, index: int) -> NDArray[np.float64]:
+    """The values of one resample; flows that did not finish (NaN) drop out."""
+    row, flows = resamples.repeats[index], resamples.flows[index]
+    picked = np.concatenate([values[repeat][positions] for repeat, positions in zip(row, flows, strict=True)])
+    kept: NDArray[np.float64] = picked[~np.isnan(picked)]
+    return kept
+
+
+def _interval(values: Sequence[float] | NDArray[np.float64]) -> Interval:
+    edge = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(np.asarray(values), [edge, 1 - edge])
+    return (float(low), float(high))
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Completion times of one scheme's flows of one class: milliseconds, repeat by repeat, NaN: failed."""
+
+    values: tuple[NDArray[np.float64], ...]
+
+    @classmethod
+    def of(cls, runs: Runs, traffic_class: TrafficClassName) -> Completion:
+        return cls(
+            tuple(
+                np.array(
+                    [
+                        np.nan if flow.fct_s is None else flow.fct_s * 1e3
+                        for flow in run
+                        if flow.traffic_class == traffic_class and flow.size_bytes is not None
+                    ]
+                )
+                for run in runs
+            )
+        )
+
+    @property
+    def counts(self) -> list[int]:
+        """Flows per repeat, with those that failed."""
+        return [len(run) for run in self.values]
+
+    def figures(self, resamples: Resamples) -> dict[str, Any]:
+        """n, failed, mean and percentiles in ms with intervals. Raises EmptyError if no flow finished."""
+        everything = np.concatenate(self.values)
+        finished = everything[~np.isnan(everything)]
+        if len(finished) == 0:
+            raise EmptyError("no flow finished")
+        picks = [_pick(self.values, resamples, index) for index in range(len(resamples.flows))]
+        picks = [pick for pick in picks if len(pick)]
+        quantiles = np.array([np.quantile(pick, [0.5, 0.95, 0.99]) for pick in picks])
+        p50, p95, p99 = np.quantile(finished, [0.5, 0.95, 0.99])
+        return {
+            "n": len(finished),
+            "failed": len(everything) - len(finished),
+            "afct_ms": float(finished.mean()),
+            "afct_ci_ms": _interval([float(pick.mean()) for pick in picks]),
+            "p50_ms": float(p50),
+            "p50_ci_ms": _interval(quantiles[:, 0]),
+            "p95_ms": float(p95),
+            "p95_ci_ms": _interval(quantiles[:, 1]),
+            "p99_ms": float(p99),
+            "p99_ci_ms": _interval(quantiles[:, 2]),
+            "max_ms": float(finished.max()),
+            "afct_per_repeat_ms": [_mean(run) for run in self.values],
+        }
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    kept = values[~np.isnan(values)]
+    return float(kept.mean()) if len(kept) else None
+
+
+def mean_ratio(ours: Completion, theirs: Completion, resamples: Resamples) -> tuple[float, Interval]:
+    """Mean completion time of ours over theirs, paired, with its interval."""
+    ratios = []
+    for index in range(len(resamples.flows)):
+        a, b = _pick(ours.values, resamples, index), _pick(theirs.values, resamples, index)
+        if len(a) and len(b):
+            ratios.append(float(a.mean() / b.mean()))
+    whole_a, whole_b = np.concatenate(ours.values), np.concatenate(theirs.values)
+    return float(np.nanmean(whole_a) / np.nanmean(whole_b)), _interval(ratios)
+
+
+@dataclass(frozen=True, slots=True)
+class Goodput:
+    """Rates of one scheme's background flows over the measuring window, Mbit/s, shape (repeats, flows)."""
+
+    mbps: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, runs: Runs) -> Goodput | None:
+        """None if the workload has no background flows. One that failed counts with what it had sent."""
+        rows = [
+            [
+                flow.window_bytes * 8e-6 / flow.window_s if flow.window_s > 0 else 0.0
+                for flow in run
+                if flow.size_bytes is None
+            ]
+            for run in runs
+        ]
+        return cls(np.array(rows)) if rows and rows[0] else None
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """Sum over the flows, per repeat."""
+        total: NDArray[np.float64] = self.mbps.sum(axis=1)
+        return total
+
+    def figures(self, rng: np.random.Generator) -> dict[str, Any]:
+        """Sum (mean over repeats) with its interval over repeats (None with one repeat), and each flow's."""
+        return {
+            "goodput_mbps": float(self.total.mean()),
+            "goodput_ci_mbps": _over_repeats(self.total, lambda rows: float(rows.mean()), rng),
+            "per_flow_mbps": float(self.mbps.mean()),
+            "slowest_flow_mbps": float(self.mbps.min(axis=1).mean()),
+            "goodput_per_repeat_mbps": [float(value) for value in self.total],
+            "background_flows": int(self.mbps.shape[1]),
+        }
+
+
+def goodput_ratio(
+    ours: Goodput, theirs: Goodput, rng: np.random.Generator
+) -> tuple[float | None, Interval | None]:
+    """Sum of rates of ours over theirs, paired by repeat; None where theirs is zero."""
+    both = np.stack([ours.total, theirs.total], axis=1)
+    if both[:, 1].sum() == 0:
+        return None, None
+
+    def ratio(rows: NDArray[np.float64]) -> float:
+        return float(rows[:, 0].sum() / rows[:, 1].sum()) if rows[:, 1].sum() else float("nan")
+
+    interval = _over_repeats(both, ratio, rng)
+    return ratio(both), interval if interval is None or np.isfinite(interval).all() else None
+
+
+def _over_repeats(
+    rows: NDArray[np.float64], figure: Callable[[NDArray[np.float64]], float], rng: np.random.Generator
+) -> Interval | None:
+    if len(rows) < 2:
+        return None
+    picks = rng.integers(len(rows), size=(RESAMPLES, len(rows)))
+    return _interval([figure(rows[pick]) for pick in picks])
+
+
+def counts(runs: Runs) -> dict[str, Any]:
+    """Totals over all flows and repeats, and the share of repairs among the packets sent."""
+    flows = [flow for run in runs for flow in run]
+    packets = sum(flow.packets for flow in flows)
+    coded = [flow for flow in flows if flow.repairs]
+    return {
+        "retransmissions": sum(flow.retransmissions for flow in flows),
+        "spurious_retransmissions": sum(flow.duplicates_reported for flow in flows),
+        "reordering": sum(flow.out_of_order for flow in flows),
+        "reordered_in_fabric": sum(flow.reordered for flow in flows),
+        "recovered_packets": sum(flow.recovered for flow in flows),
+        "lost_packets": sum(flow.lost for flow in flows),
+        "release_timeouts": sum(flow.release_timeouts for flow in flows),
+        "packets": packets,
+        "repairs": sum(flow.repairs for flow in flows),
+        "overhead": sum(flow.repairs for flow in flows) / packets if packets else 0.0,
+        "coded_overhead": sum(flow.repairs for flow in coded) / max(1, sum(flow.packets for flow in coded)),
+    }
+
+
+def per_class(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
+    """The same totals for one class, the few that differ by class."""
+    flows = [flow for run in runs for flow in run if flow.traffic_class == traffic_class]
+    return {
+        "retransmissions": sum(flow.retransmissions for flow in flows),
+        "spurious_retransmissions": sum(flow.duplicates_reported for flow in flows),
+        "reordering": sum(flow.out_of_order for flow in flows),
+        "recovered_packets": sum(flow.recovered for flow in flows),
+    }
+
+
+def path_balance(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
+    """Datagrams by path stamp, how many paths flows used, and the busiest path's share times the paths used."""
+    flows = [flow for run in runs for flow in run if flow.traffic_class == traffic_class]
+    total: dict[str, int] = {}
+    used = []
+    for flow in flows:
+        stamped = {stamp: count for stamp, count in flow.paths.items() if stamp != "0" and count}
+        if stamped:
+            used.append(len(stamped))
+        for stamp, count in stamped.items():
+            total[stamp] = total.get(stamp, 0) + count
+    datagrams = sum(total.values())
+    return {
+        "datagrams": {stamp: total[stamp] for stamp in sorted(total, key=int)},
+        "paths_per_flow": float(np.mean(used)) if used else None,
+        "busiest_over_mean": max(total.values()) * len(total) / datagrams if datagrams else None,
+    }
+
+
+def summarize(
+    outcomes: Mapping[str, Runs], baseline: str, seed: int, resamples: int = RESAMPLES
+) -> dict[str, dict[str, Any]]:
+    """Figures of every scheme: ``{label: {"short": ..., "long": ..., "against": ..., ...}}``.
+
+    All schemes must have the same repeats and planned flows.
+
+    Raises:
+        EmptyError: a class that was planned has no finished flow under some scheme.
+    """
+    result: dict[str, dict[str, Any]] = {}
+    completions: dict[str, dict[TrafficClassName, Completion]] = {}
+    goodputs: dict[str, Goodput | None] = {}
+    picks: dict[TrafficClassName, Resamples] = {}
+    classes: tuple[TrafficClassName, ...] = ("short", "long")
+    for label, runs in outcomes.items():
+        completions[label] = {kind: Completion.of(runs, kind) for kind in classes}
+        goodputs[label] = Goodput.of(runs)
+        entry: dict[str, Any] = {}
+        for kind in classes:
+            completion = completions[label][kind]
+            block: dict[str, Any] = {}
+            if sum(completion.counts):
+                if kind not in picks:
+                    picks[kind] = draw(
+                        completion.counts, np.random.default_rng([seed, len(picks)]), resamples
+                    )
+                try:
+                    block |= completion.figures(picks[kind])
+                except EmptyError:
+                    raise EmptyError(f"scheme {label!r}: no {kind} flow finished") from None
+            if kind == "long" and (goodput := goodputs[label]) is not None:
+                block |= goodput.figures(np.random.default_rng([seed, 7]))
+                block["failed_background_flows"] = sum(
+                    flow.size_bytes is None and flow.state == "failed" for run in runs for flow in run
+                )
+            if block:
+                entry[kind] = block | per_class(runs, kind)
+        entry |= counts(runs)
+        entry["paths"] = {kind: path_balance(runs, kind) for kind in classes if kind in entry}
+        result[label] = entry
+    for label, entry in result.items():
+        entry["baseline"] = label == baseline
+        entry["against"] = {
+            other: _against(label, other, completions, goodputs, picks, seed)
+            for other in outcomes
+            if other != label
+        }
+    return result
+
+
+def _against(
+    label: str,
+    other: str,
+    completions: Mapping[str, Mapping[TrafficClassName, Completion]],
+    goodputs: Mapping[str, Goodput | None],
+    picks: Mapping[TrafficClassName, Resamples],
+    seed: int,
+) -> dict[str, Any]:
+    """Ratios ours / theirs of mean completion time per class and of long goodput."""
+    entry: dict[str, Any] = {}
+    for kind, resamples in picks.items():
+        ratio, interval = mean_ratio(completions[label][kind], completions[other][kind], resamples)
+        entry[f"{kind}_afct_ratio"] = ratio
+        entry[f"{kind}_afct_ratio_ci"] = interval
+    ours, theirs = goodputs[label], goodputs[other]
+    if ours is not None and theirs is not None:
+        rate, span = goodput_ratio(ours, theirs, np.random.default_rng([seed, 8]))
+        entry["goodput_ratio"], entry["goodput_ratio_ci"] = rate, span
+    return entry

@@ -1,0 +1,171 @@
+"""The result document as tables for people: units in the headers, marks where a figure must not be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from experiments.statistics import FLOWS_FOR_P99
+
+Document = Mapping[str, Any]
+
+
+def tables(document: Document) -> Group:
+    """Everything that `capstan run` prints of a result."""
+    parts: list[RenderableType] = []
+    if document["cpu_limited"]:
+        parts.append(
+            Text(
+                "CPU LIMITED: the processor, not the fabric, set the pace of the runs marked below; "
+                "do not use these figures. Lower the rates or use a machine with more cores.",
+                style="bold red",
+            )
+        )
+    for kind in ("short", "long"):
+        if any("afct_ms" in scheme.get(kind, {}) for scheme in document["schemes"].values()):
+            parts.append(completion_table(document, kind))
+    if any("goodput_mbps" in scheme.get("long", {}) for scheme in document["schemes"].values()):
+        parts.append(goodput_table(document))
+    parts.append(packets_table(document))
+    parts += [Text(line) for line in notes(document)]
+    return Group(*parts)
+
+
+def completion_table(document: Document, kind: str) -> Table:
+    """Completion times of one class."""
+    baseline = document["baseline"]
+    enough = any(scheme.get(kind, {}).get("n", 0) >= FLOWS_FOR_P99 for scheme in document["schemes"].values())
+    table = Table(title=f"Completion time of {kind} flows", title_justify="left")
+    table.add_column("scheme")
+    columns = ["flows", "mean ms [95 % CI]", "p50 ms", "p95 ms", *(["p99 ms"] if enough else []), "worst ms"]
+    for name in [*columns, f"mean / {baseline} [95 % CI]", "failed"]:
+        table.add_column(name, justify="right")
+    for label, scheme in document["schemes"].items():
+        block = scheme.get(kind)
+        if block is None or "afct_ms" not in block:
+            continue
+        p99 = [_ms(block["p99_ms"]) if block["n"] >= FLOWS_FOR_P99 else "-"] if enough else []
+        table.add_row(
+            _name(label, scheme),
+            str(block["n"]),
+            f"{_ms(block['afct_ms'])} {_interval(block['afct_ci_ms'], _ms)}",
+            _ms(block["p50_ms"]),
+            _ms(block["p95_ms"]),
+            *p99,
+            _ms(block["max_ms"]),
+            _against(scheme, baseline, f"{kind}_afct_ratio"),
+            Text(str(block["failed"]), style="bold red" if block["failed"] else ""),
+        )
+    return table
+
+
+def goodput_table(document: Document) -> Table:
+    """Rates of background flows."""
+    baseline = document["baseline"]
+    table = Table(title="Goodput of long flows", title_justify="left")
+    table.add_column("scheme")
+    for name in ("sum Mbit/s [95 % CI]", "per flow Mbit/s", "slowest Mbit/s", f"sum / {baseline} [95 % CI]"):
+        table.add_column(name, justify="right")
+    for label, scheme in document["schemes"].items():
+        block = scheme.get("long")
+        if block is None or "goodput_mbps" not in block:
+            continue
+        table.add_row(
+            _name(label, scheme),
+            f"{block['goodput_mbps']:.2f} {_interval(block['goodput_ci_mbps'], lambda value: f'{value:.2f}')}",
+            f"{block['per_flow_mbps']:.2f}",
+            f"{block['slowest_flow_mbps']:.2f}",
+            _against(scheme, baseline, "goodput_ratio"),
+        )
+    return table
+
+
+def packets_table(document: Document) -> Table:
+    """What happened to packets, and how much processor was left."""
+    table = Table(title="Packets, all runs of a scheme together", title_justify="left")
+    table.add_column("scheme")
+    names = (
+        "retransmitted segments",
+        "of these spurious",
+        "out of order at receiver",
+        "recovered packets",
+        "repairs / packets %",
+        "paths a short flow",
+        "paths a long flow",
+        "CPU idle %",
+    )
+    for name in names:
+        table.add_column(name, justify="right")
+    for label, scheme in document["schemes"].items():
+        idle = scheme["cpu"]["idle_share"]
+        mark = " LIMITED" if scheme["cpu_limited"] else ""
+        table.add_row(
+            _name(label, scheme),
+            str(scheme["retransmissions"]),
+            str(scheme["spurious_retransmissions"]),
+            str(scheme["reordering"]),
+            str(scheme["recovered_packets"]),
+            f"{scheme['overhead'] * 100:.1f}",
+            _paths(scheme, "short"),
+            _paths(scheme, "long"),
+            Text(f"{idle * 100:.0f}{mark}", style="bold red" if mark else ""),
+        )
+    return table
+
+
+def notes(document: Document) -> list[str]:
+    """Lines below the tables: how to read them, what the papers claim, what to know of this fabric."""
+    runs = len(document["runs"])
+    lines = [
+        f"{runs} runs: {document['repeats']} repeats of {len(document['schemes'])} schemes, seed "
+        f"{document['seed']}, congestion control {document['transport']['congestion_control']}, packet time "
+        f"{document['packet_time_ms']:.3g} ms; every scheme got the same flows.",
+    ]
+    if document["long_flow_pressure"] is not None:
+        pressure = document["long_flow_pressure"]
+        lines.append(
+            f"Long flows x access rate / fabric rate = {pressure:.2f}: sprayed long flows "
+            + ("can" if pressure >= 1 else "cannot")
+            + " fill every path."
+        )
+    small = [
+        scheme[kind]["n"]
+        for scheme in document["schemes"].values()
+        for kind in ("short", "long")
+        if "n" in scheme.get(kind, {})
+    ]
+    if small and max(small) < FLOWS_FOR_P99:
+        lines.append(f"p99 is not shown for fewer than {FLOWS_FOR_P99} flows; the JSON document has it.")
+    for claim in document["claims"]:
+        lines.append(f"Claim: {claim['text'].strip()}" + (f" ({claim['source']})" if claim["source"] else ""))
+    return lines + [f"Note: {notice}" for notice in document["notices"]]
+
+
+def _name(label: str, scheme: Mapping[str, Any]) -> Text:
+    return Text(label + ("*" if scheme["cpu_limited"] else ""), style="bold")
+
+
+def _paths(scheme: Mapping[str, Any], kind: str) -> str:
+    used = scheme["paths"].get(kind, {}).get("paths_per_flow")
+    return "-" if used is None else f"{used:.1f}"
+
+
+def _ms(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _interval(interval: Sequence[float] | None, show: Any) -> str:
+    return "[-]" if interval is None else f"[{show(interval[0])}, {show(interval[1])}]"
+
+
+def _against(scheme: Mapping[str, Any], baseline: str, name: str) -> str:
+    if scheme["baseline"]:
+        return "1"
+    figures = scheme["against"].get(baseline, {})
+    if figures.get(name) is None:
+        return "-"
+    return f"{figures[name]:.2f} {_interval(figures[f'{name}_ci'], lambda value: f'{value:.2f}')}"

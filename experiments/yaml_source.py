@@ -1,0 +1,136 @@
+"""YAML text as plain data that remembers where in the text every value stands."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """Something wrong in a file: line and column from 1 on, the field's path, and what to do about it."""
+
+    line: int
+    column: int
+    path: str
+    message: str
+    filename: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        where = f" {self.path}:" if self.path else ""
+        return f"{self.filename}:{self.line}:{self.column}:{where} {self.message}"
+
+
+@dataclass(slots=True)
+class Source:
+    """Plain data, and the (line, column) of every value and of every key of a mapping."""
+
+    data: Any = None
+    values: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    keys: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def place(self, path: Path, key: bool = False) -> tuple[int, int]:
+        """Where *path* stands, or the nearest thing around it that stands somewhere."""
+        if key and path in self.keys:
+            return self.keys[path]
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.values:
+                return self.values[path[:length]]
+        return (1, 1)
+
+
+def text_of(path: Path) -> str:
+    """`workload.flows.sizes`, `schemes[1].name`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def read(text: str, filename: str) -> Source:
+    """Parse *text*; a syntax error, a duplicate key or a key that is no text is a problem, never an exception."""
+    source = Source()
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        source.problems.append(
+            Problem(line, column, "", f"is not YAML: {error.problem or error.context}", filename)
+        )
+        return source
+    except yaml.YAMLError as error:
+        source.problems.append(Problem(1, 1, "", f"is not YAML: {error}", filename))
+        return source
+    if node is not None:
+        _Reader(source, filename).read(node, ())
+    return source
+
+
+class _Reader:
+    def __init__(self, source: Source, filename: str) -> None:
+        self._source = source
+        self._filename = filename
+        self._constructor = yaml.constructor.SafeConstructor()
+        self._above: set[int] = set()
+        source.data = None
+
+    def read(self, node: yaml.Node, path: Path) -> None:
+        self._source.data = self._value(node, path)
+
+    def _problem(self, node: yaml.Node, path: Path, message: str) -> None:
+        mark = node.start_mark
+        self._source.problems.append(
+            Problem(mark.line + 1, mark.column + 1, text_of(path), message, self._filename)
+        )
+
+    def _value(self, node: yaml.Node, path: Path) -> Any:
+        self._source.values[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
+        if id(node) in self._above:
+            self._problem(node, path, "an alias must not lie within what it stands for")
+            return None
+        self._above.add(id(node))
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node, path)
+            if isinstance(node, yaml.SequenceNode):
+                return [self._value(item, (*path, index)) for index, item in enumerate(node.value)]
+            return self._scalar(node, path)
+        finally:
+            self._above.discard(id(node))
+
+    def _scalar(self, node: yaml.Node, path: Path) -> Any:
+        if node.tag.endswith((":timestamp", ":binary")):
+            return str(node.value)
+        try:
+            value = self._constructor.construct_object(node)
+        except (yaml.YAMLError, ValueError) as error:
+            self._problem(node, path, f"cannot be read: {error}")
+            return None
+        if isinstance(value, float) and not math.isfinite(value):
+            self._problem(node, path, f"{node.value} is not a finite number")
+            return None
+        return value
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = self._scalar(key_node, path) if isinstance(key_node, yaml.ScalarNode) else None
+            if key_node.tag.endswith(":bool"):
+                key = str(key_node.value)  # YAML 1.1 reads on, off, yes and no as truth values
+            if not isinstance(key, str):
+                self._problem(key_node, path, f"a key must be text, not {key_node.value!r}")
+                continue
+            here = (*path, key)
+            if key in result:
+                self._problem(key_node, here, f"{key!r} is given twice")
+                continue
+            self._source.keys[here] = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+            result[key] = self._value(value_node, here)
+        return result

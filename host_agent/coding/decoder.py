@@ -1,0 +1,322 @@
+"""The receiver's side of one flow's coding: sources and repairs go in as they come, rebuilt packets come out.
+
+A peer may send anything: what cannot be is counted and dropped, never raised, and a unit whose symbols contradict
+one another yields nothing. Memory is bounded in packets, bytes and units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from host_agent.coding.code import Code, ContradictionError
+from host_agent.coding.codes import code_numbered
+from host_agent.coding.gf256 import Words
+from host_agent.coding.symbols import (
+    MAX_SYMBOL_BYTES,
+    SymbolError,
+    pack,
+    row_of,
+    symbol_bytes,
+    unpack,
+)
+from protocol.datagram import NUMBER_MODULUS, SYMBOL_LENGTH_BYTES, RepairHead, serial_difference
+
+MAX_K: Final = 128
+MAX_R: Final = 64
+WINDOW: Final = 4 * MAX_K
+"""Sources are remembered over this many positions."""
+
+
+@dataclass(slots=True)
+class DecoderCounters:
+    """What happened to what came; all count events since the flow began."""
+
+    sources: int = 0
+    repairs: int = 0
+    recovered: int = 0
+    """Source packets rebuilt."""
+    duplicate_sources: int = 0
+    """Sources whose packet was there already, as received or as rebuilt."""
+    late_sources: int = 0
+    """Sources older than what is remembered."""
+    surplus_repairs: int = 0
+    """Repairs of units that were complete already: what redundancy cost."""
+    duplicate_repairs: int = 0
+    late_repairs: int = 0
+    """Repairs of units that are forgotten or given up."""
+    malformed_repairs: int = 0
+    """Heads or symbols that cannot be."""
+    inconsistent_repairs: int = 0
+    """Repairs that say otherwise than their unit's first repair did."""
+    failed_units: int = 0
+    """Units given up because their symbols contradict one another."""
+    expired_units: int = 0
+    """Units forgotten incomplete: by age, by newer units, or because their sources were forgotten."""
+
+
+@dataclass(slots=True)
+class _Unit:
+    head: RepairHead
+    code: Code
+    length: int
+    """Bytes of a symbol."""
+    since: float
+    repairs: dict[int, Words] = field(default_factory=dict)
+    given_up: bool = False
+
+
+class UnitDecoder:
+    """One receiving flow. Times are in seconds and must not run backwards.
+
+    Args:
+        max_bytes: of packets and repairs kept.
+        max_units: units kept that are incomplete.
+        max_age_s: a unit that is incomplete after this time is forgotten.
+    """
+
+    def __init__(self, max_bytes: int = 1 << 20, max_units: int = 16, max_age_s: float = 2.0) -> None:
+        self._max_bytes = max_bytes
+        self._max_units = max_units
+        self._max_age_s = max_age_s
+        self._packets: dict[int, bytes] = {}
+        self._units: dict[int, _Unit] = {}
+        self._floor: int | None = None
+        """Positions before this one are forgotten."""
+        self._newest = 0
+        self._bytes = 0
+        self.counters = DecoderCounters()
+
+    def source(self, position: int, packet: bytes | memoryview, now: float) -> list[tuple[int, bytes]]:
+        """A source came. Returns what it lets rebuild: (position, packet), ascending; never *position* itself."""
+        position %= NUMBER_MODULUS
+        self.counters.sources += 1
+        self._forget_old_units(now)
+        if self._forgotten(position):
+            self.counters.late_sources += 1
+            return []
+        if position in self._packets:
+            self.counters.duplicate_sources += 1
+            return []
+        self._keep(position, bytes(packet))
+        return self._rebuild([position], now)
+
+    def repair(
+        self, position: int, head: RepairHead, symbol: bytes | memoryview, now: float
+    ) -> list[tuple[int, bytes]]:
+        """A repair of the unit from *position* on came. Returns what it lets rebuild, as `source` does."""
+        position %= NUMBER_MODULUS
+        counters = self.counters
+        counters.repairs += 1
+        self._forget_old_units(now)
+        if not (
+            0 < head.k <= MAX_K
+            and 0 <= head.index < head.r <= MAX_R
+            and SYMBOL_LENGTH_BYTES < len(symbol) <= MAX_SYMBOL_BYTES
+        ):
+            counters.malformed_repairs += 1
+            return []
+        if self._forgotten(position):
+            counters.late_repairs += 1
+            return []
+        unit = self._units.get(position)
+        if unit is None:
+            if not self._missing(position, head.k):
+                counters.surplus_repairs += 1
+                return []
+            unit = _Unit(head, code_numbered(head.code), len(symbol), now)
+            self._make_room()
+            self._units[position] = unit
+        elif unit.given_up:
+            counters.late_repairs += 1
+            return []
+        elif len(symbol) != unit.length or not _same_unit(head, unit.head):
+            counters.inconsistent_repairs += 1
+            return []
+        elif head.index in unit.repairs:
+            counters.duplicate_repairs += 1
+            return []
+        unit.repairs[head.index] = row_of(symbol, unit.length)
+        self._bytes += unit.length
+        self._trim()
+        if position not in self._units:
+            return []
+        rebuilt = self._decode(position, unit)
+        return self._rebuild([place for place, _ in rebuilt], now, rebuilt)
+
+    def known(self, position: int) -> bool:
+        """Whether the packet of *position* came or was rebuilt (False for what is forgotten)."""
+        return position % NUMBER_MODULUS in self._packets
+
+    def pending(self, position: int) -> bool:
+        """Whether the packet of *position* may still be rebuilt: holding packets behind it can pay.
+
+        False if it is known or forgotten, or if a unit that covers it was given up. True does not promise
+        anything: its unit's repairs may never come (`shortfall` tells more).
+        """
+        position %= NUMBER_MODULUS
+        if position in self._packets or self._forgotten(position):
+            return False
+        units = [unit for first, unit in self._units.items() if _covers(first, unit, position)]
+        return not units or any(not unit.given_up for unit in units)
+
+    def shortfall(self, position: int) -> int | None:
+        """Symbols (sources or repairs) that the unit of *position* still needs; None if no repair of it came."""
+        position %= NUMBER_MODULUS
+        if position in self._packets:
+            return 0
+        needs = [
+            max(1, len(self._missing(first, unit.head.k)) - len(unit.repairs))
+            for first, unit in self._units.items()
+            if not unit.given_up and _covers(first, unit, position)
+        ]
+        return min(needs, default=None)
+
+    def deadline(self) -> float | None:
+        """When `expire` has something to do."""
+        return next(iter(self._units.values())).since + self._max_age_s if self._units else None
+
+    def expire(self, now: float) -> None:
+        """Forget units that are too old. Called by `source` and `repair` as well."""
+        self._forget_old_units(now)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of packets and repairs that are kept now."""
+        return self._bytes
+
+    @property
+    def kept_units(self) -> int:
+        """Incomplete units that are kept now."""
+        return len(self._units)
+
+    def _rebuild(
+        self, changed: list[int], now: float, rebuilt: list[tuple[int, bytes]] | None = None
+    ) -> list[tuple[int, bytes]]:
+        """Try every unit that covers a changed position, until nothing more comes of it (units may overlap)."""
+        rebuilt = [] if rebuilt is None else rebuilt
+        while changed:
+            position = changed.pop()
+            for first, unit in list(self._units.items()):
+                if first in self._units and _covers(first, unit, position):
+                    more = self._decode(first, unit)
+                    rebuilt += more
+                    changed += [place for place, _ in more]
+        if rebuilt:
+            self._trim()
+            base = rebuilt[0][0]
+            rebuilt.sort(key=lambda item: serial_difference(item[0], base))
+        return rebuilt
+
+    def _decode(self, first: int, unit: _Unit) -> list[tuple[int, bytes]]:
+        if unit.given_up:
+            return []
+        k = unit.head.k
+        missing = self._missing(first, k)
+        if not missing:
+            self._drop_unit(first)
+            return []
+        if not unit.code.worth_trying(len(missing), len(unit.repairs)):
+            return []
+        packets = [self._packets.get((first + index) % NUMBER_MODULUS) for index in range(k)]
+        if any(packet is not None and symbol_bytes(packet) > unit.length for packet in packets):
+            self._give_up(unit)
+            return []
+        try:
+            sources = pack(packets, unit.length)
+            found = unit.code.decode(sources, missing, unit.repairs, unit.head.r, unit.head.seed)
+            rebuilt = [
+                ((first + index) % NUMBER_MODULUS, unpack(row, unit.length))
+                for index, row in sorted(found.items())
+            ]
+        except (ContradictionError, SymbolError):
+            self._give_up(unit)
+            return []
+        for position, packet in rebuilt:
+            self._keep(position, packet, trim=False)
+        self.counters.recovered += len(rebuilt)
+        if len(rebuilt) == len(missing):
+            self._drop_unit(first)
+        return rebuilt
+
+    def _missing(self, first: int, k: int) -> list[int]:
+        return [index for index in range(k) if (first + index) % NUMBER_MODULUS not in self._packets]
+
+    def _forgotten(self, position: int) -> bool:
+        return self._floor is not None and serial_difference(position, self._floor) < 0
+
+    def _keep(self, position: int, packet: bytes, trim: bool = True) -> None:
+        if self._floor is None:
+            # packets before the first that came may still come
+            self._floor = (position - WINDOW) % NUMBER_MODULUS
+            self._newest = position
+        if serial_difference(position, self._newest) > 0:
+            self._newest = position
+        self._packets[position] = packet
+        self._bytes += len(packet)
+        if trim:
+            self._trim()
+
+    def _trim(self) -> None:
+        """Forget positions that fell out of the window, then the oldest units and packets above `max_bytes`."""
+        if self._floor is not None:
+            floor = (self._newest - WINDOW) % NUMBER_MODULUS
+            if serial_difference(floor, self._floor) > 0:
+                self._raise_floor(floor)
+        while self._bytes > self._max_bytes and self._units:
+            self._expire_unit(next(iter(self._units)))
+        while self._bytes > self._max_bytes and self._floor is not None and self._packets:
+            self._raise_floor((self._floor + 1) % NUMBER_MODULUS)
+
+    def _raise_floor(self, floor: int) -> None:
+        """Forget the packets before *floor*, and the units that would need them."""
+        assert self._floor is not None
+        steps = serial_difference(floor, self._floor)
+        old = (
+            [(self._floor + step) % NUMBER_MODULUS for step in range(steps)]
+            if steps <= WINDOW
+            else [position for position in self._packets if serial_difference(position, floor) < 0]
+        )
+        for position in old:
+            packet = self._packets.pop(position, None)
+            if packet is not None:
+                self._bytes -= len(packet)
+        self._floor = floor
+        if self._units:
+            for first in [first for first in self._units if self._forgotten(first)]:
+                self._expire_unit(first)
+
+    def _make_room(self) -> None:
+        while len(self._units) >= self._max_units:
+            self._expire_unit(next(iter(self._units)))
+
+    def _forget_old_units(self, now: float) -> None:
+        while self._units:
+            first, unit = next(iter(self._units.items()))
+            if now - unit.since < self._max_age_s:
+                break
+            self._expire_unit(first)
+
+    def _expire_unit(self, first: int) -> None:
+        if not self._units[first].given_up:
+            self.counters.expired_units += 1
+        self._drop_unit(first)
+
+    def _drop_unit(self, first: int) -> None:
+        unit = self._units.pop(first)
+        self._bytes -= unit.length * len(unit.repairs)
+
+    def _give_up(self, unit: _Unit) -> None:
+        """Keep the unit's name, so that its other repairs are known for what they are, but not its symbols."""
+        self.counters.failed_units += 1
+        self._bytes -= unit.length * len(unit.repairs)
+        unit.repairs = {}
+        unit.given_up = True
+
+
+def _same_unit(head: RepairHead, other: RepairHead) -> bool:
+    return (head.code, head.k, head.r, head.seed) == (other.code, other.k, other.r, other.seed)
+
+
+def _covers(first: int, unit: _Unit, position: int) -> bool:
+    return (position - first) % NUMBER_MODULUS < unit.head.k

@@ -1,0 +1,112 @@
+"""The sender's side of one flow's coding: packets go in as they leave, repairs come out when a unit closes.
+
+Sources are sent at once by the caller (the codes are systematic); the encoder only keeps them until their unit
+closes: at its size k, on a push (PSH or a drained queue), on a jump of positions, or when no packet came for
+``flush_s``. The number of repairs is that of the unit's actual k.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from host_agent.coding.codes import code_named
+from host_agent.coding.redundancy import repairs_for
+from host_agent.coding.symbols import MAX_PACKET_BYTES, pack, symbol_bytes, symbol_of
+from protocol.datagram import NUMBER_MODULUS, RepairHead
+from protocol.policy import CodingPolicy
+
+
+class Repair(NamedTuple):
+    """One repair to send: position of its unit's first source, its head, its coded symbol."""
+
+    position: int
+    head: RepairHead
+    symbol: bytes
+
+
+class UnitEncoder:
+    """One sending flow. Times are in seconds and must not run backwards."""
+
+    def __init__(self, coding: CodingPolicy, rng: np.random.Generator) -> None:
+        self._coding = coding
+        self._code = code_named(coding.code)
+        self._rng = rng
+        self._blocking_probability = 0.0
+        self._k = coding.max_k
+        self._first = 0
+        self._packets: list[bytes] = []
+        self._last = 0.0
+        self.units = 0
+        """Units closed so far."""
+        self.repairs = 0
+        """Repairs made so far."""
+
+    def set_redundancy(self, blocking_probability: float, k: int) -> None:
+        """What the next units aim at: pB (0..1), and unit size k (cut to 1..max_k)."""
+        self._blocking_probability = blocking_probability
+        self._k = max(1, min(k, self._coding.max_k))
+
+    @property
+    def open_packets(self) -> int:
+        """Packets in the unit that is still open."""
+        return len(self._packets)
+
+    def add(self, position: int, packet: bytes, now: float, push: bool) -> list[Repair]:
+        """Take in the source packet that leaves as *position* (modulo 2**32; +1 for each of the flow).
+
+        Returns:
+            The repairs to send after it: of the unit that this packet closes, and before those, of an older unit
+            that had to close because *position* does not follow it.
+
+        Raises:
+            ValueError: the packet is empty or above 65535 B: such a packet cannot be coded.
+        """
+        if not 0 < len(packet) <= MAX_PACKET_BYTES:
+            raise ValueError(f"cannot code a packet of {len(packet)} B: it must be 1..{MAX_PACKET_BYTES} B")
+        repairs: list[Repair] = []
+        if self._packets and (position - self._first) % NUMBER_MODULUS != len(self._packets):
+            repairs = self._close()
+        if not self._packets:
+            self._first = position % NUMBER_MODULUS
+        self._packets.append(bytes(packet))
+        self._last = now
+        if push or len(self._packets) >= self._k:
+            repairs += self._close()
+        return repairs
+
+    def deadline(self) -> float | None:
+        """When `flush` has something to do; None while no unit is open."""
+        return self._last + self._coding.flush_s if self._packets else None
+
+    def flush(self, now: float) -> list[Repair]:
+        """Close the open unit if its deadline has come."""
+        deadline = self.deadline()
+        return self._close() if deadline is not None and now >= deadline else []
+
+    def close(self) -> list[Repair]:
+        """Close the open unit, whatever its deadline (end of flow, change of policy or class)."""
+        return self._close()
+
+    def _close(self) -> list[Repair]:
+        packets, self._packets = self._packets, []
+        if not packets:
+            return []
+        self.units += 1
+        k = len(packets)
+        r = repairs_for(self._coding, self._blocking_probability, k)
+        if r == 0:
+            return []
+        self.repairs += r
+        seed = int(self._rng.integers(1 << 32))
+        length = max(map(symbol_bytes, packets))
+        rows = self._code.encode(pack(packets, length), r, seed)
+        return [
+            Repair(
+                self._first,
+                RepairHead(code=self._code.id, k=k, r=r, index=index, seed=seed),
+                symbol_of(rows[index], length),
+            )
+            for index in range(r)
+        ]

@@ -1,0 +1,241 @@
+"""A world of its own for tests that compare everything before and after: run as a program inside it.
+
+The world is a fresh pid, network and mount namespace with an empty /run, so that whatever else happens on
+the machine cannot be seen, and nothing here can be mistaken for somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTER = ("unshare", "--pid", "--fork", "--kill-child", "--net", "--mount", "--mount-proc", "--")
+PREPARE = 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp && ip link set lo up && "$@"; exit $?'
+LAUNCHER = """
+import signal
+from topologies.fabric_spec import FabricSpec
+from topologies.lab import Lab
+from topologies.links import Link
+print("go", flush=True)
+lab = Lab(FabricSpec(leaves=2, spines=2, hosts_per_leaf=1, link=Link(10), access=Link(50)), "doomed")
+lab.start()
+lab.popen("h1", ["sleep", "1000"])
+lab.popen("h1", ["env", "-i", "setsid", "-f", "sleep", "1001"]).wait()
+lab.popen(None, ["sleep", "1002"])
+print("up", flush=True)
+signal.pause()
+"""
+VOLATILE = ("nf_conntrack_count", "fastopen_key", "stable_secret", "dccp")
+
+
+def run_in_world(*argv: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
+    """Run a program in a world of its own, return what it said and its exit code."""
+    return subprocess.run(
+        [*ENTER, "sh", "-c", PREPARE, "world", *argv],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def run_scenario(name: str, *args: str) -> None:
+    """Run one scenario of this file in a world of its own; fail with what it said."""
+    done = run_in_world(sys.executable, __file__, name, *args)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def output(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def look() -> dict[str, Any]:
+    """All that a lab could leave behind in this world."""
+    processes, networks = {}, {f"net of {os.getpid()}": os.readlink("/proc/self/ns/net")}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        state = read(f"/proc/{name}/stat").rpartition(")")[2].split()
+        if int(name) != os.getpid() and state and state[0] != "Z":
+            with suppress(OSError):  # it may end while we look
+                networks[name] = os.readlink(f"/proc/{name}/ns/net")
+                processes[name] = read(f"/proc/{name}/cmdline").replace("\0", " ")
+    descriptors = [
+        os.readlink(f"/proc/self/fd/{fd}")
+        for fd in os.listdir("/proc/self/fd")
+        if fd.isdigit() and os.path.lexists(f"/proc/self/fd/{fd}")
+    ]
+    sysctls = {
+        str(path): read(str(path))
+        for folder in ("net", "fs", "kernel/pty")
+        for path in Path("/proc/sys", folder).rglob("*")
+        if path.is_file()
+        and not any(word in str(path) for word in VOLATILE)
+        and (folder != "fs" or path.name in ("file-max", "nr_open", "pipe-max-size"))
+        and path.name != "nr"
+    }
+    return {
+        "processes": processes,
+        "networks": sorted(set(networks.values())),
+        "held namespaces": sorted(entry for entry in descriptors if entry.startswith("net:")),
+        "mounts": [line.split(" ", 1)[1] for line in read("/proc/self/mountinfo").splitlines()],
+        "interfaces": output("ip", "-o", "link"),
+        "addresses": output("ip", "-o", "addr"),
+        "routes": output("ip", "route", "show", "table", "all"),
+        "queueing": output("tc", "qdisc"),
+        "files": sorted(str(path) for top in ("/run", "/tmp") for path in Path(top).rglob("*")),
+        "sysctls": sysctls,
+    }
+
+
+def expect_same(before: dict[str, Any], seconds: float, what: str) -> None:
+    """The world becomes as it was within some seconds."""
+    deadline = time.monotonic() + seconds
+    while (now := look()) != before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for part, value in before.items():
+        assert now[part] == value, f"{what}: {part} differ: {value!r} became {now[part]!r}"
+
+
+def start_launcher() -> tuple[subprocess.Popen[str], Callable[[str], None]]:
+    """A process that starts a lab, and a way to wait for its next word."""
+    process = subprocess.Popen([sys.executable, "-c", LAUNCHER], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    pipe = process.stdout
+
+    def wait_for(word: str) -> None:
+        assert select.select([pipe], [], [], 30)[0], f"the launcher did not say {word!r} in 30 s"
+        assert pipe.readline().strip() == word
+
+    return process, wait_for
+
+
+def start_stop() -> None:
+    """A lab comes up, forwards, and goes; the world is as before. Twice, with the same id."""
+    from topologies.fabric_spec import FabricSpec
+    from topologies.lab import Lab
+    from topologies.links import Link
+
+    before = look()
+    for _ in range(2):
+        spec = FabricSpec(leaves=2, spines=2, hosts_per_leaf=2, link=Link(10), access=Link(50))
+        with Lab(spec, "here") as lab:
+            during = look()
+            assert len(during["networks"]) == len(before["networks"]) + 4 + 4 + 1
+            assert "cap-here" in during["interfaces"]
+            assert during["sysctls"].items() >= before["sysctls"].items(), "a sysctl changed while it ran"
+            assert os.path.exists("/run/capstan/here/l1/conf.db")
+            lab.popen("h1", ["sleep", "1000"])
+        expect_same(before, 0, "after stop()")
+
+
+def interrupt(signal_name: str) -> None:
+    """A signal at several moments of the start, and once the lab is up."""
+    number = signal.Signals[signal_name]
+    before = look()
+    began = time.monotonic()
+    process, wait_for = start_launcher()
+    wait_for("go")
+    began = time.monotonic()
+    wait_for("up")
+    took = time.monotonic() - began
+    during = look()
+    assert len(during["networks"]) == len(before["networks"]) + 2 + 4 + 1
+    process.send_signal(number)
+    process.wait()
+    expect_same(before, 5, f"{signal_name} when the lab was up")
+    for part in (0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0):
+        process, wait_for = start_launcher()
+        wait_for("go")
+        time.sleep(part * took)
+        process.send_signal(number)
+        process.wait(20)
+        expect_same(before, 5, f"{signal_name} after {part:.0%} of the start")
+
+
+def launcher_and_reaper_killed() -> None:
+    """Nobody is left to clean up: what survives is found and ended by clean()."""
+    from topologies.registry import RUN_ROOT, clean, find_lab, labs
+
+    before = look()
+    process, wait_for = start_launcher()
+    wait_for("go")
+    wait_for("up")
+    assert find_lab().lab_id == "doomed"
+    assert clean() == [], "a running lab is left alone"
+    during = look()
+    (reaper,) = [pid for pid, words in during["processes"].items() if "topologies.reaper" in words]
+    os.kill(int(reaper), signal.SIGKILL)
+    process.kill()
+    process.wait()
+    time.sleep(0.3)
+    assert (RUN_ROOT / "doomed").exists()
+    assert [record.alive for record in labs()] == [False]
+    ended = clean()
+    assert [entry.lab_id for entry in ended] == ["doomed"]
+    assert ended[0].directories == ("/run/capstan/doomed",)
+    expect_same(before, 2, "after clean()")
+    assert clean() == []
+
+
+def foreign_things_stay() -> None:
+    """Somebody else's switch, namespace, interface and processes outlive a dead lab's cleaning."""
+    place = Path("/tmp/foreign")
+    place.mkdir()
+    env = {**os.environ, "OVS_RUNDIR": str(place), "OVS_LOGDIR": str(place), "OVS_DBDIR": str(place)}
+    subprocess.run(["ip", "netns", "add", "foreign"], check=True)
+    subprocess.run(
+        ["ip", "link", "add", "name", "cap-other", "type", "veth", "peer", "name", "l1-eth1"], check=True
+    )
+    schema = "/usr/share/openvswitch/vswitch.ovsschema"
+    subprocess.run(["ovsdb-tool", "create", str(place / "conf.db"), schema], check=True)
+    server = ["ovsdb-server", str(place / "conf.db"), f"--remote=punix:{place}/db.sock", "-vconsole:off"]
+    daemon = ["ovs-vswitchd", f"unix:{place}/db.sock", "-vconsole:off", "--disable-system"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    switch = [subprocess.Popen(server, env=env, **quiet)]
+    while not (place / "db.sock").exists():
+        time.sleep(0.02)
+    switch.append(subprocess.Popen(daemon, env=env, **quiet))
+    bridge = ["ovs-vsctl", f"--db=unix:{place}/db.sock", "--timeout=10", "add-br", "l1"]
+    subprocess.run([*bridge, "--", "set", "bridge", "l1", "datapath_type=netdev"], check=True)
+    others = [
+        subprocess.Popen(["sleep", "60"], env={**os.environ, "CAPSTAN_LAB": "someoneelse"}),
+        subprocess.Popen(["ip", "netns", "exec", "foreign", "sleep", "60"]),
+        subprocess.Popen(["bash", "-c", "sleep 60; true", "mininet:h1"]),
+    ]
+    Path("/run/capstan/notes").mkdir(parents=True)
+    time.sleep(0.2)
+    before = look()
+    process, wait_for = start_launcher()
+    wait_for("go")
+    wait_for("up")
+    process.kill()
+    process.wait()
+    expect_same(before, 5, "after the reaper")
+
+    from topologies.registry import clean
+
+    clean()
+    expect_same(before, 0, "after clean()")
+    assert all(process.poll() is None for process in (*switch, *others))
+    for process in (*switch, *others):
+        process.kill()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,117 @@
+"""Whatever ends a lab, nothing of it is left and nothing of anybody else is touched."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from topologies.fabric_spec import FabricSpec
+from topologies.lab import Lab
+from topologies.processes import start_time
+from topologies.registry import LabError, find_lab, labs
+
+HERE = Path(__file__).parent
+
+
+def load_world() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("lab_world", HERE / "lab_world.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+world = load_world()
+
+
+def test_start_and_stop_leave_the_world_as_it_was() -> None:
+    world.run_scenario("start_stop")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_signal_at_any_moment_leaves_nothing(name: str) -> None:
+    world.run_scenario("interrupt", name)
+
+
+def test_clean_ends_what_nobody_else_could() -> None:
+    world.run_scenario("launcher_and_reaper_killed")
+
+
+def test_foreign_switch_namespace_interface_and_processes_stay() -> None:
+    world.run_scenario("foreign_things_stay")
+
+
+def test_two_labs_at_once_end_on_their_own() -> None:
+    spec = FabricSpec(leaves=1, spines=1, hosts_per_leaf=2)
+    with Lab(spec) as first, Lab(spec) as second:
+        assert {first.lab_id, second.lab_id} <= {record.lab_id for record in labs() if record.alive}
+        assert first.controller_endpoint[0] != second.controller_endpoint[0]
+        for lab in (first, second):
+            lab.switch("l1").ofctl("add-flow", "actions=flood")
+            assert lab.popen("h1", ["ping", "-c", "1", "-W", "5", "10.0.1.2"], stdout=-3).wait(20) == 0
+        first.stop()
+        assert second.popen("h2", ["ping", "-c", "1", "-W", "5", "10.0.1.1"], stdout=-3).wait(20) == 0
+        assert find_lab(second.lab_id).alive
+        with pytest.raises(LabError, match="no lab"):
+            find_lab(first.lab_id)
+
+
+def test_stop_ends_programs_that_hide() -> None:
+    """A program that wiped its environment and made a session of its own still lives in the lab's namespace."""
+    with Lab(FabricSpec(leaves=1, spines=1, hosts_per_leaf=1)) as lab:
+        command = ["env", "-i", "setsid", "-f", "sh", "-c", "echo $$; exec sleep 1000"]
+        hidden = lab.popen("h1", command, stdout=subprocess.PIPE)
+        assert hidden.stdout is not None
+        pid = int(hidden.stdout.readline())
+        assert start_time(pid) is not None
+    assert start_time(pid) is None
+
+
+def test_a_program_ends_with_the_process_that_started_the_lab() -> None:
+    code = (
+        "import sys, time; from topologies.lab import Lab; from topologies.fabric_spec import FabricSpec\n"
+        "lab = Lab(FabricSpec(leaves=1, spines=1, hosts_per_leaf=1)).start()\n"
+        "print(lab.lab_id, lab.popen('h1', ['sleep', '1000']).pid, flush=True); time.sleep(60)\n"
+    )
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1]
+    )
+    assert launcher.stdout is not None
+    lab_id, pid = launcher.stdout.readline().split()
+    handle = os.pidfd_open(int(pid))
+    launcher.send_signal(signal.SIGKILL)
+    launcher.wait()
+    deadline = time.monotonic() + 5
+    try:
+        while time.monotonic() < deadline:
+            try:
+                signal.pidfd_send_signal(handle, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.02)
+        else:
+            pytest.fail(f"process {pid} outlived its launcher")
+    finally:
+        os.close(handle)
+    while Path("/run/capstan", lab_id).exists():
+        assert time.monotonic() < deadline, "the reaper did not clean up"
+        time.sleep(0.05)
+
+
+def test_a_lab_that_cannot_start_leaves_nothing_and_says_why() -> None:
+    with Lab(FabricSpec(leaves=1, spines=1, hosts_per_leaf=1), "twice"):
+        with pytest.raises(LabError, match="'twice' is registered"):
+            Lab(FabricSpec(), "twice").start()
+        assert find_lab("twice").alive
+    with pytest.raises(RuntimeError, match="nosuchcc"):
+        Lab(FabricSpec(leaves=1, spines=1), "badcc", congestion_control="nosuchcc").start()
+    assert not Path("/run/capstan/badcc").exists()

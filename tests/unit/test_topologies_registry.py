@@ -1,0 +1,201 @@
+"""Which labs are registered, which are alive, and that only marked processes are ever ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from topologies import registry
+from topologies.exec import host_command
+from topologies.processes import (
+    Spawner,
+    end_processes,
+    find_processes,
+    is_marked,
+    lab_environment,
+    start_time,
+)
+from topologies.registry import LabError, LabRecord
+
+
+@pytest.fixture
+def run_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "capstan"
+    monkeypatch.setattr(registry, "RUN_ROOT", root)
+    return root
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["sleep", "60"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def ended_process() -> int:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def test_register_find_and_forget(run_root: Path) -> None:
+    record = registry.register("abc")
+    assert record.alive
+    assert registry.find_lab() == registry.find_lab("abc") == record
+    other = registry.register("xyz")
+    assert other.subnet != record.subnet
+    with pytest.raises(LabError, match="several labs run.*abc, xyz"):
+        registry.find_lab()
+    with pytest.raises(LabError, match="no lab 'nope' runs; running: abc, xyz"):
+        registry.find_lab("nope")
+    for lab_id in ("abc", "xyz"):
+        assert registry.end_lab(lab_id, None).directories == (str(run_root / lab_id),)
+    assert not run_root.exists(), "the last lab takes the directory with it"
+    with pytest.raises(LabError, match="capstan lab"):
+        registry.find_lab()
+
+
+def test_an_id_is_taken_once(run_root: Path) -> None:
+    registry.register("abc")
+    with pytest.raises(LabError, match="another id"):
+        registry.register("abc")
+    assert registry.find_lab("abc").lab_id == "abc"
+
+
+@pytest.mark.parametrize("lab_id", ["", "UPPER", "a/b", "..", "twelve-chars", "abcdefghijkl"])
+def test_an_id_must_fit_an_interface_name(run_root: Path, lab_id: str) -> None:
+    with pytest.raises(LabError, match="1 to 11 characters"):
+        registry.register(lab_id)
+    assert not run_root.exists()
+
+
+def test_details_are_kept(run_root: Path) -> None:
+    record = replace(registry.register("abc"), details={"hosts": {"h1": {"pid": 1}}})
+    record.save()
+    assert registry.find_lab("abc") == record
+
+
+def test_a_lab_dies_with_its_launcher_not_with_a_pid(run_root: Path) -> None:
+    record = registry.register("abc")
+    assert record.alive
+    assert not replace(record, launcher_pid=ended_process()).alive
+    assert not replace(record, launcher_start=record.launcher_start - 1).alive, "the pid was given anew"
+
+
+def test_clean_ends_dead_labs_only(run_root: Path, sleeper: subprocess.Popen[bytes]) -> None:
+    registry.register("alive")
+    replace(registry.register("dead"), launcher_pid=ended_process()).save()
+    marked = subprocess.Popen(["sleep", "60"], env=lab_environment("dead"))
+    spared = subprocess.Popen(["sleep", "60"], env=lab_environment("alive"))
+    try:
+        ended = registry.clean()
+        assert [entry.lab_id for entry in ended] == ["dead"]
+        assert [(entry.pid, entry.command) for entry in ended[0].processes] == [(marked.pid, "sleep 60")]
+        assert "ended 1 process" in str(ended[0])
+        assert marked.wait(5) == -9
+        assert spared.poll() is None
+        assert sleeper.poll() is None
+        assert sorted(os.listdir(run_root)) == ["alive"]
+        assert registry.clean() == []
+    finally:
+        for process in (marked, spared):
+            process.kill()
+            process.wait()
+
+
+def test_what_is_not_a_lab_is_left_alone(run_root: Path) -> None:
+    (run_root / "notes").mkdir(parents=True)
+    (run_root / "broken").mkdir()
+    (run_root / "broken" / "state.json").write_text("{")
+    assert registry.labs() == []
+    assert registry.clean() == []
+    assert sorted(os.listdir(run_root)) == ["broken", "notes"]
+
+
+def test_marks_are_whole_variables() -> None:
+    cases = {
+        "CAPSTAN_LAB=abc": True,
+        "CAPSTAN_LAB=abcd": False,
+        "XCAPSTAN_LAB=abc": False,
+        "NOTE=CAPSTAN_LAB=abc": False,
+    }
+    for variable, expected in cases.items():
+        name, _, value = variable.partition("=")
+        with subprocess.Popen(["sleep", "60"], env={**os.environ, name: value}) as process:
+            deadline = time.monotonic() + 5
+            while b"sleep" not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+                assert time.monotonic() < deadline
+            assert is_marked(process.pid, "abc") is expected, variable
+            assert (process.pid in find_processes("abc")) is expected
+            process.kill()
+
+
+def test_children_of_what_is_ended_are_ended_too() -> None:
+    # a shell that starts a new child as soon as one dies
+    code = "while :; do sleep 60; done"
+    with subprocess.Popen(["sh", "-c", code], env=lab_environment("brood"), start_new_session=True) as shell:
+        ended = end_processes("brood")
+        assert shell.pid in [entry.pid for entry in ended]
+    assert find_processes("brood") == []
+
+
+def test_a_zombie_is_gone() -> None:
+    with subprocess.Popen(["true"]) as process:
+        deadline = time.monotonic() + 5
+        while start_time(process.pid) is not None:
+            assert time.monotonic() < deadline
+    assert start_time(process.pid) is None
+    assert start_time(os.getpid()) is not None
+
+
+def test_spawner_marks_and_outlives_the_thread_that_asked() -> None:
+    from threading import Thread
+
+    spawner = Spawner("abc")
+    processes: list[subprocess.Popen[bytes]] = []
+    thread = Thread(target=lambda: processes.append(spawner.popen(None, ["sleep", "60"])))
+    thread.start()
+    thread.join()
+    (process,) = processes
+    time.sleep(0.1)
+    assert process.poll() is None, "the parent-death signal must not come from the thread that asked"
+    assert os.getsid(process.pid) == process.pid
+    spawner.close()
+    assert process.wait(5) == -9
+    with pytest.raises(FileNotFoundError, match="no-such-program"):
+        Spawner("abc").popen(None, ["no-such-program"])
+
+
+def test_exec_says_what_is_wrong() -> None:
+    record = LabRecord("abc", os.getpid(), 0, None, "198.18.0.0/22")
+    with pytest.raises(LabError, match="still starting"):
+        host_command(record, "h1", ["true"], Path("/etc/hosts"))
+    hosts = {"h1": {"pid": os.getpid(), "start": start_time(os.getpid())}, "h2": {"pid": 1, "start": -1}}
+    record = replace(record, details={"hosts": hosts})
+    with pytest.raises(LabError, match="no host 'h9'; there are h1, h2"):
+        host_command(record, "h9", ["true"], Path("/etc/hosts"))
+    with pytest.raises(LabError, match="has ended"):
+        host_command(record, "h2", ["true"], Path("/etc/hosts"))
+    assert host_command(record, "h1", ["echo", "a b"], Path("/x"))[-2:] == ["echo", "a b"]
+    assert f"--net=/proc/{os.getpid()}/ns/net" in host_command(record, "h1", ["true"], Path("/x"))
+
+
+def test_the_reaper_ends_when_told(run_root: Path) -> None:
+    """Without a lab there is nothing to end; it must still go when its launcher's pipe closes."""
+    done = subprocess.run(
+        [sys.executable, "-m", "topologies.reaper", "nolab", str(os.getpid())],
+        input=b"999999999\nnot a pid\n",
+        capture_output=True,
+        cwd=Path(registry.__file__).parents[1],
+        timeout=20,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

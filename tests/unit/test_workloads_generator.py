@@ -1,0 +1,184 @@
+"""The generator as the process that it is, over loopback."""
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from workloads.wire import ENDLESS, decode_header, encode_header
+
+
+class Driver:
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "workloads.generator", "--port", "0"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.port = self.until("ready")["port"]
+
+    def say(self, **command: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+
+    def next(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        event: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return event
+
+    def until(self, kind: str) -> dict[str, Any]:
+        while (event := self.next())["event"] != kind:
+            assert event["event"] != "error", event
+        return event
+
+    def run(self, flows: list[dict[str, Any]], window: tuple[float, float] = (0.0, 0.0)) -> None:
+        self.say(do="prepare", flows=flows, window_s=window)
+        assert self.until("done")["do"] == "prepare"
+        self.say(do="start", epoch=time.monotonic() + 0.02)
+
+
+@pytest.fixture
+def driver() -> Iterator[Driver]:
+    driver = Driver()
+    yield driver
+    driver.process.stdin.close()  # type: ignore[union-attr]
+    assert driver.process.wait(5) == 0, "the generator ends with its standard input"
+    driver.process.stdout.close()  # type: ignore[union-attr]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def flow(number: int, size: int | None, start: float = 0.0, address: str = "127.0.0.1") -> dict[str, Any]:
+    return {
+        "id": number,
+        "address": address,
+        "source_port": free_port(),
+        "start_s": start,
+        "size_bytes": size,
+        "traffic_class": "short" if size else "long",
+    }
+
+
+def test_flows_of_all_sizes_arrive_whole_and_are_recorded(driver: Driver) -> None:
+    sizes = [16, 17, 1400, 65_551, 300_000]
+    orders = [flow(number, size, number * 0.01) for number, size in enumerate(sizes)]
+    for again in range(2):  # the same ports again: nothing may linger
+        driver.run(orders)
+        assert driver.until("over")
+        driver.say(do="stop")
+        records = driver.until("records")
+        sent = {record["id"]: record for record in records["sent"]}
+        received = {record["id"]: record["bytes"] for record in records["received"]}
+        assert received == dict(enumerate(sizes)), again
+        for number, size in enumerate(sizes):
+            record = sent[number]
+            assert record["state"] == "finished", record
+            assert record["bytes_acked"] == size
+            assert record["source_port"] == orders[number]["source_port"]
+            assert record["started_s"] >= record["planned_s"]
+            assert 0 < record["fct_s"] == pytest.approx(record["finished_s"] - record["started_s"], abs=2e-6)
+
+
+def test_a_background_flow_sends_until_it_is_stopped_and_its_window_is_measured(driver: Driver) -> None:
+    driver.run([flow(7, None), flow(8, 5000, 0.3)], window=(0.05, 0.25))
+    driver.until("over")
+    driver.say(do="stop")
+    records = driver.until("records")
+    background = next(record for record in records["sent"] if record["id"] == 7)
+    assert background["state"] == "background"
+    assert background["fct_s"] is None
+    assert background["window_s"] == pytest.approx(0.2, abs=0.1)
+    assert 0 < background["window_bytes"] < background["bytes_acked"]
+    got = next(record for record in records["received"] if record["id"] == 7)
+    assert got["bytes"] >= background["window_bytes"]
+
+
+def test_failures_are_recorded_with_their_cause(driver: Driver) -> None:
+    dead = flow(1, 5000)
+    dead["address"] = "127.0.0.2"
+    with socket.create_server(("127.0.0.3", driver.port)) as silent:  # accepts, reads and answers nothing
+        hung = flow(2, 5000, address="127.0.0.3")
+        late = flow(3, 5000, start=60.0)
+        driver.run([dead, hung, late, flow(4, None, start=60.0)])
+        time.sleep(0.1)
+        driver.say(do="stop")
+        sent = {record["id"]: record for record in driver.until("records")["sent"]}
+        silent.accept()[0].close()
+    assert sent[1]["state"] == "finished"  # our own sink listens on all addresses
+    assert sent[2]["state"] == sent[3]["state"] == sent[4]["state"] == "failed"
+    assert "5000 B acknowledged at the run's end" in sent[2]["error"]
+    assert "was not started" in sent[3]["error"]
+
+
+def test_a_refused_connection_fails_at_once(driver: Driver) -> None:
+    driver.say(do="configure", congestion_control="cubic")
+    driver.until("done")
+    refused = flow(1, 5000, address="::1" if not socket.has_dualstack_ipv6() else "127.0.0.1")
+    with contextlib.closing(socket.socket()) as holder:
+        holder.bind(("127.0.0.1", 0))
+        refused["source_port"] = holder.getsockname()[1]  # in use: binding is refused
+        driver.run([refused])
+        driver.until("over")
+    driver.say(do="stop")
+    [record] = driver.until("records")["sent"]
+    assert record["state"] == "failed"
+    assert "Address already in use" in record["error"]
+
+
+def test_an_unknown_congestion_control_is_said_with_what_there_is(driver: Driver) -> None:
+    driver.say(do="configure", congestion_control="vegaz")
+    driver.run([flow(1, 5000)])
+    driver.until("over")
+    driver.say(do="stop")
+    [record] = driver.until("records")["sent"]
+    assert "'vegaz' is refused" in record["error"]
+    assert "cubic" in record["error"]
+
+
+def test_a_wrong_command_is_an_error_event_and_no_end(driver: Driver) -> None:
+    for line in (
+        '{"do": "jump"}',
+        "[]",
+        "no json",
+        '{"do": "prepare"}',
+        '{"do": "start", "epoch": 1, "x": 2}',
+    ):
+        assert driver.process.stdin is not None
+        driver.process.stdin.write(line + "\n")
+        driver.process.stdin.flush()
+        assert driver.next()["event"] == "error"
+    driver.run([flow(1, 100)])
+    driver.until("over")
+
+
+def test_a_stranger_at_the_sink_is_cut_off(driver: Driver) -> None:
+    with socket.create_connection(("127.0.0.1", driver.port)) as stranger:
+        stranger.settimeout(5)
+        stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert stranger.recv(10) == b""
+    driver.run([flow(1, 100)])
+    driver.until("over")
+
+
+@pytest.mark.parametrize("size", [16, 100_000, None])
+def test_the_header_is_read_back(size: int | None) -> None:
+    assert decode_header(encode_header(5, size)) == (5, ENDLESS if size is None else size)
+
+
+def test_bytes_that_are_no_header_are_refused() -> None:
+    assert decode_header(bytes(16)) is None
+    assert decode_header(encode_header(1, 3)) is None, "no flow is smaller than its header"

@@ -1,0 +1,80 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workloads.description import HEADER_BYTES, Sizes
+from workloads.sizes import TABLES, SizesError, Table, distribution, table_names, table_source
+
+
+@pytest.mark.parametrize("name", table_names())
+def test_table_mean_is_what_its_file_says(name: str) -> None:
+    said = re.search(r"# mean (\d+) bytes", (TABLES / f"{name}.csv").read_text())
+    assert said is not None
+    assert distribution(Sizes("table", table=name)).mean() == pytest.approx(int(said[1]), abs=1)
+    assert len(table_source(name)) > 20
+
+
+@pytest.mark.parametrize("name", table_names())
+def test_sampled_shares_follow_the_table(name: str) -> None:
+    table = distribution(Sizes("table", table=name))
+    assert isinstance(table, Table)
+    drawn = table.sample(np.random.default_rng(1), 40_000)
+    for size, share in zip(table.sizes, table.cdf, strict=True):
+        if size >= HEADER_BYTES:
+            assert np.mean(drawn <= size) == pytest.approx(share, abs=0.012)
+    assert drawn.max() <= table.sizes[-1]
+
+
+@given(low=st.integers(1, 10**6), width=st.integers(1, 10**6), scale=st.sampled_from([0.01, 0.5, 1.0, 3.0]))
+def test_uniform_stays_within_its_bounds(low: int, width: int, scale: float) -> None:
+    sizes = Sizes("uniform", low_bytes=low, high_bytes=low + width, scale=scale)
+    drawn = distribution(sizes).sample(np.random.default_rng(2), 50)
+    assert drawn.min() >= max(HEADER_BYTES, int(low * scale))
+    assert drawn.max() < max(HEADER_BYTES + 1, (low + width) * scale)
+
+
+def test_uniform_below_the_short_limit_never_reaches_it() -> None:
+    drawn = distribution(Sizes("uniform", low_bytes=99_990, high_bytes=100_000)).sample(
+        np.random.default_rng(3), 10_000
+    )
+    assert drawn.max() == 99_999
+    assert drawn.min() == 99_990
+
+
+@given(scale=st.floats(0.01, 100))
+def test_scale_scales_the_mean(scale: float) -> None:
+    whole = distribution(Sizes("table", table="websearch")).mean()
+    assert distribution(Sizes("table", table="websearch", scale=scale)).mean() == pytest.approx(whole * scale)
+
+
+def test_fixed() -> None:
+    fixed = distribution(Sizes("fixed", bytes=5000, scale=0.5))
+    assert fixed.mean() == 2500
+    assert set(fixed.sample(np.random.default_rng(0), 5)) == {2500}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        (Sizes("uniform", low_bytes=5), "need high_bytes"),
+        (Sizes("uniform", low_bytes=5, high_bytes=5), "below high_bytes"),
+        (Sizes("fixed", bytes=0), "at least 1"),
+        (Sizes("fixed", bytes=5, table="websearch"), "table does not belong"),
+        (Sizes("table", table="websarch"), "did you mean 'websearch'"),
+        (Sizes("fixed", bytes=5, scale=0), "scale must be above 0"),
+    ],
+)
+def test_what_cannot_be_is_said(sizes: Sizes, message: str) -> None:
+    with pytest.raises(SizesError, match=message):
+        distribution(sizes)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cdf"), [((1.0, 1.0), (0.0, 1.0)), ((1.0, 2.0), (0.6, 0.5)), ((1.0, 2.0), (0.0, 0.9)), ((), ())]
+)
+def test_a_table_that_is_no_distribution_is_refused(sizes: tuple[float, ...], cdf: tuple[float, ...]) -> None:
+    with pytest.raises(SizesError):
+        Table(sizes, cdf)

@@ -1,0 +1,85 @@
+"""Run any program on a host of a running lab, over the overlay, with the hosts' names to call them by."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from topologies.processes import lab_environment, start_time
+from topologies.registry import LabError, LabRecord, find_lab
+
+MACHINE_HOSTS: Final = Path("/etc/hosts")
+# In a mount namespace of its own, so that only this program sees the lab's names.
+_WITH_NAMES: Final = (
+    'mount --bind "$0" /etc/hosts || echo "capstan: names of hosts are not known here" >&2; exec "$@"'
+)
+
+
+def host_command(record: LabRecord, host: str, argv: Sequence[str], names: Path) -> list[str]:
+    """The command line that runs *argv* in a host's network namespace. Raises LabError for no such host.
+
+    names: a file like /etc/hosts that the program is to see.
+    """
+    hosts = record.details.get("hosts")
+    if not hosts:
+        raise LabError(f"lab {record.lab_id} is still starting: try again in a moment")
+    if host not in hosts:
+        raise LabError(f"lab {record.lab_id} has no host {host!r}; there are {', '.join(hosts)}")
+    pid = int(hosts[host]["pid"])
+    if start_time(pid) != hosts[host]["start"]:
+        raise LabError(f"host {host} of lab {record.lab_id} has ended: start the lab again")
+    return [
+        *("setpriv", "--pdeathsig", "KILL", "--"),
+        *("nsenter", f"--net=/proc/{pid}/ns/net", "--"),
+        *("unshare", "--mount", "--"),
+        *("sh", "-c", _WITH_NAMES, str(names)),
+        *argv,
+    ]
+
+
+def exec_in_lab(host: str, argv: Sequence[str], lab_id: str | None = None, **options: Any) -> int:
+    """Run *argv* on a host and return its exit code (128 + n for signal n), as a shell would.
+
+    Other hosts are known by name: `h5` is its overlay address, `h5-v6` the IPv6 one, `h5-underlay` the one
+    below. Standard streams are this process's unless *options* (of subprocess.Popen) say otherwise.
+    Raises LabError if there is no such lab or host, or nothing to run.
+    """
+    if not argv:
+        raise LabError("nothing to run: give a command, as in `capstan exec h1 -- ping h5`")
+    record = find_lab(lab_id)
+    with tempfile.NamedTemporaryFile("w", prefix="hosts-", dir=record.run_dir, encoding="utf-8") as names:
+        names.write((record.run_dir / "hosts").read_text(encoding="utf-8"))
+        if MACHINE_HOSTS.exists():
+            names.write(MACHINE_HOSTS.read_text(encoding="utf-8", errors="replace"))
+        names.flush()
+        command = host_command(record, host, argv, Path(names.name))
+        child = subprocess.Popen(command, env=lab_environment(record.lab_id), **options)
+        return _wait_passing_signals(child)
+
+
+def _wait_passing_signals(child: subprocess.Popen[Any]) -> int:
+    """Wait for a child that shares our terminal: it gets Ctrl-C itself, what is sent to us is passed on."""
+
+    def pass_on(number: int, _frame: object) -> None:
+        child.send_signal(number)
+
+    def leave_to_child(_number: int, _frame: object) -> None:
+        pass
+
+    handlers: dict[int, Callable[[int, Any], None]] = {
+        signal.SIGINT: leave_to_child,
+        signal.SIGQUIT: leave_to_child,
+        signal.SIGTERM: pass_on,
+        signal.SIGHUP: pass_on,
+    }
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        code = child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 - code if code < 0 else code

@@ -1,0 +1,175 @@
+"""The fabric that an experiment asks for, as plain data."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal
+
+from mininet.topo import Topo
+
+from topologies.addressing import MAX_HOSTS_PER_LEAF, MAX_LEAVES, HostPlace, link_name
+from topologies.fat_tree import FatTree
+from topologies.leaf_spine import LeafSpine
+from topologies.links import Link, LinkError
+
+TOPOLOGIES: Final = ("leaf-spine", "fat-tree")
+MTU_RANGE: Final = (1280, 9000)
+
+
+class FabricSpecError(ValueError):
+    """A fabric's description is wrong. `field` is the dotted name of what is wrong."""
+
+    def __init__(self, field_name: str, problem: str) -> None:
+        super().__init__(f"{field_name}: {problem}")
+        self.field = field_name
+        self.problem = problem
+
+
+@dataclass(frozen=True)
+class FabricSpec:
+    """A fabric of switches, links and hosts. Raises FabricSpecError where it cannot be built.
+
+    topology: "leaf-spine" (leaves, spines, hosts_per_leaf count) or "fat-tree" (k counts; hosts_per_leaf may
+    be given, default k/2). link: between switches. access: between host and leaf. overrides: whole links by
+    name ("l1-s3", "h2-l1"). down: names of links that start out taken down. mtu: bytes, of all interfaces.
+    """
+
+    topology: Literal["leaf-spine", "fat-tree"] = "leaf-spine"
+    leaves: int = 2
+    spines: int = 2
+    hosts_per_leaf: int | None = None
+    k: int = 4
+    link: Link = field(default_factory=Link)
+    access: Link = field(default_factory=Link)
+    overrides: Mapping[str, Link] = field(default_factory=dict)
+    down: tuple[str, ...] = ()
+    mtu: int = 1500
+
+    def __post_init__(self) -> None:
+        if self.topology not in TOPOLOGIES:
+            raise FabricSpecError(
+                "topology", f"{self.topology!r} is not known; give {' or '.join(TOPOLOGIES)}"
+            )
+        if self.topology == "leaf-spine":
+            _check_count("leaves", self.leaves, 1, MAX_LEAVES)
+            _check_count("spines", self.spines, 1, 255)
+        else:
+            _check_count("k", self.k, 2, 22)
+            if self.k % 2:
+                raise FabricSpecError("k", f"must be even, not {self.k}")
+        if self.hosts_per_leaf is not None:
+            _check_count("hosts_per_leaf", self.hosts_per_leaf, 1, MAX_HOSTS_PER_LEAF)
+        _check_count("mtu", self.mtu, *MTU_RANGE)
+        overrides = {_canonical(name): link for name, link in self.overrides.items()}
+        down = tuple(_canonical(name) for name in self.down)
+        object.__setattr__(self, "overrides", overrides)
+        object.__setattr__(self, "down", down)
+        if overrides or down:
+            known = self.link_names()
+            for where, names in (("overrides", overrides), ("down", down)):
+                for name in names:
+                    if name not in known:
+                        raise FabricSpecError(f"{where}.{name}", unknown_link(name, known))
+
+    @property
+    def hosts_on_leaf(self) -> int:
+        """Hosts under each leaf: as given, else 2 (leaf-spine) or k/2 (fat tree)."""
+        if self.hosts_per_leaf is not None:
+            return self.hosts_per_leaf
+        return 2 if self.topology == "leaf-spine" else self.k // 2
+
+    def topo(self) -> Topo:
+        """The fabric as a Mininet topology."""
+        if self.topology == "leaf-spine":
+            return LeafSpine(
+                self.leaves, self.spines, self.hosts_on_leaf, self.link, self.access, self.overrides
+            )
+        return FatTree(self.k, self.hosts_on_leaf, self.link, self.access, self.overrides)
+
+    def link_names(self) -> list[str]:
+        """Names of all links, in Mininet's order."""
+        return [link_name(end, other) for end, other in self.topo().links(sort=True)]
+
+    def hosts(self) -> list[HostPlace]:
+        """Where the hosts sit, in order."""
+        topo = self.topo()
+        return [topo.nodeInfo(name)["place"] for name in topo.hosts()]
+
+    @property
+    def slowest_link_mbps(self) -> float | None:
+        """Rate of the slowest link between switches, Mbit/s; None if none is shaped."""
+        rates = [link.rate_mbps for name, link in self.overrides.items() if not name.startswith("h")]
+        return min((rate for rate in [self.link.rate_mbps, *rates] if rate is not None), default=None)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> FabricSpec:
+        """From plain data (YAML, JSON). An override may give just the fields that differ."""
+        if not isinstance(data, Mapping):
+            raise FabricSpecError("fabric", f"must be a mapping, not {data!r}")
+        known = [entry.name for entry in fields(cls)]
+        for key in data:
+            if key not in known:
+                raise FabricSpecError(str(key), f"is not a field of a fabric{_did_you_mean(str(key), known)}")
+        values = dict(data)
+        for name in ("link", "access"):
+            values[name] = _link(name, values.get(name, {}))
+        overrides = values.get("overrides") or {}
+        if not isinstance(overrides, Mapping):
+            raise FabricSpecError("overrides", f"must map names of links to what differs, not {overrides!r}")
+        values["overrides"] = {
+            name: _link(
+                f"overrides.{name}",
+                part,
+                values["access" if "h" in (name[:1], _after_dash(name)) else "link"],
+            )
+            for name, part in ((str(key), part) for key, part in overrides.items())
+        }
+        down = values.get("down") or ()
+        if isinstance(down, str) or not all(isinstance(name, str) for name in down):
+            raise FabricSpecError("down", f"must be a list of names of links, not {down!r}")
+        values["down"] = tuple(down)
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that from_dict() takes back."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values["link"] = self.link.to_dict()
+        values["access"] = self.access.to_dict()
+        values["overrides"] = {name: link.to_dict() for name, link in self.overrides.items()}
+        values["down"] = list(self.down)
+        return values
+
+
+def unknown_link(name: str, known: list[str]) -> str:
+    """What to say of a link's name that the fabric does not have."""
+    return f"this fabric has no link {name!r}{_did_you_mean(name, known)}"
+
+
+def _did_you_mean(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known[:12])}"
+
+
+def _canonical(name: str) -> str:
+    end, dash, other = name.partition("-")
+    return link_name(end, other) if dash and end and other else name
+
+
+def _after_dash(name: str) -> str:
+    return name.partition("-")[2][:1]
+
+
+def _link(where: str, value: Any, base: Link | None = None) -> Link:
+    if isinstance(value, Link):
+        return value
+    try:
+        return Link.from_dict({} if value is None else value, base)
+    except LinkError as error:
+        raise FabricSpecError(where, str(error)) from None
+
+
+def _check_count(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise FabricSpecError(name, f"must be a whole number {low}..{high}, not {value!r}")

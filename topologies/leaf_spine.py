@@ -1,0 +1,60 @@
+"""Leaf-spine fabric: every leaf is linked to every spine, hosts sit on leaves.
+
+Also for Mininet's own command, which gives its own switches and links (leaves, spines, hosts per leaf, and,
+with ``--link tc``, the rates of fabric and access links in Mbit/s)::
+
+    mn --custom topologies/leaf_spine.py --topo leafspine,2,4,2,10,50 --link tc
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+if "__file__" not in globals():  # `mn --custom` executes this text by itself: let it find its package
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(sys._getframe().f_code.co_filename))))
+
+from mininet.topo import Topo
+
+from topologies.addressing import UNDERLAY_PREFIX, datapath_id, link_name, place_hosts
+from topologies.links import Link as FabricLink
+from topologies.links import link_of
+
+
+class LeafSpine(Topo):  # type: ignore[misc]
+    """`leaves` x `spines`; hosts h1.. on leaves l1.., spines s1...
+
+    link, access: shape of leaf-spine and of host links (a Link, a mapping, a rate in Mbit/s, or None).
+    overrides: shape of single links by name, like {"l1-s3": Link(rate_mbps=2)}.
+    """
+
+    def build(
+        self,
+        leaves: int = 2,
+        spines: int = 2,
+        hosts_per_leaf: int = 2,
+        link: FabricLink | float | None = None,
+        access: FabricLink | float | None = None,
+        overrides: Mapping[str, FabricLink] | None = None,
+    ) -> None:
+        """Add all nodes and links (Mininet calls this)."""
+        overrides = overrides or {}
+        fabric, edge = link_of(link), link_of(access)
+        for number in range(1, leaves + 1):
+            self.addSwitch(f"l{number}", dpid=datapath_id(f"l{number}"))
+        for number in range(1, spines + 1):
+            self.addSwitch(f"s{number}", dpid=datapath_id(f"s{number}"))
+        for host in place_hosts(leaves, hosts_per_leaf):
+            self.addHost(host.name, ip=f"{host.underlay}/{UNDERLAY_PREFIX}", mac=host.mac, place=host)
+            self._join(host.name, f"l{host.leaf}", edge, overrides)
+        for leaf in range(1, leaves + 1):
+            for spine in range(1, spines + 1):
+                self._join(f"l{leaf}", f"s{spine}", fabric, overrides)
+
+    def _join(self, end: str, other: str, base: FabricLink, overrides: Mapping[str, FabricLink]) -> None:
+        shape = overrides.get(link_name(end, other), base)
+        self.addLink(end, other, shape=shape, **shape.mininet_options())
+
+
+topos = {"leafspine": LeafSpine}

@@ -1,0 +1,150 @@
+"""What a link is, and the one writer of a port's queueing discipline.
+
+A shaped port carries this tree (handles as Open vSwitch's own ``linux-htb`` uses them, so that a port's
+queue *q* is always class ``1:<q+1>``, whoever sends to it)::
+
+    root htb 1:  ->  class 1:fffe (the link's rate)  ->  class 1:1 (queue 0)  ->  pfifo (the link's buffer)
+
+Rate, buffer, delay and queues of a port all come from here: two writers would wipe each other's tree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+FRAME_BYTES: Final = 1514
+"""An Ethernet frame of 1500 B payload, without checksum: what HTB counts a full packet as."""
+UNSHAPED_DELAY_PACKETS: Final = 100_000
+"""Packets that a delay without a rate may hold: more than any sender here has in flight."""
+
+
+class LinkError(ValueError):
+    """A link's description is wrong; the text names the field and says what is allowed."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One link, the same in both directions.
+
+    rate_mbps: Mbit/s on layer 2 (10^6 bit); None leaves the port unshaped.
+    buffer_packets: packets that the port's queue holds before it drops the newest.
+    delay_ms: one-way delay added by netem, where the kernel has it.
+    """
+
+    rate_mbps: float | None = None
+    buffer_packets: int = 256
+    delay_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rate_mbps is not None and not _is_number(self.rate_mbps, above=0):
+            raise LinkError(f"rate_mbps must be above 0 Mbit/s, or null for unshaped, not {self.rate_mbps!r}")
+        if not isinstance(self.buffer_packets, int) or not _is_number(self.buffer_packets, above=0):
+            raise LinkError(f"buffer_packets must be a whole number from 1 on, not {self.buffer_packets!r}")
+        if not _is_number(self.delay_ms, above=-1) or self.delay_ms < 0:
+            raise LinkError(f"delay_ms must be 0 ms or more, not {self.delay_ms!r}")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], base: Link | None = None) -> Link:
+        """A link from plain data; what *data* does not say is taken from *base*. Raises LinkError."""
+        if not isinstance(data, Mapping):
+            raise LinkError(f"must be a mapping like {{rate_mbps: 10}}, not {data!r}")
+        known = [field.name for field in fields(cls)]
+        for key in data:
+            if key not in known:
+                raise LinkError(f"{key!r} is not known; a link has {', '.join(known)}")
+        return replace(base or cls(), **data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that from_dict() takes back."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def mininet_options(self) -> dict[str, Any]:
+        """The same as options of Mininet's own TCLink (``mn --link tc``)."""
+        options: dict[str, Any] = {"max_queue_size": self.buffer_packets}
+        if self.rate_mbps is not None:
+            options["bw"] = self.rate_mbps
+        if self.delay_ms:
+            options["delay"] = f"{self.delay_ms:g}ms"
+        return options
+
+    def __str__(self) -> str:
+        rate = "unshaped" if self.rate_mbps is None else f"{self.rate_mbps:g} Mbit/s"
+        delay = f", {self.delay_ms:g} ms" if self.delay_ms else ""
+        return f"{rate}, buffer {self.buffer_packets} packets{delay}"
+
+
+def _is_number(value: object, above: float) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value) and value > above  # type: ignore[arg-type,operator]
+
+
+def link_of(value: Link | Mapping[str, Any] | float | None) -> Link:
+    """A Link from what people write: a Link, a mapping, a rate in Mbit/s, or None (unshaped)."""
+    if isinstance(value, Link):
+        return value
+    if isinstance(value, Mapping):
+        return Link.from_dict(value)
+    return Link(rate_mbps=value)
+
+
+def shape_commands(interface: str, link: Link, netem: bool) -> list[str]:
+    """``tc -batch`` lines that give a port without a qdisc of its own the shape of *link*.
+
+    netem: whether this kernel has it; without it a delay is left out (the caller says so).
+    """
+    delay = link.delay_ms if netem else 0.0
+    if link.rate_mbps is None:
+        if not delay:
+            return []
+        return [
+            f"qdisc add dev {interface} root handle 1: netem delay {delay:g}ms limit {UNSHAPED_DELAY_PACKETS}"
+        ]
+    rate = _rate_words(link.rate_mbps)
+    return [
+        f"qdisc add dev {interface} root handle 1: htb default 1",
+        f"class add dev {interface} parent 1: classid 1:fffe htb {rate}",
+        f"class add dev {interface} parent 1:fffe classid 1:1 htb {rate}",
+        f"qdisc add dev {interface} parent 1:1 handle 11: {_queue_words(link, delay)}",
+    ]
+
+
+def reshape_commands(interface: str, old: Link, new: Link, netem: bool) -> list[str]:
+    """``tc -batch`` lines that take a port from *old* to *new*; a change of rate keeps what is queued."""
+    if old == new:
+        return []
+    old_delay, new_delay = (link.delay_ms if netem else 0.0 for link in (old, new))
+    same_tree = old.rate_mbps is not None and new.rate_mbps is not None and bool(old_delay) == bool(new_delay)
+    if not same_tree:
+        remove = [f"qdisc del dev {interface} root"] if shape_commands(interface, old, netem) else []
+        return remove + shape_commands(interface, new, netem)
+    assert new.rate_mbps is not None
+    lines = []
+    if old.rate_mbps != new.rate_mbps:
+        rate = _rate_words(new.rate_mbps)
+        lines += [
+            f"class change dev {interface} parent 1: classid 1:fffe htb {rate}",
+            f"class change dev {interface} parent 1:fffe classid 1:1 htb {rate}",
+        ]
+    queue = _queue_words(new, new_delay)
+    if queue != _queue_words(old, old_delay):
+        lines.append(f"qdisc change dev {interface} parent 1:1 handle 11: {queue}")
+    return lines
+
+
+def _rate_words(rate_mbps: float) -> str:
+    rate = round(rate_mbps * 1e6)
+    # A bucket of a quarter of a millisecond: one packet at the rates of an emulated fabric (so that shaping
+    # makes no bursts), yet enough for the timer's grain near 1 Gbit/s. tc's own default is one packet always.
+    burst = max(FRAME_BYTES + 86, round(rate / 8 * 250e-6))
+    return f"rate {rate}bit ceil {rate}bit burst {burst} cburst {burst} quantum {FRAME_BYTES}"
+
+
+def _queue_words(link: Link, delay_ms: float) -> str:
+    if not delay_ms:
+        return f"pfifo limit {link.buffer_packets}"
+    # netem counts the packets on the wire together with those that wait: give the wire's share on top.
+    on_wire = math.ceil((link.rate_mbps or 0) * 1e6 / 8 * delay_ms / 1e3 / FRAME_BYTES)
+    return f"netem delay {delay_ms:g}ms limit {link.buffer_packets + on_wire}"

@@ -1,0 +1,120 @@
+"""Work inside other network namespaces, without a process per command.
+
+A thread can enter a network namespace on its own; what it starts there stays there. Only worker threads may:
+a Ctrl-C in the main thread could otherwise leave the whole program in the wrong namespace.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+CLONE_NEWNET: Final = 0x40000000
+SIOCETHTOOL: Final = 0x8946
+# include/uapi/linux/ethtool.h: ETHTOOL_SRXCSUM, STXCSUM, STSO, SGSO, SGRO
+OFFLOAD_COMMANDS: Final = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class CommandError(RuntimeError):
+    """A program that sets up the network failed; the text says which, on what and what it said."""
+
+
+def _setns(fd: int) -> None:
+    if _libc.setns(fd, CLONE_NEWNET):
+        code = ctypes.get_errno()
+        raise OSError(code, f"cannot enter a network namespace: {os.strerror(code)}")
+
+
+class Namespace:
+    """A network namespace, held open from a process in it until close()."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.fd = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+    @property
+    def inode(self) -> int:
+        """What tells namespaces apart for as long as one is held open."""
+        return os.fstat(self.fd).st_ino
+
+    def close(self) -> None:
+        """Let go of the namespace; it ends with the last process in it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """This (worker) thread is inside the namespace for the block."""
+        if threading.current_thread() is threading.main_thread():
+            raise RuntimeError("only worker threads may enter a namespace")
+        home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _setns(self.fd)
+            try:
+                yield
+            finally:
+                _setns(home)
+        finally:
+            os.close(home)
+
+
+def run(argv: Sequence[str], env: Mapping[str, str] | None = None, text: str | None = None) -> str:
+    """Run a program where this thread is, return its output. Raises CommandError with what it said."""
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, env=env, check=False)
+    if done.returncode:
+        raise CommandError(f"`{' '.join(argv)}` failed ({done.returncode}): {done.stderr.strip()}")
+    return done.stdout
+
+
+def run_batch(program: str, lines: Sequence[str]) -> None:
+    """Give many commands to one `ip` or `tc`. Raises CommandError with the line that failed."""
+    if not lines:
+        return
+    done = subprocess.run(
+        [program, "-batch", "-"],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.strip()
+        number = said.rpartition("-:")[2]
+        line = lines[int(number) - 1] if number.isdigit() and int(number) <= len(lines) else ""
+        raise CommandError(f"`{program} {line}` failed ({done.returncode}): {said}")
+
+
+def disable_offloads(interface: str) -> None:
+    """TX and RX checksum, TSO, GSO and GRO off, so that packet sockets see what a wire would carry."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        for name, command in OFFLOAD_COMMANDS.items():
+            value = bytearray(struct.pack("II", command, 0))
+            address = (ctypes.c_char * len(value)).from_buffer(value)
+            request = struct.pack("16sP", interface.encode(), ctypes.addressof(address))
+            try:
+                fcntl.ioctl(sock, SIOCETHTOOL, request.ljust(40, b"\0"))
+            except OSError as error:
+                raise CommandError(f"cannot switch {name} off on {interface}: {error}") from error
+
+
+def write_sysctls(values: Mapping[str, str]) -> list[str]:
+    """Set sysctls of the namespace this thread is in; return the names of those that could not be set."""
+    refused = []
+    for name, value in values.items():
+        try:
+            with open(f"/proc/sys/{name}", "w", encoding="ascii") as file:
+                file.write(value)
+        except OSError:
+            refused.append(name.replace("/", "."))
+    return refused

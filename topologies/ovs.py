@@ -1,0 +1,244 @@
+"""A switch: an Open vSwitch of its own, in a network namespace of its own.
+
+One ovs-vswitchd for a whole fabric would run all ports in one thread, and a lab must never touch the
+machine's own Open vSwitch. So each switch has an ovsdb-server, an ovs-vswitchd and a run directory; its
+database stays on disk there, so that a switch that was killed comes back with its ports and controller.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from mininet.node import Switch
+
+from topologies.namespaces import CommandError, Namespace, run
+from topologies.packet_sockets import enlarge_packet_sockets
+from topologies.processes import Spawner, lab_environment
+
+Datapath = Literal["netdev", "system"]
+SCHEMA: Final = Path("/usr/share/openvswitch/vswitch.ovsschema")
+START_TIMEOUT: Final = 20.0
+PROBE_INTERVAL_MS: Final = 5000
+MAX_BACKOFF_MS: Final = 1000
+"""The least that Open vSwitch takes: a restarted controller is found within a second."""
+# An EtherType for local experiments (IEEE Std 802, 88B5), from nobody to nobody.
+_PROBE_FRAME: Final = "02ca000000fe02ca000000ff88b5" + "00" * 46
+
+
+def kernel_datapath_present() -> bool:
+    """Whether the kernel can switch packets itself; asking loads its module where there is one."""
+    found = subprocess.run(["genl", "ctrl", "get", "name", "ovs_datapath"], capture_output=True, check=False)
+    return found.returncode == 0 and b"ovs_datapath" in found.stdout
+
+
+def create_database(path: Path) -> None:
+    """An empty Open vSwitch database, from which each switch gets a copy."""
+    run(["ovsdb-tool", "create", str(path), str(SCHEMA)])
+
+
+@dataclass(frozen=True)
+class SwitchSetting:
+    """What all switches of a lab share."""
+
+    spawner: Spawner
+    run_dir: Path
+    database: Path
+    controller: tuple[str, int]
+    datapath: Datapath
+    notice: Callable[[str], None]
+
+
+class OvsSwitch(Switch):  # type: ignore[misc]
+    """A Mininet switch whose Open vSwitch can be killed and started again on its own."""
+
+    controlIntf = None
+
+    def __init__(self, name: str, dpid: str | None = None, *, setting: SwitchSetting, **params: Any) -> None:
+        self.setting = setting
+        self.run_dir = setting.run_dir / name
+        self.namespace: Namespace | None = None
+        self.database_server: subprocess.Popen[bytes] | None = None
+        self.daemon: subprocess.Popen[bytes] | None = None
+        self.abandoned = False  # nobody waits for this switch to come up any more
+        params.update(inNamespace=True)
+        super().__init__(name, dpid=dpid, **params)
+
+    def _popen(self, cmd: Sequence[str], **params: Any) -> subprocess.Popen[bytes]:
+        params["env"] = lab_environment(self.setting.spawner.lab_id, params.get("env"))
+        process: subprocess.Popen[bytes] = super()._popen(cmd, **params)
+        return process
+
+    # -- what Mininet calls ----------------------------------------------------------------------
+
+    def start(self, controllers: Iterable[object]) -> None:
+        """Nothing yet: Mininet starts switches one by one, batchStartup() starts them together."""
+
+    @classmethod
+    def batchStartup(cls, switches: Sequence[OvsSwitch], run: object = None) -> list[OvsSwitch]:
+        """Start all switches in parallel."""
+        with ThreadPoolExecutor(16) as pool:
+            try:
+                list(pool.map(OvsSwitch.boot, switches))
+            except BaseException:
+                for switch in switches:
+                    switch.abandoned = True
+                raise
+        return list(switches)
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        """End the switch's daemons; its interfaces end with its namespace."""
+        self.kill()
+
+    def connected(self) -> bool:
+        """Whether a controller holds this switch."""
+        return "true" in self.vsctl("get", "controller", self.name, "is_connected")
+
+    # -- the daemons -----------------------------------------------------------------------------
+
+    def boot(self) -> None:
+        """Configure and start this switch; returns when it forwards. Raises CommandError if it does not."""
+        self.run_dir.mkdir(exist_ok=True)
+        shutil.copyfile(self.setting.database, self.run_dir / "conf.db")
+        self._start_database()
+        self.vsctl("--no-wait", *self._configuration())
+        self._start_datapath()
+
+    def restart(self) -> None:
+        """Start the switch again after kill(), from its database on disk."""
+        if self.daemon is not None or self.database_server is not None:
+            self.kill()
+        self._start_database()
+        self._start_datapath()
+
+    def kill(self) -> None:
+        """`kill -9` of this switch's two daemons; harmless when they are gone."""
+        for process in (self.daemon, self.database_server):
+            if process is not None:
+                process.kill()
+        for process in (self.daemon, self.database_server):
+            if process is not None:
+                process.wait()
+        self.daemon = self.database_server = None
+
+    def vsctl(self, *args: str) -> str:
+        """Run ovs-vsctl on this switch's database, return its output."""
+        return run(["ovs-vsctl", "--timeout=10", f"--db=unix:{self.run_dir}/db.sock", *args])
+
+    def ofctl(self, command: str, *args: str) -> str:
+        """Run an ovs-ofctl command on this switch (the switch itself need not be named)."""
+        return run(["ovs-ofctl", "-O", "OpenFlow15", "-t", "10", command, f"unix:{self._management}", *args])
+
+    @property
+    def _management(self) -> Path:
+        return self.run_dir / f"{self.name}.mgmt"
+
+    def _environment(self) -> dict[str, str]:
+        place = str(self.run_dir)
+        return {**os.environ, "OVS_RUNDIR": place, "OVS_LOGDIR": place, "OVS_DBDIR": place}
+
+    def _spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        if self.namespace is None:
+            self.namespace = Namespace(self.pid)
+        return self.setting.spawner.popen(
+            self.namespace,
+            argv,
+            env=self._environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def _start_database(self) -> None:
+        socket = self.run_dir / "db.sock"
+        socket.unlink(missing_ok=True)
+        self.database_server = self._spawn(
+            [
+                "ovsdb-server",
+                str(self.run_dir / "conf.db"),
+                f"--remote=punix:{socket}",
+                f"--unixctl={self.run_dir}/ovsdb-server.ctl",
+                f"--log-file={self.run_dir}/ovsdb-server.log",
+                "-vconsole:off",
+            ]
+        )
+        self._wait(self.database_server, "ovsdb-server", socket.exists)
+
+    def _start_datapath(self) -> None:
+        self._management.unlink(missing_ok=True)
+        userspace = ["--disable-system", "--disable-system-route"]
+        self.daemon = self._spawn(
+            [
+                "ovs-vswitchd",
+                f"unix:{self.run_dir}/db.sock",
+                f"--unixctl={self.run_dir}/ovs-vswitchd.ctl",
+                f"--log-file={self.run_dir}/ovs-vswitchd.log",
+                "-vconsole:off",
+                *(userspace if self.setting.datapath == "netdev" else []),
+            ]
+        )
+        self._wait(self.daemon, "ovs-vswitchd", self._sends)
+        if self.setting.datapath == "netdev":
+            try:
+                enlarge_packet_sockets(self.daemon.pid)
+            except OSError as error:
+                self.setting.notice(
+                    f"switches' packet sockets keep the kernel's default size ({error}): "
+                    "queues above some 90 packets drop too early"
+                )
+
+    def _sends(self) -> bool:
+        """Whether the switch is up: it sends one frame of no meaning on its first port.
+
+        That also makes the userspace datapath's sending socket, which exists from the first frame on.
+        """
+        if not self._management.exists():
+            return False
+        port = min((number for number in self.intfs if number > 0), default=None)
+        with suppress(CommandError):
+            if port is None:
+                self.ofctl("dump-ports-desc")
+            else:
+                self.ofctl("packet-out", f"in_port=CONTROLLER packet={_PROBE_FRAME} actions=output:{port}")
+            return True
+        return False
+
+    def _wait(self, process: subprocess.Popen[bytes], program: str, ready: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + START_TIMEOUT
+        while not ready():
+            code = process.poll()
+            if code is not None or self.abandoned or time.monotonic() > deadline:
+                what = f"ended ({code})" if code is not None else f"was not ready in {START_TIMEOUT:g} s"
+                log = self.run_dir / f"{program}.log"
+                tail = log.read_text(errors="replace").splitlines()[-3:] if log.exists() else []
+                raise CommandError(f"{program} of switch {self.name} {what}: {' / '.join(tail) or 'no log'}")
+            time.sleep(0.01)
+
+    def _configuration(self) -> list[str]:
+        """Words for one ovs-vsctl transaction: the bridge, its ports, its controller."""
+        name = self.name
+        address, tcp_port = self.setting.controller
+        words = f"""
+            set open_vswitch . other_config:n-handler-threads=1 other_config:n-revalidator-threads=1
+            -- add-br {name}
+            -- set bridge {name} datapath_type={self.setting.datapath} fail_mode=secure protocols=OpenFlow15
+               other_config:datapath-id={self.dpid} other_config:disable-in-band=true
+            -- --id=@unmanaged create qos type=linux-noop
+            -- set-controller {name} tcp:{address}:{tcp_port}
+            -- set controller {name} connection_mode=out-of-band max_backoff={MAX_BACKOFF_MS}
+               inactivity_probe={PROBE_INTERVAL_MS}
+        """.split()
+        for number, interface in sorted(self.intfs.items()):
+            # Without a QoS of type linux-noop, Open vSwitch deletes the port's qdisc when it adds the port.
+            words += f"""
+                -- add-port {name} {interface.name} -- set interface {interface.name} ofport_request={number}
+                -- set port {interface.name} qos=@unmanaged
+            """.split()
+        return words

@@ -1,0 +1,180 @@
+"""Processes of a lab: how they are started, found by their mark, and ended.
+
+Every process carries CAPSTAN_LAB=<lab id> in its environment. Nothing is ever ended by its name.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Any, Final
+
+from topologies.namespaces import Namespace
+
+LAB_VARIABLE: Final = "CAPSTAN_LAB"
+
+
+def lab_environment(lab_id: str, env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """*env* (this process's by default) with the mark of a lab."""
+    return {**(os.environ if env is None else env), LAB_VARIABLE: lab_id}
+
+
+class Spawner:
+    """Starts a lab's processes, all from one thread that lives as long as the lab.
+
+    The kernel sends a child's parent-death signal when the *thread* that started it ends, so a child must
+    not be started from a thread that comes and goes.
+    """
+
+    def __init__(self, lab_id: str) -> None:
+        self.lab_id = lab_id
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"capstan-{lab_id}-spawner")
+        self._started: list[subprocess.Popen[Any]] = []
+
+    def popen(
+        self,
+        namespace: Namespace | None,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: int | IO[Any] | None = subprocess.DEVNULL,
+        start_new_session: bool = True,
+        **options: Any,
+    ) -> subprocess.Popen[Any]:
+        """Start *argv* in a network namespace (None: this one), marked, to be killed when this process dies.
+
+        A session of its own keeps a terminal's Ctrl-C from it. Raises FileNotFoundError for no such program.
+        """
+        marked = lab_environment(self.lab_id, env)
+        program = shutil.which(argv[0], path=marked.get("PATH"))
+        if program is None:
+            raise FileNotFoundError(f"cannot start {argv[0]!r}: no such program on PATH")
+        command = ["setpriv", "--pdeathsig", "KILL", "--", program, *argv[1:]]
+        options.update(env=marked, stdin=stdin, start_new_session=start_new_session)
+
+        def start() -> subprocess.Popen[Any]:
+            if namespace is None:
+                process = subprocess.Popen(command, **options)
+            else:
+                with namespace.entered():
+                    process = subprocess.Popen(command, **options)
+            self._started.append(process)
+            return process
+
+        return self._thread.submit(start).result()
+
+    def reap(self, timeout: float = 2.0) -> None:
+        """Collect what has ended, so that no zombie is left. Waits up to *timeout* seconds in all."""
+        deadline = time.monotonic() + timeout
+        for process in self._started:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+        self._started = [process for process in self._started if process.returncode is None]
+
+    def close(self) -> None:
+        """End the thread. Whatever it started and still runs is killed by the kernel."""
+        self._thread.shutdown(wait=True)
+
+
+@dataclass(frozen=True)
+class EndedProcess:
+    """A process that was ended."""
+
+    pid: int
+    command: str
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot; None if there is none or it is a zombie."""
+    after_name = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    if len(after_name) < 20 or after_name[0] in (b"Z", b"X"):
+        return None
+    return int(after_name[19])
+
+
+def is_marked(pid: int, lab_id: str) -> bool:
+    """Whether the process carries this lab's mark."""
+    return f"{LAB_VARIABLE}={lab_id}".encode() in _read(f"/proc/{pid}/environ").split(b"\0")
+
+
+def _network(pid: int | str) -> int | None:
+    try:
+        return os.stat(f"/proc/{pid}/ns/net").st_ino
+    except OSError:
+        return None
+
+
+def own_network() -> int | None:
+    """Inode of this thread's network namespace."""
+    return _network("thread-self")
+
+
+def _belongs(pid: int, lab_id: str, networks: Collection[int]) -> bool:
+    return is_marked(pid, lab_id) or (bool(networks) and (_network(pid) or 0) in networks)
+
+
+def find_processes(lab_id: str, networks: Collection[int] = ()) -> list[int]:
+    """Pids (but this process's) that carry the lab's mark or live in one of the namespaces (inodes)."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [
+        pid
+        for pid in pids
+        if pid != os.getpid() and _belongs(pid, lab_id, networks) and start_time(pid) is not None
+    ]
+
+
+def lab_networks(lab_id: str, home: int | None, held: Iterable[int] = ()) -> set[int]:
+    """Namespaces of a lab: those *held* open and those that its marked processes are in.
+
+    A program may wipe its own environment (some write a title over it), so what lives in a lab's namespace
+    is the lab's too. *home* is the namespace that the lab was started from: never the lab's.
+    """
+    found = set(held) | {network for pid in find_processes(lab_id) if (network := _network(pid)) is not None}
+    return found - {network for network in (home, _network(1), own_network()) if network is not None}
+
+
+def end_processes(lab_id: str, networks: Iterable[int] = (), timeout: float = 5.0) -> list[EndedProcess]:
+    """Kill the lab's processes until there are none, and wait for their end up to *timeout* seconds."""
+    networks = set(networks)
+    ended: dict[int, str] = {}
+    deadline = time.monotonic() + timeout
+    while pids := find_processes(lab_id, networks):
+        waiting = []
+        for pid in pids:
+            try:
+                handle = os.pidfd_open(pid)
+            except OSError:
+                continue
+            # The mark is read after the handle was taken: a pid given anew in between is not hit.
+            command = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
+            if not _belongs(pid, lab_id, networks):
+                os.close(handle)
+                continue
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                ended.setdefault(pid, command)
+            waiting.append(handle)
+        for handle in waiting:
+            poller = select.poll()  # select() cannot take descriptors above 1023
+            poller.register(handle, select.POLLIN)
+            poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            os.close(handle)
+        if time.monotonic() > deadline:
+            break
+    return [EndedProcess(pid, command) for pid, command in sorted(ended.items())]

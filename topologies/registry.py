@@ -1,0 +1,251 @@
+"""The labs of this machine, under /run/capstan: which run, which died, and ending what the dead ones left.
+
+Each lab has a directory there, with `state.json`. A lab is alive while the process that started it is. What
+a lab leaves outside of its own namespaces is little, and all of it is found from its id: marked processes
+(see processes), this directory, and one interface in the namespace that it was started from.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import ipaddress
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from topologies.processes import EndedProcess, end_processes, lab_networks, own_network, start_time
+
+RUN_ROOT: Final = Path("/run/capstan")
+STATE_FILE: Final = "state.json"
+MANAGEMENT_RANGE: Final = ipaddress.IPv4Network("198.18.0.0/15")
+"""Set aside for benchmarks of network devices (RFC 2544): nobody's real network."""
+MANAGEMENT_PREFIX: Final = 22
+
+
+class LabError(RuntimeError):
+    """A lab cannot be made, found or used; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class LabRecord:
+    """What is registered of one lab."""
+
+    lab_id: str
+    launcher_pid: int
+    launcher_start: int
+    home_network: int | None
+    subnet: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def run_dir(self) -> Path:
+        """The lab's directory for sockets, logs and databases."""
+        return RUN_ROOT / self.lab_id
+
+    @property
+    def interface(self) -> str:
+        """The lab's one interface in the namespace that it was started from."""
+        return interface_name(self.lab_id)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process that started the lab is still there (the same one, not only its pid)."""
+        return start_time(self.launcher_pid) == self.launcher_start
+
+    def save(self) -> None:
+        """Write state.json, whole or not at all."""
+        data = {
+            "lab_id": self.lab_id,
+            "launcher": {"pid": self.launcher_pid, "start": self.launcher_start},
+            "home_network": self.home_network,
+            "subnet": self.subnet,
+            "details": self.details,
+        }
+        draft = self.run_dir / f"{STATE_FILE}.new"
+        draft.write_text(json.dumps(data, indent=1), encoding="utf-8")
+        draft.replace(self.run_dir / STATE_FILE)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What was ended of one dead lab."""
+
+    lab_id: str
+    processes: tuple[EndedProcess, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    directories: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{len(self.processes)} process{'' if len(self.processes) == 1 else 'es'}"]
+        parts += [f"interface {name}" for name in self.interfaces]
+        parts += list(self.directories)
+        return f"lab {self.lab_id}: ended {', '.join(parts)}"
+
+
+def interface_name(lab_id: str) -> str:
+    """Name of a lab's interface in the namespace that it was started from."""
+    return f"cap-{lab_id}"
+
+
+def check_lab_id(lab_id: str) -> str:
+    """The id itself. Raises LabError unless it can be part of an interface's name (15 characters)."""
+    if not re.fullmatch(r"[a-z0-9]{1,11}", lab_id):
+        raise LabError(f"lab id {lab_id!r} must be 1 to 11 characters a-z, 0-9")
+    return lab_id
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Hold the one lock over /run/capstan; an empty /run/capstan is removed at the end."""
+    while True:
+        RUN_ROOT.mkdir(mode=0o755, parents=True, exist_ok=True)
+        try:
+            handle = os.open(RUN_ROOT, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        # Whoever held the lock before may have removed the directory that we now hold.
+        with suppress(FileNotFoundError):
+            if os.stat(RUN_ROOT).st_ino == os.fstat(handle).st_ino:
+                break
+        os.close(handle)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            RUN_ROOT.rmdir()
+        os.close(handle)
+
+
+def _load(directory: Path) -> LabRecord | None:
+    try:
+        data = json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))
+        return LabRecord(
+            lab_id=check_lab_id(data["lab_id"]),
+            launcher_pid=int(data["launcher"]["pid"]),
+            launcher_start=int(data["launcher"]["start"]),
+            home_network=data["home_network"],
+            subnet=data["subnet"],
+            details=data["details"],
+        )
+    except (OSError, ValueError, KeyError, TypeError, LabError):
+        return None
+
+
+def labs() -> list[LabRecord]:
+    """All registered labs, alive or dead, by id."""
+    try:
+        directories = sorted(path for path in RUN_ROOT.iterdir() if path.is_dir())
+    except FileNotFoundError:
+        return []
+    records = [_load(path) for path in directories]
+    return [record for record in records if record is not None and record.lab_id == record.run_dir.name]
+
+
+def find_lab(lab_id: str | None = None) -> LabRecord:
+    """The running lab with this id, or the only one that runs. Raises LabError otherwise."""
+    running = [record for record in labs() if record.alive]
+    if lab_id is not None:
+        for record in running:
+            if record.lab_id == lab_id:
+                return record
+        raise LabError(f"no lab {lab_id!r} runs; {_list(running)}")
+    if not running:
+        raise LabError("no lab runs; start one with `capstan lab SPEC`")
+    if len(running) > 1:
+        raise LabError(f"several labs run: say which one; {_list(running)}")
+    return running[0]
+
+
+def _list(running: list[LabRecord]) -> str:
+    return "running: " + (", ".join(record.lab_id for record in running) or "none")
+
+
+def new_lab_id() -> str:
+    """An id that no lab has."""
+    while True:
+        lab_id = secrets.token_hex(3)
+        if not (RUN_ROOT / lab_id).exists() and not _interface_exists(interface_name(lab_id)):
+            return lab_id
+
+
+def _interface_exists(name: str) -> bool:
+    return os.path.exists(f"/proc/sys/net/ipv4/conf/{name}")
+
+
+def register(lab_id: str) -> LabRecord:
+    """Claim an id and a management subnet for a lab of this process. Raises LabError if the id is taken."""
+    check_lab_id(lab_id)
+    start = start_time(os.getpid())
+    assert start is not None
+    with _locked():
+        directory = RUN_ROOT / lab_id
+        if directory.exists():
+            known = _load(directory)
+            hint = "give another id" if known and known.alive else "`capstan clean` ends what it left"
+            raise LabError(f"lab {lab_id!r} is registered in {directory} already; {hint}")
+        if _interface_exists(interface_name(lab_id)):
+            raise LabError(
+                f"there is an interface {interface_name(lab_id)!r} of somebody else; give another id"
+            )
+        subnet = _free_subnet([record.subnet for record in labs()])
+        record = LabRecord(lab_id, os.getpid(), start, own_network(), subnet)
+        directory.mkdir(mode=0o755)
+        record.save()
+    return record
+
+
+def _free_subnet(claimed: Iterable[str]) -> str:
+    routes = json.loads(
+        subprocess.run(
+            ["ip", "-j", "-4", "route", "show", "table", "all"], capture_output=True, check=True
+        ).stdout
+        or "[]"
+    )
+    taken = [ipaddress.IPv4Network(name) for name in claimed]
+    for route in routes:
+        with suppress(ValueError):  # "default"
+            taken.append(ipaddress.IPv4Network(route["dst"], strict=False))
+    for subnet in MANAGEMENT_RANGE.subnets(new_prefix=MANAGEMENT_PREFIX):
+        if not any(subnet.overlaps(other) for other in taken):
+            return str(subnet)
+    raise LabError(f"no free management network in {MANAGEMENT_RANGE}; `ip route` shows who has them")
+
+
+def end_lab(lab_id: str, home: int | None, held_networks: Iterable[int] = ()) -> Ended:
+    """End whatever there is of one lab: processes, interface, directory. Harmless when there is nothing.
+
+    home: inode of the network namespace that it was started from. held_networks: inodes of its namespaces
+    that the caller holds open.
+    """
+    processes = end_processes(lab_id, lab_networks(lab_id, home, held_networks))
+    interface = interface_name(check_lab_id(lab_id))
+    interfaces: tuple[str, ...] = ()
+    if _interface_exists(interface):
+        gone = subprocess.run(["ip", "link", "delete", "dev", interface], capture_output=True, check=False)
+        interfaces = (interface,) if gone.returncode == 0 else ()
+    directories: tuple[str, ...] = ()
+    with _locked():
+        directory = RUN_ROOT / lab_id
+        if directory.exists():
+            shutil.rmtree(directory, ignore_errors=True)
+            directories = (str(directory),)
+    return Ended(lab_id, tuple(processes), interfaces, directories)
+
+
+def clean() -> list[Ended]:
+    """End what dead labs left, and only that. Returns what was ended, one entry a lab."""
+    dead = [record for record in labs() if not record.alive]
+    ended = [end_lab(record.lab_id, record.home_network) for record in dead]
+    if RUN_ROOT.exists():
+        with _locked():
+            pass  # removes an empty /run/capstan
+    return ended

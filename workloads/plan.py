@@ -1,0 +1,153 @@
+"""A plan: every flow of one run, fixed before it begins, and the same for every scheme that is compared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from workloads.arrivals import flow_rate, start_times
+from workloads.description import Endpoint, TrafficClassName, Workload
+from workloads.patterns import pairs, senders
+from workloads.sizes import distribution
+
+FIRST_SOURCE_PORT: Final = 10_000
+LAST_SOURCE_PORT: Final = 32_000
+"""Planned source ports lie below what kernels give out by themselves (32768 on)."""
+
+
+class PlanError(ValueError):
+    """A workload that gives no usable plan; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFlow:
+    """One flow to be. `size_bytes` is None for a background flow that sends until the run is over.
+
+    The source port is planned too: flow hashes (ECMP, flow keys) then fall alike in every scheme.
+    """
+
+    id: int
+    source: str
+    destination: str
+    source_port: int
+    start_s: float
+    size_bytes: int | None
+    traffic_class: TrafficClassName
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Flows by start time (seconds since the run's start), and the window over which rates are measured.
+
+    `window_s` spans from the end of the warm-up to the last planned arrival: the same for all schemes.
+    """
+
+    flows: tuple[PlannedFlow, ...]
+    window_s: tuple[float, float]
+    offered_flows_per_s: float
+    mean_size_bytes: float
+
+    @property
+    def sized(self) -> tuple[PlannedFlow, ...]:
+        """Flows that end by themselves."""
+        return tuple(flow for flow in self.flows if flow.size_bytes is not None)
+
+    @property
+    def background(self) -> tuple[PlannedFlow, ...]:
+        return tuple(flow for flow in self.flows if flow.size_bytes is None)
+
+    def digest(self) -> str:
+        """SHA-256 (hex) of all flows: equal digests are equal plans."""
+        data: list[dict[str, Any]] = [asdict(flow) for flow in self.flows]
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def build_plan(
+    workload: Workload,
+    hosts: Sequence[Endpoint],
+    seed: int,
+    repeat: int,
+    warm_up_s: float,
+    capacity_bps: float | None,
+) -> Plan:
+    """The plan of repeat number *repeat* (0..). The same arguments give the same plan, on any machine.
+
+    Every quantity has a random stream of its own, so that changing one (say, the sizes) leaves the others.
+
+    capacity_bps: what the fabric carries between the pattern's hosts (see `offered_capacity_bps`).
+
+    Raises:
+        PlanError, SizesError, ArrivalsError, PatternError: the workload cannot be.
+    """
+
+    def stream(name: str) -> np.random.Generator:
+        return np.random.default_rng([seed, repeat, zlib.crc32(name.encode())])
+
+    flows = workload.flows
+    sizes = distribution(flows.sizes)
+    rate = flow_rate(flows.arrivals, capacity_bps, sizes.mean())
+    starts = start_times(flows.arrivals, rate, stream("arrivals"), flows.count, flows.duration_s)
+    if len(starts) == 0:
+        raise PlanError(
+            f"no flow arrives within {flows.duration_s} s at {rate:.3g} flows/s; "
+            "lengthen duration_s or raise the rate"
+        )
+    drawn = sizes.sample(stream("sizes"), len(starts))
+    ends = pairs(flows.pattern, hosts, stream("pairs"), len(starts))
+    background = workload.long_flows
+    long_ends = (
+        pairs(background.pattern, hosts, stream("long pairs"), background.number, spread=True)
+        if background
+        else []
+    )
+    number = len(long_ends)
+    ports = stream("ports").permutation(np.arange(FIRST_SOURCE_PORT, LAST_SOURCE_PORT + 1))
+    if number + len(starts) > len(ports):
+        raise PlanError(
+            f"{number + len(starts)} flows are more than one run can have ({len(ports)}); "
+            "use more repeats instead"
+        )
+    planned = [
+        PlannedFlow(index, a.host, b.host, int(ports[index]), 0.0, None, "long")
+        for index, (a, b) in enumerate(long_ends)
+    ]
+    for offset, (start, size, (a, b)) in enumerate(zip(starts, drawn, ends, strict=True)):
+        index = number + offset
+        kind: TrafficClassName = "short" if size < workload.short_limit_bytes else "long"
+        begin = round(warm_up_s + float(start), 6)
+        planned.append(PlannedFlow(index, a.host, b.host, int(ports[index]), begin, int(size), kind))
+    return Plan(
+        flows=tuple(planned),
+        window_s=(warm_up_s, planned[-1].start_s),
+        offered_flows_per_s=rate,
+        mean_size_bytes=sizes.mean(),
+    )
+
+
+def offered_capacity_bps(
+    workload: Workload,
+    hosts: Sequence[Endpoint],
+    uplinks_bps: float | None,
+    access_bps: float | None,
+) -> float | None:
+    """bit/s that the sending hosts of a workload can put through the fabric; None if nothing limits them.
+
+    uplinks_bps: all uplinks of one leaf together; access_bps: one host's link. Per sending leaf the smaller
+    of the uplinks and its hosts' links counts.
+    """
+    sending = senders(workload.flows.pattern, hosts)
+    total = 0.0
+    for leaf in {host.leaf for host in sending}:
+        members = sum(host.leaf == leaf for host in sending)
+        limits = [uplinks_bps, None if access_bps is None else members * access_bps]
+        given = [limit for limit in limits if limit is not None]
+        if not given:
+            return None
+        total += min(given)
+    return total

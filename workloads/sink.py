@@ -1,0 +1,157 @@
+"""The receiving side: reads everything that comes and says when it has it all."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from typing import Final
+
+from workloads.description import HEADER_BYTES
+from workloads.loop import READ, Loop
+from workloads.records import ReceivedFlow
+from workloads.tcp_info import tcp_info
+from workloads.wire import ACKNOWLEDGEMENT, ENDLESS, decode_header
+
+WAKE_BYTES: Final = 16 * 1024
+"""The kernel wakes a sink for this much at a time (SO_RCVLOWAT): a wake-up per packet would cost a core."""
+_CHUNK: Final = 256 * 1024
+
+
+class Sink:
+    """Listens on one port and swallows generated flows."""
+
+    def __init__(self, loop: Loop, port: int) -> None:
+        self._loop = loop
+        self._buffer = bytearray(_CHUNK)
+        self._open: set[_Incoming] = set()
+        self._closed: dict[int, ReceivedFlow] = {}
+        self._listener = _listen(port)
+        self.port: int = self._listener.getsockname()[1]
+        loop.watch(self._listener, READ, self._accept)
+
+    def _accept(self, _: int) -> None:
+        for _ in range(64):
+            try:
+                connection, _address = self._listener.accept()
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # the peer gave up between its SYN and now
+            connection.setblocking(False)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            incoming = _Incoming(self, connection)
+            self._open.add(incoming)
+            self._loop.watch(connection, READ, incoming.read)
+
+    def close_flow(self, incoming: _Incoming) -> None:
+        """Keep what is known of a flow and close its connection."""
+        self._note(incoming)
+        self._open.discard(incoming)
+        self._loop.forget(incoming.connection)
+        incoming.connection.close()
+
+    def _note(self, incoming: _Incoming) -> None:
+        if incoming.flow is not None:
+            info = tcp_info(incoming.connection)
+            self._closed[incoming.flow] = ReceivedFlow(incoming.flow, incoming.received, info.out_of_order)
+
+    def snapshot(self) -> list[ReceivedFlow]:
+        """All flows since the last `reset`, open ones with what they have so far."""
+        for incoming in self._open:
+            self._note(incoming)
+        return [self._closed[flow] for flow in sorted(self._closed)]
+
+    def reset(self) -> None:
+        """Abort what is open and forget all flows; the listener stays."""
+        for incoming in list(self._open):
+            abort_on_close(incoming.connection)
+            self.close_flow(incoming)
+        self._closed.clear()
+
+    @property
+    def buffer(self) -> bytearray:
+        """Where bytes go that nobody looks at; shared by all flows."""
+        return self._buffer
+
+
+class _Incoming:
+    def __init__(self, sink: Sink, connection: socket.socket) -> None:
+        self._sink = sink
+        self.connection = connection
+        self.flow: int | None = None
+        self.received = 0
+        self._header = b""
+        self._left = HEADER_BYTES
+        self._acknowledged = False
+
+    def read(self, _: int) -> None:
+        try:
+            self._read()
+        except BlockingIOError:
+            self._wake_later()
+        except OSError:
+            self._sink.close_flow(self)
+
+    def _read(self) -> None:
+        if self._acknowledged:
+            if not self.connection.recv(HEADER_BYTES):
+                self._sink.close_flow(self)
+            return
+        if self.flow is None and not self._read_header():
+            return
+        while self._left:
+            # MSG_TRUNC: the kernel drops the bytes instead of copying them.
+            n = self.connection.recv_into(self._sink.buffer, min(self._left, _CHUNK), socket.MSG_TRUNC)
+            if n == 0:
+                self._sink.close_flow(self)
+                return
+            self.received += n
+            if self._left != ENDLESS:
+                self._left -= n
+        self._acknowledged = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+        self.connection.send(ACKNOWLEDGEMENT)
+        # The receiver closes first, so that TIME_WAIT stays here and the sender may use its port again.
+        self.connection.shutdown(socket.SHUT_WR)
+
+    def _read_header(self) -> bool:
+        """Whether the flow is known now."""
+        while len(self._header) < HEADER_BYTES:
+            data = self.connection.recv(HEADER_BYTES - len(self._header))
+            if not data:
+                self._sink.close_flow(self)
+                return False
+            self._header += data
+        known = decode_header(self._header)
+        if known is None:
+            abort_on_close(self.connection)
+            self._sink.close_flow(self)
+            return False
+        self.flow, size = known
+        self.received = HEADER_BYTES
+        self._left = size if size == ENDLESS else size - HEADER_BYTES
+        return True
+
+    def _wake_later(self) -> None:
+        if self.flow is not None and not self._acknowledged:
+            self.connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVLOWAT, max(1, min(self._left, WAKE_BYTES))
+            )
+
+
+def abort_on_close(connection: socket.socket) -> None:
+    """Let close() send RST and drop what is queued, instead of delivering it first."""
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+
+
+def _listen(port: int) -> socket.socket:
+    """A listener for both IP versions, or for IPv4 where the kernel has no IPv6."""
+    if socket.has_dualstack_ipv6():
+        listener = socket.create_server(
+            ("::", port), family=socket.AF_INET6, backlog=1024, dualstack_ipv6=True
+        )
+    else:
+        listener = socket.create_server(("0.0.0.0", port), backlog=1024)
+    listener.setblocking(False)
+    return listener

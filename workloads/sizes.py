@@ -1,0 +1,150 @@
+"""Flow-size distributions: uniform, fixed, and published tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.plain import did_you_mean
+from workloads.description import HEADER_BYTES, Sizes
+
+TABLES: Final = Path(__file__).parent / "flow_sizes"
+
+
+class SizesError(ValueError):
+    """A size distribution that cannot be; the text names the field."""
+
+
+class SizeDistribution(Protocol):
+    """Sizes in bytes of payload, not smaller than the generator's header."""
+
+    def mean(self) -> float:
+        """Mean size in bytes (before rounding to whole bytes)."""
+
+    def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        """*n* sizes in whole bytes, shape (n,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Evenly between `low` and `high` bytes, `high` excluded."""
+
+    low: float
+    high: float
+
+    def mean(self) -> float:
+        return (self.low + self.high) / 2
+
+    def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        return _whole(np.floor(rng.uniform(self.low, self.high, n)))
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Always `size` bytes."""
+
+    size: float
+
+    def mean(self) -> float:
+        return self.size
+
+    def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        return _whole(np.full(n, round(self.size), dtype=float))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A cumulative distribution: P(size <= sizes[i]) = cdf[i], linear in between.
+
+    What cdf[0] has above 0 is an atom at sizes[0].
+    """
+
+    sizes: tuple[float, ...]
+    cdf: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.sizes) != len(self.cdf) or not self.sizes:
+            raise SizesError("a table needs as many sizes as shares, and at least one")
+        if any(b <= a for a, b in zip(self.sizes, self.sizes[1:], strict=False)):
+            raise SizesError("sizes of a table must grow from row to row")
+        if any(b < a for a, b in zip(self.cdf, self.cdf[1:], strict=False)) or self.cdf[0] < 0:
+            raise SizesError("shares of a table must not fall from row to row, nor be negative")
+        if self.cdf[-1] != 1:
+            raise SizesError(f"the last share of a table must be 1, not {self.cdf[-1]}")
+
+    def mean(self) -> float:
+        sizes, cdf = np.array(self.sizes), np.array(self.cdf)
+        return float(cdf[0] * sizes[0] + np.sum(np.diff(cdf) * (sizes[1:] + sizes[:-1]) / 2))
+
+    def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        return _whole(np.rint(np.interp(rng.random(n), self.cdf, self.sizes)))
+
+
+def _whole(sizes: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.maximum(sizes, HEADER_BYTES).astype(np.int64)
+
+
+def table_names() -> list[str]:
+    """Names of the published tables that come with Capstan."""
+    return sorted(path.stem for path in TABLES.glob("*.csv"))
+
+
+def table_source(name: str) -> str:
+    """Where a table's figures come from: the first comment line of its file."""
+    return _read(name)[0]
+
+
+@lru_cache(maxsize=64)
+def _read(name: str) -> tuple[str, Table]:
+    path = TABLES / f"{name}.csv"
+    if name not in table_names():
+        raise SizesError(f"flow-size table {name!r} is not known{did_you_mean(name, table_names())}")
+    source, rows = "", []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("#"):
+            source = source or line.lstrip("# ")
+        elif line.strip() and line != "bytes,cdf":
+            try:
+                size, share = (float(cell) for cell in line.split(","))
+            except ValueError:
+                raise SizesError(f"{path}:{number}: expected 'bytes,cdf', got {line!r}") from None
+            rows.append((size, share))
+    return source, Table(tuple(size for size, _ in rows), tuple(share for _, share in rows))
+
+
+def distribution(sizes: Sizes) -> SizeDistribution:
+    """The distribution that a spec describes, scaled.
+
+    Raises:
+        SizesError: a field that the kind needs is missing, does not belong to it, or is out of range.
+    """
+    needed = {"uniform": ("low_bytes", "high_bytes"), "fixed": ("bytes",), "table": ("table",)}[sizes.kind]
+    for name in ("low_bytes", "high_bytes", "bytes", "table"):
+        given = getattr(sizes, name) is not None
+        if given and name not in needed:
+            raise SizesError(f"{name} does not belong to sizes of kind {sizes.kind!r}")
+        if not given and name in needed:
+            raise SizesError(f"sizes of kind {sizes.kind!r} need {name}")
+    if not sizes.scale > 0:
+        raise SizesError(f"scale must be above 0, not {sizes.scale}")
+    if sizes.kind == "uniform":
+        assert sizes.low_bytes is not None
+        assert sizes.high_bytes is not None
+        if not 0 < sizes.low_bytes < sizes.high_bytes:
+            raise SizesError(
+                f"low_bytes ({sizes.low_bytes}) must be above 0 and below high_bytes ({sizes.high_bytes})"
+            )
+        return Uniform(sizes.low_bytes * sizes.scale, sizes.high_bytes * sizes.scale)
+    if sizes.kind == "fixed":
+        assert sizes.bytes is not None
+        if sizes.bytes < 1:
+            raise SizesError(f"bytes must be at least 1, not {sizes.bytes}")
+        return Fixed(sizes.bytes * sizes.scale)
+    assert sizes.table is not None
+    table = _read(sizes.table)[1]
+    return Table(tuple(size * sizes.scale for size in table.sizes), table.cdf)

@@ -29,7 +29,13 @@ from topologies.fabric_spec import FabricSpec, unknown_link
 from topologies.links import Link, reshape_commands, shape_commands
 from topologies.namespaces import Namespace, disable_offloads, run, run_batch, write_sysctls
 from topologies.ovs import Datapath, OvsSwitch, SwitchSetting, create_database, kernel_datapath_present
-from topologies.processes import Spawner, lab_environment, own_network, start_time
+from topologies.processes import (
+    Spawner,
+    lab_environment,
+    network_mark_line,
+    own_network,
+    start_time,
+)
 from topologies.reaper import start_reaper
 from topologies.registry import (
     Ended,
@@ -244,8 +250,7 @@ class Lab:
             if self._workers is not None:
                 self._workers.shutdown(wait=True, cancel_futures=True)
                 self._workers = None
-            held = [namespace.inode for namespace in self._namespaces.values() if namespace.fd >= 0]
-            ended = end_lab(self.lab_id, self._home, held) if self._claimed else Ended(self.lab_id)
+            ended = end_lab(self.lab_id, self._home) if self._claimed else Ended(self.lab_id)
             if self._reaper is not None:
                 if self._reaper.stdin:
                     with suppress(BrokenPipeError):
@@ -307,10 +312,6 @@ class Lab:
         self.net.build()
         for node in [self._manager, *self.net.hosts, *self.net.switches]:
             self._namespaces[node.name] = Namespace(node.pid)
-        assert self._reaper is not None
-        assert self._reaper.stdin is not None
-        self._reaper.stdin.write("".join(f"{space.pid}\n" for space in self._namespaces.values()).encode())
-        self._reaper.stdin.flush()
 
     def _wire(self) -> None:
         """Make all interfaces, then set every namespace up in parallel."""
@@ -338,6 +339,8 @@ class Lab:
             for end in (link.intf1, link.intf2):
                 setups[end.node.name].tc_lines += shape_commands(end.name, link.shape, self._netem)
         setups["mgmt"] = manager_setup(net.switches)
+        for setup in setups.values():
+            setup.ip_lines.insert(0, network_mark_line(self.lab_id))
         refused: set[str] = set()
         for waiting in [
             self._inside(name, partial(_set_up_namespace, setup)) for name, setup in setups.items()

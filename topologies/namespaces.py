@@ -42,11 +42,6 @@ class Namespace:
         self.pid = pid
         self.fd = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
-    @property
-    def inode(self) -> int:
-        """What tells namespaces apart for as long as one is held open."""
-        return os.fstat(self.fd).st_ino
-
     def close(self) -> None:
         """Let go of the namespace; it ends with the last process in it."""
         if self.fd >= 0:

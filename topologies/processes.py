@@ -5,6 +5,7 @@ Every process carries CAPSTAN_LAB=<lab id> in its environment. Nothing is ever e
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import shutil
@@ -139,14 +140,42 @@ def find_processes(lab_id: str, networks: Collection[int] = ()) -> list[int]:
     ]
 
 
-def lab_networks(lab_id: str, home: int | None, held: Iterable[int] = ()) -> set[int]:
-    """Namespaces of a lab: those *held* open and those that its marked processes are in.
+def network_mark_line(lab_id: str) -> str:
+    """The `ip -batch` line that marks the namespace it is run in as a lab's."""
+    return f"link set dev lo up alias {LAB_VARIABLE}={lab_id}"
+
+
+def _network_mark(pid: int) -> str | None:
+    """The mark of the namespace that a process is in."""
+    show = ["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-j", "link", "show", "dev", "lo"]
+    shown = subprocess.run(show, capture_output=True, check=False)
+    if shown.returncode:
+        return None
+    alias = json.loads(shown.stdout)[0].get("ifalias", "")
+    return alias.removeprefix(f"{LAB_VARIABLE}=") if alias.startswith(f"{LAB_VARIABLE}=") else None
+
+
+def lab_networks(lab_id: str, home: int | None) -> set[int]:
+    """Inodes of a lab's network namespaces: those marked as such, and those that its processes are in.
 
     A program may wipe its own environment (some write a title over it), so what lives in a lab's namespace
     is the lab's too. *home* is the namespace that the lab was started from: never the lab's.
     """
-    found = set(held) | {network for pid in find_processes(lab_id) if (network := _network(pid)) is not None}
-    return found - {network for network in (home, _network(1), own_network()) if network is not None}
+    others = {network for network in (home, _network(1), own_network()) if network is not None}
+    found: set[int] = set()
+    unknown: dict[int, int] = {}
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        network = _network(pid)
+        if network is None or network in others:
+            continue
+        if is_marked(pid, lab_id):
+            found.add(network)
+        else:
+            unknown[network] = pid
+    found |= {
+        network for network, pid in unknown.items() if network not in found and _network_mark(pid) == lab_id
+    }
+    return found
 
 
 def end_processes(lab_id: str, networks: Iterable[int] = (), timeout: float = 5.0) -> list[EndedProcess]:

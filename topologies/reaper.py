@@ -1,8 +1,7 @@
 """A small process beside each lab that ends the lab when the process that started it is gone.
 
-It is started by the lab with a pipe as standard input. Each line that comes is the pid of a process whose
-network namespace belongs to the lab: it holds them open, so that they can be told from later ones. When the
-pipe ends or the launcher exits, by `kill -9` too, it ends what is left of the lab.
+It is started by the lab with a pipe as standard input. When the pipe ends or the launcher exits, by `kill -9`
+too, it ends what is left of the lab. (A child of the launcher may hold the pipe open longer: so both count.)
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from topologies.namespaces import Namespace
 from topologies.processes import lab_environment, own_network
 from topologies.registry import end_lab
 
@@ -26,7 +24,7 @@ SETTLE_SECONDS: Final = 0.1
 
 
 def start_reaper(lab_id: str) -> subprocess.Popen[bytes]:
-    """Start the reaper of a lab whose launcher is this process. Write lines with pids to its stdin."""
+    """Start the reaper of a lab whose launcher is this process. Close its stdin to end it."""
     return subprocess.Popen(
         [sys.executable, "-m", "topologies.reaper", lab_id, str(os.getpid())],
         env=lab_environment(
@@ -39,24 +37,6 @@ def start_reaper(lab_id: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _hold_namespaces(pipe: int, launcher: int) -> list[Namespace]:
-    """Take in pids until the pipe ends or the launcher exits (a child of it may still hold the pipe)."""
-    held: list[Namespace] = []
-    rest = b""
-    while True:
-        readable, _, _ = select.select([pipe, launcher], [], [])
-        if pipe in readable:
-            data = os.read(pipe, 65536)
-            if not data:
-                return held
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                with suppress(OSError, ValueError):
-                    held.append(Namespace(int(line)))
-        elif launcher in readable:
-            return held
-
-
 def main() -> None:
     """`python -m topologies.reaper LAB_ID LAUNCHER_PID`"""
     lab_id, launcher_pid = sys.argv[1], int(sys.argv[2])
@@ -64,15 +44,13 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.chdir("/")
-    held: list[Namespace] = []
-    try:
-        launcher = os.pidfd_open(launcher_pid)
-    except OSError:
-        launcher = -1
-    if launcher >= 0:
-        held = _hold_namespaces(sys.stdin.fileno(), launcher)
+    waiting = select.poll()
+    waiting.register(sys.stdin.fileno(), select.POLLHUP)
+    with suppress(ProcessLookupError):
+        waiting.register(os.pidfd_open(launcher_pid), select.POLLIN)
+        waiting.poll()
     time.sleep(SETTLE_SECONDS)
-    end_lab(lab_id, home, [namespace.inode for namespace in held])
+    end_lab(lab_id, home)
 
 
 if __name__ == "__main__":

@@ -220,13 +220,12 @@ def _free_subnet(claimed: Iterable[str]) -> str:
     raise LabError(f"no free management network in {MANAGEMENT_RANGE}; `ip route` shows who has them")
 
 
-def end_lab(lab_id: str, home: int | None, held_networks: Iterable[int] = ()) -> Ended:
+def end_lab(lab_id: str, home: int | None) -> Ended:
     """End whatever there is of one lab: processes, interface, directory. Harmless when there is nothing.
 
-    home: inode of the network namespace that it was started from. held_networks: inodes of its namespaces
-    that the caller holds open.
+    home: inode of the network namespace that it was started from.
     """
-    processes = end_processes(lab_id, lab_networks(lab_id, home, held_networks))
+    processes = end_processes(lab_id, lab_networks(lab_id, home))
     interface = interface_name(check_lab_id(lab_id))
     interfaces: tuple[str, ...] = ()
     if _interface_exists(interface):

@@ -116,7 +116,7 @@ def veth_lines(links: Iterable[LabLink], mtu: int) -> list[str]:
 
 def host_setup(host: LabHost, tcp: TcpProfile, congestion_control: str) -> NamespaceSetup:
     """A host's interface, route (with the congestion control of its connections) and TCP settings."""
-    setup = NamespaceSetup(sysctls=dict(TCP_SYSCTLS[tcp]), ip_lines=["link set dev lo up"])
+    setup = NamespaceSetup(sysctls=dict(TCP_SYSCTLS[tcp]))
     for interface in host.intfList():
         name = interface.name
         setup.sysctls[f"net/ipv6/conf/{name}/disable_ipv6"] = "1"
@@ -135,7 +135,6 @@ def switch_setup(switch: Any, address: str, prefix: int) -> NamespaceSetup:
     return NamespaceSetup(
         sysctls=dict(SWITCH_SYSCTLS),
         ip_lines=[
-            "link set dev lo up",
             "link set dev mgmt0 up",
             f"addr add {address}/{prefix} dev mgmt0",
             *(f"link set dev {interface.name} up" for interface in switch.intfList()),

@@ -28,6 +28,10 @@ class BlockingEstimator(ABC):
     """Times are in seconds and must not run backwards."""
 
     name: EstimatorName
+    prior: float = PRIOR
+    """pB while nothing is known of this peer; an agent may set it to what it knows of its other peers."""
+    overdue_s: float
+    """See `path_loss`."""
 
     @abstractmethod
     def ack_rtt(self, rtt_s: float, now: float) -> None:
@@ -39,7 +43,12 @@ class BlockingEstimator(ABC):
 
     @abstractmethod
     def path_loss(self, stamp: int | None, now: float) -> None:
-        """A datagram is lost for good; *stamp* is its path if that is known."""
+        """A datagram is lost or overdue; *stamp* is its path if that is known. Once for each datagram.
+
+        It is overdue when the peer has reported one that was sent more than `overdue_s` later. To call this then,
+        rather than when it is lost for good, is what tells of blocked paths in time: their own reports are late by
+        as much as they are blocked, so those that come first all speak of the others.
+        """
 
     @abstractmethod
     def blocking_probability(self, now: float) -> float:
@@ -86,6 +95,7 @@ class RttEstimator(BlockingEstimator):
     MIN_SAMPLES: Final = 8
 
     def __init__(self, packet_time_s: float, interval_s: float | None = None) -> None:
+        self.overdue_s = PathsEstimator.threshold_s(packet_time_s)
         self._interval_s = 256 * packet_time_s if interval_s is None else interval_s
         self._smoothed = _Average()
         self._normal = _Average()
@@ -93,7 +103,7 @@ class RttEstimator(BlockingEstimator):
         self._since: float | None = None
         self._samples = 0
         self._late = 0
-        self._share = PRIOR
+        self._share: float | None = None
 
     def ack_rtt(self, rtt_s: float, now: float) -> None:
         if not rtt_s > 0.0:
@@ -114,7 +124,7 @@ class RttEstimator(BlockingEstimator):
 
     def blocking_probability(self, now: float) -> float:
         self._roll(now)
-        return min(self._share, MAX_BLOCKING_PROBABILITY)
+        return min(self.prior if self._share is None else self._share, MAX_BLOCKING_PROBABILITY)
 
     def rtt_s(self) -> float:
         return self._normal.value or 0.0
@@ -149,29 +159,33 @@ class PathsEstimator(BlockingEstimator):
     them anywhere in between, and a packet that is late by less is not worth a repair, which itself leaves several
     packet times after it. Only differences of delays count, as the clocks are two machines'.
 
-    Every path weighs the same, for spraying is even. A path unheard of for longer than a full buffer takes twice
-    says nothing any more. The best delay is the least of the last 10 to 20 s, so that it holds even while all
-    paths are blocked, and clocks that drift (1e-4) stay within the threshold.
+    Every path weighs the same, for spraying is even. A path keeps its last state until it is unheard of for as long
+    as eight full buffers take (and at least 2 s): long flows stay on their paths for longer than the pauses between
+    short ones, and silence speaks for a blocked path rather than against it. The best delay is the least of the last
+    10 to 20 s, so that it holds even while all paths are blocked, and clocks that drift (1e-4) stay within the
+    threshold.
 
-    Losses: with a known path they count as a blocked datagram of it. Else they make a share of lost datagrams, and
-    pB is the larger of both shares: mostly it is the blocked paths' full buffers that drop, and adding would count
-    them twice.
+    Lost and overdue datagrams with a known path count as blocked ones of it. Those without make a share of their
+    own, and pB is the larger of both shares: mostly it is the blocked paths that they were on, and adding would
+    count them twice.
     """
 
     name: EstimatorName = "paths"
     THRESHOLD_PACKETS: Final = 8
     NOISE_S: Final = 0.002
     BUFFER_PACKETS: Final = 256
-    MIN_AGE_S: Final = 0.5
+    MIN_AGE_S: Final = 2.0
     BEST_PERIOD_S: Final = 10.0
     SURE_SAMPLES: Final = 8
     """Datagrams heard of after which the prior has no weight left."""
-    LOSS_SMOOTHING: Final = 1 / 128
+    LOSS_SMOOTHING: Final = 1 / 64
+    """Weight of a new datagram in the share of lost and overdue ones (the n-th one's is at least 1/n)."""
 
     def __init__(self, packet_time_s: float, max_age_s: float | None = None) -> None:
-        self._threshold_us = round(1e6 * max(self.THRESHOLD_PACKETS * packet_time_s, self.NOISE_S))
+        self.overdue_s = self.threshold_s(packet_time_s)
+        self._threshold_us = round(1e6 * self.overdue_s)
         self._max_age_s = (
-            max(2 * self.BUFFER_PACKETS * packet_time_s, self.MIN_AGE_S) if max_age_s is None else max_age_s
+            max(8 * self.BUFFER_PACKETS * packet_time_s, self.MIN_AGE_S) if max_age_s is None else max_age_s
         )
         self._paths: dict[int, _Path] = {}
         self._reference: int | None = None
@@ -181,10 +195,16 @@ class PathsEstimator(BlockingEstimator):
         self._best_since = 0.0
         self._samples = 0
         self._heard = 0.0
+        self._events = 0
         self._lost = 0.0
         self._rtt = _Average()
         self._least_rtt = 0.0
         self._excess_s = _Average()
+
+    @classmethod
+    def threshold_s(cls, packet_time_s: float) -> float:
+        """Delay above the best from which a datagram counts as blocked, seconds."""
+        return max(cls.THRESHOLD_PACKETS * packet_time_s, cls.NOISE_S)
 
     def ack_rtt(self, rtt_s: float, now: float) -> None:
         if not rtt_s > 0.0:
@@ -202,11 +222,13 @@ class PathsEstimator(BlockingEstimator):
             self._best_since = now
         excess = serial_difference(delay_us, self._reference)
         self._learn_best(excess, now)
-        blocked = excess - min(self._best_us, self._best_before_us) > self._threshold_us
-        if blocked:
-            self._excess_s.add((excess - min(self._best_us, self._best_before_us)) * 1e-6)
+        above_best = excess - min(self._best_us, self._best_before_us)
+        blocked = above_best > self._threshold_us
         self._count(now)
-        self._lost -= self.LOSS_SMOOTHING * self._lost
+        if blocked:
+            self._excess_s.add(above_best * 1e-6)
+        else:  # a blocked one has been counted when it was overdue
+            self._count_lost(False)
         path = self._paths.get(stamp)
         if path is None or now - path.at > self._max_age_s:
             self._paths[stamp] = _Path(excess, float(blocked), now)
@@ -218,9 +240,8 @@ class PathsEstimator(BlockingEstimator):
     def path_loss(self, stamp: int | None, now: float) -> None:
         self._count(now)
         if stamp is None or not 0 <= stamp <= STAMP_LAST:
-            self._lost += self.LOSS_SMOOTHING * (1.0 - self._lost)
+            self._count_lost(True)
             return
-        self._lost -= self.LOSS_SMOOTHING * self._lost
         path = self._paths.get(stamp)
         if path is None or now - path.at > self._max_age_s:
             self._paths[stamp] = _Path(0, 1.0, now)
@@ -231,10 +252,10 @@ class PathsEstimator(BlockingEstimator):
     def blocking_probability(self, now: float) -> float:
         shares = list(self._recent(now))
         if not shares:
-            return PRIOR
+            return min(self.prior, MAX_BLOCKING_PROBABILITY)
         known = min(1.0, self._samples / self.SURE_SAMPLES)
         measured = max(sum(shares) / len(shares), self._lost)
-        return min(known * measured + (1.0 - known) * PRIOR, MAX_BLOCKING_PROBABILITY)
+        return min(known * measured + (1.0 - known) * self.prior, MAX_BLOCKING_PROBABILITY)
 
     def rtt_s(self) -> float:
         return self._rtt.value or 0.0
@@ -256,9 +277,15 @@ class PathsEstimator(BlockingEstimator):
 
     def _count(self, now: float) -> None:
         if now - self._heard > self._max_age_s:
-            self._samples = 0  # after a silence what was sure before is so no more
+            # after a silence what was sure before is so no more
+            self._samples = self._events = 0
+            self._lost = 0.0
         self._samples += 1
         self._heard = now
+
+    def _count_lost(self, lost: bool) -> None:
+        self._events += 1
+        self._lost += max(self.LOSS_SMOOTHING, 1 / self._events) * (lost - self._lost)
 
     def _learn_best(self, excess: int, now: float) -> None:
         if self._samples == 0 and not self._paths:

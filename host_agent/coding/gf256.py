@@ -109,7 +109,7 @@ def multiply(coefficients: Coefficients, symbols: Words) -> Words:
         sums[group].take(selection[:, group], axis=0, out=picked, mode="clip")
         total ^= picked
     planes = total.reshape(8, rows, width)
-    result = planes[0].copy()
+    result: Words = planes[0].copy()
     for plane in planes[1:]:
         _double(result)
         result ^= plane

@@ -1,12 +1,13 @@
 """LDPC-staircase code (RFC 5170; RFC 6816), the CAPS paper's code, with left degree N1 = 3.
 
-The parity check matrix of k sources and r repairs has r rows. The left part puts each source into min(3, r) rows,
-evenly, by the construction of RFC 5170 section 5.4 with its Park-Miller generator (RFC 5170 section 5.7); rows
-with fewer than two sources get more. The right part is the staircase: row j holds repairs j and j - 1, so
-``repair j = repair j-1 + sum of row j's sources``.
+The parity check matrix of k sources and r repairs has r rows. The left part puts each source into 3 rows, evenly, by
+the construction of RFC 5170 section 5.4 with its Park-Miller generator (RFC 5170 section 5.7); rows with fewer than
+two sources get more. Where there are only r <= 3 rows, which the RFC does not mean, each source is in max(1, r - 1)
+of them: were all sources in all rows, every second repair would be zeros. The right part is the staircase: row j holds
+repairs j and j - 1, so ``repair j = repair j-1 + sum of row j's sources``.
 
 Decoding peels (a row with one unknown gives it) and, when peeling stops, eliminates over GF(2). Small graphs are
-weak: with k = 32, r = 8 peeling alone fails for 14 % of all patterns of 4 losses (docs/coding.md).
+weak: with k = 32, r = 8 peeling alone fails for 13.8 % of all patterns of 4 missing sources (docs/coding.md).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class ParkMiller:
 def rows_of(k: int, r: int, seed: int) -> tuple[tuple[int, ...], ...]:
     """The sources in each of the r rows of the parity check matrix, ascending."""
     random = ParkMiller(seed)
-    degree = min(LEFT_DEGREE, r)
+    degree = min(LEFT_DEGREE, max(1, r - 1))
     rows: list[set[int]] = [set() for _ in range(r)]
     choices = [index % r for index in range(degree * k)]
     first = 0
@@ -58,8 +59,9 @@ def rows_of(k: int, r: int, seed: int) -> tuple[tuple[int, ...], ...]:
                 while source in rows[row := random.below(r)]:
                     pass
                 rows[row].add(source)
+    least = 2 if k > 2 else 1  # two sources in every row would make every second repair zeros
     for members in rows:
-        while len(members) < min(2, k):
+        while len(members) < least:
             members.add(random.below(k))
     return tuple(tuple(sorted(members)) for members in rows)
 
@@ -98,7 +100,9 @@ class System:
     Unknowns are numbered as columns of the matrix: source i is i, repair j is k + j.
     """
 
-    def __init__(self, k: int, r: int, seed: int, missing: Sequence[int], repairs: Mapping[int, Words]) -> None:
+    def __init__(
+        self, k: int, r: int, seed: int, missing: Sequence[int], repairs: Mapping[int, Words]
+    ) -> None:
         self._k = k
         self._rows = rows_of(k, r, seed)
         absent = set(missing)

@@ -92,7 +92,9 @@ def _independent(vectors: Sequence[int]) -> bool:
 
 
 def main() -> None:
-    print(f"# LDPC-staircase, N1 = 3: failures of 1000 of peeling and elimination; {GRAPHS} graphs x {PATTERNS}.")
+    print(
+        f"# LDPC-staircase, N1 = 3: failures of 1000 of peeling and elimination; {GRAPHS} graphs x {PATTERNS}."
+    )
     print("# k r, then one figure for each number 1 .. r of packets missing out of k + r")
     for k in GRID_K:
         for r in GRID_R:

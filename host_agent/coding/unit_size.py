@@ -9,10 +9,10 @@ unit's repairs have left, (k + r) packet times after its start:
 
     F(k)    = 1 - P(unit of k decodes)                          (`redundancy.decode_probability`)
     T_R(k)  = RTT + (RTT_b - RTT) * (1 - (1 - F)^(u/R)) + (1 - (1 - pB)^k) * (k + r) * t_p
-    E[T](k) = R(k) * T_R(k)
+    E[T](k) = R(k) * T_R(k) + (X + sum r) * t_p
 
 and k is the argument of the minimum; of equal ones, the largest. Small units pay by redundancy rounded up and by many
-chances to fail, large ones by waiting for their repairs.
+chances to fail, large ones by waiting for their repairs. The last term is the time the flow's packets take to leave.
 
 This is our reading: the printed optima of the paper (k = 29, 31, 33, 40 at pB = 0.2 .. 0.35) do not follow from its
 Eq. 4 with r = ceil(k / (1 - pB) - k), and they do not follow from this either.
@@ -83,9 +83,10 @@ def completion_time_s(
     packets = flow_packets + (units - 1) * r + repairs_for(coding, blocking_probability, rest)
     rounds = max(1.0, math.log2(packets / INITIAL_WINDOW + 1.0))
     decodes = decode_probability(coding.code, k, r, blocking_probability)
-    fails = 1.0 - decodes ** (units / rounds)
+    fails = 1.0 - math.pow(decodes, units / rounds)
     waits = 1.0 - (1.0 - blocking_probability) ** k
-    return rounds * (rtt_s + (blocked_rtt_s - rtt_s) * fails + waits * (k + r) * packet_time_s)
+    round_s = rtt_s + (blocked_rtt_s - rtt_s) * fails + waits * (k + r) * packet_time_s
+    return rounds * round_s + packets * packet_time_s
 
 
 def _quantised(ratio: float) -> int | None:
@@ -98,14 +99,11 @@ def _search(
     coding: CodingPolicy, step: int, blocked: int | None, packet_time: int | None, flow_packets: int
 ) -> int:
     def value(exponent: int | None) -> float:
-        return 0.0 if exponent is None else 2.0 ** (exponent / RATIO_STEPS)
+        return 0.0 if exponent is None else math.exp2(exponent / RATIO_STEPS)
 
-    return min(
-        range(1, coding.max_k + 1),
-        key=lambda k: (
-            completion_time_s(
-                coding, k, step / BLOCKING_STEPS, 1.0, max(1.0, value(blocked)), value(packet_time), flow_packets
-            ),
-            -k,
-        ),
-    )
+    p, blocked_rtt, gap = step / BLOCKING_STEPS, max(1.0, value(blocked)), value(packet_time)
+
+    def cost(k: int) -> tuple[float, int]:
+        return completion_time_s(coding, k, p, 1.0, blocked_rtt, gap, flow_packets), -k
+
+    return min(range(1, coding.max_k + 1), key=cost)

@@ -7,6 +7,7 @@ the machine cannot be seen, and nothing here can be mistaken for somebody else's
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -34,7 +35,7 @@ lab.popen(None, ["sleep", "1002"])
 print("up", flush=True)
 signal.pause()
 """
-VOLATILE = ("nf_conntrack_count", "fastopen_key", "stable_secret", "dccp")
+VOLATILE = re.compile(r"conntrack_count|fastopen_key|/fs/(?!file-max|nr_open)|/pty/nr$")
 
 
 def run_in_world(*argv: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
@@ -80,15 +81,11 @@ def look() -> dict[str, Any]:
         for fd in os.listdir("/proc/self/fd")
         if fd.isdigit() and os.path.lexists(f"/proc/self/fd/{fd}")
     ]
-    sysctls = {
-        str(path): read(str(path))
-        for folder in ("net", "fs", "kernel/pty")
-        for path in Path("/proc/sys", folder).rglob("*")
-        if path.is_file()
-        and not any(word in str(path) for word in VOLATILE)
-        and (folder != "fs" or path.name in ("file-max", "nr_open", "pipe-max-size"))
-        and path.name != "nr"
-    }
+    sysctls = {}
+    for folder in ("net", "fs", "kernel/pty"):
+        for top, _, names in os.walk(f"/proc/sys/{folder}"):  # takes it easy when an interface goes meanwhile
+            sysctls.update({f"{top}/{name}": read(f"{top}/{name}") for name in names})
+    sysctls = {path: value for path, value in sysctls.items() if not VOLATILE.search(path)}
     return {
         "processes": processes,
         "networks": sorted(set(networks.values())),

@@ -163,7 +163,7 @@ def test_round_trip_through_json(spec: FabricSpec, data: st.DataObject) -> None:
     full = FabricSpec.from_dict(plain)
     assert FabricSpec.from_dict(json.loads(json.dumps(full.to_dict()))) == full
     assert list(full.down) == chosen
-    assert [host.name for host in full.hosts()] == [name for name in full.topo().hosts()]
+    assert [host.name for host in full.hosts()] == full.topo().hosts()
 
 
 @pytest.mark.parametrize(

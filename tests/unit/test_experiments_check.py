@@ -1,0 +1,201 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.check import SpecError, check, find_spec, load, preset_names
+from experiments.schema import PUBLISHED, published_text, schema
+from experiments.spec import merge_overrides, spec_from_dict, spec_to_dict
+
+SCHEMES = ["ecmp", "rps", "caps", "caps-spray", "rps-inorder"]
+GOOD = """\
+name: mine
+title: A test
+fabric:
+  leaves: 2
+  spines: 4
+  link: {rate_mbps: 10}
+schemes: [ecmp, {name: caps, label: caps-1, overrides: {short.coding.max_k: 8}}]
+workload:
+  flows:
+    count: 10
+    sizes: {kind: fixed, bytes: 20000}
+    arrivals: {rate_per_s: 5}
+"""
+
+
+def problems(text: str) -> list[tuple[int, str, str]]:
+    return [(item.line, item.path, item.message) for item in check(text, "mine.yaml", SCHEMES)]
+
+
+def test_a_good_spec_has_no_problem_and_can_be_read() -> None:
+    assert problems(GOOD) == []
+    spec = load(GOOD, "mine.yaml", SCHEMES)
+    assert spec.baseline == "ecmp"
+    assert spec.packet_time_s == pytest.approx(1.2e-3)
+    assert spec.capacity_bps() == 40e6
+    assert [choice.label for choice in spec.schemes] == ["ecmp", "caps-1"]
+    assert spec_from_dict(spec_to_dict(spec)) == spec
+    assert load(yaml.safe_dump(json.loads(json.dumps(spec_to_dict(spec)))), "x", SCHEMES) == spec
+
+
+def test_the_published_schema_is_the_one_in_use() -> None:
+    assert PUBLISHED.read_text() == published_text(), "run: python -m experiments.schema > " + str(PUBLISHED)
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_presets_are_right_and_their_plans_can_be_made(name: str) -> None:
+    path = find_spec(name)
+    spec = load(path.read_text(), str(path), SCHEMES)
+    assert spec.name == name
+    plans = [spec.plan(repeat) for repeat in range(spec.repeats)]
+    assert len({plan.digest() for plan in plans}) == spec.repeats
+    assert all(plan.sized for plan in plans)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "path", "message"),
+    [
+        ("spines: 4", "spins: 4", 5, "fabric.spins", "did you mean 'spines'"),
+        ("spines: 4", "spines: 0", 5, "fabric.spines", "at least 1"),
+        ("rate_mbps: 10", "rate_mbps: 1e1", 6, "fabric.link.rate_mbps", "write 10"),
+        ("rate_mbps: 10", "rate_mbps: -1", 6, "fabric.link.rate_mbps", "must be above 0"),
+        ("rate_mbps: 10", "rate_mbps: null", 6, "fabric.link", "needs a rate_mbps"),
+        ("rate_mbps: 10", "rate_mbps: .nan", 6, "fabric.link.rate_mbps", "not a finite number"),
+        ("  leaves: 2", "  down: [l1-s9]", 4, "fabric.down", "did you mean"),
+        ("[ecmp,", "[ecpm,", 7, "schemes[0]", "did you mean 'ecmp'"),
+        ("[ecmp,", "[ecmp, ecmp,", 7, "schemes[1]", "give a label"),
+        ("overrides:", "override:", 7, "schemes[1].override", "did you mean 'overrides'"),
+        ("[ecmp,", "[7,", 7, "schemes[0]", "a scheme's name"),
+        ("label: caps-1", "label: Caps 1", 7, "schemes[1].label", "small letters"),
+        ("title: A test", "title: A test\nbaseline: caps", 3, "baseline", "did you mean 'caps-1'"),
+        ("title: A test", "title: A test\nrepeats: 2.5", 3, "repeats", "a whole number"),
+        ("title: A test", "title: A test\ntitle: B", 3, "title", "given twice"),
+        ("title: A test\n", "", 1, "", "'title' is missing"),
+        ("    count: 10\n", "", 10, "workload.flows", "exactly one of count and duration_s"),
+        ("count: 10", "count: 19999", 10, "workload.flows", "more repeats"),
+        ("count: 10", "duration_s: 0.01", 10, "workload.flows.duration_s", "less than one flow"),
+        ("kind: fixed", "kind: fix", 11, "workload.flows.sizes.kind", "did you mean 'fixed'"),
+        ("bytes: 20000", "low_bytes: 2", 11, "workload.flows.sizes", "low_bytes does not belong"),
+        (
+            "rate_per_s: 5",
+            "rate_per_s: 1000",
+            12,
+            "workload.flows.arrivals",
+            "Mbit/s that the fabric carries",
+        ),
+        ("rate_per_s: 5", "load: 1.5", 12, "workload.flows.arrivals", "Mbit/s that the fabric carries"),
+        ("rate_per_s: 5", "kind: burst, load: 0.1", 12, "workload.flows.arrivals", "need on_s and off_s"),
+        ("leaves: 2", "leaves: 1", 10, "workload.flows", "at least two leaves"),
+    ],
+)
+def test_every_mistake_is_said_where_it_stands(
+    old: str, new: str, line: int, path: str, message: str
+) -> None:
+    assert old in GOOD
+    found = problems(GOOD.replace(old, new, 1))
+    assert any(at[0] == line and at[1].startswith(path) and message in at[2] for at in found), found
+    assert len(found) == 1, found
+
+
+def test_all_mistakes_are_said_at_once_in_the_order_of_lines() -> None:
+    text = GOOD.replace("spines", "spins").replace("ecmp", "ecpm").replace("count: 10", "count: many")
+    found = problems(text)
+    assert [line for line, _, _ in found] == [5, 7, 10]
+    with pytest.raises(SpecError) as caught:
+        load(text, "mine.yaml", SCHEMES)
+    assert str(caught.value).splitlines()[0].startswith("mine.yaml:5:3: fabric.spins:")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a: [", "[1]", "3", "a: &a [*a]", "? [1]\n: 2", "a: !!python/none x", "\t", "a: 2001-99-99"]
+)
+def test_what_is_no_spec_at_all_is_said(text: str) -> None:
+    assert problems(text)
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats()
+        | st.text(max_size=5)
+        | st.sampled_from(["ecmp", "fixed", "l1-s1"]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "name",
+                        "title",
+                        "fabric",
+                        "schemes",
+                        "workload",
+                        "flows",
+                        "sizes",
+                        "kind",
+                        "bytes",
+                        "link",
+                        "arrivals",
+                        "rate_per_s",
+                        "count",
+                        "policy",
+                        "overrides",
+                        "down",
+                        "label",
+                        "on",
+                    ]
+                ),
+                inner,
+                max_size=6,
+            )
+        ),
+        max_leaves=15,
+    )
+)
+def test_no_text_makes_check_raise(data: Any) -> None:
+    found = check(yaml.safe_dump(data), "f", SCHEMES)
+    assert found or isinstance(data, dict)
+
+
+def test_overrides_are_checked_where_they_stand() -> None:
+    known = {"short.coding.max_k", "long.release.packet_times"}
+
+    def wrong(scheme: str, overrides: Any) -> str | None:
+        return None if set(merge_overrides({}, overrides)) <= known else "no such field"
+
+    text = GOOD + "policy: {long: {release: {packet_times: 3}}}\n"
+    assert check(text, "f", SCHEMES, wrong) == []
+    [problem] = check(text.replace("max_k", "max_q"), "f", SCHEMES, wrong)
+    assert (problem.line, problem.path) == (7, "schemes[1].overrides")
+    found = check(text.replace("packet_times", "packet_tims"), "f", SCHEMES, wrong)
+    assert {(problem.line, problem.path) for problem in found} == {(13, "policy")}
+
+
+def test_a_schemes_own_overrides_win_over_the_policy() -> None:
+    base = {"long": {"release": {"packet_times": 3}, "group": "hash"}, "short.coding?.max_k": 4}
+    assert merge_overrides(base, {"long.release.packet_times": 5, "short.coding.max_k": 8}) == {
+        "long.group": "hash",
+        "long.release.packet_times": 5,
+        "short.coding.max_k": 8,
+    }
+    assert merge_overrides(base, {"long.release": None})["long.release"] is None
+    assert "long.release.packet_times" not in merge_overrides(base, {"long.release": None})
+
+
+def test_specs_are_found_by_name_and_by_path(tmp_path: Path) -> None:
+    assert find_spec("demo").name == "demo.yaml"
+    own = tmp_path / "own.yaml"
+    own.write_text(GOOD)
+    assert find_spec(str(own)) == own
+    with pytest.raises(FileNotFoundError, match="did you mean 'demo'"):
+        find_spec("dmo")
+    with pytest.raises(FileNotFoundError, match="no file"):
+        find_spec(str(tmp_path / "none.yaml"))

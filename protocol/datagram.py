@@ -5,7 +5,7 @@ Every datagram begins with the same 32-byte header, network byte order::
     offset  size  field
     0       1     MAGIC (0xCA)
     1       1     version (high nibble) and kind (low nibble)
-    2       1     flags: bits 0-1 traffic class, bit 2 coded (source of a coding unit), bit 3 in order
+    2       1     flags: bits 0-1 traffic class, bit 2 coded (source of a coding unit)
     3       1     reserved, 0
     4       4     session: random number of the sending agent's start, told to peers by the controller
     8       4     number: per (sender, receiver), +1 for every datagram; replays and losses are told by it
@@ -50,8 +50,7 @@ OUTER_BYTES: Final = 20 + 8 + HEADER_BYTES
 """IPv4, UDP and our header: what a tunnelled packet grows by."""
 
 FLAG_CODED: Final = 0x04
-FLAG_IN_ORDER: Final = 0x08
-_CLASS_MASK: Final = 0x03
+CLASS_MASK: Final = 0x03
 
 NUMBER_MODULUS: Final = 1 << 32
 
@@ -60,6 +59,10 @@ class Kind(IntEnum):
     SOURCE = 1
     REPAIR = 2
     FEEDBACK = 3
+
+
+_KINDS: Final[dict[int, Kind]] = {int(kind): kind for kind in Kind}
+_CLASSES: Final = tuple(TrafficClass)
 
 
 class DatagramError(ValueError):
@@ -83,24 +86,44 @@ class Header:
     flow: int = 0
     position: int = 0
     coded: bool = False
-    in_order: bool = False
 
 
 def encode(header: Header, body: bytes | memoryview) -> bytes:
     """The datagram of *header* and *body*, with its CRC."""
-    flags = (
-        header.traffic_class | (FLAG_CODED if header.coded else 0) | (FLAG_IN_ORDER if header.in_order else 0)
+    flags = header.traffic_class | (FLAG_CODED if header.coded else 0)
+    return encode_fields(
+        header.kind,
+        flags,
+        header.session,
+        header.number,
+        header.sent_us,
+        header.flow,
+        header.position,
+        body,
     )
+
+
+def encode_fields(
+    kind: int,
+    flags: int,
+    session: int,
+    number: int,
+    sent_us: int,
+    flow: int,
+    position: int,
+    body: bytes | memoryview,
+) -> bytes:
+    """What `encode` does, from plain numbers: for senders of many datagrams (`flags` as on the wire)."""
     head = HEADER.pack(
         MAGIC,
-        VERSION << 4 | header.kind,
+        VERSION << 4 | kind,
         flags,
         0,
-        header.session,
-        header.number % NUMBER_MODULUS,
-        header.sent_us % NUMBER_MODULUS,
-        header.flow,
-        header.position % NUMBER_MODULUS,
+        session,
+        number % NUMBER_MODULUS,
+        sent_us % NUMBER_MODULUS,
+        flow,
+        position % NUMBER_MODULUS,
         0,
         0,
     )
@@ -114,34 +137,45 @@ def decode(datagram: bytes | memoryview) -> tuple[Header, memoryview]:
     Raises:
         DatagramError: whatever is wrong with it; nothing that a peer sends raises anything else.
     """
-    view = memoryview(datagram)
-    if len(view) < HEADER_BYTES:
-        raise DatagramError(
-            "truncated", f"datagram of {len(view)} B is shorter than its {HEADER_BYTES} B header"
-        )
-    (magic, version_kind, flags, _, session, number, sent, flow, position, _, crc) = HEADER.unpack_from(view)
-    if magic != MAGIC:
-        raise DatagramError("foreign", f"first byte is {magic:#x}, not {MAGIC:#x}")
-    if version_kind >> 4 != VERSION:
-        raise DatagramError("version", f"version {version_kind >> 4} is not {VERSION}")
-    if crc != crc32c(view[HEADER_BYTES:], crc32c(_ZERO_CRC, crc32c(view[:CRC_OFFSET]))):
-        raise DatagramError("crc", "CRC-32C does not match")
-    try:
-        kind = Kind(version_kind & 0x0F)
-    except ValueError:
-        raise DatagramError("kind", f"kind {version_kind & 0x0F} is not known") from None
+    kind, flags, session, number, sent, flow, position = decode_fields(datagram)
     header = Header(
-        kind=kind,
-        traffic_class=TrafficClass(flags & _CLASS_MASK),
+        kind=_KINDS[kind],
+        traffic_class=_CLASSES[flags & CLASS_MASK],
         session=session,
         number=number,
         sent_us=sent,
         flow=flow,
         position=position,
         coded=bool(flags & FLAG_CODED),
-        in_order=bool(flags & FLAG_IN_ORDER),
     )
-    return header, view[HEADER_BYTES:]
+    return header, memoryview(datagram)[HEADER_BYTES:]
+
+
+def decode_fields(datagram: bytes | memoryview) -> tuple[int, int, int, int, int, int, int]:
+    """What `decode` does, as plain numbers: kind, flags, session, number, sent_us, flow, position.
+
+    The body is the rest of the datagram from HEADER_BYTES on.
+
+    Raises:
+        DatagramError: as `decode` does.
+    """
+    if len(datagram) < HEADER_BYTES:
+        raise DatagramError(
+            "truncated", f"datagram of {len(datagram)} B is shorter than its {HEADER_BYTES} B header"
+        )
+    (magic, version_kind, flags, _, session, number, sent, flow, position, _, crc) = HEADER.unpack_from(
+        datagram
+    )
+    if magic != MAGIC:
+        raise DatagramError("foreign", f"first byte is {magic:#x}, not {MAGIC:#x}")
+    if version_kind >> 4 != VERSION:
+        raise DatagramError("version", f"version {version_kind >> 4} is not {VERSION}")
+    if crc != crc32c(datagram[HEADER_BYTES:], crc32c(_ZERO_CRC, crc32c(datagram[:CRC_OFFSET]))):
+        raise DatagramError("crc", "CRC-32C does not match")
+    kind = version_kind & 0x0F
+    if kind not in _KINDS:
+        raise DatagramError("kind", f"kind {kind} is not known")
+    return kind, flags, session, number, sent, flow, position
 
 
 class CodeId(IntEnum):
@@ -150,6 +184,9 @@ class CodeId(IntEnum):
     XOR = 1
     RLC = 2
     LDPC = 3
+
+
+_CODES: Final[dict[int, CodeId]] = {int(code): code for code in CodeId}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +214,11 @@ class RepairHead:
         if len(body) < cls._STRUCT.size + 2:
             raise DatagramError("body", f"repair body of {len(body)} B is too short")
         code, k, r, index, seed, _ = cls._STRUCT.unpack_from(body)
-        if code not in CodeId.__members__.values():
+        if code not in _CODES:
             raise DatagramError("body", f"code {code} is not known")
         if k == 0 or index >= r:
             raise DatagramError("body", f"repair {index} of k={k}, r={r} cannot be")
-        return cls(CodeId(code), k, r, index, seed), body[cls._STRUCT.size :]
+        return cls(_CODES[code], k, r, index, seed), body[cls._STRUCT.size :]
 
 
 REPAIR_HEAD_BYTES: Final = RepairHead._STRUCT.size

@@ -29,7 +29,7 @@ class Code(ABC):
 
     @abstractmethod
     def worth_trying(self, missing: int, repairs: int) -> bool:
-        """Whether `decode` can find anything with so many sources missing and repairs at hand."""
+        """Whether `decode` is likely to find anything with so many sources missing and repairs at hand."""
 
     @abstractmethod
     def decode(

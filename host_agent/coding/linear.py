@@ -33,13 +33,9 @@ def solve(
     if not rows:
         return {}
     chosen = transform[rows]
-    # syndrome = repairs + coefficients * sources; `transform` applied to it in one product
-    known = np.zeros((len(rows), sources.shape[0]), dtype=np.uint8)
-    weights = _product(chosen, coefficients)
-    known[:] = weights
-    known[:, losses] = 0
+    # what is missing = transform * (repairs + coefficients * sources), in one product
     stacked = np.concatenate((np.stack(list(repairs.values())), sources))
-    result = multiply(np.concatenate((chosen, known), axis=1), stacked)
+    result = multiply(np.concatenate((chosen, _product(chosen, coefficients)), axis=1), stacked)
     if result[len(found) :].any():
         raise ContradictionError("surplus repairs do not agree with the unit's other symbols")
     return {index: result[place] for place, index in enumerate(found)}

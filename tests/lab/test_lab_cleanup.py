@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -21,32 +20,20 @@ from topologies.registry import LabError, find_lab, labs
 HERE = Path(__file__).parent
 
 
-def load_world() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("lab_world", HERE / "lab_world.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-world = load_world()
-
-
-def test_start_and_stop_leave_the_world_as_it_was() -> None:
+def test_start_and_stop_leave_the_world_as_it_was(world: ModuleType) -> None:
     world.run_scenario("start_stop")
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
-def test_a_signal_at_any_moment_leaves_nothing(name: str) -> None:
+def test_a_signal_at_any_moment_leaves_nothing(name: str, world: ModuleType) -> None:
     world.run_scenario("interrupt", name)
 
 
-def test_clean_ends_what_nobody_else_could() -> None:
+def test_clean_ends_what_nobody_else_could(world: ModuleType) -> None:
     world.run_scenario("launcher_and_reaper_killed")
 
 
-def test_foreign_switch_namespace_interface_and_processes_stay() -> None:
+def test_foreign_switch_namespace_interface_and_processes_stay(world: ModuleType) -> None:
     world.run_scenario("foreign_things_stay")
 
 

@@ -17,7 +17,10 @@ from topologies.lab import Lab
 from topologies.registry import LabError
 
 ROOT = Path(__file__).resolve().parents[2]
-EXEC = "import sys; from topologies.exec import exec_in_lab; sys.exit(exec_in_lab(sys.argv[1], sys.argv[3:], sys.argv[2]))"
+EXEC = (
+    "import sys; from topologies.exec import exec_in_lab\n"
+    "sys.exit(exec_in_lab(sys.argv[1], sys.argv[3:], sys.argv[2]))"
+)
 
 
 @pytest.fixture(scope="module")

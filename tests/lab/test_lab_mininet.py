@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -25,15 +24,6 @@ cd /tmp && exec mn --custom "$1" --topo "$2" --link tc --switch ovs,datapath=use
 """
 
 
-def load_world() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("lab_world", HERE / "lab_world.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(
     ("file", "topo", "links"),
     [
@@ -41,8 +31,8 @@ def load_world() -> ModuleType:
         ("fat_tree.py", "fattree,2,1,10", ["(a2, c1)", "(e1, a1)"]),
     ],
 )
-def test_plain_mn_builds_the_topology(file: str, topo: str, links: list[str]) -> None:
-    done = load_world().run_in_world("bash", "-c", COMMAND, "mn", str(TOPOLOGIES / file), topo)
+def test_plain_mn_builds_the_topology(file: str, topo: str, links: list[str], world: ModuleType) -> None:
+    done = world.run_in_world("bash", "-c", COMMAND, "mn", str(TOPOLOGIES / file), topo)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert "Traceback" not in said

@@ -118,6 +118,13 @@ def test_a_jump_of_positions_closes_the_unit_before_it() -> None:
     assert [(r.position, r.head.k) for r in sender.close()] == [(9, 1)]
 
 
+def test_a_unit_goes_on_across_the_wrap_of_positions() -> None:
+    sender = encoder(coding(), k=4)
+    made = [sender.add(position, b"a", 0.0, False) for position in (MODULUS - 2, MODULUS - 1, 0, 1)]
+    assert [len(repairs) for repairs in made] == [0, 0, 0, 1]
+    assert (made[3][0].position, made[3][0].head.k) == (MODULUS - 2, 4)
+
+
 def test_nothing_is_added_where_nothing_is_blocked() -> None:
     for rule in ("paper", "target-decode-probability"):
         sender = encoder(coding(redundancy=rule), blocking=0.0, k=4)
@@ -193,7 +200,7 @@ def test_rebuilt_packets_are_exactly_those_that_were_sent(
 @settings(max_examples=30)
 @given(k=st.integers(1, 30), seed=st.integers(0, 2**32), data=st.data())
 def test_any_k_of_a_units_packets_give_all_of_them(k: int, seed: int, data: st.DataObject) -> None:
-    """RLC, in any order; units that lack rank (1/255) need one packet more, and get it."""
+    """RLC, in any order; units that lack rank (1/255) need a packet or two more."""
     packets = packets_of(k, seed)
     repairs = unit_of(packets, MODULUS - 3, blocking=0.45)
     everything: list[int | Repair] = [*range(k), *repairs]
@@ -207,23 +214,24 @@ def test_any_k_of_a_units_packets_give_all_of_them(k: int, seed: int, data: st.D
             out = decoder.source(MODULUS - 3 + item, packets[item], 0.0)
             have[item] = packets[item]
         have.update({(position - (MODULUS - 3)) % MODULUS: packet for position, packet in out})
-        if count == k + 1:
+        if count == k + 2:
             assert len(have) == k
     assert have == dict(enumerate(packets))
 
 
-def test_a_rebuilt_run_comes_out_in_order_across_the_wrap() -> None:
+@pytest.mark.parametrize("start", [MODULUS - 5, MODULUS // 2 - 5])
+def test_a_rebuilt_run_comes_out_in_order_across_the_wrap(start: int) -> None:
     packets = packets_of(10, 4)
-    repairs = unit_of(packets, MODULUS - 5, blocking=0.4)
+    repairs = unit_of(packets, start, blocking=0.4)
     decoder = UnitDecoder()
     for index in (0, 9):
-        decoder.source((MODULUS - 5 + index) % MODULUS, packets[index], 0.0)
+        decoder.source((start + index) % MODULUS, packets[index], 0.0)
     for index in (3, 7):
-        decoder.source((MODULUS - 5 + index) % MODULUS, packets[index], 0.0)
+        decoder.source((start + index) % MODULUS, packets[index], 0.0)
     out: list[tuple[int, bytes]] = []
     for repair in repairs:
         out += decoder.repair(*repair, 0.0)
-    assert [position for position, _ in out] == [(MODULUS - 5 + i) % MODULUS for i in (1, 2, 4, 5, 6, 8)]
+    assert [position for position, _ in out] == [(start + i) % MODULUS for i in (1, 2, 4, 5, 6, 8)]
 
 
 def test_overlapping_units_help_one_another() -> None:
@@ -280,6 +288,25 @@ def test_old_units_and_old_sources_are_forgotten() -> None:
     assert decoder.source(3, packets[3], 6.0) == []
     assert decoder.repair(*repairs[1], 6.0) == []
     assert (decoder.counters.late_sources, decoder.counters.late_repairs) == (1, 1)
+
+
+@pytest.mark.parametrize("start", [0, MODULUS - 300, MODULUS // 2 - 300])
+def test_the_window_of_remembered_sources_moves_on(start: int) -> None:
+    decoder = UnitDecoder()
+    for index in range(3 * WINDOW):
+        decoder.source((start + index) % MODULUS, b"12345", 0.0)
+        assert decoder.kept_bytes == 5 * min(index + 1, WINDOW + 1)
+    assert not decoder.known((start + 2 * WINDOW - 2) % MODULUS)
+    assert decoder.known((start + 2 * WINDOW - 1) % MODULUS)
+
+
+def test_rebuilt_packets_of_a_flow_that_lost_all_sources() -> None:
+    packets = packets_of(3, 11)
+    repairs = unit_of(packets, 50, blocking=0.6)
+    assert len(repairs) >= 4
+    decoder = UnitDecoder()
+    out = [found for repair in repairs for found in decoder.repair(*repair, 0.0)]
+    assert out == [(50 + index, packet) for index, packet in enumerate(packets)]
 
 
 # hostile peers

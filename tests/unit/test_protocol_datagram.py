@@ -32,7 +32,6 @@ headers = st.builds(
     flow=u32,
     position=u32,
     coded=st.booleans(),
-    in_order=st.booleans(),
 )
 
 

@@ -1,0 +1,82 @@
+"""``python -m host_agent``: the agent of one host."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+
+from host_agent.config import AgentConfig, Endpoint
+from host_agent.shell import Agent
+
+
+def run(config: AgentConfig) -> None:
+    """Run one agent until SIGTERM or SIGINT."""
+    Agent(config).run()
+
+
+@click.command(
+    "agent",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example:  capstan agent --host h1 --interface eth1 --underlay-ip 10.0.1.1 "
+    "--overlay 10.128.1.1/9 --controller tls:192.0.2.1:6654 --ca ca.pem --token-file token",
+)
+@click.option("--host", required=True, help="Name of this host, unique in the fabric.")
+@click.option("--interface", required=True, help="Interface towards the fabric.")
+@click.option("--underlay-ip", required=True, help="IPv4 address of that interface.")
+@click.option(
+    "--overlay", required=True, multiple=True, help="Overlay address with prefix length; repeatable."
+)
+@click.option("--controller", required=True, help="unix:PATH or tls:HOST:PORT.")
+@click.option(
+    "--token-file", required=True, type=click.Path(path_type=Path), help="File of the shared token."
+)
+@click.option("--ca", type=click.Path(path_type=Path), help="Certificate authority of the controller (tls).")
+@click.option("--tun", default="capstan0", show_default=True, help="Name of the TUN device.")
+@click.option("--underlay-mtu", default=1500, show_default=True, help="MTU of the fabric, bytes.")
+@click.option("--no-offloads", is_flag=True, help="Read and write the TUN device a packet at a time.")
+@click.option("--seed", type=int, help="Seed of all randomness (default: the system's).")
+@click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
+def agent_command(
+    host: str,
+    interface: str,
+    underlay_ip: str,
+    overlay: tuple[str, ...],
+    controller: str,
+    token_file: Path,
+    ca: Path | None,
+    tun: str,
+    underlay_mtu: int,
+    no_offloads: bool,
+    seed: int | None,
+    log_level: str,
+) -> None:
+    """Run a host agent alone, for a host of a fabric that is not our lab."""
+    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        token = token_file.read_text().strip()
+    except OSError as error:
+        raise click.ClickException(f"token file {token_file}: {error.strerror}") from None
+    try:
+        run(
+            AgentConfig(
+                host=host,
+                interface=interface,
+                underlay_ip=underlay_ip,
+                overlay=overlay,
+                controller=Endpoint.parse(controller),
+                token=token,
+                ca=ca,
+                tun=tun,
+                underlay_mtu=underlay_mtu,
+                offloads=not no_offloads,
+                seed=seed,
+            )
+        )
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+if __name__ == "__main__":
+    agent_command()

@@ -1,0 +1,77 @@
+"""What a host agent is told at its start."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from protocol.datagram import OVERLAY_OVERHEAD_BYTES
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be; the text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the controller is: a Unix socket, or host and port under TLS."""
+
+    unix: Path | None = None
+    host: str = ""
+    port: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Endpoint:
+        """``unix:PATH`` or ``tls:HOST:PORT``. Raises ConfigError."""
+        kind, _, rest = text.partition(":")
+        if kind == "unix" and rest:
+            return cls(unix=Path(rest))
+        host, _, port = rest.rpartition(":")
+        if kind == "tls" and host and port.isdigit() and 0 < int(port) < 65536:
+            return cls(host=host.strip("[]"), port=int(port))
+        raise ConfigError(f"controller {text!r} is neither unix:PATH nor tls:HOST:PORT")
+
+    def __str__(self) -> str:
+        return f"unix:{self.unix}" if self.unix else f"tls:{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """One agent.
+
+    interface, underlay_ip: of the fabric. overlay: our addresses behind the TUN device, with prefix lengths.
+    token: shared with the controller. ca: certificate of the controller's authority (TLS).
+    underlay_mtu: bytes. offloads: False for plain TUN reads. seed: of all randomness; None: the system's.
+    """
+
+    host: str
+    interface: str
+    underlay_ip: str
+    overlay: tuple[str, ...]
+    controller: Endpoint
+    token: str
+    ca: Path | None = None
+    tun: str = "capstan0"
+    underlay_mtu: int = 1500
+    offloads: bool = True
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            ipaddress.IPv4Address(self.underlay_ip)
+            for address in self.overlay:
+                ipaddress.ip_interface(address)
+        except ValueError as error:
+            raise ConfigError(f"agent {self.host!r}: {error}") from None
+        if not self.overlay:
+            raise ConfigError(f"agent {self.host!r} needs at least one overlay address")
+        if self.overlay_mtu < 1280:
+            raise ConfigError(
+                f"underlay MTU {self.underlay_mtu} B leaves {self.overlay_mtu} B inside the tunnel; IPv6 needs 1280 B"
+            )
+
+    @property
+    def overlay_mtu(self) -> int:
+        """Bytes of the largest inner packet: a repair of it fits the underlay too."""
+        return self.underlay_mtu - OVERLAY_OVERHEAD_BYTES

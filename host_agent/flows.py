@@ -1,0 +1,160 @@
+"""Flow tables: what the agent keeps of each inner flow and direction, as sender and as receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from crc32c import crc32c
+
+from host_agent.addresses import text
+from host_agent.coding.decoder import UnitDecoder
+from host_agent.coding.unit import UnitEncoder
+from host_agent.inner_packet import addresses, ports
+from host_agent.release import Release
+from protocol.control import FlowEntry
+from protocol.underlay import FLOW_KEYS, TrafficClass
+
+if TYPE_CHECKING:
+    from host_agent.peers import PeerState
+
+IDLE_S: Final = 60.0
+MAX_FLOWS: Final = 65536
+
+
+@dataclass(slots=True)
+class SendFlow:
+    """A flow that this host sends. ``payload`` decides its class; the rest is counted since the last report."""
+
+    key: bytes
+    id: int
+    first: float
+    last: float = 0.0
+    payload: int = 0
+    position: int = 0
+    traffic_class: TrafficClass = TrafficClass.SHORT
+    encoder: UnitEncoder | None = None
+    encoder_class: TrafficClass | None = None
+    unacked: tuple[int, float] | None = None
+    """TCP: sequence number behind the segment that is being timed, and when it left."""
+    peer: PeerState | None = None
+    """Where it goes to; known once it is coded."""
+    hash: int = 0
+    packets: int = 0
+    bytes: int = 0
+    repairs: int = 0
+
+    def __post_init__(self) -> None:
+        self.hash = crc32c(self.key)
+
+    @property
+    def flow_key(self) -> int:
+        """0..FLOW_KEYS-1: what ECMP hashes of the flow, beside the hosts."""
+        return self.hash % FLOW_KEYS
+
+    def entry(self) -> FlowEntry:
+        return FlowEntry(
+            **_identity("sender", self.key),
+            traffic_class=self.traffic_class.name.lower(),
+            packets=self.packets,
+            bytes=self.bytes,
+            first_s=self.first,
+            last_s=self.last,
+            repairs=self.repairs,
+        )
+
+    def forget(self) -> None:
+        """Begin to count anew."""
+        self.packets = self.bytes = self.repairs = 0
+
+
+@dataclass(slots=True)
+class ReceiveFlow:
+    """A flow that this host receives from one peer."""
+
+    key: bytes
+    first: float
+    release: Release
+    decoder: UnitDecoder | None = None
+    last: float = 0.0
+    newest: int = -1
+    traffic_class: TrafficClass = TrafficClass.SHORT
+    packets: int = 0
+    bytes: int = 0
+    repairs: int = 0
+    recovered: int = 0
+    reordered: int = 0
+    paths: dict[int, int] = field(default_factory=dict)
+    released_before: tuple[int, int, int] = (0, 0, 0)
+
+    def entry(self) -> FlowEntry:
+        held, timeouts, abandoned = self.released_before
+        return FlowEntry(
+            **_identity("receiver", self.key),
+            traffic_class=self.traffic_class.name.lower(),
+            packets=self.packets,
+            bytes=self.bytes,
+            first_s=self.first,
+            last_s=self.last,
+            paths={str(stamp): count for stamp, count in sorted(self.paths.items())},
+            repairs=self.repairs,
+            recovered=self.recovered,
+            lost=self.release.abandoned - abandoned,
+            reordered=self.reordered,
+            held=self.release.held_total - held,
+            release_timeouts=self.release.timeouts - timeouts,
+        )
+
+    def forget(self) -> None:
+        """Begin to count anew."""
+        self.packets = self.bytes = self.repairs = self.recovered = self.reordered = 0
+        self.paths = {}
+        self.released_before = (self.release.held_total, self.release.timeouts, self.release.abandoned)
+
+
+def _identity(side: str, key: bytes) -> dict[str, Any]:
+    source, destination = addresses(key)
+    source_port, destination_port = ports(key)
+    return {
+        "side": side,
+        "protocol": key[0],
+        "source": text(source),
+        "source_port": source_port,
+        "destination": text(destination),
+        "destination_port": destination_port,
+    }
+
+
+K = TypeVar("K")
+F = TypeVar("F", SendFlow, ReceiveFlow)
+
+
+class FlowTable(Generic[K, F]):
+    """Flows by key, bounded: idle ones go after IDLE_S, the longest unseen one when the table is full."""
+
+    def __init__(self, limit: int = MAX_FLOWS) -> None:
+        self._flows: dict[K, F] = {}
+        self._limit = limit
+        self.evicted = 0
+
+    def __len__(self) -> int:
+        return len(self._flows)
+
+    def __iter__(self) -> Iterator[F]:
+        return iter(self._flows.values())
+
+    def get(self, key: K) -> F | None:
+        return self._flows.get(key)
+
+    def put(self, key: K, flow: F) -> None:
+        if len(self._flows) >= self._limit:
+            oldest = min(self._flows, key=lambda key: self._flows[key].last)
+            del self._flows[oldest]
+            self.evicted += 1
+        self._flows[key] = flow
+
+    def expire(self, now: float) -> list[F]:
+        """Drop and return the flows that were idle for IDLE_S."""
+        idle = [key for key, flow in self._flows.items() if now - flow.last > IDLE_S]
+        return [self._flows.pop(key) for key in idle]

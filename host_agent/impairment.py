@@ -1,0 +1,56 @@
+"""Loss, reordering, duplication and corruption on purpose, at the receiving side of an agent: for tests."""
+
+from __future__ import annotations
+
+import heapq
+from itertools import count
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from protocol.control import Impair
+
+T = TypeVar("T")
+
+
+class Impairment(Generic[T]):
+    """Datagrams in, datagrams out: some never, some twice, some later, some damaged."""
+
+    def __init__(self, setting: Impair, rng: np.random.Generator) -> None:
+        self._setting = setting
+        self._rng = rng
+        self._waiting: list[tuple[float, int, T]] = []
+        self._order = count()
+
+    def arrive(self, item: T, now: float) -> list[T]:
+        """What of an arriving *item* gets through at once."""
+        draws = self._rng.random(3)
+        if draws[0] < self._setting.loss:
+            return []
+        copies = 2 if draws[1] < self._setting.duplicate else 1
+        if draws[2] < self._setting.reorder:
+            for _ in range(copies):
+                delay = self._setting.reorder_delay_s * float(self._rng.random())
+                heapq.heappush(self._waiting, (now + delay, next(self._order), item))
+            return []
+        return [item] * copies
+
+    def damage(self, data: bytes) -> bytes:
+        """*data*, with one bit flipped in the stated share of cases."""
+        if not data or self._rng.random() >= self._setting.corrupt:
+            return data
+        broken = bytearray(data)
+        bit = int(self._rng.integers(len(data) * 8))
+        broken[bit // 8] ^= 1 << bit % 8
+        return bytes(broken)
+
+    def due(self, now: float) -> list[T]:
+        """Delayed items whose time has come."""
+        items = []
+        while self._waiting and self._waiting[0][0] <= now:
+            items.append(heapq.heappop(self._waiting)[2])
+        return items
+
+    def deadline(self) -> float | None:
+        """When `due` has something to give."""
+        return self._waiting[0][0] if self._waiting else None

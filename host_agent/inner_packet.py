@@ -1,0 +1,146 @@
+"""What the agent has to know of an inner IP packet: whose it is, where it goes, what it carries."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+TCP: Final = 6
+UDP: Final = 17
+ICMP: Final = 1
+ICMPV6: Final = 58
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+_IPV6_EXTENSIONS: Final = frozenset({0, 43, 60, 135})
+_PORTS: Final = struct.Struct("!HH")
+_V4: Final = struct.Struct("!BBHHHBBH4s4s")
+
+
+class PacketError(ValueError):
+    """Not an IP packet that the agent can carry; ``reason`` is a counter's name."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class InnerPacket(NamedTuple):
+    """An inner packet, looked at.
+
+    flow: protocol (1 B), source, destination (4 or 16 B each), ports (4 B; zero where there are none): what
+    makes a flow and direction. payload: bytes behind the transport header. transport: offset of that header.
+    """
+
+    version: int
+    flow: bytes
+    destination: bytes
+    protocol: int
+    transport: int
+    payload: int
+    control: bool
+    push: bool
+
+    @property
+    def reverse(self) -> bytes:
+        """The `flow` of the other direction."""
+        return reverse_flow(self.flow)
+
+
+def reverse_flow(flow: bytes) -> bytes:
+    """The other direction's flow."""
+    size = (len(flow) - 5) // 2
+    source, destination = flow[1 : 1 + size], flow[1 + size : 1 + 2 * size]
+    return flow[:1] + destination + source + flow[-2:] + flow[-4:-2]
+
+
+def look(packet: bytes | memoryview) -> InnerPacket:
+    """Read the headers of an IPv4 or IPv6 packet.
+
+    SYN, FIN, RST and pure ACKs are control, and so are ICMP and the fragments behind a first one.
+
+    Raises:
+        PacketError: truncated, or neither IPv4 nor IPv6.
+    """
+    if len(packet) < 20:
+        raise PacketError("inner_truncated", f"{len(packet)} B are no IP packet")
+    first = packet[0]
+    if first >> 4 == 4:
+        _, _, total, _, fragment, _, protocol, _, source, destination = _V4.unpack_from(packet)
+        transport = (first & 0x0F) * 4
+        if transport < 20 or not transport <= total <= len(packet):
+            raise PacketError("inner_truncated", f"IPv4 packet of {len(packet)} B says {total} B")
+        fragmented = bool(fragment & 0x1FFF)
+        version, end = 4, total
+    elif first >> 4 == 6:
+        if len(packet) < 40:
+            raise PacketError("inner_truncated", f"{len(packet)} B are no IPv6 packet")
+        end = 40 + int.from_bytes(packet[4:6], "big")
+        if end > len(packet):
+            raise PacketError("inner_truncated", f"IPv6 packet of {len(packet)} B says {end} B")
+        source, destination = bytes(packet[8:24]), bytes(packet[24:40])
+        protocol, transport, fragmented = _transport_of_ipv6(packet, end)
+        version = 6
+    else:
+        raise PacketError("inner_not_ip", f"version {first >> 4} is neither IPv4 nor IPv6")
+    return _transport(packet, version, protocol, source, destination, transport, end, fragmented)
+
+
+def _transport(
+    packet: bytes | memoryview,
+    version: int,
+    protocol: int,
+    source: bytes,
+    destination: bytes,
+    transport: int,
+    end: int,
+    fragmented: bool,
+) -> InnerPacket:
+    kind = bytes((protocol,))
+    room = end - transport
+    if fragmented or protocol not in (TCP, UDP) or room < (20 if protocol == TCP else 8):
+        control = fragmented or protocol in (ICMP, ICMPV6)
+        flow = b"".join((kind, source, destination, b"\0\0\0\0"))
+        return InnerPacket(version, flow, destination, protocol, transport, room, control, True)
+    flow = b"".join((kind, source, destination, packet[transport : transport + 4]))
+    if protocol == UDP:
+        return InnerPacket(version, flow, destination, protocol, transport, room - 8, False, True)
+    payload = room - (packet[transport + 12] >> 4) * 4
+    flags = packet[transport + 13]
+    control = payload <= 0 or bool(flags & (SYN | RST))
+    return InnerPacket(
+        version, flow, destination, TCP, transport, max(payload, 0), control, bool(flags & (PSH | FIN))
+    )
+
+
+def _transport_of_ipv6(packet: bytes | memoryview, end: int) -> tuple[int, int, bool]:
+    """Upper protocol, its offset, and whether this is a fragment without it."""
+    protocol, at, fragmented = packet[6], 40, False
+    while protocol in _IPV6_EXTENSIONS or protocol == 44:
+        if at + 8 > end:
+            return protocol, end, True
+        following = packet[at]
+        if protocol == 44:
+            fragmented = fragmented or bool(int.from_bytes(packet[at + 2 : at + 4], "big") & 0xFFF8)
+            at += 8
+        else:
+            at += 8 + packet[at + 1] * 8
+        protocol = following
+    return protocol, min(at, end), fragmented
+
+
+def ports(flow: bytes) -> tuple[int, int]:
+    """Source and destination port of a `flow` (0, 0 where the protocol has none)."""
+    source, destination = _PORTS.unpack(flow[-4:])
+    return source, destination
+
+
+def addresses(flow: bytes) -> tuple[bytes, bytes]:
+    """Source and destination address of a `flow`, 4 or 16 bytes each."""
+    size = (len(flow) - 5) // 2
+    return flow[1 : 1 + size], flow[1 + size : 1 + 2 * size]
+
+
+def is_group_address(address: bytes) -> bool:
+    """Whether an overlay address is multicast or the limited broadcast."""
+    if len(address) == 16:
+        return address[0] == 0xFF
+    return 224 <= address[0] <= 239 or address == b"\xff\xff\xff\xff"

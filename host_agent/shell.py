@@ -1,0 +1,166 @@
+"""The loop that moves bytes: TUN device, underlay sockets, control channel, timer. It decides nothing."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import select
+import signal
+import time
+from types import FrameType
+from typing import Final
+
+import numpy as np
+
+from host_agent.channel import Channel, Connected
+from host_agent.config import AgentConfig
+from host_agent.core import AgentCore
+from host_agent.inner_packet import PacketError
+from host_agent.tun import Tun
+from host_agent.underlay import Underlay, announce, mac_of
+from protocol.control import (
+    Counters,
+    Directory,
+    FlowReport,
+    Impair,
+    Message,
+    PolicyApplied,
+    Report,
+    SetPolicy,
+)
+from protocol.policy import Policy, PolicyError
+
+_LOG: Final = logging.getLogger(__name__)
+VERSION: Final = "0.1.0"
+COUNTERS_EVERY_S: Final = 1.0
+ANNOUNCE_EVERY_S: Final = 10.0
+_READS: Final = 4
+_RECEIVES: Final = 64
+
+
+class Agent:
+    """One host's agent, running: `run` returns after SIGTERM or SIGINT."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._config = config
+        session = secrets.randbits(32)
+        now = time.monotonic()
+        self._core = AgentCore(
+            config.host, session, config.overlay_mtu, np.random.default_rng(config.seed), now
+        )
+        self._underlay = Underlay(config.underlay_ip)
+        try:
+            self._tun = Tun(config.tun, config.overlay, config.overlay_mtu, config.offloads)
+        except BaseException:
+            self._underlay.close()
+            raise
+        self._channel = Channel(config, session, mac_of(config.interface), VERSION)
+        self._stopping = False
+        self._refused = 0
+
+    def run(self) -> None:
+        """Carry packets until told to stop; leaves no device behind."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        self._channel.start()
+        _LOG.info(
+            "%s carries %s over %s, %s",
+            self._config.host,
+            ", ".join(self._config.overlay),
+            self._config.underlay_ip,
+            "super-packets" if self._tun.super_packets else "a packet at a time (no IFF_VNET_HDR here)",
+        )
+        try:
+            self._loop(wake_read)
+        finally:
+            signal.set_wakeup_fd(-1)
+            self._channel.stop()
+            self._tun.close()
+            self._underlay.close()
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopping = True
+
+    def _loop(self, wake_read: int) -> None:
+        core, tun, underlay = self._core, self._tun, self._underlay
+        poll = select.epoll()
+        for fd in (tun.fd, self._channel.wake_fd, wake_read, *underlay.sockets):
+            poll.register(fd, select.EPOLLIN)
+        next_counters = next_announcement = time.monotonic() + COUNTERS_EVERY_S
+        while not self._stopping:
+            timer = min(core.get_timer(), next_counters)
+            now = time.monotonic()
+            for fd, _ in poll.poll(max(0.0, timer - now)):
+                now = time.monotonic()
+                if fd in underlay.sockets:
+                    for datagram in underlay.receive(fd, _RECEIVES):
+                        core.receive_datagram(*datagram, now)
+                elif fd == tun.fd:
+                    self._read_tun(now)
+                elif fd == self._channel.wake_fd:
+                    for message in self._channel.messages():
+                        self._obey(message, now)
+            now = time.monotonic()
+            if now >= core.get_timer():
+                core.handle_timer(now)
+            outgoing = core.datagrams_to_send()
+            if outgoing:
+                underlay.send(outgoing)
+            packets = core.packets_to_deliver()
+            if packets:
+                self._refused += tun.write(packets)
+            if now >= next_counters:
+                next_counters = now + COUNTERS_EVERY_S
+                self._channel.send(Counters(self._counters(now)))
+                if now >= next_announcement:
+                    next_announcement = now + ANNOUNCE_EVERY_S
+                    announce(self._config.interface, self._config.underlay_ip)
+
+    def _read_tun(self, now: float) -> None:
+        for _ in range(_READS):
+            try:
+                packets = self._tun.read()
+            except PacketError as error:
+                _LOG.warning("a packet from the host was dropped: %s", error)
+                continue
+            if not packets:
+                return
+            for packet in packets:
+                self._core.packet_from_host(packet, now)
+
+    def _obey(self, message: Message | Connected, now: float) -> None:
+        if isinstance(message, Connected):
+            announce(self._config.interface, self._config.underlay_ip)
+            _LOG.info("connected to the controller at %s", self._config.controller)
+        elif isinstance(message, Directory):
+            self._core.set_directory(message.peers, now)
+        elif isinstance(message, SetPolicy):
+            self._apply(message, now)
+        elif isinstance(message, Report):
+            self._channel.send(FlowReport(message.id, self._core.flow_report(message.forget)))
+        elif isinstance(message, Impair):
+            self._core.set_impairment(message)
+
+    def _apply(self, message: SetPolicy, now: float) -> None:
+        try:
+            policy = Policy.from_dict(message.policy)
+        except PolicyError as error:
+            _LOG.error("the policy cannot be used, the old one stays: %s", error)
+            version = message.policy.get("version")
+            self._channel.send(PolicyApplied(version if isinstance(version, int) else -1, str(error)))
+            return
+        self._core.set_policy(policy, now)
+        self._channel.send(PolicyApplied(policy.version))
+
+    def _counters(self, now: float) -> dict[str, float]:
+        values = self._core.counters()
+        values["unsent"] = self._underlay.unsent
+        values["refused_by_host"] = self._refused
+        values["control_messages_dropped"] = self._channel.dropped
+        values["cpu_s"] = time.process_time()
+        for host, probability in self._core.blocking_probability(now).items():
+            values[f"blocking_probability.{host}"] = round(probability, 4)
+        return values

@@ -1,0 +1,227 @@
+import csv
+import io
+import json
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.check import find_spec, load
+from experiments.cpu import CpuSample, CpuUse, CpuWatch, judge, parse_pressure, parse_stat
+from experiments.outcome import FlowOutcome, OutcomeError, join
+from experiments.results import Run, flow_table, json_text, keep, result_document, table_text
+from experiments.spec import Spec
+from protocol.control import FlowEntry
+from workloads.plan import Plan
+from workloads.records import ReceivedFlow, SentFlow
+
+FINE = CpuUse(0.6, 0.5, 0.1, 0.4, False)
+SCHEMES = ["ecmp", "rps", "caps"]
+
+
+def spec_small() -> Spec:
+    path = find_spec("small")
+    return load(path.read_text(), str(path), SCHEMES)
+
+
+def sent(plan: Plan, factor: float = 1.0) -> list[SentFlow]:
+    return [
+        SentFlow(
+            id=flow.id,
+            state="background" if flow.size_bytes is None else "finished",
+            error="",
+            traffic_class=flow.traffic_class,
+            size_bytes=flow.size_bytes,
+            source_address=f"10.128.1.{flow.source[1:]}",
+            source_port=flow.source_port,
+            address=f"10.128.2.{flow.destination[1:]}",
+            port=5501,
+            planned_s=flow.start_s,
+            started_s=flow.start_s + 0.001,
+            finished_s=flow.start_s + 1,
+            fct_s=None if flow.size_bytes is None else factor * (0.02 + flow.id / 1000),
+            window_bytes=1_000_000 if flow.size_bytes is None else 0,
+            window_s=2.0 if flow.size_bytes is None else 0.0,
+        )
+        for flow in plan.flows
+    ]
+
+
+def entry(flow: SentFlow, side: str, **more: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "side": side,
+        "protocol": 6,
+        "source": flow.source_address,
+        "source_port": flow.source_port,
+        "destination": flow.address,
+        "destination_port": flow.port,
+        "traffic_class": flow.traffic_class,
+        "packets": 40,
+        "bytes": 50_000,
+        "first_s": 1.0,
+        "last_s": 2.0,
+    }
+    return asdict(FlowEntry(**(values | more)))
+
+
+def runs_of(spec: Spec, cpu: CpuUse = FINE) -> list[Run]:
+    runs = []
+    for repeat in range(spec.repeats):
+        plan = spec.plan(repeat)
+        for index, choice in enumerate(spec.schemes):
+            outcomes = join(plan, sent(plan, 1 / (index + 1)), [], [])
+            runs.append(Run(choice.label, choice.name, repeat, plan.digest(), 5.0, outcomes, cpu))
+    return runs
+
+
+def document(spec: Spec, runs: list[Run]) -> dict[str, Any]:
+    return result_document(spec, runs, datetime.now(UTC), 20.0, ["no netem here"], {"numpy": "2"})
+
+
+def test_records_of_generator_and_agents_are_joined_by_five_tuple_and_direction() -> None:
+    plan = spec_small().plan(0)
+    records = sent(plan)
+    one = records[3]
+    backwards = entry(one, "receiver", recovered=50)
+    backwards["source"], backwards["destination"] = backwards["destination"], backwards["source"]
+    entries = [
+        entry(one, "sender", packets=40, repairs=4),
+        entry(one, "sender", packets=2),
+        entry(one, "receiver", recovered=3, reordered=7, paths={"10": 4, "2": 30}),
+        entry(one, "receiver", recovered=1, paths={"2": 1}),
+        entry(one, "receiver", protocol=17, recovered=100),
+        backwards,
+    ]
+    outcome = join(plan, records, [ReceivedFlow(one.id, 50_000, 9)], entries)[3]
+    assert (outcome.packets, outcome.repairs, outcome.recovered, outcome.reordered) == (42, 4, 4, 7)
+    assert list(outcome.paths.items()) == [("2", 31), ("10", 4)]
+    assert outcome.out_of_order == 9
+    assert (outcome.source, outcome.destination) == (plan.flows[3].source, plan.flows[3].destination)
+
+
+def test_a_planned_flow_without_a_record_is_an_error() -> None:
+    plan = spec_small().plan(0)
+    with pytest.raises(OutcomeError, match=r"flow 5 .* has no record"):
+        join(plan, [record for record in sent(plan) if record.id != 5], [], [])
+
+
+def test_the_document_has_what_people_look_for_and_is_json() -> None:
+    spec = spec_small()
+    plain = json.loads(json_text(document(spec, runs_of(spec))))
+    assert set(plain["schemes"]) == {"ecmp", "rps", "caps"}
+    caps = plain["schemes"]["caps"]
+    assert caps["short"]["n"] == len(spec.plan(0).sized)
+    assert caps["short"]["afct_ci_ms"][0] <= caps["short"]["afct_ms"] <= caps["short"]["afct_ci_ms"][1]
+    assert {"p50_ms", "p95_ms", "p99_ms"} <= set(caps["short"])
+    assert caps["long"]["goodput_mbps"] == pytest.approx(4.0)
+    assert {"retransmissions", "reordering", "recovered_packets", "overhead"} <= set(caps)
+    assert caps["against"]["ecmp"]["short_afct_ratio"] == pytest.approx(1 / 3)
+    assert plain["cpu_limited"] is False
+    assert plain["seed"] == spec.seed
+    assert plain["versions"] == {"numpy": "2"}
+    assert plain["long_flow_pressure"] == pytest.approx(0.75)
+    assert len(plain["runs"]) == 3
+
+
+def test_one_limited_run_marks_its_scheme_and_the_whole() -> None:
+    spec = spec_small()
+    runs = runs_of(spec)
+    runs[1] = replace(runs[1], cpu=replace(FINE, limited=True, idle_share=0.02))
+    result = document(spec, runs)
+    assert result["cpu_limited"] is True
+    assert [result["schemes"][name]["cpu_limited"] for name in SCHEMES] == [False, True, False]
+    text = table_text(result)
+    assert "CPU LIMITED" in text
+    assert "rps*" in text
+    assert "caps*" not in text
+
+
+def test_schemes_with_other_flows_are_no_comparison() -> None:
+    spec = spec_small()
+    runs = runs_of(spec)
+    runs[0] = replace(runs[0], plan="other")
+    with pytest.raises(ValueError, match="same flows"):
+        document(spec, runs)
+
+
+def test_tables_have_units_and_no_p99_of_few_flows() -> None:
+    spec = spec_small()
+    text = table_text(document(spec, runs_of(spec)))
+    for word in ("mean ms", "p50 ms", "Mbit/s", "CPU idle %", "no netem here", "packet time 2.4 ms"):
+        assert word in text, word
+    assert "p99 ms" not in text
+    assert "…" not in text, "no cell is cut off"
+
+
+def test_tables_show_p99_of_many_flows() -> None:
+    spec = replace(spec_small(), repeats=60)
+    text = table_text(document(spec, runs_of(spec)))
+    assert "p99 ms" in text
+
+
+def test_flow_table_has_every_flow_of_every_run() -> None:
+    spec = spec_small()
+    rows = list(csv.DictReader(io.StringIO(flow_table(runs_of(spec)))))
+    assert len(rows) == 3 * len(spec.plan(0).flows)
+    assert {"scheme", "repeat", "fct_s", "retransmissions", "paths", "recovered"} <= set(rows[0])
+    assert {row["scheme"] for row in rows} == set(SCHEMES)
+
+
+def test_results_are_kept_and_never_overwritten(tmp_path: Path) -> None:
+    spec = spec_small()
+    runs = runs_of(spec)
+    result = document(spec, runs)
+    first, second = (keep(result, runs, "name: small\n", tmp_path) for _ in range(2))
+    assert first != second
+    assert {path.name for path in first.iterdir()} == {"result.json", "flows.csv", "tables.txt", "spec.yaml"}
+    assert json.loads((second / "result.json").read_text())["name"] == "small"
+
+
+STAT = """cpu  100 0 50 800 50 0 0 0 0 0
+cpu0 10 0 10 300 20 1 2 7 0 0
+cpu1 50 0 20 200 10 0 0 0 0 0
+cpu2 90 0 9 9 9 0 0 0 0 0
+intr 5
+"""
+
+
+def test_idle_time_is_read_of_the_usable_cpus_only() -> None:
+    assert parse_stat(STAT, [0, 1], 100) == (5.3, 6.3)
+    assert parse_stat(STAT, [1], 100) == (2.1, 2.8)
+
+
+def test_pressure_is_read() -> None:
+    assert parse_pressure("some avg10=0.00 avg60=0.10 avg300=0.05 total=823858\nfull total=1\n") == 0.823858
+    with pytest.raises(ValueError, match="no 'some' line"):
+        parse_pressure("nothing")
+
+
+@pytest.mark.parametrize(
+    ("idle", "late_ms", "limited"),
+    [(0.5, 1.0, False), (0.05, 1.0, True), (0.5, 50.0, True), (0.0, 0.0, True)],
+)
+def test_the_rule_of_a_limited_run(idle: float, late_ms: float, limited: bool) -> None:
+    samples = [
+        CpuSample(0.0, 0.0, 0.0, 0.0),
+        CpuSample(1.0, 0.9, 1.0, 0.5),
+        CpuSample(10.0, 40 * idle, 40, 5.0),
+    ]
+    use = judge(samples, [late_ms / 1e3] * 100, 0.004)
+    assert use.limited is limited
+    assert bool(use.reason) is limited
+    assert use.idle_share == pytest.approx(idle)
+    assert use.stalled_share == pytest.approx(0.5)
+
+
+def test_the_watch_sees_this_machine() -> None:
+    with CpuWatch(1.0) as watch:
+        sum(range(2_000_000))
+    assert watch.use is not None
+    assert 0 <= watch.use.idle_share <= 1
+    assert watch.use.late_ms >= 0
+
+
+def test_outcome_fields_are_those_that_tables_of_flows_name() -> None:
+    assert list(FlowOutcome.__dataclass_fields__)[-1] == "paths"

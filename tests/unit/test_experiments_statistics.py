@@ -1,0 +1,184 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.outcome import FlowOutcome
+from experiments.statistics import (
+    Completion,
+    EmptyError,
+    Goodput,
+    draw,
+    mean_ratio,
+    path_balance,
+    summarize,
+)
+
+
+def flow(number: int, fct_s: float | None, size: int | None = 50_000, **more: Any) -> FlowOutcome:
+    kind = "long" if size is None or size >= 100_000 else "short"
+    values: dict[str, Any] = {
+        "id": number,
+        "source": "h1",
+        "destination": "h2",
+        "source_port": 10_000 + number,
+        "traffic_class": kind,
+        "size_bytes": size,
+        "state": "background" if size is None else "finished" if fct_s is not None else "failed",
+        "error": "",
+        "planned_s": 0.0,
+        "started_s": 0.0,
+        "fct_s": fct_s,
+        "bytes_acked": 0,
+        "window_bytes": 0,
+        "window_s": 0.0,
+        "retransmissions": 0,
+        "bytes_retransmitted": 0,
+        "duplicates_reported": 0,
+        "reordering_events": 0,
+        "out_of_order": 0,
+        "rtt_ms": 0.0,
+        "min_rtt_ms": 0.0,
+    }
+    return FlowOutcome(**(values | more))
+
+
+def background(number: int, mbps: float) -> FlowOutcome:
+    return flow(number, None, None, window_bytes=int(mbps * 2e6 / 8), window_s=2.0)
+
+
+def repeats(seed: int, count: int = 3, each: int = 40, factor: float = 1.0) -> list[list[FlowOutcome]]:
+    rng = np.random.default_rng(seed)
+    return [
+        [
+            background(0, 4.0 * factor),
+            *(flow(n + 1, float(t) * factor) for n, t in enumerate(rng.exponential(0.1, each))),
+        ]
+        for _ in range(count)
+    ]
+
+
+def test_figures_are_those_of_the_flows() -> None:
+    runs = [[flow(0, 0.010), flow(1, 0.020)], [flow(0, 0.030), flow(1, None)]]
+    entry = summarize({"a": runs}, "a", 1)["a"]["short"]
+    assert entry["n"] == 3
+    assert entry["failed"] == 1
+    assert entry["afct_ms"] == pytest.approx(20)
+    assert entry["p50_ms"] == pytest.approx(20)
+    assert entry["max_ms"] == pytest.approx(30)
+    assert entry["afct_per_repeat_ms"] == pytest.approx([15, 30])
+
+
+@given(seed=st.integers(0, 10_000), count=st.integers(1, 4))
+@settings(max_examples=15, deadline=None)
+def test_intervals_hold_their_figure_and_stay_within_the_data(seed: int, count: int) -> None:
+    entry = summarize({"a": repeats(seed, count)}, "a", seed, resamples=200)["a"]["short"]
+    values = [f.fct_s * 1e3 for run in repeats(seed, count) for f in run if f.fct_s is not None]
+    for name in ("afct", "p50", "p95", "p99"):
+        low, high = entry[f"{name}_ci_ms"]
+        assert min(values) <= low <= entry[f"{name}_ms"] <= high <= max(values)
+
+
+def test_ratios_are_paired_so_a_constant_factor_has_no_spread() -> None:
+    result = summarize({"slow": repeats(5), "fast": repeats(5, factor=0.25)}, "slow", 1)
+    against = result["fast"]["against"]["slow"]
+    assert against["short_afct_ratio"] == pytest.approx(0.25)
+    assert against["short_afct_ratio_ci"] == pytest.approx((0.25, 0.25))
+    assert against["goodput_ratio"] == pytest.approx(0.25, abs=1e-3)
+    assert result["slow"]["against"]["fast"]["short_afct_ratio"] == pytest.approx(4)
+    assert result["slow"]["baseline"]
+    assert not result["fast"]["baseline"]
+
+
+def test_an_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(7)
+    covered = 0
+    for trial in range(100):
+        # what repeats have in common varies too: an interval over flows alone would be far too narrow
+        runs = [
+            [flow(n, 0.1 + level + t) for n, t in enumerate(rng.exponential(0.05, 30))]
+            for level in rng.normal(0, 0.03, 12)
+        ]
+        values = Completion.of(runs, "short")
+        low, high = values.figures(draw(values.counts, np.random.default_rng(trial), 100))["afct_ci_ms"]
+        covered += low <= 150 <= high
+    assert 0.86 <= covered / 100 <= 1.0
+
+
+def test_a_class_without_a_finished_flow_is_an_error_and_no_row() -> None:
+    with pytest.raises(EmptyError, match="scheme 'b': no short flow finished"):
+        summarize({"a": [[flow(0, 0.1)]], "b": [[flow(0, None)]]}, "a", 1)
+
+
+def test_a_class_that_was_not_planned_has_no_block() -> None:
+    result = summarize({"a": [[flow(0, 0.1)]]}, "a", 1)["a"]
+    assert "long" not in result
+    assert list(result["paths"]) == ["short"]
+
+
+def test_a_repeat_without_flows_of_a_class_is_no_error() -> None:
+    runs = [[flow(0, 0.1), flow(1, 2.0, 200_000)], [flow(0, 0.1)]]
+    result = summarize({"a": runs, "b": runs}, "a", 1)["a"]
+    assert result["long"]["n"] == 1
+    assert result["against"]["b"]["long_afct_ratio"] == 1
+
+
+def test_goodput_is_a_sum_per_repeat_with_an_interval_over_repeats() -> None:
+    runs = [[background(0, 3), background(1, 1)], [background(0, 5), background(1, 3)]]
+    goodput = Goodput.of(runs)
+    assert goodput is not None
+    entry = goodput.figures(np.random.default_rng(1))
+    assert entry["goodput_mbps"] == pytest.approx(6, abs=0.01)
+    assert entry["goodput_ci_mbps"] == pytest.approx((4, 8), abs=0.01)
+    assert entry["slowest_flow_mbps"] == pytest.approx(2, abs=0.01)
+    one = Goodput.of(runs[:1])
+    assert one is not None
+    assert one.figures(np.random.default_rng(1))["goodput_ci_mbps"] is None
+
+
+def test_a_background_flow_that_never_ran_counts_as_zero() -> None:
+    dead = flow(1, None, None, state="failed")
+    result = summarize({"a": [[background(0, 4), dead, flow(2, 0.1)]]}, "a", 1)["a"]["long"]
+    assert result["goodput_mbps"] == pytest.approx(4, abs=0.01)
+    assert result["failed_background_flows"] == 1
+
+
+def test_ratio_against_no_goodput_is_none() -> None:
+    result = summarize(
+        {"a": [[background(0, 4), flow(1, 0.1)]], "b": [[background(0, 0), flow(1, 0.1)]]}, "b", 1
+    )
+    assert result["a"]["against"]["b"]["goodput_ratio"] is None
+
+
+def test_paths_are_summed_and_their_balance_told() -> None:
+    runs = [[flow(0, 0.1, paths={"1": 10, "2": 30, "0": 5}), flow(1, 0.1, paths={"3": 20})]]
+    assert path_balance(runs, "short") == {
+        "datagrams": {"1": 10, "2": 30, "3": 20},
+        "paths_per_flow": 1.5,
+        "busiest_over_mean": 1.5,
+    }
+    assert path_balance(runs, "long") == {"datagrams": {}, "paths_per_flow": None, "busiest_over_mean": None}
+
+
+def test_counts_are_totals_and_overhead_is_repairs_per_packet() -> None:
+    runs = [[flow(0, 0.1, packets=10, repairs=3, recovered=1, retransmissions=2), flow(1, 0.1, packets=20)]]
+    entry = summarize({"a": runs}, "a", 1)["a"]
+    assert entry["overhead"] == pytest.approx(0.1)
+    assert entry["coded_overhead"] == pytest.approx(0.3)
+    assert entry["recovered_packets"] == 1
+    assert entry["retransmissions"] == entry["short"]["retransmissions"] == 2
+
+
+def test_figures_do_not_depend_on_the_order_of_schemes() -> None:
+    one = summarize({"a": repeats(1), "b": repeats(2)}, "a", 3)
+    two = summarize({"b": repeats(2), "a": repeats(1)}, "a", 3)
+    assert one["a"] == two["a"]
+
+
+def test_ratio_leaves_out_flows_that_failed() -> None:
+    a = Completion((np.array([1.0, np.nan, 3.0]),))
+    b = Completion((np.array([2.0, 2.0, np.nan]),))
+    ratio, _ = mean_ratio(a, b, draw([3], np.random.default_rng(0), 50))
+    assert ratio == pytest.approx(1.0)

@@ -1,0 +1,67 @@
+"""Which switches are told to dial the controller, from the kernel's own table of connections."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from pathlib import Path
+
+import pytest
+
+from topologies.redial import AGAIN_SECONDS, PATIENCE_SECONDS, RedialPolicy, read_table
+
+SWITCHES = {"l1": "198.18.0.10", "s1": "198.18.0.11"}
+
+
+def own_table() -> str:
+    return "".join(Path("/proc/net", name).read_text() for name in ("tcp", "tcp6"))
+
+
+@pytest.mark.parametrize(
+    ("family", "bound"),
+    [(socket.AF_INET, "127.0.0.2"), (socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")],
+)
+def test_real_connections_are_found(family: int, bound: str) -> None:
+    with socket.create_server((bound, 0), family=family, dualstack_ipv6=family == socket.AF_INET6) as server:
+        endpoint = ("127.0.0.2", server.getsockname()[1])
+        assert read_table(own_table(), endpoint) == (True, set())
+        with socket.socket() as caller:
+            caller.bind(("127.0.0.3", 0))
+            caller.connect(endpoint)
+            listening, callers = read_table(own_table(), endpoint)
+            assert (listening, callers) == (True, {"127.0.0.3"})
+            assert read_table(own_table(), ("127.0.0.2", endpoint[1] ^ 1))[1] == set()
+    assert not read_table(own_table(), endpoint)[0]
+
+
+def test_nobody_listens_nobody_dials() -> None:
+    policy = RedialPolicy(SWITCHES)
+    assert all(policy.observe(tick / 10, False, []) == [] for tick in range(200))
+
+
+def test_a_new_listener_is_called_soon_and_only_by_who_is_missing() -> None:
+    policy = RedialPolicy(SWITCHES)
+    policy.observe(0, False, [])
+    dialled = [(tick / 20, policy.observe(tick / 20, True, ["198.18.0.11"])) for tick in range(20)]
+    assert [(now, names) for now, names in dialled if names] == [(PATIENCE_SECONDS, ["l1"])]
+
+
+def test_a_switch_that_calls_by_itself_is_left_alone() -> None:
+    policy = RedialPolicy(SWITCHES)
+    assert policy.observe(0, True, []) == []
+    assert all(policy.observe(tick / 10, True, SWITCHES.values()) == [] for tick in range(1, 100))
+
+
+def test_it_is_tried_again_but_not_all_the_time() -> None:
+    policy = RedialPolicy({"l1": "198.18.0.10"})
+    times = [tick / 100 for tick in range(1000) if policy.observe(tick / 100, True, [])]
+    assert len(times) == pytest.approx((10 - PATIENCE_SECONDS) / AGAIN_SECONDS, abs=1)
+    assert all(later - earlier >= AGAIN_SECONDS - 1e-9 for earlier, later in itertools.pairwise(times))
+
+
+def test_patience_starts_anew_when_a_connection_ends() -> None:
+    policy = RedialPolicy({"l1": "198.18.0.10"})
+    for tick in range(100):
+        assert policy.observe(tick / 10, True, ["198.18.0.10"]) == []
+    assert policy.observe(10.0, True, []) == []
+    assert policy.observe(10.0 + PATIENCE_SECONDS, True, []) == ["l1"]

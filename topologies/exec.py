@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from topologies.directory import HOSTS_FILE
 from topologies.processes import lab_environment, start_time
 from topologies.registry import LabError, LabRecord, find_lab
 
@@ -52,7 +53,7 @@ def exec_in_lab(host: str, argv: Sequence[str], lab_id: str | None = None, **opt
         raise LabError("nothing to run: give a command, as in `capstan exec h1 -- ping h5`")
     record = find_lab(lab_id)
     with tempfile.NamedTemporaryFile("w", prefix="hosts-", dir=record.run_dir, encoding="utf-8") as names:
-        names.write((record.run_dir / "hosts").read_text(encoding="utf-8"))
+        names.write((record.run_dir / HOSTS_FILE).read_text(encoding="utf-8"))
         if MACHINE_HOSTS.exists():
             names.write(MACHINE_HOSTS.read_text(encoding="utf-8", errors="replace"))
         names.flush()

@@ -17,14 +17,13 @@ from collections.abc import Mapping
 if "__file__" not in globals():  # `mn --custom` executes this text by itself: let it find its package
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(sys._getframe().f_code.co_filename))))
 
-from mininet.topo import Topo
-
-from topologies.addressing import UNDERLAY_PREFIX, datapath_id, link_name, place_hosts
+from topologies.addressing import place_hosts
 from topologies.links import Link as FabricLink
 from topologies.links import link_of
+from topologies.shaped_topo import ShapedTopo
 
 
-class FatTree(Topo):  # type: ignore[misc]
+class FatTree(ShapedTopo):
     """Fat tree of switches with k ports each; hosts h1.. on edge switches e1...
 
     hosts_per_leaf: hosts on each edge switch; None or 0 means k/2.
@@ -48,28 +47,24 @@ class FatTree(Topo):  # type: ignore[misc]
         half = k // 2
         for tier, count in (("e", k * half), ("a", k * half), ("c", half * half)):
             for number in range(1, count + 1):
-                self.addSwitch(f"{tier}{number}", dpid=datapath_id(f"{tier}{number}"))
+                self.add_switch(f"{tier}{number}")
         for host in place_hosts(k * half, hosts_per_leaf or half):
-            self.addHost(host.name, ip=f"{host.underlay}/{UNDERLAY_PREFIX}", mac=host.mac, place=host)
-            self._join(host.name, f"e{host.leaf}", edge_shape, overrides)
+            self.add_host(host)
+            self.join(host.name, f"e{host.leaf}", edge_shape, overrides)
         for pod in range(k):
             for edge in range(half):
                 for aggregation in range(half):
-                    self._join(
+                    self.join(
                         f"e{pod * half + edge + 1}", f"a{pod * half + aggregation + 1}", fabric, overrides
                     )
             for aggregation in range(half):
                 for core in range(half):
-                    self._join(
+                    self.join(
                         f"a{pod * half + aggregation + 1}",
                         f"c{aggregation * half + core + 1}",
                         fabric,
                         overrides,
                     )
-
-    def _join(self, end: str, other: str, base: FabricLink, overrides: Mapping[str, FabricLink]) -> None:
-        shape = overrides.get(link_name(end, other), base)
-        self.addLink(end, other, shape=shape, **shape.mininet_options())
 
 
 topos = {"fattree": FatTree}

@@ -15,14 +15,13 @@ from collections.abc import Mapping
 if "__file__" not in globals():  # `mn --custom` executes this text by itself: let it find its package
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(sys._getframe().f_code.co_filename))))
 
-from mininet.topo import Topo
-
-from topologies.addressing import UNDERLAY_PREFIX, datapath_id, link_name, place_hosts
+from topologies.addressing import place_hosts
 from topologies.links import Link as FabricLink
 from topologies.links import link_of
+from topologies.shaped_topo import ShapedTopo
 
 
-class LeafSpine(Topo):  # type: ignore[misc]
+class LeafSpine(ShapedTopo):
     """`leaves` x `spines`; hosts h1.. on leaves l1.., spines s1...
 
     link, access: shape of leaf-spine and of host links (a Link, a mapping, a rate in Mbit/s, or None).
@@ -42,19 +41,15 @@ class LeafSpine(Topo):  # type: ignore[misc]
         overrides = overrides or {}
         fabric, edge = link_of(link), link_of(access)
         for number in range(1, leaves + 1):
-            self.addSwitch(f"l{number}", dpid=datapath_id(f"l{number}"))
+            self.add_switch(f"l{number}")
         for number in range(1, spines + 1):
-            self.addSwitch(f"s{number}", dpid=datapath_id(f"s{number}"))
+            self.add_switch(f"s{number}")
         for host in place_hosts(leaves, hosts_per_leaf):
-            self.addHost(host.name, ip=f"{host.underlay}/{UNDERLAY_PREFIX}", mac=host.mac, place=host)
-            self._join(host.name, f"l{host.leaf}", edge, overrides)
+            self.add_host(host)
+            self.join(host.name, f"l{host.leaf}", edge, overrides)
         for leaf in range(1, leaves + 1):
             for spine in range(1, spines + 1):
-                self._join(f"l{leaf}", f"s{spine}", fabric, overrides)
-
-    def _join(self, end: str, other: str, base: FabricLink, overrides: Mapping[str, FabricLink]) -> None:
-        shape = overrides.get(link_name(end, other), base)
-        self.addLink(end, other, shape=shape, **shape.mininet_options())
+                self.join(f"l{leaf}", f"s{spine}", fabric, overrides)
 
 
 topos = {"leafspine": LeafSpine}

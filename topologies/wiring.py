@@ -142,7 +142,7 @@ def switch_setup(switch: Any, address: str, prefix: int) -> NamespaceSetup:
     )
 
 
-def management_lines(switches: Sequence[Any], manager: LabHost, root_interface: str) -> list[str]:
+def management_lines(switches: Sequence[Any], manager: Any, root_interface: str) -> list[str]:
     """Lines that make the management network's veth pairs; one end stays in this namespace."""
     lines = [f"link add name {root_interface} type veth peer name root netns {manager.pid}"]
     lines += [

@@ -1,0 +1,1 @@
+"""The controller's REST API, version 1 (docs/api.md)."""

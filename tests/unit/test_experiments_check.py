@@ -72,6 +72,7 @@ def test_presets_are_right_and_their_plans_can_be_made(name: str) -> None:
         ("[ecmp,", "[ecpm,", 7, "schemes[0]", "did you mean 'ecmp'"),
         ("[ecmp,", "[ecmp, ecmp,", 7, "schemes[1]", "give a label"),
         ("overrides:", "override:", 7, "schemes[1].override", "did you mean 'overrides'"),
+        ("[ecmp,", "[own/ecmp.yaml,", 7, "schemes[0]", "no file 'own/ecmp.yaml'"),
         ("[ecmp,", "[7,", 7, "schemes[0]", "a scheme's name"),
         ("label: caps-1", "label: Caps 1", 7, "schemes[1].label", "small letters"),
         ("title: A test", "title: A test\nbaseline: caps", 3, "baseline", "did you mean 'caps-1'"),

@@ -14,15 +14,12 @@ SWITCHES = {"l1": "198.18.0.10", "s1": "198.18.0.11"}
 
 
 def own_table() -> str:
-    return "".join(Path("/proc/net", name).read_text() for name in ("tcp", "tcp6"))
+    return Path("/proc/net/tcp").read_text()
 
 
-@pytest.mark.parametrize(
-    ("family", "bound"),
-    [(socket.AF_INET, "127.0.0.2"), (socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")],
-)
-def test_real_connections_are_found(family: int, bound: str) -> None:
-    with socket.create_server((bound, 0), family=family, dualstack_ipv6=family == socket.AF_INET6) as server:
+@pytest.mark.parametrize("bound", ["127.0.0.2", "0.0.0.0"])
+def test_real_connections_are_found(bound: str) -> None:
+    with socket.create_server((bound, 0)) as server:
         endpoint = ("127.0.0.2", server.getsockname()[1])
         assert read_table(own_table(), endpoint) == (True, set())
         with socket.socket() as caller:

@@ -1,0 +1,94 @@
+"""``python -m controller``: the controller alone."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+
+from controller.agents.server import ChannelError, TcpListener
+from controller.app import Settings, serve
+from controller.store.database import DatabaseError
+
+
+@click.command(
+    "serve",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example:  capstan serve --data /var/lib/capstan --openflow 192.0.2.1:6653 "
+    "--agents-tls 192.0.2.1:6654 --certificate cert.pem --key key.pem --link-rate-mbps 1000",
+)
+@click.option(
+    "--data", default="capstan-data", show_default=True, type=click.Path(path_type=Path), help="Directory."
+)
+@click.option("--database", help="SQLAlchemy URL (default: SQLite in the data directory).")
+@click.option("--openflow", default="0.0.0.0:6653", show_default=True, help="ADDRESS:PORT for switches.")
+@click.option("--api", default="127.0.0.1:8080", show_default=True, help="ADDRESS:PORT of the REST API.")
+@click.option(
+    "--agents-socket", type=click.Path(path_type=Path), help="Unix socket for agents of this machine."
+)
+@click.option("--agents-tls", help="ADDRESS:PORT for agents of other machines.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="Certificate for --agents-tls, PEM.")
+@click.option("--key", type=click.Path(path_type=Path), help="Its key, PEM.")
+@click.option(
+    "--token-file", type=click.Path(path_type=Path), help="Token shared with the agents; made if missing."
+)
+@click.option("--scheme", default="ecmp", show_default=True, help="Scheme to begin with.")
+@click.option("--link-rate-mbps", default=20.0, show_default=True, help="Slowest fabric link, Mbit/s.")
+@click.option("--lab", is_flag=True, help="This fabric is a lab: faults may be injected by the API.")
+@click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
+def serve_command(
+    data: Path,
+    database: str | None,
+    openflow: str,
+    api: str,
+    agents_socket: Path | None,
+    agents_tls: str | None,
+    certificate: Path | None,
+    key: Path | None,
+    token_file: Path | None,
+    scheme: str,
+    link_rate_mbps: float,
+    lab: bool,
+    log_level: str,
+) -> None:
+    """Run the controller alone, for switches and agents of a fabric that is not our lab."""
+    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if link_rate_mbps <= 0:
+        raise click.BadParameter("must be above 0 Mbit/s", param_hint="--link-rate-mbps")
+    tcp = None
+    if agents_tls is not None:
+        if certificate is None or key is None:
+            raise click.UsageError("--agents-tls needs --certificate and --key")
+        tcp = TcpListener(*_address(agents_tls, "--agents-tls"), certificate, key)
+    openflow_address, openflow_port = _address(openflow, "--openflow")
+    api_address, api_port = _address(api, "--api")
+    settings = Settings(
+        data=data,
+        database_url=database,
+        openflow_address=openflow_address,
+        openflow_port=openflow_port,
+        api_address=api_address,
+        api_port=api_port,
+        agents_socket=agents_socket,
+        agents_tcp=tcp,
+        token_file=token_file,
+        scheme=scheme,
+        packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
+        lab=lab,
+    )
+    try:
+        serve(settings)
+    except (OSError, ValueError, ChannelError, DatabaseError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _address(text: str, option: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise click.BadParameter(f"{text!r} is not ADDRESS:PORT", param_hint=option)
+    return host.strip("[]"), int(port)
+
+
+if __name__ == "__main__":
+    serve_command()

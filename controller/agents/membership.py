@@ -1,0 +1,130 @@
+"""Which agents belong to the fabric: pure, on plain data.
+
+An agent whose channel broke stays a member for a while, because its data plane goes on without the channel; so
+does, after a restart of the controller, every agent that was a member before. Otherwise the first agent that
+finds a new controller would be told that it is alone, and all traffic would stop.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from protocol.control import Hello, Peer
+from protocol.plain import PlainError, build
+
+GRACE_S: Final = 15.0
+"""How long, in seconds, a member without a channel stays one."""
+_HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_MAC: Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+
+
+class MembershipError(ValueError):
+    """An agent that cannot be taken in; the text is for the agent's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One agent: where it is and the number of its start (``session``). Addresses in their canonical form."""
+
+    host: str
+    underlay_ip: str
+    underlay_mac: str
+    overlay: tuple[str, ...]
+    session: int
+    version: str
+
+    @classmethod
+    def from_hello(cls, hello: Hello) -> Member:
+        """Raises MembershipError for a name or address that cannot be."""
+        if not _HOST.fullmatch(hello.host):
+            raise MembershipError(f"host name {hello.host!r} must be letters, digits, '.', '_' and '-'")
+        mac = hello.underlay_mac.lower()
+        if not _MAC.fullmatch(mac):
+            raise MembershipError(f"underlay_mac {hello.underlay_mac!r} is no Ethernet address")
+        if not 0 <= hello.session < 1 << 32:
+            raise MembershipError(f"session {hello.session} is no 32-bit number")
+        try:
+            underlay = str(ipaddress.IPv4Address(hello.underlay_ip))
+            overlay = tuple(str(ipaddress.ip_address(address)) for address in hello.overlay)
+        except ValueError as error:
+            raise MembershipError(str(error)) from None
+        if not overlay:
+            raise MembershipError("an agent needs at least one overlay address")
+        return cls(hello.host, underlay, mac, overlay, hello.session, hello.version)
+
+    def peer(self) -> Peer:
+        return Peer(self.host, self.underlay_ip, list(self.overlay), self.session)
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        return frozenset((self.underlay_ip, *self.overlay))
+
+
+def members_from_plain(data: object) -> tuple[Member, ...]:
+    """Inverse of `members_to_plain`. Raises PlainError."""
+    if not isinstance(data, list):
+        raise PlainError("members", f"expected a list, got {data!r}")
+    return tuple(build(Member, item, f"members[{index}]") for index, item in enumerate(data))
+
+
+def members_to_plain(members: Iterable[Member]) -> list[dict[str, Any]]:
+    return [asdict(member) for member in members]
+
+
+class Membership:
+    """Members by host name. ``remembered``: members of the controller before this one, without a channel yet."""
+
+    def __init__(self, remembered: Sequence[Member], now: float, grace_s: float = GRACE_S) -> None:
+        self._grace_s = grace_s
+        self._members = {member.host: member for member in remembered}
+        self._away = dict.fromkeys(self._members, now)
+
+    def join(self, member: Member, now: float) -> tuple[Member, ...]:
+        """Take *member* in, in place of one of the same host; members that had to go because of it.
+
+        Raises:
+            MembershipError: an address of it belongs to another host that has a channel.
+        """
+        displaced = [
+            other
+            for other in self._members.values()
+            if other.host != member.host and other.addresses & member.addresses
+        ]
+        for other in displaced:
+            if other.host not in self._away:
+                shared = ", ".join(sorted(other.addresses & member.addresses))
+                raise MembershipError(f"address {shared} belongs to host {other.host!r}, which is here")
+        for other in displaced:
+            self._remove(other.host)
+        self._members[member.host] = member
+        self._away.pop(member.host, None)
+        return tuple(displaced)
+
+    def disconnect(self, host: str, now: float) -> None:
+        """The channel of *host* broke."""
+        if host in self._members:
+            self._away.setdefault(host, now)
+
+    def expire(self, now: float) -> tuple[Member, ...]:
+        """Remove and return those that were without a channel for too long."""
+        gone = [host for host, since in self._away.items() if now - since >= self._grace_s]
+        return tuple(self._remove(host) for host in gone)
+
+    def deadline(self) -> float | None:
+        """When `expire` next removes somebody."""
+        return min(self._away.values()) + self._grace_s if self._away else None
+
+    def members(self) -> tuple[Member, ...]:
+        return tuple(self._members[host] for host in sorted(self._members))
+
+    def away_since(self, host: str) -> float | None:
+        """Since when *host* has no channel; None if it has one or is no member."""
+        return self._away.get(host)
+
+    def _remove(self, host: str) -> Member:
+        self._away.pop(host, None)
+        return self._members.pop(host)

@@ -1,0 +1,251 @@
+"""One agent's connection, from the challenge to its end. Runs in the agent server's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from protocol.control import (
+    Challenge,
+    ControlError,
+    Counters,
+    FlowEntry,
+    FlowReport,
+    FrameReader,
+    Hello,
+    Message,
+    Ping,
+    PolicyApplied,
+    Pong,
+    Refused,
+    Welcome,
+    encode,
+    proof,
+)
+
+OPENING_TIMEOUT_S: Final = 5.0
+OPENING_BYTES: Final = 64 * 1024
+"""Most that somebody may send before it is known who it is."""
+SEND_TIMEOUT_S: Final = 10.0
+QUEUE_LENGTH: Final = 64
+
+
+class SessionClosed(ConnectionError):
+    """The channel ended before the answer came."""
+
+
+@dataclass
+class Timing:
+    """How often agents are asked whether they live, and when silence means that they do not; seconds."""
+
+    ping_s: float = 2.0
+    dead_s: float = 10.0
+
+
+@dataclass
+class Session:
+    """``newest`` frames (directory, policy) replace the one before them that was not sent yet; ``queue`` is kept
+    in order and bounded: an agent that does not read is dropped, and holds up nobody."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    timing: Timing
+    on_change: Callable[[], None]
+    hello: Hello | None = None
+    connected_at: float = field(default_factory=time.time)
+    applied_version: int = -1
+    applied_error: str = ""
+    error_version: int = -1
+    counters: dict[str, float] = field(default_factory=dict)
+    counters_at: float | None = None
+    round_trip_s: float | None = None
+    end_reason: str = ""
+    _newest: dict[str, bytes] = field(default_factory=dict)
+    _queue: deque[bytes] = field(default_factory=deque)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _reports: dict[int, asyncio.Future[list[FlowEntry]]] = field(default_factory=dict)
+    _pings: dict[int, tuple[float, asyncio.Future[None] | None]] = field(default_factory=dict)
+    _last_id: int = 0
+    _heard: float = field(default_factory=time.monotonic)
+    _frames: FrameReader = field(default_factory=FrameReader)
+    _early: list[Message] = field(default_factory=list)
+    _closed: bool = False
+
+    async def open(self, token: str) -> Hello | None:
+        """Let the agent prove that it knows the token; None (and a line to it) if it does not.
+
+        Raises:
+            ControlError, OSError, TimeoutError: it does not speak our language, or not in time.
+        """
+        with suppress(OSError, AttributeError):
+            sock = self.writer.get_extra_info("socket")
+            if sock.family != socket.AF_UNIX:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        nonce = secrets.token_hex(16)
+        self.writer.write(encode(Challenge(nonce)))
+        async with asyncio.timeout(OPENING_TIMEOUT_S):
+            hello = await self._first_message()
+        if not isinstance(hello, Hello):
+            raise ControlError(f"a hello was expected, got a {hello.type}")
+        if not hmac.compare_digest(hello.proof.encode(), proof(token, "agent", nonce).encode()):
+            await self.refuse("the proof does not match: do both sides have the same token file?")
+            return None
+        self.hello = hello
+        return hello
+
+    def welcome(self, token: str) -> None:
+        """Prove to the agent that we know the token too. First of all that is sent after `open`."""
+        assert self.hello is not None
+        self.queue(Welcome(proof(token, "controller", self.hello.nonce)))
+
+    async def refuse(self, reason: str) -> None:
+        """Say why, and close."""
+        with suppress(OSError, TimeoutError):
+            self.writer.write(encode(Refused(reason)))
+            async with asyncio.timeout(1.0):
+                await self.writer.drain()
+        self.close(reason)
+
+    async def run(self) -> None:
+        """Serve the agent until the channel ends, for whatever reason (`end_reason`)."""
+        tasks = [asyncio.create_task(job()) for job in (self._receive, self._send, self._keep_alive)]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                error = task.exception()
+                self.end_reason = self.end_reason or (str(error) or repr(error) if error else "ended")
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self.close(self.end_reason)
+
+    def close(self, reason: str) -> None:
+        """End the channel; whoever waits for an answer gets SessionClosed. Harmless when it is closed."""
+        self.end_reason = self.end_reason or reason
+        if self._closed:
+            return
+        self._closed = True
+        self.writer.transport.abort() if self.writer.transport.get_write_buffer_size() else self.writer.close()
+        waiting: list[asyncio.Future[Any]] = [*self._reports.values()]
+        waiting += [future for _, future in self._pings.values() if future is not None]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(SessionClosed(f"the channel ended: {self.end_reason}"))
+        self._reports.clear()
+        self._pings.clear()
+
+    def put_newest(self, kind: str, frame: bytes) -> None:
+        """Send *frame* soon, instead of an older one of its kind that still waits."""
+        self._newest[kind] = frame
+        self._wake.set()
+
+    def queue(self, message: Message) -> None:
+        """Send *message* after all that is queued; too much of it closes the channel."""
+        if self._closed:
+            raise SessionClosed(f"the channel ended: {self.end_reason}")
+        if len(self._queue) >= QUEUE_LENGTH:
+            self.close(f"the agent does not read: {len(self._queue)} messages wait")
+            raise SessionClosed(self.end_reason)
+        self._queue.append(encode(message))
+        self._wake.set()
+
+    def new_report(self) -> tuple[int, asyncio.Future[list[FlowEntry]]]:
+        """Number for a Report, and where its answer will be."""
+        self._last_id += 1
+        future: asyncio.Future[list[FlowEntry]] = asyncio.get_running_loop().create_future()
+        self._reports[self._last_id] = future
+        return self._last_id, future
+
+    def drop_report(self, number: int) -> None:
+        self._reports.pop(number, None)
+
+    def ping(self, wait: bool = False) -> asyncio.Future[None] | None:
+        """Ask for a Pong: when it comes, all messages before it were handled."""
+        self._last_id += 1
+        future: asyncio.Future[None] | None = asyncio.get_running_loop().create_future() if wait else None
+        self._pings[self._last_id] = (time.monotonic(), future)
+        self.queue(Ping(self._last_id))
+        return future
+
+    async def _first_message(self) -> Message:
+        received = 0
+        while True:
+            data = await self.reader.read(4096)
+            if not data:
+                raise ConnectionError("closed before a hello came")
+            received += len(data)
+            if received > OPENING_BYTES:
+                raise ControlError(f"more than {OPENING_BYTES} B before a hello")
+            messages = self._frames.feed(data)
+            if messages:
+                self._early = messages[1:]
+                return messages[0]
+
+    async def _receive(self) -> None:
+        for message in self._early:
+            self._handle(message)
+        while data := await self.reader.read(256 * 1024):
+            self._heard = time.monotonic()
+            for message in self._frames.feed(data):
+                self._handle(message)
+        self.end_reason = self.end_reason or "the agent closed it"
+
+    def _handle(self, message: Message) -> None:
+        match message:
+            case PolicyApplied(version, error):
+                if error:
+                    self.error_version, self.applied_error = version, error
+                else:
+                    self.applied_version, self.applied_error = version, ""
+                self.on_change()
+            case Counters(values):
+                self.counters, self.counters_at = values, time.time()
+            case FlowReport(number, flows):
+                report = self._reports.pop(number, None)
+                if report is not None and not report.done():
+                    report.set_result(flows)
+            case Ping(number):
+                self.queue(Pong(number))
+            case Pong(number):
+                sent, future = self._pings.pop(number, (None, None))
+                if sent is not None:
+                    self.round_trip_s = time.monotonic() - sent
+                if future is not None and not future.done():
+                    future.set_result(None)
+            case _:
+                raise ControlError(f"an agent does not send a {message.type}")
+
+    async def _send(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._newest or self._queue:
+                # The welcome is queued before anything else is put, and must be first.
+                if self.hello is not None and self._queue:
+                    frame = self._queue.popleft()
+                else:
+                    frame = self._newest.pop(next(iter(self._newest)))
+                self.writer.write(frame)
+                try:
+                    async with asyncio.timeout(SEND_TIMEOUT_S):
+                        await self.writer.drain()
+                except TimeoutError:
+                    raise ControlError(f"the agent has read nothing for {SEND_TIMEOUT_S:g} s") from None
+
+    async def _keep_alive(self) -> None:
+        while True:
+            await asyncio.sleep(self.timing.ping_s)
+            silent = time.monotonic() - self._heard
+            if silent > self.timing.dead_s:
+                raise ControlError(f"nothing was heard of the agent for {silent:.0f} s")
+            if len(self._pings) < QUEUE_LENGTH // 2:
+                self.ping()

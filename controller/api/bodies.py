@@ -1,0 +1,132 @@
+"""What requests may carry: bodies as frozen dataclasses, read strictly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from flask import request
+
+from controller.api.problems import ProblemError
+from protocol.plain import PlainError, build
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeBody:
+    scheme: Any
+    """A scheme's name, or a whole scheme as an object."""
+    overrides: dict[str, Any] = field(default_factory=dict)
+    packet_time_us: float | None = None
+    timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReportBody:
+    forget: bool = False
+    timeout_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ImpairmentBody:
+    loss: float = 0.0
+    reorder: float = 0.0
+    reorder_delay_s: float = 0.0
+    duplicate: float = 0.0
+    corrupt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentBody:
+    name: str
+    seed: int
+    spec: dict[str, Any]
+    versions: dict[str, Any] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowBody:
+    flow: int
+    source: str
+    destination: str
+    traffic_class: Literal["short", "long"]
+    state: Literal["finished", "background", "failed"]
+    error: str = ""
+    size_bytes: int | None = None
+    source_port: int | None = None
+    destination_port: int | None = None
+    planned_s: float | None = None
+    started_s: float | None = None
+    finished_s: float | None = None
+    fct_s: float | None = None
+    bytes_acked: int | None = None
+    window_bytes: int | None = None
+    window_s: float | None = None
+    retransmissions: int | None = None
+    bytes_retransmitted: int | None = None
+    reordering_events: int | None = None
+    duplicates_reported: int | None = None
+    rtt_ms: float | None = None
+    min_rtt_ms: float | None = None
+    out_of_order: int | None = None
+    packets: int | None = None
+    repairs: int | None = None
+    recovered: int | None = None
+    lost: int | None = None
+    reordered: int | None = None
+    held: int | None = None
+    release_timeouts: int | None = None
+    paths: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunBody:
+    scheme: str
+    repeat: int
+    seed: int
+    started_at: float
+    measures: dict[str, Any]
+    label: str | None = None
+    finished_at: float | None = None
+    cpu_limited: bool = False
+    cpu: dict[str, Any] = field(default_factory=dict)
+    flows: list[FlowBody] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class EndBody:
+    state: Literal["finished", "failed"]
+    summary: dict[str, Any] | None = None
+    error: str = ""
+
+
+def body(kind: type[T]) -> T:
+    """The request's body as *kind*. Raises ProblemError: 415, 400, or 422 naming the field."""
+    if not request.is_json:
+        raise ProblemError(415, "the body must be JSON: Content-Type: application/json")
+    data = request.get_json(silent=True)
+    if data is None:
+        raise ProblemError(400, "the body is not JSON")
+    try:
+        return build(kind, data, "body")
+    except PlainError as error:
+        raise ProblemError(422, str(error), error.where) from None
+
+
+def number(name: str, default: int | None, low: int = 0, high: int = 2**62) -> int | None:
+    """A query parameter as an integer low..high. Raises ProblemError (422)."""
+    text = request.args.get(name)
+    if text is None:
+        return default
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise ProblemError(422, f"query.{name}: {text!r} is not a number {low}..{high}", f"query.{name}")
+    return int(text)
+
+
+def share(value: float, name: str) -> float:
+    """*value* if it is a share 0..1. Raises ProblemError (422)."""
+    if not 0 <= value <= 1:
+        raise ProblemError(422, f"body.{name}: {value} is not a share 0..1", f"body.{name}")
+    return value

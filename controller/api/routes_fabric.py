@@ -1,0 +1,138 @@
+"""Routes about the fabric as it is: health, switches, modes, agents, the scheme."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+from flask import Blueprint
+
+from controller.api import views
+from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, number, share
+from controller.api.problems import ProblemError
+from controller.running import RunningController
+from controller.schemes import loader
+from controller.schemes.loader import SchemeError
+from protocol.control import Impair
+from protocol.plain import PlainError, did_you_mean
+
+MAX_WAIT_S = 60.0
+
+
+def fabric_routes(running: RunningController, lab: bool, version: str, started: float) -> Blueprint:
+    """The blueprint. *started*: monotonic time of the controller's start."""
+    routes = Blueprint("fabric", __name__, url_prefix="/api/v1")
+
+    @routes.get("/health")
+    def health() -> dict[str, Any]:
+        snapshot = running.snapshot()
+        agents = running.agents.agents()
+        reasons = []
+        if not snapshot.settled:
+            reasons.append("links are still being discovered")
+        placeless = [host.name or host.ipv4 for host in snapshot.hosts if host.place is None]
+        if placeless:
+            reasons.append(f"not heard at any port yet: {', '.join(placeless)}")
+        waiting = [
+            one.host for one in agents if one.connected and one.policy_version != running.current.version
+        ]
+        if waiting:
+            reasons.append(f"agents without the current policy: {', '.join(waiting)}")
+        if not reasons and not running.ready():
+            reasons.append("switches have not got their whole state yet")
+        return {
+            "ready": not reasons,
+            "reasons": reasons,
+            "version": version,
+            "uptime_s": round(time.monotonic() - started, 3),
+            "scheme": running.current.scheme.name,
+            "switches": sum(switch.connected for switch in snapshot.switches),
+            "links": sum(link.up for link in snapshot.links),
+            "hosts": sum(host.place is not None for host in snapshot.hosts),
+            "agents": sum(agent.connected for agent in agents),
+        }
+
+    @routes.get("/fabric")
+    def fabric() -> dict[str, Any]:
+        return views.fabric_view(running.snapshot())
+
+    @routes.get("/modes")
+    def modes() -> dict[str, Any]:
+        return views.modes_view(running.snapshot(), running.events, number("since", None))
+
+    @routes.get("/events")
+    def events() -> dict[str, Any]:
+        limit = number("limit", 1000, 1, 10_000)
+        logged = running.events.since(number("since", 0) or 0, limit)
+        cursor = logged[-1].cursor if logged else running.events.cursor
+        return {"events": [views.event_view(one) for one in logged], "cursor": cursor}
+
+    @routes.get("/agents")
+    def agents() -> dict[str, Any]:
+        return {"agents": [views.agent_view(agent) for agent in running.agents.agents()]}
+
+    @routes.get("/schemes")
+    def schemes() -> dict[str, Any]:
+        return {"schemes": [loader.scheme_to_dict(scheme) for scheme in loader.all_schemes()]}
+
+    @routes.get("/schemes/<name>")
+    def scheme(name: str) -> dict[str, Any]:
+        if name not in loader.scheme_names():
+            raise ProblemError(404, f"there is no scheme {name!r}")
+        return loader.scheme_to_dict(loader.load(name))
+
+    @routes.get("/scheme")
+    def current() -> dict[str, Any]:
+        return views.scheme_view(running.current)
+
+    @routes.put("/scheme")
+    def set_scheme() -> dict[str, Any]:
+        wanted = body(SchemeBody)
+        if not isinstance(wanted.scheme, str | dict):
+            raise ProblemError(422, "body.scheme: expected a name or an object", "body.scheme")
+        if isinstance(wanted.scheme, str) and wanted.scheme not in loader.scheme_names():
+            hint = did_you_mean(wanted.scheme, loader.scheme_names())
+            raise ProblemError(
+                422, f"body.scheme: scheme {wanted.scheme!r} is not known{hint}", "body.scheme"
+            )
+        if wanted.packet_time_us is not None and not 0 < wanted.packet_time_us <= 1e9:
+            raise ProblemError(422, "body.packet_time_us: must be above 0", "body.packet_time_us")
+        packet_time_s = None if wanted.packet_time_us is None else wanted.packet_time_us / 1e6
+        timeout_s = min(max(wanted.timeout_s, 0.1), MAX_WAIT_S)
+        try:
+            took_ms, late = running.set_scheme(wanted.scheme, wanted.overrides, packet_time_s, timeout_s)
+        except (SchemeError, PlainError) as error:
+            raise ProblemError(422, str(error), getattr(error, "where", "body.scheme")) from None
+        if late:
+            raise ProblemError(
+                504,
+                f"not everybody has confirmed scheme {running.current.scheme.name!r} within {timeout_s:g} s",
+                unconfirmed=[dataclasses.asdict(one) for one in late],
+            )
+        return {**views.scheme_view(running.current), "applied_ms": round(took_ms, 3)}
+
+    @routes.post("/flows/report")
+    def report() -> dict[str, Any]:
+        wanted = body(ReportBody)
+        reports = running.agents.report(wanted.forget, min(max(wanted.timeout_s, 0.1), MAX_WAIT_S))
+        hosts = {host: [dataclasses.asdict(flow) for flow in flows] for host, flows in reports.hosts.items()}
+        return {"hosts": hosts, "missing": reports.missing}
+
+    @routes.put("/agents/<host>/impairment")
+    def impair(host: str) -> dict[str, Any]:
+        if not lab:
+            raise ProblemError(403, "agents are impaired in labs only: this controller does not run for one")
+        wanted = body(ImpairmentBody)
+        for name in ("loss", "reorder", "duplicate", "corrupt"):
+            share(getattr(wanted, name), name)
+        if not 0 <= wanted.reorder_delay_s <= 10:
+            raise ProblemError(422, "body.reorder_delay_s: must be 0..10 s", "body.reorder_delay_s")
+        setting = Impair(**dataclasses.asdict(wanted))
+        try:
+            running.agents.impair(host, setting, 5.0)
+        except KeyError:
+            raise ProblemError(404, f"there is no agent {host!r}") from None
+        return dataclasses.asdict(setting)
+
+    return routes

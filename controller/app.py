@@ -1,0 +1,141 @@
+"""The controller as one process: settings in, a running controller until it is told to stop."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import os
+import secrets
+import signal
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import waitress
+from waitress.server import BaseWSGIServer, MultiSocketServer
+
+from controller.agents.server import ChannelSettings, TcpListener
+from controller.agents.token import read_or_make_token
+from controller.api.server import ApiSettings, make_app
+from controller.running import RunningController
+from controller.store.database import open_database
+from controller.store.experiments import ExperimentStore
+
+VERSION: Final = "0.1.0"
+API_THREADS: Final = 8
+_LOG: Final = logging.getLogger("capstan")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One controller. Ports 0: any that is free. ``packet_time_s``: until an experiment says otherwise.
+
+    data: directory of the database, tokens and `endpoints.json`. lab: faults may be injected by the API.
+    """
+
+    data: Path
+    database_url: str | None = None
+    openflow_address: str = "0.0.0.0"
+    openflow_port: int = 6653
+    api_address: str = "127.0.0.1"
+    api_port: int = 8080
+    agents_socket: Path | None = None
+    agents_tcp: TcpListener | None = None
+    token_file: Path | None = None
+    scheme: str = "ecmp"
+    packet_time_s: float = 0.0006
+    lab: bool = False
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine reaches the API."""
+        return self.api_address == "localhost" or ipaddress.ip_address(self.api_address).is_loopback
+
+
+def serve(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT. Prints one line with the addresses once ready.
+
+    Raises:
+        OSError, ChannelError, DatabaseError, SchemeError, TokenError: what cannot be had, and where.
+    """
+    data = settings.data
+    data.mkdir(parents=True, exist_ok=True)
+    token = read_or_make_token(settings.token_file or data / "agents-token")
+    api_token = None if settings.loopback else read_or_make_token(data / "api-token")
+    store = ExperimentStore(open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}"))
+    socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
+    running = RunningController(
+        key=_lldp_key(data / "lldp-key"),
+        openflow=(settings.openflow_address, settings.openflow_port),
+        channel=ChannelSettings(socket_path, data / "members.json", settings.agents_tcp),
+        token=token,
+        state_file=data / "scheme.json",
+        initial=(settings.scheme, settings.packet_time_s),
+    )
+    app = make_app(running, store, ApiSettings(api_token, settings.lab), VERSION)
+    running.start()
+    try:
+        server = waitress.create_server(
+            app, host=settings.api_address, port=settings.api_port, threads=API_THREADS, ident="capstan"
+        )
+        api = f"http://{settings.api_address}:{_port(server)}"
+        _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
+        print(
+            f"capstan controller: API {api}, switches at {settings.openflow_address}:{running.shell.port}, "
+            f"agents at {socket_path or settings.agents_tcp}",
+            flush=True,
+        )
+        thread = threading.Thread(target=server.run, name="api", daemon=True)
+        thread.start()
+        _wait_for_signal()
+        server.close()
+    finally:
+        running.stop()
+        (data / "endpoints.json").unlink(missing_ok=True)
+
+
+def _wait_for_signal() -> None:
+    done = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: done.set())
+    while not done.wait(3600):
+        continue
+
+
+def _port(server: BaseWSGIServer | MultiSocketServer) -> int:
+    number: int = (
+        server.effective_listen[0][1] if hasattr(server, "effective_listen") else server.effective_port
+    )
+    return int(number)
+
+
+def _lldp_key(path: Path) -> bytes:
+    """The key of our LLDP frames, the same after a restart. Only its owner may read it."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            key = secrets.token_bytes(16)
+            file.write(key)
+        return key
+
+
+def _write_endpoints(
+    path: Path, settings: Settings, api: str, running: RunningController, socket_path: Path | None
+) -> None:
+    tcp = settings.agents_tcp
+    document = {
+        "api": api,
+        "openflow": {"address": settings.openflow_address, "port": running.shell.port},
+        "agents": {
+            "socket": str(socket_path) if socket_path else None,
+            "tcp": f"{tcp.address}:{running.agents.tcp_port}" if tcp else None,
+        },
+        "pid": os.getpid(),
+    }
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(document))
+    fresh.replace(path)

@@ -1,0 +1,65 @@
+"""What happened, in order, with a cursor: the API's memory of events. Bounded; old ones go."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import threading
+import time
+from collections import deque
+from typing import Any, Final
+
+KEPT: Final = 20_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Logged:
+    """One event: ``at`` in Unix seconds; ``data`` is the event as it came."""
+
+    cursor: int
+    at: float
+    data: Any
+
+
+class EventLog:
+    """Events from any thread; nobody ever waits long for it."""
+
+    def __init__(self) -> None:
+        self._events: deque[Logged] = deque(maxlen=KEPT)
+        self._cursor = 0
+        self._lock = threading.Lock()
+        self._offset = time.time() - time.monotonic()
+
+    def add(self, event: Any) -> None:
+        """Keep an event; its ``at``, if it has one, is on the monotonic clock."""
+        at = getattr(event, "at", time.monotonic()) + self._offset
+        with self._lock:
+            self._cursor += 1
+            self._events.append(Logged(self._cursor, at, event))
+
+    @property
+    def cursor(self) -> int:
+        """Of the newest event."""
+        return self._cursor
+
+    def since(self, cursor: int, limit: int | None = None) -> list[Logged]:
+        """Events after *cursor*, oldest first, at most *limit*."""
+        with self._lock:
+            found = [event for event in self._events if event.cursor > cursor]
+        return found if limit is None else found[:limit]
+
+    def wall(self, monotonic: float) -> float:
+        """Unix seconds of a time on the monotonic clock."""
+        return monotonic + self._offset
+
+    def began_at(self) -> float:
+        """Unix seconds of the oldest moment from which every event is still here."""
+        with self._lock:
+            if self._events and self._events[0].cursor > 1:
+                return self._events[0].at
+        return 0.0
+
+
+def kind_of(event: Any) -> str:
+    """Name of an event in the API: ``LinkDown`` is ``link-down``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", type(event).__name__).lower()

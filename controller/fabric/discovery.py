@@ -1,0 +1,260 @@
+"""Finding links by LLDP, and noticing when they are gone: a pure state machine.
+
+Every port of a connected switch that is up sends a frame at once, a few more in the first second, and then one per
+period. A link is up when each end has heard the other. It is down
+
+- at once when one of its ports goes down;
+- when one end has not heard the other for `SILENCE_PERIODS` and then, though asked every `HASTE_S`, for `SUSPECT_S` more. Full
+  queues drop LLDP like everything else, so a few lost frames must not take a busy link out of service;
+- when one of its ends is heard elsewhere.
+
+A link of a switch that is not connected can neither be proved nor disproved by LLDP; it stays as it is until a port
+at the other end goes down. What was once a link's port stays one (it is *wired*) until a host is found on it or another
+link: tiers come from the wiring, and hosts are not looked for on wired ports.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from controller.effects import LOCAL_PORT_FIRST, LinkDown, LinkDownCause, LinkUp, Port
+from controller.fabric.graph import Link, PortRef, link_between
+
+PERIOD_S: Final = 1.0
+"""Between two frames of a link's port."""
+EDGE_PERIOD_S: Final = 5.0
+"""Between two frames of a port on which no switch was heard."""
+PORTS_PER_S: Final = 400
+"""Most frames a second for all links' ports together; beyond, periods grow."""
+OPENING_S: Final = (0.1, 0.2, 0.4)
+"""Gaps after the first frames of a port that came up."""
+SILENCE_PERIODS: Final = 3
+HASTE_S: Final = 0.1
+SUSPECT_S: Final = 2.0
+QUIET_S: Final = 0.6
+"""A port on which no switch was heard for this long after it came up leads to a host, or nowhere."""
+
+LinkEvent = LinkUp | LinkDown
+
+
+@dataclass(slots=True)
+class _PortState:
+    port: Port
+    up_since: float = 0.0
+    sent: int = 0
+    next_send: float | None = None
+    """None: the port is down or its switch is not connected."""
+    peer: PortRef | None = None
+    """Who was heard here since the port came up."""
+    heard_at: float = 0.0
+
+
+class LinkDiscovery:
+    def __init__(self) -> None:
+        self._ports: dict[PortRef, _PortState] = {}
+        self._by_switch: dict[int, dict[int, _PortState]] = {}
+        self._connected: set[int] = set()
+        self._wired: dict[PortRef, PortRef] = {}
+        self._up: set[Link] = set()
+        self._queue: list[tuple[float, PortRef]] = []
+
+    # What is known
+
+    def links_up(self) -> frozenset[Link]:
+        return frozenset(self._up)
+
+    def links_known(self) -> frozenset[Link]:
+        """All wired links, up or not."""
+        return frozenset(Link(a, b) for a, b in self._wired.items() if a < b)
+
+    def is_wired(self, ref: PortRef) -> bool:
+        return ref in self._wired
+
+    def port(self, ref: PortRef) -> Port | None:
+        state = self._ports.get(ref)
+        return None if state is None else state.port
+
+    def edge_ports(self) -> list[PortRef]:
+        """Ports of connected switches that are up and lead to no switch."""
+        return [
+            ref
+            for ref, state in self._ports.items()
+            if state.next_send is not None and ref not in self._wired
+        ]
+
+    def is_linked(self, ref: PortRef) -> bool:
+        """Whether *ref* is one end of a link that is up, or has heard a switch."""
+        state = self._ports.get(ref)
+        return self._in_link(ref) or (state is not None and state.peer is not None)
+
+    def is_quiet(self, ref: PortRef, now: float) -> bool:
+        """Whether *ref* has been up for long enough to have heard a switch."""
+        state = self._ports.get(ref)
+        return state is not None and state.next_send is not None and now >= state.up_since + QUIET_S
+
+    def is_clear(self, dpid: int, now: float) -> bool:
+        """Whether every up port of a connected switch is either half of a link or has been quiet."""
+        return now >= self.clear_at(dpid)
+
+    def clear_at(self, dpid: int) -> float:
+        """When `is_clear` holds at the latest (as far as is known now)."""
+        return max(
+            (
+                state.up_since + QUIET_S
+                for number, state in self._by_switch.get(dpid, {}).items()
+                if state.next_send is not None and not self._in_link(PortRef(dpid, number))
+            ),
+            default=float("-inf"),
+        )
+
+    def _in_link(self, ref: PortRef) -> bool:
+        peer = self._wired.get(ref)
+        return peer is not None and link_between(ref, peer) in self._up
+
+    # What happens
+
+    def switch_connected(self, dpid: int, ports: Sequence[Port], now: float) -> list[LinkEvent]:
+        """*ports*: all of its ports, as they are now."""
+        events: list[LinkEvent] = []
+        self._connected.add(dpid)
+        mine = self._by_switch.setdefault(dpid, {})
+        current = {port.number: port for port in ports if port.number < LOCAL_PORT_FIRST}
+        for number, state in list(mine.items()):
+            new = current.get(number)
+            if new is None or new.name != state.port.name:
+                events += self._unwire(PortRef(dpid, number), "port down", now)
+                del mine[number], self._ports[PortRef(dpid, number)]
+        for port in current.values():
+            events += self._set_port(dpid, port, now, fresh=True)
+        return events
+
+    def switch_disconnected(self, dpid: int) -> None:
+        """Its links stay as they are (see above)."""
+        self._connected.discard(dpid)
+        for state in self._by_switch.get(dpid, {}).values():
+            state.next_send = None
+
+    def port_changed(self, dpid: int, port: Port, now: float) -> list[LinkEvent]:
+        if port.number >= LOCAL_PORT_FIRST or dpid not in self._connected:
+            return []
+        return self._set_port(dpid, port, now, fresh=False)
+
+    def host_found(self, ref: PortRef, now: float) -> list[LinkEvent]:
+        """A host is on *ref*, so it is no link's port."""
+        return self._unwire(ref, "rewired", now) if ref in self._wired else []
+
+    def heard(self, receiver: PortRef, sender: PortRef, now: float) -> list[LinkEvent]:
+        """A frame that left by *sender* arrived at *receiver*."""
+        state, other = self._ports.get(receiver), self._ports.get(sender)
+        if state is None or other is None or receiver == sender or state.next_send is None:
+            return []
+        if not other.port.up:  # It was under way while the port went down.
+            return []
+        events: list[LinkEvent] = []
+        if self._wired.get(receiver, sender) != sender:
+            events += self._unwire(receiver, "rewired", now)
+        if self._wired.get(sender, receiver) != receiver:
+            events += self._unwire(sender, "rewired", now)
+        state.peer, state.heard_at = sender, now
+        if other.peer != receiver:
+            # Half a link: let this end answer now, rather than a period later.
+            self._schedule(receiver, state, now)
+            return events
+        self._wired[receiver], self._wired[sender] = sender, receiver
+        link = link_between(receiver, sender)
+        if link not in self._up:
+            self._up.add(link)
+            events.append(LinkUp(now, *link))
+        return events
+
+    def due(self, now: float) -> tuple[list[PortRef], list[LinkEvent]]:
+        """Ports that have to send a frame now, and links that are lost."""
+        ports: list[PortRef] = []
+        events: list[LinkEvent] = []
+        while self._queue and self._queue[0][0] <= now:
+            when, ref = heapq.heappop(self._queue)
+            state = self._ports.get(ref)
+            if state is None or state.next_send != when:
+                continue  # Overtaken by a later decision.
+            ports.append(ref)
+            state.sent += 1
+            gap, lost = self._gap(ref, state, now)
+            if lost:
+                events += self._link_down(ref, "no LLDP", now)
+            self._schedule(ref, state, now + gap)
+        return ports, events
+
+    def deadline(self) -> float | None:
+        while self._queue:
+            when, ref = self._queue[0]
+            state = self._ports.get(ref)
+            if state is not None and state.next_send == when:
+                return when
+            heapq.heappop(self._queue)
+        return None
+
+    def _gap(self, ref: PortRef, state: _PortState, now: float) -> tuple[float, bool]:
+        """Time until the next frame of *ref*, and whether its peer has been deaf to it for too long."""
+        if state.sent <= len(OPENING_S):
+            return OPENING_S[state.sent - 1], False
+        if not self._in_link(ref):
+            return (PERIOD_S if ref in self._wired else EDGE_PERIOD_S), False
+        period = max(PERIOD_S, 2 * len(self._up) / PORTS_PER_S)
+        other = self._ports[self._wired[ref]]
+        if other.next_send is None:
+            return period, False
+        silence = now - other.heard_at - SILENCE_PERIODS * period
+        return (HASTE_S if silence > 0 else period), silence > SUSPECT_S
+
+    def _schedule(self, ref: PortRef, state: _PortState, when: float) -> None:
+        state.next_send = when
+        heapq.heappush(self._queue, (when, ref))
+
+    def _set_port(self, dpid: int, port: Port, now: float, *, fresh: bool) -> list[LinkEvent]:
+        ref = PortRef(dpid, port.number)
+        state = self._ports.get(ref)
+        if state is None:
+            state = _PortState(port)
+            self._ports[ref] = self._by_switch.setdefault(dpid, {})[port.number] = state
+        state.port = port
+        if not port.up:
+            state.next_send = None
+            return self._link_down(ref, "port down", now)
+        if fresh or state.next_send is None:
+            state.up_since, state.sent = now, 0
+            self._forgive(ref, state, now)
+            self._schedule(ref, state, now)
+        return []
+
+    def _forgive(self, ref: PortRef, state: _PortState, now: float) -> None:
+        """Start counting silence anew at both ends of *ref*'s link: nobody could speak before."""
+        state.heard_at = now
+        peer = self._wired.get(ref)
+        if peer is not None and peer in self._ports:
+            self._ports[peer].heard_at = now
+
+    def _link_down(self, ref: PortRef, cause: LinkDownCause, now: float) -> list[LinkEvent]:
+        """Take the link at *ref* out of service; both directions have to be proved anew."""
+        state = self._ports[ref]
+        ends: Iterable[PortRef | None] = (state.peer, self._wired.get(ref))
+        state.peer = None
+        for end in ends:
+            if end is not None and end in self._ports and self._ports[end].peer == ref:
+                self._ports[end].peer = None
+        peer = self._wired.get(ref)
+        if peer is None or link_between(ref, peer) not in self._up:
+            return []
+        link = link_between(ref, peer)
+        self._up.discard(link)
+        return [LinkDown(now, *link, cause)]
+
+    def _unwire(self, ref: PortRef, cause: LinkDownCause, now: float) -> list[LinkEvent]:
+        """Forget that *ref* is a link's port."""
+        events = self._link_down(ref, cause, now)
+        peer = self._wired.pop(ref, None)
+        if peer is not None:
+            self._wired.pop(peer, None)
+        return events

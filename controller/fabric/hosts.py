@@ -1,0 +1,192 @@
+"""Which hosts there are and where: from agents' registrations, ARP, and what switches held before us.
+
+A registration gives a host's addresses (agents prove who they are), ARP gives its place. An address belongs to
+whoever had it first: a registered MAC wins over any ARP; between plain hosts a new MAC is believed only when the old
+owner's port is down or the old owner, asked, has been silent for `CHALLENGE_S`. The same MAC at another port is a
+host that moved.
+
+A host whose agent has left keeps its agent's treatment: agents keep sending while their channel is away, and on
+another's ports nothing else is to be expected there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from controller.effects import HeldHost, HostConflict, HostSeen
+from controller.fabric.graph import PortRef
+
+CHALLENGE_S: Final = 1.0
+CONFLICT_EVENT_S: Final = 10.0
+"""Conflicts about one address are told at most this often."""
+HOSTS_PER_PORT: Final = 64
+"""Most plain hosts believed behind one port, so that nobody can fill the switches' tables with made-up addresses."""
+
+HostEvent = HostSeen | HostConflict
+
+
+@dataclass(slots=True)
+class Host:
+    ipv4: str
+    mac: str
+    name: str = ""
+    """As its agent registered; "" for a plain host."""
+    agent: bool = False
+    place: PortRef | None = None
+    heard_at: float = float("-inf")
+    challenged_at: float | None = None
+    """When somebody else claimed its address and it was asked."""
+    told_at: float = float("-inf")
+
+
+class Hosts:
+    def __init__(self) -> None:
+        self._by_ip: dict[str, Host] = {}
+        self._by_name: dict[str, Host] = {}
+        self._by_place: dict[PortRef, set[str]] = {}
+        self._registered_macs: dict[str, set[str]] = {}
+        self.version = 0
+        """Grows with every change of an address, a place or an agent."""
+
+    def __iter__(self) -> Iterator[Host]:
+        return iter(self._by_ip.values())
+
+    def __len__(self) -> int:
+        return len(self._by_ip)
+
+    def by_ip(self, ipv4: str) -> Host | None:
+        return self._by_ip.get(ipv4)
+
+    def find(self, name_or_ip: str) -> Host | None:
+        return self._by_name.get(name_or_ip) or self._by_ip.get(name_or_ip)
+
+    def at(self, place: PortRef) -> Iterable[Host]:
+        return [self._by_ip[ipv4] for ipv4 in sorted(self._by_place.get(place, ()))]
+
+    def located(self) -> list[Host]:
+        return [host for host in self._by_ip.values() if host.place is not None]
+
+    def unlocated(self) -> list[Host]:
+        """Registered hosts that nobody has heard yet."""
+        return [host for host in self._by_name.values() if host.place is None]
+
+    def leaves(self) -> frozenset[int]:
+        """Switches with hosts."""
+        return frozenset(place.dpid for place, hosts in self._by_place.items() if hosts)
+
+    def registered(self, name: str, ipv4: str, mac: str) -> Host:
+        """An agent says who it is. Its addresses may be others than before, and its name's or address's owner too."""
+        mac = mac.lower()
+        old = self._by_name.get(name)
+        if old is not None and (old.ipv4, old.mac, old.agent) == (ipv4, mac, True):
+            return old
+        if old is not None and old.ipv4 != ipv4:
+            self._forget(old)
+        host = self._by_ip.get(ipv4)
+        if host is None:
+            host = self._by_ip[ipv4] = Host(ipv4, mac)
+        elif host.mac != mac:
+            self._unplace(host)
+            self._registered_macs.get(host.mac, set()).discard(ipv4)
+            host.mac = mac
+        if host.name != name:
+            self._by_name.pop(host.name, None)
+        host.name, host.agent = name, True
+        self._by_name[name] = host
+        self._registered_macs.setdefault(mac, set()).add(ipv4)
+        self.version += 1
+        return host
+
+    def left(self, name: str) -> None:
+        """An agent is gone for good. Its host stays if it was ever heard (see above)."""
+        host = self._by_name.get(name)
+        if host is not None and host.place is None:
+            self._forget(host)
+
+    def held(self, dpid: int, hosts: Iterable[HeldHost], now: float) -> None:
+        """What a switch delivered to under an earlier controller. What is known since is believed more."""
+        for one in hosts:
+            known = self._by_ip.get(one.ipv4)
+            if known is None:
+                known = self._by_ip[one.ipv4] = Host(one.ipv4, one.mac, agent=one.agent)
+            if known.place is None and known.mac == one.mac:
+                known.agent |= one.agent
+                self._place(known, PortRef(dpid, one.port), now)
+
+    def heard(
+        self, ipv4: str, mac: str, place: PortRef, now: float, *, old_place_up: bool
+    ) -> list[HostEvent]:
+        """An ARP packet of *ipv4*, *mac* came in at *place*.
+
+        old_place_up: whether the port where *ipv4* was known before is up.
+        """
+        host = self._by_ip.get(ipv4)
+        if host is None:
+            if len(self._by_place.get(place, ())) >= HOSTS_PER_PORT:
+                return []
+            host = self._by_ip[ipv4] = Host(ipv4, mac)
+            self._place(host, place, now)
+            return [HostSeen(now, ipv4, mac, place)]
+        if host.mac != mac:
+            return self._claimed(host, mac, place, now, old_place_up)
+        host.heard_at, host.challenged_at = now, None
+        if host.place == place:
+            return []
+        before = host.place
+        self._place(host, place, now)
+        return [HostSeen(now, ipv4, mac, place, before)]
+
+    def heard_mac(self, mac: str, place: PortRef, now: float) -> list[HostEvent]:
+        """A packet without a sender's IP address: tells where registered hosts with that MAC are."""
+        events: list[HostEvent] = []
+        for ipv4 in sorted(self._registered_macs.get(mac, ())):
+            if self._by_ip[ipv4].place is None:
+                events += self.heard(ipv4, mac, place, now, old_place_up=False)
+        return events
+
+    def clear_port(self, place: PortRef) -> None:
+        """*place* turned out to lead to a switch: hosts believed there are somewhere else."""
+        for ipv4 in sorted(self._by_place.get(place, ())):
+            host = self._by_ip[ipv4]
+            if host.name:
+                self._unplace(host)
+            else:
+                self._forget(host)
+
+    def _claimed(
+        self, host: Host, mac: str, place: PortRef, now: float, old_place_up: bool
+    ) -> list[HostEvent]:
+        silent = host.challenged_at is not None and now - host.challenged_at >= CHALLENGE_S
+        if not host.agent and (host.place is None or not old_place_up or silent):
+            before = host.place
+            host.mac, host.challenged_at = mac, None
+            self._place(host, place, now)
+            return [HostSeen(now, host.ipv4, mac, place, before)]
+        if host.challenged_at is None:
+            host.challenged_at = now
+        if now - host.told_at < CONFLICT_EVENT_S:
+            return []
+        host.told_at = now
+        return [HostConflict(now, host.ipv4, mac, place, host.mac)]
+
+    def _place(self, host: Host, place: PortRef, now: float) -> None:
+        self._unplace(host)
+        host.place, host.heard_at = place, now
+        self._by_place.setdefault(place, set()).add(host.ipv4)
+        self.version += 1
+
+    def _unplace(self, host: Host) -> None:
+        if host.place is not None:
+            self._by_place[host.place].discard(host.ipv4)
+            host.place = None
+            self.version += 1
+
+    def _forget(self, host: Host) -> None:
+        self._unplace(host)
+        del self._by_ip[host.ipv4]
+        if self._by_name.get(host.name) is host:
+            del self._by_name[host.name]
+        self._registered_macs.get(host.mac, set()).discard(host.ipv4)
+        self.version += 1

@@ -1,0 +1,139 @@
+"""Answers ARP from what is known, and asks for what is not, one rate-limited question a port, never flooded by switches.
+
+A question for a host whose place is known is answered at once, in the host's name. For any other, the controller itself
+asks at the edge ports, and whoever wanted to know gets the answer when the host is found. How often one
+address is asked for backs off from 1 s to 30 s while there is no answer, and all questions together are
+limited, so that a host that scans addresses costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from controller.effects import PacketOut
+from controller.fabric.arp import BROADCAST_MAC, NO_ADDRESS, NO_MAC, REPLY, REQUEST, Arp
+from controller.fabric.graph import PortRef
+from controller.fabric.hosts import Host
+from controller.fabric.lldp import CONTROLLER_MAC
+
+FIRST_RETRY_S: Final = 1.0
+LAST_RETRY_S: Final = 30.0
+FRAMES_PER_S: Final = 2000.0
+"""Question frames, over all addresses and ports."""
+BURST_FRAMES: Final = 2000.0
+ASKERS: Final = 32
+"""Most askers remembered for one address."""
+PENDING: Final = 4096
+"""Most addresses remembered as asked for."""
+WAIT_S: Final = 5.0
+"""An asker that got no answer for this long has asked again or given up."""
+LOCATE_RETRY_S: Final = 2.0
+"""Longest time between two questions for a registered host."""
+LOCATE_AFTER_S: Final = 0.1
+"""A registered host is looked for if it has not been heard for this long."""
+
+_CONTROLLER: Final = CONTROLLER_MAC.hex(":")
+
+
+@dataclass(slots=True)
+class _Question:
+    retry_at: float
+    retry_s: float = FIRST_RETRY_S
+    askers: dict[str, tuple[Arp, PortRef, float]] = field(default_factory=dict)
+
+
+class Resolver:
+    def __init__(self) -> None:
+        self._questions: dict[str, _Question] = {}
+        self._tokens = BURST_FRAMES
+        self._tokens_at = 0.0
+
+    def wanted(self, request: Arp, place: PortRef, edge: Sequence[PortRef], now: float) -> list[PacketOut]:
+        """*request* came in at *place* for a host that is not known or not placed: question frames."""
+        question = self._questions.get(request.target_ip)
+        if question is None:
+            self._expire(now)
+            if len(self._questions) >= PENDING:
+                return []
+            question = self._questions[request.target_ip] = _Question(now)
+        if len(question.askers) < ASKERS and request.sender_ip != NO_ADDRESS:
+            question.askers[request.sender_ip] = (request, place, now)
+        return self._ask(request.target_ip, BROADCAST_MAC, question, [p for p in edge if p != place], now)
+
+    def locate(self, hosts: Iterable[Host], edge: Sequence[PortRef], now: float) -> list[PacketOut]:
+        """Question frames for registered hosts whose place is not known; their MACs are, so nobody else is bothered."""
+        frames: list[PacketOut] = []
+        for host in hosts:
+            question = self._questions.setdefault(host.ipv4, _Question(now + LOCATE_AFTER_S))
+            question.retry_s = min(question.retry_s, LOCATE_RETRY_S)
+            frames += self._ask(host.ipv4, host.mac, question, edge, now)
+        return frames
+
+    def locate_at(self, hosts: Iterable[Host]) -> float | None:
+        """When `locate` next has something to ask."""
+        return min(
+            (self._questions[h.ipv4].retry_at for h in hosts if h.ipv4 in self._questions), default=None
+        )
+
+    def challenge(self, host: Host) -> list[PacketOut]:
+        """Ask the owner of a disputed address whether it is still there."""
+        if host.place is None:
+            return []
+        return [PacketOut(host.place.dpid, host.place.port, _question(host.ipv4, host.mac))]
+
+    def found(self, host: Host, now: float) -> list[PacketOut]:
+        """Answers for all who wanted to know; call when packets to *host* find their way."""
+        question = self._questions.pop(host.ipv4, None)
+        if question is None:
+            return []
+        return [
+            answer(request, host, place)
+            for request, place, at in question.askers.values()
+            if now - at <= WAIT_S and place != host.place
+        ]
+
+    def _ask(
+        self, ipv4: str, mac: str, question: _Question, edge: Sequence[PortRef], now: float
+    ) -> list[PacketOut]:
+        if now < question.retry_at:
+            return []
+        if not edge:
+            question.retry_at = now + LOCATE_AFTER_S
+            return []
+        self._tokens = min(BURST_FRAMES, self._tokens + (now - self._tokens_at) * FRAMES_PER_S)
+        self._tokens_at = now
+        if self._tokens < min(len(edge), BURST_FRAMES):
+            question.retry_at = now + FIRST_RETRY_S / 10
+            return []
+        self._tokens -= len(edge)
+        question.retry_at = now + question.retry_s
+        question.retry_s = min(2 * question.retry_s, LAST_RETRY_S)
+        frame = _question(ipv4, mac)
+        return [PacketOut(ref.dpid, ref.port, frame) for ref in edge]
+
+    def _expire(self, now: float) -> None:
+        if len(self._questions) < PENDING:
+            return
+        for ipv4 in [ip for ip, q in self._questions.items() if now - q.retry_at > LAST_RETRY_S]:
+            del self._questions[ipv4]
+
+
+def answer(request: Arp, host: Host, place: PortRef) -> PacketOut:
+    """The reply to *request*, which came in at *place*, in the name of *host*."""
+    reply = Arp(
+        eth_dst=request.eth_src,
+        eth_src=host.mac,
+        operation=REPLY,
+        sender_mac=host.mac,
+        sender_ip=host.ipv4,
+        target_mac=request.sender_mac,
+        target_ip=request.sender_ip,
+    )
+    return PacketOut(place.dpid, place.port, reply.encode())
+
+
+def _question(ipv4: str, mac: str) -> bytes:
+    """An ARP probe (RFC 5227): no sender's IP address, so nobody's cache learns anything from it."""
+    return Arp(mac, _CONTROLLER, REQUEST, _CONTROLLER, NO_ADDRESS, NO_MAC, ipv4).encode()

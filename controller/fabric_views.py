@@ -1,0 +1,53 @@
+"""From hosts and routing to what each switch needs to know of them (`SwitchView`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.fabric.graph import Link
+from controller.fabric.hosts import Host
+from controller.fabric.numbers import SwitchNumbers
+from controller.fabric.paths import Routing
+from controller.openflow.pipeline import LocalHost, RemoteHost, SwitchView, Towards
+
+
+class FabricViews:
+    """The views of all switches at one moment."""
+
+    def __init__(
+        self, hosts: Iterable[Host], routing: Routing, links: Iterable[Link], numbers: SwitchNumbers
+    ) -> None:
+        self._routing = routing
+        self._numbers = numbers
+        self._local: dict[int, list[LocalHost]] = {}
+        self._remote: dict[int, list[RemoteHost]] = {}
+        for host in sorted(hosts, key=lambda one: one.ipv4):
+            if host.place is not None:
+                dpid, port = host.place
+                self._local.setdefault(dpid, []).append(LocalHost(host.ipv4, host.mac, port, host.agent))
+                self._remote.setdefault(dpid, []).append(RemoteHost(host.ipv4, numbers[dpid], host.agent))
+        self._uplinks: dict[int, list[int]] = {}
+        for link in links:
+            for dpid, port in link:
+                self._uplinks.setdefault(dpid, []).append(port)
+
+    def view(self, dpid: int) -> SwitchView:
+        routing = self._routing
+        leaf = dpid in self._local
+        towards = tuple(
+            Towards(
+                self._numbers[to],
+                tuple(hop.port for hop in hops),
+                self._numbers[dpid] if not leaf and routing.turns(dpid, to) else None,
+            )
+            for to, hops in sorted(routing.next_hops.get(dpid, {}).items())
+        )
+        guards = leaf and dpid not in routing.transit_leaves
+        return SwitchView(
+            dpid,
+            leaf,
+            tuple(self._local.get(dpid, ())),
+            tuple(host for one, hosts in sorted(self._remote.items()) if one != dpid for host in hosts),
+            towards,
+            tuple(sorted(self._uplinks.get(dpid, ()))) if guards else (),
+        )

@@ -1,0 +1,302 @@
+"""From wanted switch state to OpenFlow 1.5 messages, as bytes with transaction id 0.
+
+All functions are pure, and what they make is kept: mode changes send the same few flow entries again and
+again, and encoding one takes os-ken 0.2 ms. `with_xid` gives a message its transaction id.
+
+A cookie on the wire is 16 bits of *generation*, then the 48 bits of `Flow.cookie`. Whoever brings a switch
+to a whole state does so under a new generation and then deletes every entry of the older ones.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Any, Final
+
+from os_ken.ofproto import ofproto_protocol
+from os_ken.ofproto import ofproto_v1_5 as ofp
+from os_ken.ofproto import ofproto_v1_5_parser as parser
+
+from controller.openflow.selection_method import SelectionMethod
+from controller.openflow.wanted import (
+    Action,
+    Bucket,
+    Flow,
+    Group,
+    Masked,
+    Match,
+    Meter,
+    Output,
+    SetField,
+    ThroughMeter,
+    ToController,
+    ToGroup,
+)
+
+VERSION: Final = 0x06
+"""OpenFlow 1.5 in a message's first byte."""
+COOKIE_BITS: Final = 48
+GENERATIONS: Final = 1 << 16
+_COOKIE_MASK: Final = (1 << COOKIE_BITS) - 1
+_GENERATION_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF ^ _COOKIE_MASK
+
+METER_RATE_PPS: Final = 4_000_000_000
+"""Packets per second above which a meter that should only count would drop: more than any port carries."""
+_ADD_OR_MODIFY: Final = 0x8000
+"""Open vSwitch's group command that replaces a group or makes it (OFPGC_ADD_OR_MOD)."""
+
+PROTOCOL: Final = ofproto_protocol.ProtocolDesc(version=VERSION)
+"""What os-ken wants where it expects a connected switch."""
+_XID: Final = struct.Struct("!I")
+_LENGTH: Final = struct.Struct("!H")
+
+
+class EncodingError(ValueError):
+    """Wanted state that OpenFlow cannot say; the text says what and why."""
+
+
+def with_xid(message: bytes, xid: int) -> bytes:
+    """*message* with transaction id *xid*."""
+    return message[:4] + _XID.pack(xid) + message[8:]
+
+
+def cookie_of(wire_cookie: int) -> int:
+    """`Flow.cookie` of a cookie that the switch told us."""
+    return wire_cookie & _COOKIE_MASK
+
+
+def generation_of(wire_cookie: int) -> int:
+    return wire_cookie >> COOKIE_BITS
+
+
+@lru_cache(maxsize=1 << 16)
+def add_flow(flow: Flow, generation: int) -> bytes:
+    """Add *flow*, or replace the one with its table, priority and match."""
+    instructions: list[Any] = []
+    if flow.actions:
+        actions = [_action(action) for action in flow.actions]
+        instructions.append(parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions))
+    if flow.metadata is not None:
+        value, mask = _checked_mask("metadata to write", flow.metadata, 64)
+        instructions.append(parser.OFPInstructionWriteMetadata(value, mask))
+    if flow.goto is not None:
+        if flow.goto <= flow.table:
+            raise EncodingError(f"flow {flow}: goto {flow.goto} must lead to a later table than {flow.table}")
+        instructions.append(parser.OFPInstructionGotoTable(flow.goto))
+    return _serialized(
+        parser.OFPFlowMod(
+            PROTOCOL,
+            command=ofp.OFPFC_ADD,
+            table_id=flow.table,
+            priority=flow.priority,
+            match=_match(flow.match),
+            cookie=_wire_cookie(flow, generation),
+            instructions=instructions,
+        )
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def delete_flow(flow: Flow) -> bytes:
+    """Delete exactly the entry with *flow*'s table, priority and match."""
+    return _serialized(
+        parser.OFPFlowMod(
+            PROTOCOL,
+            command=ofp.OFPFC_DELETE_STRICT,
+            table_id=flow.table,
+            priority=flow.priority,
+            match=_match(flow.match),
+            out_port=ofp.OFPP_ANY,
+            out_group=ofp.OFPG_ANY,
+        )
+    )
+
+
+def delete_generation(generation: int) -> bytes:
+    """Delete all entries, in all tables, whose cookie is of *generation*."""
+    return _serialized(
+        parser.OFPFlowMod(
+            PROTOCOL,
+            command=ofp.OFPFC_DELETE,
+            table_id=ofp.OFPTT_ALL,
+            cookie=generation << COOKIE_BITS,
+            cookie_mask=_GENERATION_MASK,
+            out_port=ofp.OFPP_ANY,
+            out_group=ofp.OFPG_ANY,
+        )
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def set_group(group: Group) -> bytes:
+    """Make *group*, or replace the one with its id as a whole."""
+    if group.method == "hash" and not group.fields:
+        raise EncodingError(f"group {group.id}: method hash needs the fields to hash")
+    if group.method == "dp_hash" and group.fields:
+        raise EncodingError(f"group {group.id}: dp_hash hashes the 5-tuple, so it takes no fields")
+    buckets = [_EncodedBucket(number, bucket) for number, bucket in enumerate(group.buckets)]
+    return _serialized(
+        parser.OFPGroupMod(
+            PROTOCOL,
+            command=_ADD_OR_MODIFY,
+            type_=ofp.OFPGT_SELECT,
+            group_id=group.id,
+            command_bucket_id=ofp.OFPG_BUCKET_ALL,
+            buckets=buckets,
+            properties=[SelectionMethod(group.method, group.basis, group.fields)],
+        )
+    )
+
+
+def delete_group(group: int) -> bytes:
+    return _serialized(
+        parser.OFPGroupMod(
+            PROTOCOL,
+            command=ofp.OFPGC_DELETE,
+            type_=ofp.OFPGT_SELECT,
+            group_id=group,
+            command_bucket_id=ofp.OFPG_BUCKET_ALL,
+        )
+    )
+
+
+def add_meter(meter: Meter) -> bytes:
+    """Make a meter that only counts. A switch that has it already answers with an error."""
+    return _serialized(
+        parser.OFPMeterMod(
+            PROTOCOL,
+            command=ofp.OFPMC_ADD,
+            flags=ofp.OFPMF_PKTPS | ofp.OFPMF_STATS,
+            meter_id=meter.id,
+            bands=[parser.OFPMeterBandDrop(rate=METER_RATE_PPS)],
+        )
+    )
+
+
+def delete_meter(meter: int) -> bytes:
+    return _serialized(parser.OFPMeterMod(PROTOCOL, command=ofp.OFPMC_DELETE, flags=0, meter_id=meter))
+
+
+def packet_out(port: int, data: bytes) -> bytes:
+    """Send the frame *data* out of *port*."""
+    head = _packet_out_head(port)
+    return head[:2] + _LENGTH.pack(len(head) + len(data)) + head[4:] + data
+
+
+@lru_cache(maxsize=1 << 10)
+def _packet_out_head(port: int) -> bytes:
+    return _serialized(
+        parser.OFPPacketOut(
+            PROTOCOL,
+            buffer_id=ofp.OFP_NO_BUFFER,
+            match=parser.OFPMatch(in_port=ofp.OFPP_CONTROLLER),
+            actions=[parser.OFPActionOutput(port)],
+            data=b"",
+        )
+    )
+
+
+class _EncodedBucket:
+    """A bucket as os-ken's group message wants it: ``len`` and ``serialize``.
+
+    os-ken's OFPBucket works too (its properties need type and length spelt out), but spray groups repeat
+    each uplink's bucket many times, and this way only the number differs.
+    """
+
+    def __init__(self, number: int, bucket: Bucket) -> None:
+        self._data = _BUCKET_HEAD.pack(*_bucket_lengths(bucket), number) + _bucket_tail(bucket)
+        self.len = len(self._data)
+
+    def serialize(self, buffer: bytearray, offset: int) -> None:
+        buffer[offset:] = self._data
+
+
+_BUCKET_HEAD: Final = struct.Struct("!HHI")
+_BUCKET_WEIGHT: Final = struct.Struct("!HHH2x")
+_BUCKET_WATCH: Final = struct.Struct("!HHI")
+
+
+def _bucket_lengths(bucket: Bucket) -> tuple[int, int]:
+    tail = len(_bucket_tail(bucket))
+    properties = _BUCKET_WEIGHT.size + (_BUCKET_WATCH.size if bucket.watch_port is not None else 0)
+    return _BUCKET_HEAD.size + tail, tail - properties
+
+
+@lru_cache(maxsize=1 << 12)
+def _bucket_tail(bucket: Bucket) -> bytes:
+    buffer = bytearray()
+    for action in bucket.actions:
+        encoded = _action(action)
+        encoded.serialize(buffer, len(buffer))
+    buffer += _BUCKET_WEIGHT.pack(ofp.OFPGBPT_WEIGHT, _BUCKET_WEIGHT.size, bucket.weight)
+    if bucket.watch_port is not None:
+        buffer += _BUCKET_WATCH.pack(ofp.OFPGBPT_WATCH_PORT, _BUCKET_WATCH.size, bucket.watch_port)
+    return bytes(buffer)
+
+
+def _action(action: Action) -> Any:
+    match action:
+        case Output(port):
+            return parser.OFPActionOutput(port)
+        case ToController(max_bytes):
+            return parser.OFPActionOutput(ofp.OFPP_CONTROLLER, max_bytes)
+        case ToGroup(group):
+            return parser.OFPActionGroup(group)
+        case ThroughMeter(meter):
+            # OpenFlow 1.5 made the meter an action; Open vSwitch 3.1 takes it as one (and only as one).
+            return parser.OFPActionMeter(meter)
+        case SetField(name, value):
+            return parser.OFPActionSetField(**{name: value})
+
+
+def _match(match: Match) -> Any:
+    fields: dict[str, Any] = {}
+    for name, bits in _FIELD_BITS.items():
+        value = getattr(match, name)
+        if value is None:
+            continue
+        if isinstance(value, tuple):
+            value = _checked_mask(name, value, bits)
+            if value[1] == (1 << bits) - 1:
+                value = value[0]
+        elif isinstance(value, str) and "/" in value:
+            value = tuple(value.split("/", 1))
+        fields[name] = value
+    return parser.OFPMatch(**fields)
+
+
+_FIELD_BITS: Final[dict[str, int]] = {
+    "in_port": 32,
+    "eth_type": 16,
+    "eth_dst": 48,
+    "ip_proto": 8,
+    "ip_dscp": 6,
+    "ipv4_src": 32,
+    "ipv4_dst": 32,
+    "udp_src": 16,
+    "udp_dst": 16,
+    "arp_op": 16,
+    "metadata": 64,
+}
+
+
+def _checked_mask(name: str, masked: Masked, bits: int) -> Masked:
+    value, mask = masked
+    if not 0 < mask < 1 << bits:
+        raise EncodingError(f"{name}: mask {mask:#x} does not fit {bits} bits")
+    if value & ~mask:
+        # A switch drops the bits outside the mask silently and then matches more than was meant.
+        raise EncodingError(f"{name}: value {value:#x} has bits outside its mask {mask:#x}")
+    return masked
+
+
+def _wire_cookie(flow: Flow, generation: int) -> int:
+    if not 0 <= flow.cookie <= _COOKIE_MASK:
+        raise EncodingError(f"flow {flow}: cookie {flow.cookie:#x} does not fit {COOKIE_BITS} bits")
+    return generation << COOKIE_BITS | flow.cookie
+
+
+def _serialized(message: Any) -> bytes:
+    message.set_xid(0)
+    message.serialize()
+    return bytes(message.buf)

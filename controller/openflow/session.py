@@ -1,0 +1,445 @@
+"""One switch's OpenFlow 1.5 connection, without a socket: bytes in, events and bytes out.
+
+The shape is aioquic's: `receive` takes what came, `data_to_send` gives what must go, `timer` is called at
+`deadline`. It shakes hands, takes the switch's inventory, keeps the connection alive, turns differences into
+bundles and says when the switch has confirmed them.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from os_ken.ofproto import ofproto_parser
+from os_ken.ofproto import ofproto_v1_5 as ofp
+from os_ken.ofproto import ofproto_v1_5_parser as parser
+
+from controller.effects import Port
+from controller.openflow import bundle, codec
+from controller.openflow.errors import PeerError, SwitchError, error_names
+from controller.openflow.inventory import Inventory, meters_in, take_inventory
+from controller.openflow.wanted import Difference
+
+LOG: Final = logging.getLogger(__name__)
+
+ECHO_INTERVAL_S: Final = 5.0
+"""A switch that has said nothing for this long is asked for an echo."""
+SILENCE_LIMIT_S: Final = 15.0
+"""A switch that has said nothing for this long is given up."""
+HANDSHAKE_LIMIT_S: Final = 10.0
+
+_HEADER: Final = struct.Struct("!BBHI")
+_MULTIPART: Final = struct.Struct("!HH4x")
+_METER_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
+_ERROR: Final = struct.Struct("!HH")
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The handshake is done: the switch can be given its state."""
+
+    dpid: int
+    ports: tuple[Port, ...]
+    inventory: Inventory
+
+
+@dataclass(frozen=True, slots=True)
+class PortStatus:
+    port: Port
+
+
+@dataclass(frozen=True, slots=True)
+class PacketIn:
+    in_port: int
+    cookie: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MeterCount:
+    packets: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateDone:
+    """The switch has worked off an update; ``errors`` is empty if it took all of it."""
+
+    ticket: int
+    errors: tuple[SwitchError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An error that belongs to no update (a packet-out, a meter read ...)."""
+
+    error: SwitchError
+
+
+SessionEvent = Ready | PortStatus | PacketIn | MeterCount | UpdateDone | Refused
+
+
+@dataclass(slots=True)
+class _Update:
+    """Messages of one update: consecutive transaction ids from ``first`` on, the last one a barrier's."""
+
+    ticket: int
+    first: int
+    what: list[tuple[str, object]]
+    errors: list[SwitchError] = field(default_factory=list)
+
+
+class Session:
+    """State of one connection, from its first byte on.
+
+    Args:
+        now: seconds; every time here is on the caller's clock.
+    """
+
+    def __init__(self, now: float) -> None:
+        self.dpid: int | None = None
+        """The switch's datapath id, once known."""
+        self.ready = False
+        self._began = self._heard = now
+        self._echo_asked: float | None = None
+        self._in = bytearray()
+        self._out: list[bytes] = []
+        self._xid = 0
+        self._multiparts: dict[int, bytearray] = {}
+        self._inventory_xids: dict[int, int] = {}
+        self._inventory_bodies: dict[int, bytes] = {}
+        self._ports: dict[int, Port] = {}
+        self._meter_reads: set[int] = set()
+        self._updates: dict[int, _Update] = {}
+        self._next_ticket = 1
+        self._next_bundle = 1
+        self._generation = 1
+        self._generations: set[int] = set()
+        self._groups: set[int] = set()
+        self._meters: set[int] = set()
+        hello = parser.OFPHello(codec.PROTOCOL, [parser.OFPHelloElemVersionBitmap([codec.VERSION])])
+        self._send_osken(hello)
+
+    # Bytes
+
+    def receive(self, data: bytes, now: float) -> Iterator[SessionEvent]:
+        """What *data* tells. Raises PeerError if the other end is no switch that we can work with.
+
+        The events must be consumed to the end (or to the error).
+        """
+        self._heard = now
+        self._echo_asked = None
+        self._in += data
+        while len(self._in) >= _HEADER.size:
+            version, kind, length, xid = _HEADER.unpack_from(self._in)
+            if length < _HEADER.size:
+                raise PeerError(f"message of {length} B is shorter than its header")
+            if kind != ofp.OFPT_HELLO and version != codec.VERSION:
+                raise PeerError(f"message of OpenFlow wire version {version}, not {codec.VERSION} (1.5)")
+            if len(self._in) < length:
+                return
+            message = bytes(self._in[:length])
+            del self._in[:length]
+            try:
+                yield from self._message(kind, xid, message, now)
+            except PeerError:
+                raise
+            except Exception as error:
+                raise PeerError(f"message of type {kind} is malformed: {error!r}") from error
+
+    def data_to_send(self) -> bytes:
+        """All bytes that must go to the switch now; they are the caller's from here on."""
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    def timer(self, now: float) -> None:
+        """Keep the connection alive. Raises PeerError if the switch has gone silent or never got ready."""
+        if not self.ready and now - self._began >= HANDSHAKE_LIMIT_S:
+            raise PeerError(f"no handshake within {HANDSHAKE_LIMIT_S:g} s")
+        if now - self._heard >= SILENCE_LIMIT_S:
+            raise PeerError(f"silent for {SILENCE_LIMIT_S:g} s")
+        if self._echo_asked is None and now - self._heard >= ECHO_INTERVAL_S:
+            self._echo_asked = now
+            self._send(_HEADER.pack(codec.VERSION, ofp.OFPT_ECHO_REQUEST, _HEADER.size, 0))
+
+    def deadline(self) -> float:
+        """When `timer` wants to be called next."""
+        limit = SILENCE_LIMIT_S if self._echo_asked is not None else ECHO_INTERVAL_S
+        silence = self._heard + limit
+        return silence if self.ready else min(silence, self._began + HANDSHAKE_LIMIT_S)
+
+    # What the controller wants
+
+    def apply(self, difference: Difference, whole: bool) -> int:
+        """Send *difference* as one atomic bundle; returns a ticket that an `UpdateDone` will carry.
+
+        With *whole*, the difference is all that the switch should hold: the same bundle deletes the entries
+        of older generations and the groups that are not named; traffic meets either the old or the new state.
+        Raises EncodingError if OpenFlow cannot say it; nothing is sent then.
+        """
+        generation = self._generation
+        if whole:
+            known = self._generations | {self._generation}
+            generation = next(
+                number for number in _generations_after(self._generation) if number not in known
+            )
+        # Meters travel outside: Open vSwitch takes none into bundles.
+        before = [
+            (codec.add_meter(meter), "meter", meter)
+            for meter in difference.add_meters
+            if meter.id not in self._meters
+        ]
+        inside: list[tuple[bytes, str, object]] = []
+        inside += ((codec.set_group(group), "group", group) for group in difference.add_groups)
+        inside += ((codec.add_flow(flow, generation), "flow", flow) for flow in difference.add_flows)
+        inside += (
+            (codec.delete_flow(flow), "deletion of flow", flow)
+            for flow in difference.delete_flows
+            if not whole
+        )
+        groups = {group.id for group in difference.add_groups}
+        stale_groups = self._groups - groups if whole else set(difference.delete_groups)
+        meters = {meter.id for meter in difference.add_meters}
+        stale_meters = self._meters - meters if whole else set(difference.delete_meters)
+        if whole:
+            inside += (
+                (codec.delete_generation(old), "deletion of generation", old)
+                for old in sorted(self._generations)
+            )
+            self._generations = {generation}
+            self._generation = generation
+        inside += ((codec.delete_group(old), "deletion of group", old) for old in sorted(stale_groups))
+        after = [(codec.delete_meter(old), "deletion of meter", old) for old in sorted(stale_meters)]
+        self._groups = (self._groups | groups) - stale_groups
+        self._meters = (self._meters | meters) - stale_meters
+        return self._send_update(before, inside, after)
+
+    def packet_out(self, port: int, data: bytes) -> None:
+        self._send(codec.packet_out(port, data))
+
+    def read_meter(self, meter: int) -> None:
+        """Ask for a meter's count; a `MeterCount` answers."""
+        xid = self._send(
+            _METER_REQUEST.pack(
+                codec.VERSION,
+                ofp.OFPT_MULTIPART_REQUEST,
+                _METER_REQUEST.size,
+                0,
+                ofp.OFPMP_METER_STATS,
+                0,
+                meter,
+            )
+        )
+        self._meter_reads.add(xid)
+
+    @property
+    def unconfirmed(self) -> tuple[int, ...]:
+        """Tickets of the updates that the switch has not confirmed yet."""
+        return tuple(update.ticket for update in self._updates.values())
+
+    # Messages
+
+    def _message(self, kind: int, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        handler = self._HANDLERS.get(kind)
+        if handler is None:
+            LOG.debug("switch %s: message of type %d is of no use here", self.name, kind)
+            return iter(())
+        return handler(self, xid, message, now)
+
+    def _on_hello(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        if not _speaks_ours(message):
+            raise PeerError("the switch does not speak OpenFlow 1.5; set protocols=OpenFlow15 on its bridge")
+        self._send_osken(parser.OFPFeaturesRequest(codec.PROTOCOL))
+        yield from ()
+
+    def _on_echo_request(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        self._out.append(
+            _HEADER.pack(codec.VERSION, ofp.OFPT_ECHO_REPLY, len(message), xid) + message[_HEADER.size :]
+        )
+        yield from ()
+
+    def _on_features(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        self.dpid = _parsed(message).datapath_id
+        requests = {
+            ofp.OFPMP_PORT_DESC: parser.OFPPortDescStatsRequest(codec.PROTOCOL),
+            ofp.OFPMP_FLOW_DESC: parser.OFPFlowDescStatsRequest(codec.PROTOCOL, table_id=ofp.OFPTT_ALL),
+            ofp.OFPMP_GROUP_STATS: parser.OFPGroupStatsRequest(codec.PROTOCOL, group_id=ofp.OFPG_ALL),
+            ofp.OFPMP_METER_STATS: parser.OFPMeterStatsRequest(codec.PROTOCOL, meter_id=ofp.OFPM_ALL),
+        }
+        for kind, request in requests.items():
+            self._inventory_xids[self._send_osken(request)] = kind
+        yield from ()
+
+    def _on_multipart(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        kind, flags = _MULTIPART.unpack_from(message, _HEADER.size)
+        body = self._multiparts.pop(xid, bytearray())
+        if kind == ofp.OFPMP_PORT_DESC:
+            for port in _parsed(message).body:
+                self._note_port(port)
+        else:
+            body += message[_HEADER.size + _MULTIPART.size :]
+        if flags & ofp.OFPMPF_REPLY_MORE:
+            self._multiparts[xid] = body
+        elif xid in self._meter_reads:
+            self._meter_reads.discard(xid)
+            yield MeterCount(sum(meters_in(bytes(body)).values()))
+        elif self._inventory_xids.pop(xid, None) == kind:
+            self._inventory_bodies[kind] = bytes(body)
+            if not self._inventory_xids:
+                yield self._take_inventory()
+
+    def _on_port_status(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        status = _parsed(message)
+        port = self._note_port(status.desc, removed=status.reason == ofp.OFPPR_DELETE)
+        if port is not None and self.ready:
+            yield PortStatus(port)
+
+    def _on_packet_in(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        if self.ready:
+            packet = _parsed(message)
+            yield PacketIn(packet.match["in_port"], codec.cookie_of(packet.cookie), bytes(packet.data))
+
+    def _on_barrier(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        update = self._updates.pop(xid, None)
+        if update is not None:
+            yield UpdateDone(update.ticket, tuple(update.errors))
+
+    def _on_error(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        names = error_names(*_ERROR.unpack_from(message, _HEADER.size))
+        if not self.ready and (self.dpid is None or xid in self._inventory_xids):
+            raise PeerError(f"the switch refused our handshake: {' '.join(names)}")
+        for update in self._updates.values():
+            index = (xid - update.first) % (1 << 32)
+            if index < len(update.what):
+                verb, thing = update.what[index]
+                error = SwitchError(self.dpid or 0, f"{verb} {thing}", *names, at=now)
+                update.errors.append(error)
+                return
+        self._meter_reads.discard(xid)
+        # The switch returns the beginning of what it refused.
+        refused = message[_HEADER.size + _ERROR.size :]
+        what = f"message of type {refused[1]}" if len(refused) >= _HEADER.size else "a message"
+        yield Refused(SwitchError(self.dpid or 0, what, *names, at=now))
+
+    _HANDLERS: Final[dict[int, Callable[[Session, int, bytes, float], Iterator[SessionEvent]]]] = {
+        ofp.OFPT_HELLO: _on_hello,
+        ofp.OFPT_ERROR: _on_error,
+        ofp.OFPT_ECHO_REQUEST: _on_echo_request,
+        ofp.OFPT_FEATURES_REPLY: _on_features,
+        ofp.OFPT_PACKET_IN: _on_packet_in,
+        ofp.OFPT_PORT_STATUS: _on_port_status,
+        ofp.OFPT_MULTIPART_REPLY: _on_multipart,
+        ofp.OFPT_BARRIER_REPLY: _on_barrier,
+    }
+
+    # Parts
+
+    @property
+    def name(self) -> str:
+        return "not yet named" if self.dpid is None else f"{self.dpid:#x}"
+
+    def _note_port(self, port: Any, removed: bool = False) -> Port | None:
+        if port.port_no > ofp.OFPP_MAX and port.port_no != ofp.OFPP_LOCAL:
+            return None
+        down = port.config & ofp.OFPPC_PORT_DOWN or port.state & ofp.OFPPS_LINK_DOWN
+        speeds = [item.curr_speed for item in port.properties if hasattr(item, "curr_speed")]
+        noted = Port(
+            port.port_no,
+            port.name.decode(errors="replace"),
+            port.hw_addr,
+            not (down or removed),
+            max(speeds, default=0),
+        )
+        self._ports[noted.number] = noted
+        return noted
+
+    def _take_inventory(self) -> Ready:
+        bodies = self._inventory_bodies
+        inventory = take_inventory(
+            bodies[ofp.OFPMP_FLOW_DESC],
+            bodies[ofp.OFPMP_GROUP_STATS],
+            bodies[ofp.OFPMP_METER_STATS],
+        )
+        self._inventory_bodies = {}
+        self._generations = set(inventory.generations)
+        self._generation = max(inventory.generations, default=0) or 1
+        self._groups = set(inventory.groups)
+        self._meters = set(inventory.meters)
+        self.ready = True
+        assert self.dpid is not None
+        return Ready(self.dpid, tuple(self._ports.values()), inventory)
+
+    def _send_update(
+        self,
+        before: Iterable[tuple[bytes, str, object]],
+        inside: Collection[tuple[bytes, str, object]],
+        after: Iterable[tuple[bytes, str, object]],
+    ) -> int:
+        update = _Update(self._next_ticket, self._xid + 1, [])
+        self._next_ticket += 1
+
+        def send(message: bytes, verb: str, thing: object) -> None:
+            update.what.append((verb, thing))
+            self._send(message)
+
+        for message, verb, thing in before:
+            send(message, verb, thing)
+        if inside:
+            number = self._next_bundle
+            self._next_bundle += 1
+            send(bundle.open_bundle(number), "opening of bundle", number)
+            for message, verb, thing in inside:
+                update.what.append((verb, thing))
+                self._out.append(
+                    bundle.with_part_xid(bundle.add_to_bundle(number, message), self._next_xid())
+                )
+            send(bundle.commit_bundle(number), "commit of bundle", number)
+        for message, verb, thing in after:
+            send(message, verb, thing)
+        self._updates[self._send(_BARRIER)] = update
+        return update.ticket
+
+    def _next_xid(self) -> int:
+        self._xid = (self._xid + 1) % (1 << 32)
+        return self._xid
+
+    def _send(self, message: bytes) -> int:
+        xid = self._next_xid()
+        self._out.append(codec.with_xid(message, xid))
+        return xid
+
+    def _send_osken(self, message: Any) -> int:
+        message.set_xid(0)
+        message.serialize()
+        return self._send(bytes(message.buf))
+
+
+_BARRIER: Final = _HEADER.pack(codec.VERSION, ofp.OFPT_BARRIER_REQUEST, _HEADER.size, 0)
+
+
+def _generations_after(generation: int) -> Iterator[int]:
+    """All generations but 0 (which entries of others have), from the next one on."""
+    for step in range(1, codec.GENERATIONS):
+        yield (generation + step - 1) % (codec.GENERATIONS - 1) + 1
+
+
+def _parsed(message: bytes) -> Any:
+    version, kind, length, xid = _HEADER.unpack_from(message)
+    return ofproto_parser.msg(codec.PROTOCOL, version, kind, length, xid, bytearray(message))
+
+
+def _speaks_ours(hello: bytes) -> bool:
+    """Whether a hello offers OpenFlow 1.5: by its version bitmap, or by its header if it has none."""
+    offset = _HEADER.size
+    while offset + 4 <= len(hello):
+        kind, length = struct.unpack_from("!HH", hello, offset)
+        if length < 4:
+            break
+        if kind == ofp.OFPHET_VERSIONBITMAP and length >= 8:
+            (bitmap,) = struct.unpack_from("!I", hello, offset + 4)
+            return bool(bitmap >> codec.VERSION & 1)
+        offset += -(-length // 8) * 8
+    return hello[0] >= codec.VERSION

@@ -1,0 +1,515 @@
+"""The shell round the control plane: sockets to switches on one side, calls and effects on the other.
+
+One thread does all of it: it waits for sockets, posted closures and the control plane's deadline, calls the control
+plane and carries out what that returns. So a packet-in becomes a flow change on the wire without a change of
+threads, nothing needs a lock, and a switch that does not read fills its own buffer and stops nobody.
+
+os-ken gives the messages (`os_ken.ofproto`) but not the threads: its native hub reports a lost switch only when the
+switch comes back, leaks two threads each time, blocks senders behind 16 messages, ignores time-outs and cannot be
+interrupted (`tests/lab/test_openflow_defects.py` shows each beside this shell).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import selectors
+import socket
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from controller.control_plane import ControlPlane
+from controller.effects import Effects, Event, ModeChanged
+from controller.openflow.cookies import Rule, rule_of
+from controller.openflow.errors import OpenFlowError, PeerError, SwitchError
+from controller.openflow.session import (
+    MeterCount,
+    PacketIn,
+    PortStatus,
+    Ready,
+    Refused,
+    Session,
+    SessionEvent,
+    UpdateDone,
+)
+from controller.openflow.tables import SHORT_METER
+
+LOG: Final = logging.getLogger(__name__)
+T = TypeVar("T")
+
+RECEIVE_BYTES: Final = 1 << 18
+UNSENT_LIMIT_BYTES: Final = 32 << 20
+"""A switch that leaves this much unread is given up: about a hundred whole states of a large fabric's leaf."""
+POLL_EVERY_S: Final = 0.0005
+"""While there is other work, urgent messages are looked for this often."""
+HEAL_EVERY_S: Final = 30.0
+"""A switch that refused an update is made to connect anew (and gets its whole state) at most this often."""
+KEPT_ERRORS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ModeSwitched:
+    """How long one mode change took: a trace of times in seconds on the shell's clock.
+
+    ``noticed``: the packet-in or meter count that caused it was read; ``sent``: the change was handed to the socket;
+    ``confirmed``: the switch's barrier reply was read (its datapath follows within milliseconds).
+    """
+
+    at: float
+    leaf: int
+    mode: str
+    cause: str
+    noticed: float
+    sent: float
+    confirmed: float
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRefused:
+    """A switch answered with an error."""
+
+    at: float
+    error: SwitchError
+
+
+ShellEvent = Event | ModeSwitched | SwitchRefused
+
+
+@dataclass(slots=True, eq=False)
+class _Connection:
+    sock: socket.socket
+    peer: str
+    session: Session
+    unsent: bytearray = field(default_factory=bytearray)
+    writing: bool = False
+    introduced: bool = False
+    """The control plane knows of it."""
+    closed: bool = False
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """Somebody in another thread who waits for updates: (connection, ticket) not confirmed yet."""
+
+    tickets: set[tuple[_Connection, int]]
+    done: threading.Event = field(default_factory=threading.Event)
+    errors: list[SwitchError] = field(default_factory=list)
+
+
+class OpenFlowShell:
+    """Runs a control plane against real switches.
+
+    Args:
+        control_plane: called from the shell's thread only, from `start` to `stop`.
+        listen_address, listen_port: where switches connect; port 0 takes a free one (see `port`).
+        on_event: gets every event of the control plane and of the shell, in the shell's thread; it must return at
+            once (put the event into a queue).
+    """
+
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        listen_address: str,
+        listen_port: int,
+        on_event: Callable[[ShellEvent], None],
+    ) -> None:
+        self._control_plane = control_plane
+        self._address = (listen_address, listen_port)
+        self._on_event = on_event
+        self._selector = selectors.DefaultSelector()
+        self._listener: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+        self._posted: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._connections: set[_Connection] = set()
+        self._switches: dict[int, _Connection] = {}
+        self._backlog: deque[tuple[_Connection, SessionEvent, float]] = deque()
+        self._waiters: list[_Waiter] = []
+        self._traces: dict[tuple[_Connection, int], tuple[ModeChanged, float, float]] = {}
+        self._healed: dict[int, float] = {}
+        self._errors: deque[SwitchError] = deque(maxlen=KEPT_ERRORS)
+        self._counters: Counter[str] = Counter()
+        self._stopping = False
+
+    # For other threads
+
+    def start(self) -> None:
+        """Listen and run. Raises OSError if the address cannot be had."""
+        if self._thread is not None:
+            raise RuntimeError("the OpenFlow shell was started before; make a new one")
+        host, port = self._address
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, port), family=family, backlog=128)
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._wake, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._run, name="openflow", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and close all connections; switches keep forwarding. No error if it does not run."""
+        if self._thread is None or not self._thread.is_alive():
+            return
+        self.post(self._begin_stop)
+        self._thread.join()
+
+    @property
+    def port(self) -> int:
+        """The TCP port that switches connect to. Raises RuntimeError before `start`."""
+        if self._listener is None:
+            raise RuntimeError("the OpenFlow shell does not listen yet")
+        number: int = self._listener.getsockname()[1]
+        return number
+
+    @staticmethod
+    def now() -> float:
+        """The clock of the control plane: seconds, monotonic."""
+        return time.monotonic()
+
+    def post(self, work: Callable[[], object]) -> None:
+        """Have *work* done in the shell's thread; `Effects` that it returns are carried out."""
+        self._posted.put(work)
+        os.eventfd_write(self._wake, 1)
+
+    def call(self, work: Callable[[], T], timeout: float = 10.0) -> T:
+        """`post`, wait for the result and return it (or raise what *work* raised).
+
+        Effects have been sent, not confirmed, when this returns. Raises TimeoutError after *timeout* seconds.
+        """
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("call() in the shell's own thread would wait for itself")
+        answer: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+
+        def answered() -> None:
+            try:
+                result = work()
+                if isinstance(result, Effects):
+                    self._carry_out(result, self.now())
+            except BaseException as error:
+                answer.put((None, error))
+            else:
+                answer.put((result, None))
+
+        self.post(answered)
+        try:
+            result, error = answer.get(timeout=timeout)
+        except queue.Empty:
+            raise TimeoutError(f"the OpenFlow shell did not get to it within {timeout:g} s") from None
+        if error is not None:
+            raise error
+        return result  # type: ignore[return-value]
+
+    def wait_applied(self, timeout: float) -> None:
+        """Wait until switches have confirmed all updates sent so far (those of a switch that goes away count as done).
+
+        Raises:
+            TimeoutError: some have not after *timeout* seconds; the text names the switches.
+            OpenFlowError: a switch refused part of one; ``errors`` say what.
+        """
+        deadline = self.now() + timeout
+        waiter = self.call(self._new_waiter, timeout)
+        if not waiter.done.wait(max(0.0, deadline - self.now())):
+            late = sorted({connection.session.name for connection, _ in tuple(waiter.tickets)})
+            raise TimeoutError(f"switches {', '.join(late)} did not confirm an update within {timeout:g} s")
+        if waiter.errors:
+            raise OpenFlowError("; ".join(str(error) for error in waiter.errors), tuple(waiter.errors))
+
+    def errors(self) -> tuple[SwitchError, ...]:
+        """The last errors that switches answered with, oldest first."""
+        return tuple(self._errors)
+
+    def counters(self) -> Mapping[str, int]:
+        """Totals since the start, by name."""
+        return dict(self._counters)
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._poll(self._patience())
+            while self._backlog and not self._stopping:
+                self._work_off_backlog()
+                self._poll(0.0)
+            self._tick()
+        for connection in tuple(self._connections):
+            self._close(connection, "controller ends")
+        assert self._listener is not None
+        self._listener.close()
+        self._selector.close()
+
+    def _patience(self) -> float | None:
+        deadlines = [connection.session.deadline() for connection in self._connections]
+        wanted = self._control_plane.deadline()
+        if wanted is not None:
+            deadlines.append(wanted)
+        return max(0.0, min(deadlines) - self.now()) if deadlines else None
+
+    def _poll(self, patience: float | None) -> None:
+        for key, mask in self._selector.select(patience):
+            if key.fileobj is self._listener:
+                self._accept()
+            elif key.fileobj == self._wake:
+                os.eventfd_read(self._wake)
+                self._work_off_posted()
+            else:
+                connection: _Connection = key.data
+                if mask & selectors.EVENT_WRITE and not connection.closed:
+                    self._flush(connection)
+                if mask & selectors.EVENT_READ and not connection.closed:
+                    self._read(connection)
+
+    def _work_off_posted(self) -> None:
+        while True:
+            try:
+                work = self._posted.get_nowait()
+            except queue.Empty:
+                return
+            self._guarded("a posted call", lambda work=work: work(), self.now())  # type: ignore[misc]
+
+    def _work_off_backlog(self) -> None:
+        """What is not urgent, until it is time to look for urgent messages again."""
+        until = self.now() + POLL_EVERY_S
+        while self._backlog and self.now() < until:
+            connection, event, at = self._backlog.popleft()
+            if not connection.closed:
+                self._handle(connection, event, at)
+
+    def _tick(self) -> None:
+        now = self.now()
+        wanted = self._control_plane.deadline()
+        if wanted is not None and wanted <= now:
+            self._guarded("tick", lambda: self._control_plane.tick(now), now)
+        for connection in tuple(self._connections):
+            if connection.session.deadline() <= now:
+                try:
+                    connection.session.timer(now)
+                except PeerError as error:
+                    self._close(connection, str(error))
+                else:
+                    self._flush(connection)
+
+    def _begin_stop(self) -> None:
+        self._stopping = True
+
+    def _guarded(self, what: str, work: Callable[[], object], noticed: float) -> None:
+        """Call the control plane or a closure. A fault in one of them must not end all switches' control."""
+        try:
+            result = work()
+            if isinstance(result, Effects):
+                self._carry_out(result, noticed)
+        except Exception:
+            self._counters["faults"] += 1
+            LOG.exception("fault while handling %s", what)
+
+    # Connections
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        try:
+            sock, address = self._listener.accept()
+        except OSError as error:
+            LOG.error("cannot accept a switch's connection: %s", error)
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = _Connection(sock, f"{address[0]}:{address[1]}", Session(self.now()))
+        self._connections.add(connection)
+        self._selector.register(sock, selectors.EVENT_READ, connection)
+        self._counters["connections"] += 1
+        self._flush(connection)
+
+    def _read(self, connection: _Connection) -> None:
+        try:
+            data = connection.sock.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._close(connection, error.strerror or str(error))
+            return
+        now = self.now()
+        if not data:
+            self._close(connection, "closed by the switch")
+            return
+        try:
+            for event in connection.session.receive(data, now):
+                if connection.introduced and _urgent(event):
+                    self._handle(connection, event, now)
+                else:
+                    self._backlog.append((connection, event, now))
+                if connection.closed:
+                    return
+        except PeerError as error:
+            self._counters["bad peers"] += 1
+            LOG.error("switch %s at %s: %s", connection.session.name, connection.peer, error)
+            self._close(connection, str(error))
+            return
+        self._flush(connection)
+
+    def _flush(self, connection: _Connection) -> None:
+        if connection.closed:
+            return
+        connection.unsent += connection.session.data_to_send()
+        if not connection.unsent:
+            return
+        try:
+            sent = connection.sock.send(connection.unsent)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self._close(connection, error.strerror or str(error))
+            return
+        del connection.unsent[:sent]
+        if len(connection.unsent) > UNSENT_LIMIT_BYTES:
+            self._counters["stuck switches"] += 1
+            self._close(connection, f"does not read: {len(connection.unsent)} B unsent")
+            return
+        writing = bool(connection.unsent)
+        if writing != connection.writing:
+            connection.writing = writing
+            mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if writing else 0)
+            self._selector.modify(connection.sock, mask, connection)
+
+    def _close(self, connection: _Connection, reason: str) -> None:
+        if connection.closed:
+            return
+        connection.closed = True
+        self._connections.discard(connection)
+        self._selector.unregister(connection.sock)
+        connection.sock.close()
+        for waiter in self._waiters:
+            waiter.tickets = {item for item in waiter.tickets if item[0] is not connection}
+        self._settle_waiters()
+        self._traces = {key: trace for key, trace in self._traces.items() if key[0] is not connection}
+        dpid = connection.session.dpid
+        if not connection.introduced or dpid is None:
+            return
+        LOG.info("switch %#x at %s is gone: %s", dpid, connection.peer, reason)
+        del self._switches[dpid]
+        now = self.now()
+        if not self._stopping:
+            self._guarded("a lost switch", lambda: self._control_plane.switch_disconnected(dpid, now), now)
+
+    # Events in
+
+    def _handle(self, connection: _Connection, event: SessionEvent, at: float) -> None:
+        plane, session = self._control_plane, connection.session
+        dpid = session.dpid
+        assert dpid is not None
+        match event:
+            case PacketIn(in_port, cookie, data):
+                self._counters["packet-ins"] += 1
+                self._guarded("a packet-in", lambda: plane.packet_in(dpid, in_port, cookie, data, at), at)
+            case MeterCount(packets):
+                self._guarded("a meter count", lambda: plane.meter_sample(dpid, packets, at), at)
+            case UpdateDone(ticket, errors):
+                self._update_done(connection, ticket, errors, at)
+            case PortStatus(port):
+                self._guarded("a port's change", lambda: plane.port_changed(dpid, port, at), at)
+            case Refused(error):
+                self._note_error(error)
+            case Ready(_, ports, inventory):
+                before = self._switches.get(dpid)
+                if before is not None:
+                    self._close(before, "it connected again")
+                self._switches[dpid] = connection
+                connection.introduced = True
+                LOG.info("switch %#x at %s connected", dpid, connection.peer)
+                self._guarded(
+                    "a new switch",
+                    lambda: plane.switch_connected(dpid, ports, inventory.held, at),
+                    at,
+                )
+
+    def _update_done(
+        self, connection: _Connection, ticket: int, errors: tuple[SwitchError, ...], at: float
+    ) -> None:
+        trace = self._traces.pop((connection, ticket), None)
+        if trace is not None and not errors:
+            change, noticed, sent = trace
+            self._on_event(ModeSwitched(at, change.leaf, change.mode, change.cause, noticed, sent, at))
+        for waiter in self._waiters:
+            if (connection, ticket) in waiter.tickets:
+                waiter.tickets.discard((connection, ticket))
+                waiter.errors.extend(errors)
+        self._settle_waiters()
+        for error in errors:
+            self._note_error(error)
+        if errors:
+            self._heal(connection)
+
+    def _note_error(self, error: SwitchError) -> None:
+        self._counters["refused"] += 1
+        self._errors.append(error)
+        LOG.error("%s", error)
+        self._on_event(SwitchRefused(error.at, error))
+
+    def _heal(self, connection: _Connection) -> None:
+        """A refused update leaves a switch unlike what the control plane believes: begin with it anew."""
+        dpid = connection.session.dpid
+        assert dpid is not None
+        now = self.now()
+        if now - self._healed.get(dpid, -HEAL_EVERY_S) >= HEAL_EVERY_S:
+            self._healed[dpid] = now
+            self._close(connection, "it refused an update; it gets its whole state when it connects again")
+
+    def _new_waiter(self) -> _Waiter:
+        waiter = _Waiter(
+            {
+                (connection, ticket)
+                for connection in self._switches.values()
+                for ticket in connection.session.unconfirmed
+            }
+        )
+        self._waiters.append(waiter)
+        self._settle_waiters()
+        return waiter
+
+    def _settle_waiters(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.tickets:
+                waiter.done.set()
+        self._waiters = [waiter for waiter in self._waiters if not waiter.done.is_set()]
+
+    # Effects out
+
+    def _carry_out(self, effects: Effects, noticed: float) -> None:
+        changes = {event.leaf: event for event in effects.events if isinstance(event, ModeChanged)}
+        for dpid, difference in effects.updates.items():
+            connection = self._switches.get(dpid)
+            if connection is None:
+                continue
+            ticket = connection.session.apply(difference, dpid in effects.resync)
+            self._flush(connection)
+            if dpid in changes:
+                self._traces[connection, ticket] = (changes[dpid], noticed, self.now())
+        touched: dict[int, _Connection] = {}
+        for packet in effects.packet_outs:
+            connection = self._switches.get(packet.dpid)
+            if connection is not None:
+                connection.session.packet_out(packet.port, packet.data)
+                touched[packet.dpid] = connection
+        for dpid in effects.read_meters:
+            connection = self._switches.get(dpid)
+            if connection is not None:
+                connection.session.read_meter(SHORT_METER)
+                touched[dpid] = connection
+        for connection in touched.values():
+            self._flush(connection)
+        for event in effects.events:
+            self._on_event(event)
+
+
+def _urgent(event: SessionEvent) -> bool:
+    """Mode signals and confirmations: what short flows' completion times hang on."""
+    match event:
+        case PacketIn(_, cookie, _):
+            return rule_of(cookie) is Rule.FIRST_SHORT
+        case MeterCount() | UpdateDone():
+            return True
+        case _:
+            return False

@@ -1,0 +1,38 @@
+"""Numbers that flow entries share: tables, metadata bits, the meter of the short class."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from protocol.underlay import TrafficClass
+
+
+class Table(IntEnum):
+    CLASSIFY = 0
+    """LLDP and ARP to the controller; agents' traffic by port and DSCP; other IPv4; nothing else."""
+    DELIVER = 1
+    """Hosts of this switch: out; hosts of other leaves: which leaf; unknown ones: drop."""
+    CLASS = 2
+    """Which kind of group serves a class now. All that a mode or a scheme changes is here."""
+    CHOOSE = 3
+    """Towards a leaf by a kind of group; the path stamp."""
+
+
+LEAF_MASK: Final = 0x0000_FFFF
+"""Metadata bits 0-15: number of the destination's leaf."""
+CLASS_SHIFT: Final = 16
+CLASS_MASK: Final = 0x0003_0000
+"""Metadata bits 16-17: `TrafficClass`."""
+AGENT: Final = 0x0004_0000
+"""Metadata bit 18: a datagram of an agent."""
+HASH: Final = 0x0008_0000
+"""Metadata bit 19: by the hash group (else the spray group)."""
+
+SHORT_METER: Final = 1
+"""Meter that counts the short class at a leaf."""
+
+
+def class_bits(traffic_class: TrafficClass) -> int:
+    """Metadata that says *traffic_class*; AGENT is set for all but NONE."""
+    return traffic_class << CLASS_SHIFT | (AGENT if traffic_class else 0)

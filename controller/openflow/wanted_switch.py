@@ -1,0 +1,102 @@
+"""One switch's wanted state in parts, so that a change computes and compares only what it may have changed."""
+
+from __future__ import annotations
+
+from controller.openflow.pipeline import (
+    SwitchView,
+    by_key,
+    choose_part,
+    class_flows,
+    classify_flows,
+    deliver_flows,
+    meters,
+    punt_flows,
+)
+from controller.openflow.wanted import Difference, SwitchState, difference
+from controller.schemes.scheme import Mode, Scheme
+
+_EMPTY = SwitchState()
+
+
+class WantedSwitch:
+    """What a switch should hold (`want`), what it was sent, and the difference (`take`)."""
+
+    def __init__(self, dpid: int) -> None:
+        self.view = SwitchView(dpid, leaf=False)
+        self._scheme: Scheme | None = None
+        self._mode: Mode = "off"
+        self._sent: dict[str, SwitchState] = {}
+        self._parts = {"fixed": SwitchState(by_key((*punt_flows(), *classify_flows())))}
+        self._make_deliver()
+        self._make_class()
+        self._make_choose()
+
+    @property
+    def mode(self) -> Mode:
+        return self._mode
+
+    def want(self, view: SwitchView, scheme: Scheme | None, mode: Mode) -> None:
+        before, self.view = self.view, view
+        if (before.local, before.remote) != (view.local, view.remote):
+            self._make_deliver()
+        if before.towards != view.towards:
+            self._make_choose()
+        if (self._scheme, self._mode) != (scheme, mode) or _class_inputs(before) != _class_inputs(view):
+            self._scheme, self._mode = scheme, mode
+            self._make_class()
+
+    def want_mode(self, mode: Mode) -> None:
+        if mode != self._mode:
+            self._mode = mode
+            self._make_class()
+
+    def take(self) -> Difference:
+        """What turns what was sent into what is wanted; from now on that counts as sent."""
+        changes = [
+            difference(self._sent.get(name, _EMPTY), part)
+            for name, part in self._parts.items()
+            if self._sent.get(name) is not part
+        ]
+        self._sent = dict(self._parts)
+        return changes[0] if len(changes) == 1 else _together(changes)
+
+    def take_whole(self) -> Difference:
+        """The whole wanted state, for a switch of which nothing is known."""
+        self._sent = {}
+        return self.take()
+
+    def state(self) -> SwitchState:
+        """The whole wanted state."""
+        parts = self._parts.values()
+        return SwitchState(
+            flows={key: flow for part in parts for key, flow in part.flows.items()},
+            groups={key: group for part in parts for key, group in part.groups.items()},
+            meters={key: meter for part in parts for key, meter in part.meters.items()},
+        )
+
+    def _make_deliver(self) -> None:
+        self._parts["deliver"] = SwitchState(by_key(deliver_flows(self.view.local, self.view.remote)))
+
+    def _make_class(self) -> None:
+        flows = class_flows(self.view, self._scheme, self._mode)
+        self._parts["class"] = SwitchState(by_key(flows), meters=meters(self.view, self._scheme))
+
+    def _make_choose(self) -> None:
+        groups, flows = choose_part(self.view.dpid, self.view.towards)
+        self._parts["choose"] = SwitchState(by_key(flows), {group.id: group for group in groups})
+
+
+def _class_inputs(view: SwitchView) -> tuple[object, ...]:
+    return (view.leaf, view.chooses, view.guarded, sorted({host.port for host in view.local}))
+
+
+def _together(changes: list[Difference]) -> Difference:
+    """Parts have no entry in common, so their changes can be made together."""
+    return Difference(
+        add_meters=tuple(item for one in changes for item in one.add_meters),
+        add_groups=tuple(item for one in changes for item in one.add_groups),
+        add_flows=tuple(item for one in changes for item in one.add_flows),
+        delete_flows=tuple(item for one in changes for item in one.delete_flows),
+        delete_groups=tuple(item for one in changes for item in one.delete_groups),
+        delete_meters=tuple(item for one in changes for item in one.delete_meters),
+    )

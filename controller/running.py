@@ -1,0 +1,193 @@
+"""The controller's parts joined: what the API asks, and what happens when the scheme changes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from controller.agents.membership import Member
+from controller.agents.server import AgentServer, ChannelSettings, Unconfirmed
+from controller.control_plane import ControlPlane
+from controller.effects import ModeChanged
+from controller.events import EventLog
+from controller.openflow.errors import OpenFlowError
+from controller.openflow.shell import OpenFlowShell
+from controller.schemes import loader
+from controller.schemes.overrides import with_overrides
+from controller.schemes.policy import policy_for
+from controller.schemes.scheme import Scheme
+from controller.snapshot import FabricSnapshot
+
+_LOG: Final = logging.getLogger("capstan")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CurrentScheme:
+    """What is in force. ``base``: the name or file it began as; ``scheme``: with its overrides."""
+
+    scheme: Scheme
+    base: str
+    overrides: dict[str, Any]
+    packet_time_s: float
+    version: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AgentEvent:
+    """An agent came or went."""
+
+    host: str
+    joined: bool
+
+
+class RunningController:
+    """Control plane, switches' shell and agents' channel, from `start` to `stop`."""
+
+    def __init__(
+        self,
+        key: bytes,
+        openflow: tuple[str, int],
+        channel: ChannelSettings,
+        token: str,
+        state_file: Path,
+        initial: tuple[str, float],
+    ) -> None:
+        self.events = EventLog()
+        self._plane = ControlPlane(key)
+        self.shell = OpenFlowShell(self._plane, *openflow, on_event=self.events.add)
+        self.agents = AgentServer(channel, token, on_joined=self._joined, on_left=self._left)
+        self._state_file = state_file
+        self._changing = threading.Lock()
+        self.current = self._remembered() or self._compose(initial[0], {}, initial[1], version=1)
+
+    def start(self) -> None:
+        """Listen for switches and agents. Raises OSError, ChannelError."""
+        now, current = self.shell.now(), self.current
+        effects = self._plane.set_scheme(current.scheme, current.packet_time_s, now)
+        self.shell.start()
+        self.shell.post(lambda: effects)
+        self.agents.start()
+        self.agents.set_policy(policy_for(current.scheme, current.packet_time_s, current.version))
+
+    def stop(self) -> None:
+        """Let go of agents and switches; both go on with what they have."""
+        self.agents.stop()
+        self.shell.stop()
+
+    def snapshot(self) -> FabricSnapshot:
+        """The fabric as discovered."""
+        return self.shell.call(self._plane.snapshot)
+
+    def ready(self) -> bool:
+        """Whether everything that is known is set up."""
+        return self.shell.call(self._plane.ready)
+
+    def set_scheme(
+        self,
+        scheme: str | Mapping[str, Any],
+        overrides: Mapping[str, Any],
+        packet_time_s: float | None,
+        timeout_s: float,
+    ) -> tuple[float, list[Unconfirmed]]:
+        """Switch the fabric. Returns the milliseconds it took, and who has not confirmed.
+
+        Raises:
+            SchemeError, PlainError: the scheme cannot be.
+        """
+        with self._changing:
+            began = time.monotonic()
+            deadline = began + timeout_s
+            current = self._compose(
+                scheme, dict(overrides), packet_time_s or self.current.packet_time_s, self.current.version + 1
+            )
+            self.current = current
+            self._remember()
+            # agents first: their classes mean the same to the switches before and after
+            self.agents.set_policy(policy_for(current.scheme, current.packet_time_s, current.version))
+            self.shell.call(
+                lambda: self._plane.set_scheme(current.scheme, current.packet_time_s, self.shell.now())
+            )
+            late: list[Unconfirmed] = []
+            try:
+                self.shell.wait_applied(max(0.1, deadline - time.monotonic()))
+            except (TimeoutError, OpenFlowError) as error:
+                late.append(Unconfirmed("switches", str(error)))
+            late += self.agents.wait_applied(current.version, max(0.1, deadline - time.monotonic()))
+            return (time.monotonic() - began) * 1000, late
+
+    def mode_events(self, began_at: float, ended_at: float) -> list[dict[str, Any]]:
+        """Mode changes between two moments (Unix seconds), with ``at_s`` from the first one."""
+        names = leaf_names(self.snapshot())
+        return [
+            {
+                "at_s": round(logged.at - began_at, 6),
+                "leaf": names.get(logged.data.leaf, f"{logged.data.leaf:#x}"),
+                "mode": logged.data.mode,
+                "cause": logged.data.cause,
+            }
+            for logged in self.events.since(0)
+            if isinstance(logged.data, ModeChanged) and began_at <= logged.at <= ended_at
+        ]
+
+    def _joined(self, member: Member) -> None:
+        self.events.add(AgentEvent(member.host, joined=True))
+        self.shell.post(
+            lambda: self._plane.agent_joined(
+                member.host, member.underlay_ip, member.underlay_mac, self.shell.now()
+            )
+        )
+
+    def _left(self, member: Member) -> None:
+        self.events.add(AgentEvent(member.host, joined=False))
+        self.shell.post(lambda: self._plane.agent_left(member.host, self.shell.now()))
+
+    def _compose(
+        self, base: str | Mapping[str, Any], overrides: dict[str, Any], packet_time_s: float, version: int
+    ) -> CurrentScheme:
+        scheme = loader.load(base) if isinstance(base, str) else loader.scheme_from_dict(dict(base), "scheme")
+        if overrides:
+            scheme = with_overrides(scheme, overrides)
+        return CurrentScheme(
+            scheme, base if isinstance(base, str) else scheme.name, overrides, packet_time_s, version
+        )
+
+    def _remember(self) -> None:
+        """So that a restarted controller goes on with the same scheme."""
+        data = {
+            "scheme": loader.scheme_to_dict(self.current.scheme),
+            "base": self.current.base,
+            "overrides": self.current.overrides,
+            "packet_time_s": self.current.packet_time_s,
+            "version": self.current.version,
+        }
+        fresh = self._state_file.with_suffix(".new")
+        fresh.write_text(json.dumps(data))
+        fresh.replace(self._state_file)
+
+    def _remembered(self) -> CurrentScheme | None:
+        try:
+            data = json.loads(self._state_file.read_text())
+            scheme = loader.scheme_from_dict(data["scheme"])
+            return CurrentScheme(
+                scheme,
+                data["base"],
+                data["overrides"],
+                float(data["packet_time_s"]),
+                int(data["version"]) + 1,
+            )
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            _LOG.warning("%s cannot be used, starting afresh: %s", self._state_file, error)
+            return None
+
+
+def leaf_names(snapshot: FabricSnapshot) -> dict[int, str]:
+    """Names of all switches by dpid; the dpid in hex where the name is not known."""
+    return {switch.dpid: switch.name or f"{switch.dpid:#x}" for switch in snapshot.switches}

@@ -1,0 +1,180 @@
+"""Schemes from YAML files: `load` one by name or path, `all_schemes` that come with Capstan.
+
+Everything that cannot be is refused with the file and the field that is wrong.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from controller.schemes.scheme import ClassScheme, Scheme
+from protocol.plain import PlainError, build, did_you_mean
+
+SCHEME_DIRECTORY: Final = Path(__file__).parent
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_CLASSES: Final = ("short", "long", "control")
+
+
+class SchemeError(ValueError):
+    """A scheme that is not known or cannot be; the text names file and field."""
+
+
+def load(name_or_path: str | Path) -> Scheme:
+    """The scheme of this name, or that a YAML file describes (a path has a slash or ends in .yaml or .yml).
+
+    Raises:
+        SchemeError: there is none, or what is wrong with it.
+    """
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
+        return _read(Path(text))
+    known = scheme_names()
+    if text not in known:
+        raise SchemeError(f"scheme {text!r} is not known{did_you_mean(text, known)}")
+    scheme = _read(SCHEME_DIRECTORY / f"{text}.yaml")
+    if scheme.name != text:
+        raise SchemeError(f"{text}.yaml: scheme.name: is {scheme.name!r}, but the file's name says {text!r}")
+    return scheme
+
+
+def scheme_names() -> list[str]:
+    """Names of the schemes that come with Capstan."""
+    return sorted(path.stem for path in SCHEME_DIRECTORY.glob("*.yaml"))
+
+
+def all_schemes() -> list[Scheme]:
+    """The schemes that come with Capstan, by name. Raises SchemeError for a file that is wrong."""
+    return [load(name) for name in scheme_names()]
+
+
+def scheme_from_dict(data: object, where: str = "scheme") -> Scheme:
+    """A scheme from plain data; `scheme_to_dict` is its inverse.
+
+    Raises:
+        PlainError: names the first field that does not fit.
+    """
+    scheme = build(Scheme, data, where)
+    check(scheme, where)
+    return scheme
+
+
+def scheme_to_dict(scheme: Scheme) -> dict[str, Any]:
+    """Plain data, ready for JSON and YAML (lists, not tuples)."""
+    data = dataclasses.asdict(scheme)
+    data["papers"] = list(data["papers"])
+    return data
+
+
+def check(scheme: Scheme, where: str = "scheme") -> None:
+    """Raises PlainError for the first field that cannot be, or cannot be together with another."""
+
+    def need(true: bool, field: str, text: str) -> None:
+        if not true:
+            raise PlainError(f"{where}.{field}", text)
+
+    need(
+        _NAME.fullmatch(scheme.name) is not None,
+        "name",
+        f"{scheme.name!r} must be 1 to 40 of a-z, 0-9 and -, not beginning with -",
+    )
+    need(bool(scheme.title.strip()), "title", "must not be empty")
+    need(scheme.short_limit_bytes >= 0, "short_limit_bytes", "must not be negative")
+    for name in _CLASSES:
+        _check_class(name, getattr(scheme, name), need)
+    by_mode = [name for name in _CLASSES if getattr(scheme, name).by_mode is not None]
+    if scheme.mode is None:
+        need(
+            not by_mode,
+            f"{by_mode[0] if by_mode else ''}.by_mode",
+            "needs a mode: add `mode: {}` to the scheme",
+        )
+    else:
+        need(bool(by_mode), "mode", "no class follows it: give one a by_mode, or leave mode out")
+        need(
+            _positive(scheme.mode.sampling_packet_times),
+            "mode.sampling_packet_times",
+            "must be above 0 packet times",
+        )
+        need(scheme.mode.quiet_intervals >= 1, "mode.quiet_intervals", "must be at least 1")
+
+
+def _check_class(name: str, one: ClassScheme, need: Any) -> None:
+    need(
+        (one.group is None) != (one.by_mode is None),
+        f"{name}.group",
+        "give either group (spray or hash) or by_mode, not both"
+        if one.group
+        else "is missing: give group (spray or hash) or by_mode",
+    )
+    if one.release is not None:
+        need(
+            _positive(one.release.packet_times),
+            f"{name}.release.packet_times",
+            "must be above 0 packet times",
+        )
+    coding = one.coding
+    if coding is None:
+        return
+    where = f"{name}.coding"
+    need(name != "control", where, "control packets are never coded")
+    need(1 <= coding.max_k <= 128, f"{where}.max_k", "must be 1..128")
+    need(1 <= coding.max_r <= 64, f"{where}.max_r", "must be 1..64")
+    need(
+        0 < coding.target_decode_probability < 1,
+        f"{where}.target_decode_probability",
+        "must lie between 0 and 1, both excluded",
+    )
+    need(_positive(coding.flush_packet_times), f"{where}.flush_packet_times", "must be above 0 packet times")
+
+
+def _positive(value: float) -> bool:
+    return 0 < value < math.inf
+
+
+def _read(path: Path) -> Scheme:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SchemeError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemeError(f"{path}: cannot be read: {error}") from None
+    shown = path.name if path.parent == SCHEME_DIRECTORY else str(path)
+    try:
+        return scheme_from_dict(yaml.load(text, _Loader), "scheme")
+    except yaml.YAMLError as error:
+        raise SchemeError(f"{shown}: {_one_line(error)}") from None
+    except PlainError as error:
+        raise SchemeError(f"{shown}: {error}") from None
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data only; no key twice; ``on`` and ``off`` are words, as in YAML 1.2, not truth values."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{key.value!r} is given twice", key.start_mark
+                )
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":bool", ":timestamp"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))

@@ -1,0 +1,82 @@
+"""What an experiment changes of a scheme, in the words of a scheme file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.schemes.loader import scheme_from_dict, scheme_to_dict
+from controller.schemes.scheme import Scheme
+from protocol.plain import PlainError
+
+
+def with_overrides(scheme: Scheme, overrides: Mapping[str, Any], where: str = "overrides") -> Scheme:
+    """*scheme* with some fields changed; checked as a whole.
+
+    Keys are nested (``{"long": {"release": {"packet_times": 32.5}}}``) or dotted
+    (``{"long.release.packet_times": 32.5}``). An object that the scheme has not is made; a ``?`` after a name
+    restricts what is below to schemes that have the object (``"short.coding?.max_k"``); None removes.
+    ``group`` and ``by_mode`` replace each other.
+
+    Raises:
+        PlainError: names the first field that is unknown or does not fit.
+    """
+    data = scheme_to_dict(scheme)
+    for path, value in sorted(_flat(overrides, where).items()):
+        _set(data, path, value, where)
+    try:
+        return scheme_from_dict(data, where)
+    except PlainError as error:
+        hint = f" (scheme {scheme.name!r} with overrides)" if scheme.name not in error.text else ""
+        raise PlainError(error.where, error.text + hint) from None
+
+
+def _flat(overrides: object, where: str) -> dict[tuple[str, ...], Any]:
+    """Leaves of nested and dotted keys, by path."""
+    if not isinstance(overrides, Mapping):
+        raise PlainError(where, f"expected an object, got {overrides!r}")
+    result: dict[tuple[str, ...], Any] = {}
+    for key, value in overrides.items():
+        if not isinstance(key, str) or not all(part.rstrip("?") for part in key.split(".")):
+            raise PlainError(where, f"{key!r} is no name of a field")
+        path = tuple(key.split("."))
+        below: dict[tuple[str, ...], Any] = (
+            _flat(value, f"{where}.{key}") if isinstance(value, Mapping) and value else {(): value}
+        )
+        for rest, leaf in below.items():
+            if path + rest in result:
+                raise PlainError(f"{where}.{'.'.join(path + rest)}", "is given twice")
+            result[path + rest] = leaf
+    return result
+
+
+def _set(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) -> None:
+    *way, last = path
+    at = data
+    for depth, part in enumerate(way):
+        name = part.rstrip("?")
+        below = at.get(name)
+        if below is None:
+            if part.endswith("?"):
+                return
+            below = at[name] = {}  # a name that is not known, too: the strict reading says so, with a hint
+        if not isinstance(below, dict):
+            raise PlainError(f"{where}.{'.'.join(path[: depth + 1])}", "is no object: it has no fields")
+        at = below
+    name = last.rstrip("?")
+    if last.endswith("?") and at.get(name) is None:
+        return
+    if isinstance(value, Mapping) and isinstance(at.get(name), dict):
+        return  # an empty object: there already, nothing of it changes
+    at[name] = dict(value) if isinstance(value, Mapping) else value
+    if value is not None and name == "group":
+        at["by_mode"] = None
+    elif way and way[-1].rstrip("?") == "by_mode":
+        _class_of(data, way)["group"] = None
+
+
+def _class_of(data: dict[str, Any], way: list[str]) -> dict[str, Any]:
+    at = data
+    for part in way[:-1]:
+        at = at[part.rstrip("?")]
+    return at

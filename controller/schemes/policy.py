@@ -1,0 +1,45 @@
+"""From a scheme, in packet times, to the policy document of the agents, in seconds."""
+
+from __future__ import annotations
+
+from controller.schemes.scheme import ClassScheme, Scheme
+from protocol.policy import ClassPolicy, CodingPolicy, PathPolicy, Policy, ReleasePolicy
+
+
+def policy_for(scheme: Scheme, packet_time_s: float, version: int) -> Policy:
+    """What agents are told under *scheme*.
+
+    packet_time_s: time of 1500 B on the slowest fabric link, in seconds.
+
+    Raises:
+        PolicyError: a time that is fine in packet times is out of range in seconds; names the field.
+    """
+    policy = Policy(
+        version=version,
+        scheme=scheme.name,
+        packet_time_s=packet_time_s,
+        short_limit_bytes=scheme.short_limit_bytes,
+        short=_class_policy(scheme.short, packet_time_s),
+        long=_class_policy(scheme.long, packet_time_s),
+        control=_class_policy(scheme.control, packet_time_s),
+    )
+    return Policy.from_dict(policy.to_dict())
+
+
+def _class_policy(one: ClassScheme, packet_time_s: float) -> ClassPolicy:
+    coding = one.coding
+    return ClassPolicy(
+        path=PathPolicy(one.entropy),
+        coding=None
+        if coding is None
+        else CodingPolicy(
+            code=coding.code,
+            redundancy=coding.redundancy,
+            target_decode_probability=coding.target_decode_probability,
+            estimator=coding.estimator,
+            max_k=coding.max_k,
+            max_r=coding.max_r,
+            flush_s=coding.flush_packet_times * packet_time_s,
+        ),
+        release=None if one.release is None else ReleasePolicy(one.release.packet_times * packet_time_s),
+    )

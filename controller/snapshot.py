@@ -1,0 +1,68 @@
+"""What the control plane knows, as frozen data for those who ask (the API, tests)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.fabric.graph import PortRef
+from controller.schemes.scheme import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchInfo:
+    """``name``: the bridge's name as its local port tells it, "" if unknown. ``tier``: 0 is a leaf, 1 above it...;
+    None while no hosts are known. ``stamp``: the path stamp that it writes when it is the topmost switch of a path."""
+
+    dpid: int
+    name: str
+    connected: bool
+    tier: int | None
+    stamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkInfo:
+    """A link that was ever seen; ``speed_kbps`` is the lower of what its two ports say (0: unknown)."""
+
+    a: PortRef
+    b: PortRef
+    up: bool
+    speed_kbps: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostInfo:
+    """A host. ``name``: as its agent says, "" for a host without one. ``place``: None until the host was heard."""
+
+    name: str
+    ipv4: str
+    mac: str
+    agent: bool
+    place: PortRef | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModeInfo:
+    leaf: int
+    mode: Mode
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class FabricSnapshot:
+    switches: tuple[SwitchInfo, ...]
+    links: tuple[LinkInfo, ...]
+    hosts: tuple[HostInfo, ...]
+    modes: tuple[ModeInfo, ...]
+    scheme: str
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PathInfo:
+    """One path between two hosts: its switches in order, the port that leaves each, and the stamp that its packets
+    carry at the end (0: no top tier)."""
+
+    switches: tuple[int, ...]
+    ports: tuple[int, ...]
+    stamp: int

@@ -1,0 +1,106 @@
+"""What is kept of experiments: tables, as SQLAlchemy 2 models. Changes need a migration (`migrations/`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import JSON, ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+
+class Base(DeclarativeBase):
+    type_annotation_map = {dict[str, Any]: JSON, dict[str, int]: JSON}  # noqa: RUF012 (SQLAlchemy's interface)
+
+
+class Experiment(Base):
+    """One experiment: what was asked, with what, and how it ended. Times are Unix seconds."""
+
+    __tablename__ = "experiments"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    seed: Mapped[int]
+    spec: Mapped[dict[str, Any]]
+    versions: Mapped[dict[str, Any]]
+    machine: Mapped[dict[str, Any]]
+    state: Mapped[str] = mapped_column(default="running")
+    error: Mapped[str] = mapped_column(default="")
+    summary: Mapped[dict[str, Any] | None] = mapped_column(default=None)
+    created_at: Mapped[float]
+    finished_at: Mapped[float | None] = mapped_column(default=None)
+    runs: Mapped[list[Run]] = relationship(order_by="Run.id")
+
+
+class Run(Base):
+    """One scheme, one repeat."""
+
+    __tablename__ = "runs"
+    __table_args__ = (UniqueConstraint("experiment_id", "label", "repeat"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    experiment_id: Mapped[int] = mapped_column(ForeignKey("experiments.id"))
+    scheme: Mapped[str]
+    label: Mapped[str]
+    repeat: Mapped[int]
+    seed: Mapped[int]
+    started_at: Mapped[float]
+    finished_at: Mapped[float]
+    cpu_limited: Mapped[bool]
+    cpu: Mapped[dict[str, Any]]
+    measures: Mapped[dict[str, Any]]
+    mode_events_complete: Mapped[bool]
+
+
+class FlowRecord(Base):
+    """One flow of a run. Field meanings: docs/api.md."""
+
+    __tablename__ = "flows"
+    __table_args__ = (Index("flows_by_run", "run_id", "id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
+    flow: Mapped[int]
+    source: Mapped[str]
+    destination: Mapped[str]
+    traffic_class: Mapped[str]
+    state: Mapped[str]
+    error: Mapped[str] = mapped_column(default="")
+    size_bytes: Mapped[int | None]
+    source_port: Mapped[int | None]
+    destination_port: Mapped[int | None]
+    planned_s: Mapped[float | None]
+    started_s: Mapped[float | None]
+    finished_s: Mapped[float | None]
+    fct_s: Mapped[float | None]
+    bytes_acked: Mapped[int | None]
+    window_bytes: Mapped[int | None]
+    window_s: Mapped[float | None]
+    retransmissions: Mapped[int | None]
+    bytes_retransmitted: Mapped[int | None]
+    reordering_events: Mapped[int | None]
+    duplicates_reported: Mapped[int | None]
+    rtt_ms: Mapped[float | None]
+    min_rtt_ms: Mapped[float | None]
+    out_of_order: Mapped[int | None]
+    packets: Mapped[int | None]
+    repairs: Mapped[int | None]
+    recovered: Mapped[int | None]
+    lost: Mapped[int | None]
+    reordered: Mapped[int | None]
+    held: Mapped[int | None]
+    release_timeouts: Mapped[int | None]
+    paths: Mapped[dict[str, int]]
+
+
+class ModeEvent(Base):
+    """A mode change of a leaf during a run; ``at_s`` from the run's start."""
+
+    __tablename__ = "mode_events"
+    __table_args__ = (Index("mode_events_by_run", "run_id", "id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
+    at_s: Mapped[float]
+    leaf: Mapped[str]
+    mode: Mapped[str]
+    cause: Mapped[str]

@@ -1,0 +1,115 @@
+"""The runner's pure parts; what it does with a real fabric is tested in tests/lab."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from controller.api.bodies import RunBody
+from experiments.check import find_spec, load
+from experiments.controller_client import ControllerClient, ControllerError
+from experiments.cpu import CpuUse
+from experiments.deployment import fabric_words, scheme_body
+from experiments.outcome import OutcomeError, join
+from experiments.results import Run
+from experiments.runner import Progress, _prove_agents_saw, _Steps, rotated, run_body
+from experiments.spec import SchemeChoice, Spec
+from protocol.plain import build
+from workloads.records import SentFlow
+
+
+def spec_demo() -> Spec:
+    path = find_spec("demo")
+    return load(path.read_text(), str(path), ["ecmp", "rps", "caps"])
+
+
+def a_run() -> Run:
+    plan = spec_demo().plan(0)
+    sent = [
+        SentFlow(
+            flow.id,
+            "finished" if flow.size_bytes else "background",
+            "",
+            flow.traffic_class,
+            flow.size_bytes,
+            "10.128.1.1",
+            flow.source_port,
+            "10.128.2.1",
+            5501,
+            flow.start_s,
+            flow.start_s,
+            flow.start_s + 0.1,
+            0.1 if flow.size_bytes else None,
+        )
+        for flow in plan.flows
+    ]
+    outcomes = join(plan, sent, [], [])
+    return Run("caps", "caps", 0, plan.digest(), 12.0, outcomes, CpuUse(0.5, 0.4, None, 0.1, False))
+
+
+def test_every_scheme_is_first_in_turn() -> None:
+    schemes = tuple(SchemeChoice(name, name) for name in ("a", "b", "c"))
+    assert [[choice.name for choice in rotated(schemes, repeat)] for repeat in range(4)] == [
+        ["a", "b", "c"],
+        ["b", "c", "a"],
+        ["c", "a", "b"],
+        ["a", "b", "c"],
+    ]
+
+
+def test_a_run_is_what_the_controllers_api_reads() -> None:
+    run = a_run()
+    plain = json.loads(json.dumps(run_body(run, 7, 1e9), allow_nan=False))
+    body = build(RunBody, plain, "body")
+    assert len(body.flows) == len(run.flows)
+    assert body.flows[-1].finished_s == pytest.approx(run.flows[-1].planned_s + 0.1)
+    assert body.flows[0].finished_s is None
+    assert body.measures["short"] == {"n": 100, "afct_ms": pytest.approx(100)}
+
+
+def test_a_finished_flow_that_no_agent_saw_makes_the_run_no_result() -> None:
+    run = a_run()
+    with pytest.raises(OutcomeError, match="100 finished flows are missing"):
+        _prove_agents_saw(run.flows)
+    _prove_agents_saw(tuple(replace(flow, packets=3, paths={"1": 3}) for flow in run.flows))
+
+
+def test_progress_counts_down_to_nothing() -> None:
+    seen: list[Progress] = []
+    spec = spec_demo()
+    steps = _Steps(spec, seen.append)
+    steps.stage("building")
+    whole = seen[-1].left_s
+    assert whole is not None
+    runs = spec.repeats * len(spec.schemes)
+    assert whole > sum(plan.window_s[1] for plan in steps.plans) * len(spec.schemes)
+    left = []
+    for number in range(1, runs + 1):
+        steps.begin_run("caps", number, steps.plans[(number - 1) // len(spec.schemes)])
+        left.append(seen[-1].left_s)
+        steps.flows(5, 1)
+        assert (seen[-1].finished, seen[-1].failed, seen[-1].flows) == (5, 1, 100)
+        steps.end_run(1.0)
+    assert left == sorted(left, reverse=True)
+    assert seen[-1].run == seen[-1].runs == runs
+    steps.stage("computing")
+    assert seen[-1].left_s == 0
+
+
+def test_a_scheme_of_the_users_is_sent_whole() -> None:
+    assert scheme_body("caps") == "caps"
+    body = scheme_body("controller/schemes/caps.yaml")
+    assert isinstance(body, dict)
+    assert body["long"]["by_mode"] == {"on": "hash", "off": "spray"}
+
+
+def test_a_fabric_is_said_in_words() -> None:
+    assert fabric_words(spec_demo()) == "2 leaves x 16 spines, 8 hosts, links of 3 Mbit/s"
+
+
+def test_a_controller_that_is_not_there_is_an_error_with_its_address() -> None:
+    with (
+        ControllerClient("http://127.0.0.1:9") as client,
+        pytest.raises(ControllerError, match=r"127\.0\.0\.1:9"),
+    ):
+        client.health()

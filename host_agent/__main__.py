@@ -35,6 +35,7 @@ def run(config: AgentConfig) -> None:
 @click.option("--ca", type=click.Path(path_type=Path), help="Certificate authority of the controller (tls).")
 @click.option("--tun", default="capstan0", show_default=True, help="Name of the TUN device.")
 @click.option("--underlay-mtu", default=1500, show_default=True, help="MTU of the fabric, bytes.")
+@click.option("--congestion-control", help="Of TCP connections over the overlay (default: the kernel's).")
 @click.option("--no-offloads", is_flag=True, help="Read and write the TUN device a packet at a time.")
 @click.option("--seed", type=int, help="Seed of all randomness (default: the system's).")
 @click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
@@ -48,6 +49,7 @@ def agent_command(
     ca: Path | None,
     tun: str,
     underlay_mtu: int,
+    congestion_control: str | None,
     no_offloads: bool,
     seed: int | None,
     log_level: str,
@@ -70,6 +72,7 @@ def agent_command(
                 ca=ca,
                 tun=tun,
                 underlay_mtu=underlay_mtu,
+                congestion_control=congestion_control,
                 offloads=not no_offloads,
                 seed=seed,
             )

@@ -42,7 +42,8 @@ class AgentConfig:
 
     interface, underlay_ip: of the fabric. overlay: our addresses behind the TUN device, with prefix lengths.
     token: shared with the controller. ca: certificate of the controller's authority (TLS).
-    underlay_mtu: bytes. offloads: False for plain TUN reads. seed: of all randomness; None: the system's.
+    underlay_mtu: bytes. congestion_control: of connections over the overlay; None: the kernel's.
+    offloads: False for plain TUN reads. seed: of all randomness; None: the system's.
     """
 
     host: str
@@ -55,6 +56,7 @@ class AgentConfig:
     tun: str = "capstan0"
     underlay_mtu: int = 1500
     offloads: bool = True
+    congestion_control: str | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:

@@ -51,7 +51,13 @@ class Agent:
         )
         self._underlay = Underlay(config.underlay_ip)
         try:
-            self._tun = Tun(config.tun, config.overlay, config.overlay_mtu, config.offloads)
+            self._tun = Tun(
+                config.tun,
+                config.overlay,
+                config.overlay_mtu,
+                config.offloads,
+                config.congestion_control,
+            )
         except BaseException:
             self._underlay.close()
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import ipaddress
 import os
 import struct
 import subprocess
@@ -37,9 +38,17 @@ class Tun:
         addresses: overlay addresses with prefix lengths.
         mtu: bytes of the largest inner packet.
         offloads: False: plain reads and writes, a packet at a time.
+        congestion_control: for the route to the overlay: a namespace may be refused the sysctl.
     """
 
-    def __init__(self, name: str, addresses: Sequence[str], mtu: int, offloads: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        addresses: Sequence[str],
+        mtu: int,
+        offloads: bool = True,
+        congestion_control: str | None = None,
+    ) -> None:
         try:
             self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
@@ -51,7 +60,7 @@ class Tun:
             if not self.super_packets:
                 self._attach(name, 0)
             self.name = name
-            self._configure(addresses, mtu)
+            self._configure(addresses, mtu, congestion_control)
         except BaseException:
             os.close(self.fd)
             raise
@@ -72,10 +81,20 @@ class Tun:
             ) from None
         return True
 
-    def _configure(self, addresses: Sequence[str], mtu: int) -> None:
+    def _configure(self, addresses: Sequence[str], mtu: int, congestion_control: str | None) -> None:
         lines = [f"link set dev {self.name} mtu {mtu} txqueuelen {QUEUE_PACKETS} up"]
         lines += [f"addr add {address} dev {self.name} nodad" for address in addresses if ":" in address]
         lines += [f"addr add {address} dev {self.name}" for address in addresses if ":" not in address]
+        if congestion_control is not None:
+            for interface in map(ipaddress.ip_interface, addresses):
+                kernel = (
+                    f"proto kernel scope link src {interface.ip}"
+                    if interface.version == 4
+                    else "proto kernel metric 256"
+                )
+                lines.append(
+                    f"route replace {interface.network} dev {self.name} {kernel} congctl {congestion_control}"
+                )
         for setting, value in (("addr_gen_mode", "1"), ("router_solicitations", "0")):
             with contextlib.suppress(OSError):  # no IPv6 here, or /proc/sys read-only: only noise is lost
                 Path(f"/proc/sys/net/ipv6/conf/{self.name}/{setting}").write_text(value)

@@ -1,8 +1,8 @@
 """The brain of the controller: what happens in the fabric goes in, what to do about it comes out.
 
-Pure and single-threaded by contract; time is a parameter. Discovery, hosts, routing, pipeline and modes each decide their
-own part (`controller.fabric`, `controller.openflow.pipeline`, `controller.modes`); here is when they are asked, and when a switch
-is told.
+Pure and single-threaded by contract; time is a parameter. Discovery, hosts, routing, pipeline and modes each
+decide their own part (`controller.fabric`, `controller.openflow.pipeline`, `controller.modes`); here is when they
+are asked, and when a switch is told.
 
 **When.** Changes wait a few milliseconds for others of the same cause, then all of them are computed at once, and
 each switch gets the difference. A mode change waits for nothing.
@@ -28,7 +28,7 @@ from controller.effects import (
     Effects,
     Event,
     Held,
-    HostSeen,
+    LinkDown,
     LinkUp,
     ModeChanged,
     PacketOut,
@@ -38,14 +38,13 @@ from controller.effects import (
     SwitchDown,
     SwitchUp,
 )
-from controller.fabric.arp import NO_ADDRESS, REQUEST, Arp, decode_arp, is_host_address, is_host_mac
+from controller.fabric.arp import decode_arp, is_host_address, is_host_mac
 from controller.fabric.discovery import LinkDiscovery
 from controller.fabric.graph import PortRef, Wiring
-from controller.fabric.hosts import HostEvent, Hosts
+from controller.fabric.host_learning import HostLearning
 from controller.fabric.lldp import decode_lldp, encode_lldp
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import Routing, compute_routing
-from controller.fabric.resolver import Resolver, answer
 from controller.fabric_views import FabricViews
 from controller.modes.monitor import ModeChange, ModeMonitor
 from controller.openflow.cookies import Rule, rule_of
@@ -105,8 +104,8 @@ class ControlPlane:
         self._key = key
         self._now = float("-inf")
         self._discovery = LinkDiscovery()
-        self._hosts = Hosts()
-        self._resolver = Resolver()
+        self._learning = HostLearning(self._discovery)
+        self._hosts = self._learning.hosts
         self._numbers = SwitchNumbers()
         self._switches: dict[int, _Switch] = {}
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
@@ -117,8 +116,7 @@ class ControlPlane:
         self._monitor: ModeMonitor | None = None
         self._dirty_at: float | None = None
         self._clear_at: float | None = None
-        self._found: list[str] = []
-        self._answers: list[tuple[Arp, PortRef]] = []
+        self._clear_stale = False
 
     # What happens
 
@@ -163,6 +161,7 @@ class ControlPlane:
         """A port is new, changed or gone (then with ``up`` False)."""
         out = _Outcome()
         out.events += self._discovery.port_changed(dpid, port, now)
+        self._clear_stale = True
         self._send_probes(out, now)
         return self._finish(out, now)
 
@@ -179,7 +178,9 @@ class ControlPlane:
                 out.events += self._discovery.heard(place, sender, now)
                 self._send_probes(out, now)
             elif (arp := decode_arp(data)) is not None:
-                self._arp(arp, place, out, now)
+                frames, events = self._learning.arp(arp, place, now)
+                out.packet_outs += frames
+                out.events += events
         return self._finish(out, now)
 
     def meter_sample(self, dpid: int, packets: int, now: float) -> Effects:
@@ -197,7 +198,7 @@ class ControlPlane:
             raise ValueError(f"host {host!r}: {underlay_mac} is not an Ethernet address of one host")
         out = _Outcome()
         self._hosts.registered(host, underlay_ip, underlay_mac)
-        self._locate(out, now)
+        out.packet_outs += self._learning.locate(now)
         return self._finish(out, now)
 
     def agent_left(self, host: str, now: float) -> Effects:
@@ -230,7 +231,7 @@ class ControlPlane:
         """Does what is due; call at `deadline`."""
         out = _Outcome()
         self._send_probes(out, now)
-        self._locate(out, now)
+        out.packet_outs += self._learning.locate(now)
         if self._monitor is not None:
             out.read_meters = self._monitor.due(now)
         return self._finish(out, now)
@@ -241,7 +242,7 @@ class ControlPlane:
             self._dirty_at,
             self._clear_at,
             self._discovery.deadline(),
-            self._resolver.locate_at(self._hosts.unlocated()),
+            self._learning.locate_at(),
             None if self._monitor is None else self._monitor.deadline(),
         )
         return min((time for time in times if time is not None), default=None)
@@ -260,7 +261,7 @@ class ControlPlane:
                     switch.name,
                     switch.connected,
                     self._routing.tiers.get(dpid),
-                    self._numbers[dpid] if dpid in self._numbers else 0,
+                    self._numbers.get(dpid),
                 )
                 for dpid, switch in sorted(self._switches.items())
             ),
@@ -297,7 +298,7 @@ class ControlPlane:
                 PathInfo(
                     (*(dpid for dpid, _ in steps), target.dpid),
                     (*(hop.port for _, hop in steps), target.port),
-                    0 if turn is None or turn in self._routing.transit_leaves else self._numbers[turn],
+                    0 if turn is None else self._numbers[turn],
                 )
             )
         return tuple(found)
@@ -341,50 +342,6 @@ class ControlPlane:
         out.packet_outs += [PacketOut(*ref, encode_lldp(ref, now, self._key)) for ref in senders]
         out.events += events
 
-    def _arp(self, arp: Arp, place: PortRef, out: _Outcome, now: float) -> None:
-        if arp.eth_src != arp.sender_mac or not is_host_mac(arp.sender_mac):
-            return  # Our own question that came back over a link not yet found, or a forged one.
-        port = self._discovery.port(place)
-        if port is None or self._discovery.is_linked(place):
-            return
-        if self._discovery.is_wired(place):
-            if not self._discovery.is_quiet(place, now):
-                return
-            out.events += self._discovery.host_found(place, now)
-        self._learn(arp, place, out, now)
-        if arp.operation == REQUEST and arp.target_ip != arp.sender_ip and is_host_address(arp.target_ip):
-            self._resolve(arp, place, out, now)
-
-    def _learn(self, arp: Arp, place: PortRef, out: _Outcome, now: float) -> None:
-        events: list[HostEvent]
-        if arp.sender_ip == NO_ADDRESS:
-            events = self._hosts.heard_mac(arp.sender_mac, place, now)
-        elif is_host_address(arp.sender_ip):
-            known = self._hosts.by_ip(arp.sender_ip)
-            old = None if known is None or known.place is None else self._discovery.port(known.place)
-            events = self._hosts.heard(
-                arp.sender_ip, arp.sender_mac, place, now, old_place_up=old is not None and old.up
-            )
-            if known is not None and known.challenged_at == now:
-                out.packet_outs += self._resolver.challenge(known)
-        else:
-            return
-        self._found += [event.ipv4 for event in events if isinstance(event, HostSeen)]
-        out.events += events
-
-    def _resolve(self, arp: Arp, place: PortRef, out: _Outcome, now: float) -> None:
-        target = self._hosts.by_ip(arp.target_ip)
-        if target is None or target.place is None:
-            if arp.sender_ip != NO_ADDRESS:
-                out.packet_outs += self._resolver.wanted(arp, place, self._discovery.edge_ports(), now)
-        elif target.place != place and target.mac != arp.sender_mac:
-            self._answers.append((arp, place))
-
-    def _locate(self, out: _Outcome, now: float) -> None:
-        unlocated = self._hosts.unlocated()
-        if unlocated:
-            out.packet_outs += self._resolver.locate(unlocated, self._discovery.edge_ports(), now)
-
     # Telling the switches
 
     def _mark(self, when: float) -> None:
@@ -411,8 +368,9 @@ class ControlPlane:
             elif switch.synced and not (change := switch.wanted.take()).empty:
                 updates[dpid] = change
         if self._dirty_at is None and self._hosts.version == self._hosts_version:
-            self._answer(out, now)
-        self._clear_at = self._next_clear(now)
+            out.packet_outs += self._learning.answers(now)
+        if self._clear_stale or (self._clear_at is not None and now >= self._clear_at):
+            self._clear_at, self._clear_stale = self._next_clear(now), False
         return Effects(updates, frozenset(resync), tuple(out.packet_outs), out.read_meters, tuple(out.events))
 
     def _digest(self, event: Event, now: float) -> None:
@@ -420,11 +378,15 @@ class ControlPlane:
             case LinkUp(_, a, b):
                 self._hosts.clear_port(a)
                 self._hosts.clear_port(b)
+                self._clear_stale = True
                 self._mark(now + GROWTH_DELAY_S)
-            case SwitchUp() | SwitchDown() | SchemeChanged() | ModeChanged() | StateSent() | HostSeen():
-                pass  # Marked where they happen.
-            case _:
+            case LinkDown():
+                self._clear_stale = True
                 self._mark(now + FAILURE_DELAY_S)
+            case SwitchUp() | SwitchDown():
+                self._clear_stale = True
+            case _:
+                pass
 
     def _recompute(self, out: _Outcome, now: float) -> set[int]:
         """Bring all wanted states up to date; the switches that get a whole state now."""
@@ -471,18 +433,6 @@ class ControlPlane:
             return True
         self._mark(now + TAKEOVER_POLL_S)
         return False
-
-    def _answer(self, out: _Outcome, now: float) -> None:
-        """ARP answers, now that packets find their way."""
-        for ipv4 in self._found:
-            if (host := self._hosts.by_ip(ipv4)) is not None and host.place is not None:
-                out.packet_outs += self._resolver.found(host, now)
-        for request, place in self._answers:
-            host = self._hosts.by_ip(request.target_ip)
-            if host is not None and host.place is not None:
-                out.packet_outs.append(answer(request, host, place))
-        self._found.clear()
-        self._answers.clear()
 
     def _next_clear(self, now: float) -> float | None:
         times = (self._discovery.clear_at(dpid) for dpid, one in self._switches.items() if one.connected)

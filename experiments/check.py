@@ -12,7 +12,7 @@ import numpy as np
 from jsonschema.exceptions import ValidationError
 
 from experiments.schema import schema
-from experiments.spec import Spec, merge_overrides, scheme_choice, spec_from_dict, uplinks_bps
+from experiments.spec import Spec, is_scheme_file, merge_overrides, scheme_choice, spec_from_dict, uplinks_bps
 from experiments.yaml_source import Path as FieldPath
 from experiments.yaml_source import Problem, Source, read, text_of
 from protocol.plain import PlainError, build, did_you_mean
@@ -209,7 +209,10 @@ class _Meaning:
                 continue
             choice = scheme_choice(item)
             at: FieldPath = ("schemes", index) if isinstance(item, str) else ("schemes", index, "name")
-            if choice.name not in known:
+            if is_scheme_file(choice.name):
+                if not Path(choice.name).is_file():
+                    self._say(at, f"there is no file {choice.name!r} (from where this is run)")
+            elif choice.name not in known:
                 self._say(at, f"scheme {choice.name!r} is not known{did_you_mean(choice.name, known)}")
             elif check_overrides is not None and self._fits("policy") | ("policy" not in self._data):
                 self._overrides(index, choice.name, policy, choice.overrides, check_overrides)

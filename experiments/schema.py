@@ -99,7 +99,7 @@ def schema() -> dict[str, Any]:
             {
                 "type": "object",
                 "properties": {
-                    "name": {"type": "string", "description": "a scheme's name"},
+                    "name": {"type": "string", "description": "a scheme's name, or the path of its file"},
                     "label": label | {"description": "what tables call it; default: its name"},
                     "overrides": overrides,
                 },
@@ -127,7 +127,9 @@ def schema() -> dict[str, Any]:
             "repeats": _number("integer", "runs of each scheme, with other seeds each", 1, 1000),
             "seed": _number("integer", "seed of arrivals, sizes and pairs", 0, 2**31 - 1),
             "warm_up_s": _number("number", "seconds of background flows before the first sized flow", 0, 600),
-            "quiet_s": _number("number", "seconds between two runs", 0, 600),
+            "quiet_s": _number(
+                "number", "seconds between two runs; default: as long as full queues take to drain", 0, 600
+            ),
             "timeout_s": _number(
                 "number", "a flow not finished this long after the last arrival failed", 1, 3600
             ),

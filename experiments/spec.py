@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from protocol.plain import build
@@ -13,11 +14,12 @@ from workloads.plan import Plan, build_plan, offered_capacity_bps
 
 PACKET_BYTES: Final = 1500
 """A packet time is the time of this many bytes on the slowest link between switches."""
+DRAIN_MARGIN_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class SchemeChoice:
-    """One scheme to run: its name, what to call it in tables, and what differs from its file."""
+    """One scheme to run: its name (or its file's path), what tables call it, and what differs from its file."""
 
     name: str
     label: str
@@ -39,7 +41,7 @@ class Spec:
     policy: overrides for every scheme, in the words of a scheme file; a scheme's own `overrides` win.
     baseline: label of the scheme to which the others are compared.
     warm_up_s: background flows alone, before the first sized flow may start.
-    quiet_s: silence between two runs, for queues to drain.
+    quiet_s: silence between two runs; None: as long as full queues take to drain, and a little more.
     timeout_s: a sized flow that is not finished this long after the last arrival has failed.
     """
 
@@ -55,7 +57,7 @@ class Spec:
     repeats: int = 1
     seed: int = 1
     warm_up_s: float = 1.0
-    quiet_s: float = 0.5
+    quiet_s: float | None = None
     timeout_s: float = 20.0
     claims: tuple[Claim, ...] = ()
 
@@ -66,6 +68,13 @@ class Spec:
         if rate is None:
             raise ValueError("a fabric without a shaped link has no packet time")
         return PACKET_BYTES * 8 / (rate * 1e6)
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds of silence between two runs: `quiet_s`, or what full queues take to drain."""
+        if self.quiet_s is not None:
+            return self.quiet_s
+        return self.fabric.link.buffer_packets * self.packet_time_s + DRAIN_MARGIN_S
 
     def endpoints(self) -> list[Endpoint]:
         """The hosts, with their overlay addresses."""
@@ -133,9 +142,16 @@ def spec_from_dict(data: Mapping[str, Any]) -> Spec:
 def scheme_choice(item: object) -> SchemeChoice:
     """A scheme as a spec writes it: its name, or an object with name, label and overrides."""
     if isinstance(item, str):
-        return SchemeChoice(item, item)
+        item = {"name": item}
     assert isinstance(item, Mapping)
-    return SchemeChoice(item["name"], item.get("label", item["name"]), item.get("overrides") or {})
+    name = item["name"]
+    label = Path(name).stem if is_scheme_file(name) else name
+    return SchemeChoice(name, item.get("label", label), item.get("overrides") or {})
+
+
+def is_scheme_file(name: str) -> bool:
+    """Whether a scheme is given by its file's path instead of by name."""
+    return "/" in name or name.endswith((".yaml", ".yml"))
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
@@ -153,7 +169,7 @@ def spec_to_dict(spec: Spec) -> dict[str, Any]:
         "repeats": spec.repeats,
         "seed": spec.seed,
         "warm_up_s": spec.warm_up_s,
-        "quiet_s": spec.quiet_s,
+        **({} if spec.quiet_s is None else {"quiet_s": spec.quiet_s}),
         "timeout_s": spec.timeout_s,
         "claims": [asdict(claim) for claim in spec.claims],
     }

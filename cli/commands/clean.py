@@ -9,19 +9,17 @@ from cli.privileges import need_root
 
 
 @click.command("clean", epilog="Example:  ./capstan clean")
-@click.option("--all", "everything", is_flag=True, help="End labs that are still in use, too.")
-def clean_command(everything: bool) -> None:
+def clean_command() -> None:
     """End what an earlier lab left behind, and only that.
 
-    Labs whose launcher still runs are left alone unless --all is given; nothing that Capstan did not start is
-    ever touched.
+    Labs whose launcher still runs are left alone; nothing that Capstan did not start is ever touched.
     """
     need_root("clean")
     from topologies import registry
 
-    ended = registry.clean(include_alive=everything)
-    for line in ended:
-        results.print(line, markup=False)
+    ended = registry.clean()
+    for one in ended:
+        results.print(str(one), markup=False)
     results.print(
         "nothing was left behind" if not ended else f"cleaned: {len(ended)} things ended or removed"
     )

@@ -9,6 +9,7 @@ import click
 from rich.table import Table
 
 from cli.console import json_option, results, write_json
+from cli.specs import print_problems, problems_of
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import ClassScheme, Scheme
 
@@ -69,13 +70,8 @@ def _papers(scheme: Scheme) -> str:
 @click.argument("spec")
 def check_command(spec: str) -> None:
     """Say all that is wrong with SPEC (a file, or a preset's name), with line numbers; exit 1 if anything is."""
-    from experiments.spec import check, read_spec_text
-
-    text, name = read_spec_text(spec)
-    problems = check(text, name)
-    for problem in problems:
-        click.echo(f"{name}:{problem.line}:{problem.column}: {problem.path}: {problem.message}")
+    path, problems = problems_of(spec)
     if problems:
-        click.echo(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} in {name}", err=True)
+        print_problems(path, problems)
         sys.exit(1)
-    results.print(f"{name}: nothing wrong", markup=False)
+    results.print(f"{path}: nothing wrong", markup=False)

@@ -4,8 +4,8 @@ Every port of a connected switch that is up sends a frame at once, a few more in
 period. A link is up when each end has heard the other. It is down
 
 - at once when one of its ports goes down;
-- when one end has not heard the other for `SILENCE_PERIODS` and then, though asked every `HASTE_S`, for `SUSPECT_S` more. Full
-  queues drop LLDP like everything else, so a few lost frames must not take a busy link out of service;
+- when one end has not heard the other for `SILENCE_PERIODS` and then, though asked every `HASTE_S`, for `SUSPECT_S`
+  more. Full queues drop LLDP like everything else, so a few lost frames must not take a busy link out of service;
 - when one of its ends is heard elsewhere.
 
 A link of a switch that is not connected can neither be proved nor disproved by LLDP; it stays as it is until a port

@@ -30,8 +30,9 @@ class SwitchNumbers:
         """The number of a switch; KeyError before `assign`."""
         return self._of[dpid]
 
-    def __contains__(self, dpid: int) -> bool:
-        return dpid in self._of
+    def get(self, dpid: int) -> int:
+        """The number of a switch, 0 before `assign`."""
+        return self._of.get(dpid, 0)
 
     def assign(self, dpids: Iterable[int]) -> None:
         """Give numbers to those of *dpids* that have none. Raises NumbersExhaustedError beyond 4095 switches."""

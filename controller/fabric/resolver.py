@@ -1,9 +1,9 @@
-"""Answers ARP from what is known, and asks for what is not, one rate-limited question a port, never flooded by switches.
+"""Answers ARP from what is known, and asks for what is not: switches never flood it.
 
-A question for a host whose place is known is answered at once, in the host's name. For any other, the controller itself
-asks at the edge ports, and whoever wanted to know gets the answer when the host is found. How often one
-address is asked for backs off from 1 s to 30 s while there is no answer, and all questions together are
-limited, so that a host that scans addresses costs little.
+A question for a host whose place is known is answered in the host's name. For any other, the controller itself asks
+at the edge ports, and whoever wanted to know gets the answer when the host is found. How often one address is asked
+for backs off from 1 s to 30 s while there is no answer, and all questions together are limited, so that a host that
+scans addresses costs little.
 """
 
 from __future__ import annotations
@@ -62,13 +62,19 @@ class Resolver:
             question.askers[request.sender_ip] = (request, place, now)
         return self._ask(request.target_ip, BROADCAST_MAC, question, [p for p in edge if p != place], now)
 
-    def locate(self, hosts: Iterable[Host], edge: Sequence[PortRef], now: float) -> list[PacketOut]:
-        """Question frames for registered hosts whose place is not known; their MACs are, so nobody else is bothered."""
+    def locate(
+        self, hosts: Iterable[Host], free: Sequence[PortRef], edge: Sequence[PortRef], now: float
+    ) -> list[PacketOut]:
+        """Question frames for registered hosts whose place is not known (their MACs are, so only they answer).
+
+        free: the edge ports on which no host is known; the first question goes to these.
+        """
         frames: list[PacketOut] = []
         for host in hosts:
             question = self._questions.setdefault(host.ipv4, _Question(now + LOCATE_AFTER_S))
             question.retry_s = min(question.retry_s, LOCATE_RETRY_S)
-            frames += self._ask(host.ipv4, host.mac, question, edge, now)
+            first = question.retry_s == FIRST_RETRY_S
+            frames += self._ask(host.ipv4, host.mac, question, free if first and free else edge, now)
         return frames
 
     def locate_at(self, hosts: Iterable[Host]) -> float | None:

@@ -9,6 +9,7 @@ to a whole state does so under a new generation and then deletes every entry of 
 
 from __future__ import annotations
 
+import ipaddress
 import struct
 from functools import lru_cache
 from typing import Any, Final
@@ -208,7 +209,8 @@ class _EncodedBucket:
         self.len = len(self._data)
 
     def serialize(self, buffer: bytearray, offset: int) -> None:
-        buffer[offset:] = self._data
+        buffer.extend(bytes(offset - len(buffer)))  # os-ken writes the message's own head last
+        buffer += self._data
 
 
 _BUCKET_HEAD: Final = struct.Struct("!HHI")
@@ -260,9 +262,17 @@ def _match(match: Match) -> Any:
             if value[1] == (1 << bits) - 1:
                 value = value[0]
         elif isinstance(value, str) and "/" in value:
-            value = tuple(value.split("/", 1))
+            value = _address_and_mask(name, value)
         fields[name] = value
     return parser.OFPMatch(**fields)
+
+
+def _address_and_mask(name: str, text: str) -> tuple[str, str]:
+    try:
+        network = ipaddress.IPv4Network(text)
+    except ValueError as error:
+        raise EncodingError(f"{name}: {error}") from None
+    return str(network.network_address), str(network.netmask)
 
 
 _FIELD_BITS: Final[dict[str, int]] = {

@@ -7,6 +7,8 @@ from typing import Final
 
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
+from controller.openflow.wanted import Flow, Group, Match, Meter
+
 
 @dataclass(frozen=True, slots=True)
 class SwitchError:
@@ -35,6 +37,21 @@ class OpenFlowError(RuntimeError):
 
 class PeerError(RuntimeError):
     """The other end of a connection does not behave as an OpenFlow 1.5 switch: close it."""
+
+
+def describe(thing: object) -> str:
+    """What of the wanted state a message was about, short enough for a log line."""
+    match thing:
+        case Flow():
+            fields = ((name, getattr(thing.match, name)) for name in Match.__slots__)
+            match = ",".join(f"{name}={value}" for name, value in fields if value is not None) or "any"
+            return f"{match} in table {thing.table} at priority {thing.priority}, actions {thing.actions}"
+        case Group():
+            return f"{thing.id} ({thing.method}, {len(thing.buckets)} buckets)"
+        case Meter():
+            return str(thing.id)
+        case _:
+            return str(thing)
 
 
 def error_names(type_: int, code: int) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from os_ken.ofproto import ofproto_v1_5_parser as parser
 
 from controller.effects import Port
 from controller.openflow import bundle, codec
-from controller.openflow.errors import PeerError, SwitchError, error_names
+from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.inventory import Inventory, meters_in, take_inventory
 from controller.openflow.wanted import Difference
 
@@ -244,10 +244,11 @@ class Session:
 
     def _message(self, kind: int, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         handler = self._HANDLERS.get(kind)
-        if handler is None:
+        if handler is not None:
+            return handler(self, xid, message, now)
+        if kind not in _NEEDS_NO_ANSWER:
             LOG.debug("switch %s: message of type %d is of no use here", self.name, kind)
-            return iter(())
-        return handler(self, xid, message, now)
+        return iter(())
 
     def _on_hello(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         if not _speaks_ours(message):
@@ -315,7 +316,7 @@ class Session:
             index = (xid - update.first) % (1 << 32)
             if index < len(update.what):
                 verb, thing = update.what[index]
-                error = SwitchError(self.dpid or 0, f"{verb} {thing}", *names, at=now)
+                error = SwitchError(self.dpid or 0, f"{verb} {describe(thing)}", *names, at=now)
                 update.errors.append(error)
                 return
         self._meter_reads.discard(xid)
@@ -416,6 +417,9 @@ class Session:
         message.serialize()
         return self._send(bytes(message.buf))
 
+
+_NEEDS_NO_ANSWER: Final = {ofp.OFPT_ECHO_REPLY, ofp.OFPT_BUNDLE_CONTROL}
+"""Heard from is what counts of an echo; a bundle's end is told by the barrier after it, or by an error."""
 
 _BARRIER: Final = _HEADER.pack(codec.VERSION, ofp.OFPT_BARRIER_REQUEST, _HEADER.size, 0)
 

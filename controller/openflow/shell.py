@@ -20,20 +20,22 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from controller.control_plane import ControlPlane
 from controller.effects import Effects, Event, ModeChanged
+from controller.openflow.confirmations import Confirmations, ModeSwitched, Waiter
+from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.cookies import Rule, rule_of
-from controller.openflow.errors import OpenFlowError, PeerError, SwitchError
+from controller.openflow.errors import OpenFlowError, SwitchError
 from controller.openflow.session import (
     MeterCount,
     PacketIn,
     PortStatus,
     Ready,
     Refused,
-    Session,
     SessionEvent,
     UpdateDone,
 )
@@ -42,31 +44,11 @@ from controller.openflow.tables import SHORT_METER
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
-RECEIVE_BYTES: Final = 1 << 18
-UNSENT_LIMIT_BYTES: Final = 32 << 20
-"""A switch that leaves this much unread is given up: about a hundred whole states of a large fabric's leaf."""
 POLL_EVERY_S: Final = 0.0005
 """While there is other work, urgent messages are looked for this often."""
 HEAL_EVERY_S: Final = 30.0
 """A switch that refused an update is made to connect anew (and gets its whole state) at most this often."""
 KEPT_ERRORS: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class ModeSwitched:
-    """How long one mode change took: a trace of times in seconds on the shell's clock.
-
-    ``noticed``: the packet-in or meter count that caused it was read; ``sent``: the change was handed to the socket;
-    ``confirmed``: the switch's barrier reply was read (its datapath follows within milliseconds).
-    """
-
-    at: float
-    leaf: int
-    mode: str
-    cause: str
-    noticed: float
-    sent: float
-    confirmed: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +60,6 @@ class SwitchRefused:
 
 
 ShellEvent = Event | ModeSwitched | SwitchRefused
-
-
-@dataclass(slots=True, eq=False)
-class _Connection:
-    sock: socket.socket
-    peer: str
-    session: Session
-    unsent: bytearray = field(default_factory=bytearray)
-    writing: bool = False
-    introduced: bool = False
-    """The control plane knows of it."""
-    closed: bool = False
-
-
-@dataclass(slots=True)
-class _Waiter:
-    """Somebody in another thread who waits for updates: (connection, ticket) not confirmed yet."""
-
-    tickets: set[tuple[_Connection, int]]
-    done: threading.Event = field(default_factory=threading.Event)
-    errors: list[SwitchError] = field(default_factory=list)
 
 
 class OpenFlowShell:
@@ -126,11 +87,11 @@ class OpenFlowShell:
         self._thread: threading.Thread | None = None
         self._posted: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._connections: set[_Connection] = set()
-        self._switches: dict[int, _Connection] = {}
-        self._backlog: deque[tuple[_Connection, SessionEvent, float]] = deque()
-        self._waiters: list[_Waiter] = []
-        self._traces: dict[tuple[_Connection, int], tuple[ModeChanged, float, float]] = {}
+        self._connections: set[Connection] = set()
+        self._switches: dict[int, Connection] = {}
+        self._backlog: deque[tuple[Connection, SessionEvent, float]] = deque()
+        self._lost: deque[int] = deque()
+        self._confirmations = Confirmations()
         self._healed: dict[int, float] = {}
         self._errors: deque[SwitchError] = deque(maxlen=KEPT_ERRORS)
         self._counters: Counter[str] = Counter()
@@ -162,7 +123,7 @@ class OpenFlowShell:
     def port(self) -> int:
         """The TCP port that switches connect to. Raises RuntimeError before `start`."""
         if self._listener is None:
-            raise RuntimeError("the OpenFlow shell does not listen yet")
+            raise RuntimeError("the OpenFlow shell does not listen yet: start() it first")
         number: int = self._listener.getsockname()[1]
         return number
 
@@ -182,7 +143,7 @@ class OpenFlowShell:
         Effects have been sent, not confirmed, when this returns. Raises TimeoutError after *timeout* seconds.
         """
         if threading.current_thread() is self._thread:
-            raise RuntimeError("call() in the shell's own thread would wait for itself")
+            raise RuntimeError("call() in the shell's own thread would wait for itself: do the work directly")
         answer: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
         def answered() -> None:
@@ -232,17 +193,21 @@ class OpenFlowShell:
     def _run(self) -> None:
         while not self._stopping:
             self._poll(self._patience())
+            self._report_lost()
             while self._backlog and not self._stopping:
                 self._work_off_backlog()
                 self._poll(0.0)
+                self._report_lost()
             self._tick()
         for connection in tuple(self._connections):
-            self._close(connection, "controller ends")
+            self._close(connection, "the controller ends")
         assert self._listener is not None
         self._listener.close()
         self._selector.close()
 
     def _patience(self) -> float | None:
+        if self._lost:
+            return 0.0
         deadlines = [connection.session.deadline() for connection in self._connections]
         wanted = self._control_plane.deadline()
         if wanted is not None:
@@ -251,25 +216,20 @@ class OpenFlowShell:
 
     def _poll(self, patience: float | None) -> None:
         for key, mask in self._selector.select(patience):
-            if key.fileobj is self._listener:
+            if isinstance(key.data, Connection):
+                if mask & selectors.EVENT_WRITE:
+                    self._flush(key.data)
+                if mask & selectors.EVENT_READ:
+                    self._read(key.data)
+            elif key.fileobj is self._listener:
                 self._accept()
-            elif key.fileobj == self._wake:
+            else:
                 os.eventfd_read(self._wake)
                 self._work_off_posted()
-            else:
-                connection: _Connection = key.data
-                if mask & selectors.EVENT_WRITE and not connection.closed:
-                    self._flush(connection)
-                if mask & selectors.EVENT_READ and not connection.closed:
-                    self._read(connection)
 
     def _work_off_posted(self) -> None:
-        while True:
-            try:
-                work = self._posted.get_nowait()
-            except queue.Empty:
-                return
-            self._guarded("a posted call", lambda work=work: work(), self.now())  # type: ignore[misc]
+        while not self._posted.empty():  # this thread alone takes from it
+            self._guarded("a posted call", self._posted.get(), self.now())
 
     def _work_off_backlog(self) -> None:
         """What is not urgent, until it is time to look for urgent messages again."""
@@ -283,15 +243,13 @@ class OpenFlowShell:
         now = self.now()
         wanted = self._control_plane.deadline()
         if wanted is not None and wanted <= now:
-            self._guarded("tick", lambda: self._control_plane.tick(now), now)
+            self._guarded("a tick", lambda: self._control_plane.tick(now), now)
         for connection in tuple(self._connections):
             if connection.session.deadline() <= now:
                 try:
-                    connection.session.timer(now)
-                except PeerError as error:
-                    self._close(connection, str(error))
-                else:
-                    self._flush(connection)
+                    connection.timer(now)
+                except ConnectionEnded as end:
+                    self._close(connection, str(end))
 
     def _begin_stop(self) -> None:
         self._stopping = True
@@ -315,97 +273,66 @@ class OpenFlowShell:
         except OSError as error:
             LOG.error("cannot accept a switch's connection: %s", error)
             return
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = _Connection(sock, f"{address[0]}:{address[1]}", Session(self.now()))
+        connection = Connection(sock, f"{address[0]}:{address[1]}", self._selector, self.now())
         self._connections.add(connection)
-        self._selector.register(sock, selectors.EVENT_READ, connection)
         self._counters["connections"] += 1
         self._flush(connection)
 
-    def _read(self, connection: _Connection) -> None:
-        try:
-            data = connection.sock.recv(RECEIVE_BYTES)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self._close(connection, error.strerror or str(error))
+    def _read(self, connection: Connection) -> None:
+        if connection.closed:
             return
         now = self.now()
-        if not data:
-            self._close(connection, "closed by the switch")
-            return
         try:
-            for event in connection.session.receive(data, now):
+            for event in connection.receive(now):
                 if connection.introduced and _urgent(event):
                     self._handle(connection, event, now)
                 else:
                     self._backlog.append((connection, event, now))
                 if connection.closed:
                     return
-        except PeerError as error:
-            self._counters["bad peers"] += 1
-            LOG.error("switch %s at %s: %s", connection.session.name, connection.peer, error)
-            self._close(connection, str(error))
-            return
-        self._flush(connection)
+        except ConnectionEnded as end:
+            self._close(connection, str(end))
+        else:
+            self._flush(connection)
 
-    def _flush(self, connection: _Connection) -> None:
+    def _flush(self, connection: Connection) -> None:
         if connection.closed:
-            return
-        connection.unsent += connection.session.data_to_send()
-        if not connection.unsent:
             return
         try:
-            sent = connection.sock.send(connection.unsent)
-        except BlockingIOError:
-            sent = 0
-        except OSError as error:
-            self._close(connection, error.strerror or str(error))
-            return
-        del connection.unsent[:sent]
-        if len(connection.unsent) > UNSENT_LIMIT_BYTES:
-            self._counters["stuck switches"] += 1
-            self._close(connection, f"does not read: {len(connection.unsent)} B unsent")
-            return
-        writing = bool(connection.unsent)
-        if writing != connection.writing:
-            connection.writing = writing
-            mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if writing else 0)
-            self._selector.modify(connection.sock, mask, connection)
+            connection.flush()
+        except ConnectionEnded as end:
+            self._close(connection, str(end))
 
-    def _close(self, connection: _Connection, reason: str) -> None:
+    def _close(self, connection: Connection, reason: str) -> None:
         if connection.closed:
             return
-        connection.closed = True
+        connection.close()
         self._connections.discard(connection)
-        self._selector.unregister(connection.sock)
-        connection.sock.close()
-        for waiter in self._waiters:
-            waiter.tickets = {item for item in waiter.tickets if item[0] is not connection}
-        self._settle_waiters()
-        self._traces = {key: trace for key, trace in self._traces.items() if key[0] is not connection}
+        self._confirmations.gone(connection)
+        self._counters["disconnections"] += 1
+        LOG.info("connection of switch %s at %s ends: %s", connection.session.name, connection.peer, reason)
         dpid = connection.session.dpid
-        if not connection.introduced or dpid is None:
-            return
-        LOG.info("switch %#x at %s is gone: %s", dpid, connection.peer, reason)
-        del self._switches[dpid]
-        now = self.now()
-        if not self._stopping:
-            self._guarded("a lost switch", lambda: self._control_plane.switch_disconnected(dpid, now), now)
+        if connection.introduced and dpid is not None:
+            del self._switches[dpid]
+            # Told later: this may be in the middle of the effects of another event.
+            self._lost.append(dpid)
+
+    def _report_lost(self) -> None:
+        while self._lost and not self._stopping:
+            dpid, now = self._lost.popleft(), self.now()
+            self._guarded("a lost switch", partial(self._control_plane.switch_disconnected, dpid, now), now)
 
     # Events in
 
-    def _handle(self, connection: _Connection, event: SessionEvent, at: float) -> None:
-        plane, session = self._control_plane, connection.session
-        dpid = session.dpid
+    def _handle(self, connection: Connection, event: SessionEvent, at: float) -> None:
+        plane, dpid = self._control_plane, connection.session.dpid
         assert dpid is not None
         match event:
             case PacketIn(in_port, cookie, data):
                 self._counters["packet-ins"] += 1
                 self._guarded("a packet-in", lambda: plane.packet_in(dpid, in_port, cookie, data, at), at)
             case MeterCount(packets):
-                self._guarded("a meter count", lambda: plane.meter_sample(dpid, packets, at), at)
+                self._guarded("a meter's count", lambda: plane.meter_sample(dpid, packets, at), at)
             case UpdateDone(ticket, errors):
                 self._update_done(connection, ticket, errors, at)
             case PortStatus(port):
@@ -413,30 +340,22 @@ class OpenFlowShell:
             case Refused(error):
                 self._note_error(error)
             case Ready(_, ports, inventory):
-                before = self._switches.get(dpid)
-                if before is not None:
-                    self._close(before, "it connected again")
+                if dpid in self._switches:
+                    self._close(self._switches[dpid], "it connected again")
+                self._report_lost()
                 self._switches[dpid] = connection
                 connection.introduced = True
                 LOG.info("switch %#x at %s connected", dpid, connection.peer)
                 self._guarded(
-                    "a new switch",
-                    lambda: plane.switch_connected(dpid, ports, inventory.held, at),
-                    at,
+                    "a new switch", lambda: plane.switch_connected(dpid, ports, inventory.held, at), at
                 )
 
     def _update_done(
-        self, connection: _Connection, ticket: int, errors: tuple[SwitchError, ...], at: float
+        self, connection: Connection, ticket: int, errors: tuple[SwitchError, ...], at: float
     ) -> None:
-        trace = self._traces.pop((connection, ticket), None)
-        if trace is not None and not errors:
-            change, noticed, sent = trace
-            self._on_event(ModeSwitched(at, change.leaf, change.mode, change.cause, noticed, sent, at))
-        for waiter in self._waiters:
-            if (connection, ticket) in waiter.tickets:
-                waiter.tickets.discard((connection, ticket))
-                waiter.errors.extend(errors)
-        self._settle_waiters()
+        trace = self._confirmations.confirmed((connection, ticket), errors, at)
+        if trace is not None:
+            self._on_event(trace)
         for error in errors:
             self._note_error(error)
         if errors:
@@ -448,7 +367,7 @@ class OpenFlowShell:
         LOG.error("%s", error)
         self._on_event(SwitchRefused(error.at, error))
 
-    def _heal(self, connection: _Connection) -> None:
+    def _heal(self, connection: Connection) -> None:
         """A refused update leaves a switch unlike what the control plane believes: begin with it anew."""
         dpid = connection.session.dpid
         assert dpid is not None
@@ -457,48 +376,38 @@ class OpenFlowShell:
             self._healed[dpid] = now
             self._close(connection, "it refused an update; it gets its whole state when it connects again")
 
-    def _new_waiter(self) -> _Waiter:
-        waiter = _Waiter(
-            {
-                (connection, ticket)
-                for connection in self._switches.values()
-                for ticket in connection.session.unconfirmed
-            }
+    def _new_waiter(self) -> Waiter:
+        return self._confirmations.wait_for(
+            (connection, ticket)
+            for connection in self._switches.values()
+            for ticket in connection.session.unconfirmed
         )
-        self._waiters.append(waiter)
-        self._settle_waiters()
-        return waiter
-
-    def _settle_waiters(self) -> None:
-        for waiter in self._waiters:
-            if not waiter.tickets:
-                waiter.done.set()
-        self._waiters = [waiter for waiter in self._waiters if not waiter.done.is_set()]
 
     # Effects out
 
     def _carry_out(self, effects: Effects, noticed: float) -> None:
         changes = {event.leaf: event for event in effects.events if isinstance(event, ModeChanged)}
-        for dpid, difference in effects.updates.items():
+        # A leaf whose mode changed goes first: its long flows are still on the wrong paths.
+        for dpid in sorted(effects.updates, key=lambda dpid: dpid not in changes):
             connection = self._switches.get(dpid)
             if connection is None:
-                continue
-            ticket = connection.session.apply(difference, dpid in effects.resync)
+                continue  # it is gone; it gets its whole state when it comes back
+            ticket = connection.session.apply(effects.updates[dpid], dpid in effects.resync)
             self._flush(connection)
-            if dpid in changes:
-                self._traces[connection, ticket] = (changes[dpid], noticed, self.now())
-        touched: dict[int, _Connection] = {}
+            if dpid in changes and not connection.closed:
+                self._confirmations.trace((connection, ticket), changes[dpid], noticed, self.now())
+        touched: set[Connection] = set()
         for packet in effects.packet_outs:
             connection = self._switches.get(packet.dpid)
             if connection is not None:
                 connection.session.packet_out(packet.port, packet.data)
-                touched[packet.dpid] = connection
+                touched.add(connection)
         for dpid in effects.read_meters:
             connection = self._switches.get(dpid)
             if connection is not None:
                 connection.session.read_meter(SHORT_METER)
-                touched[dpid] = connection
-        for connection in touched.values():
+                touched.add(connection)
+        for connection in touched:
             self._flush(connection)
         for event in effects.events:
             self._on_event(event)

@@ -1,0 +1,82 @@
+"""``capstan lab``, ``exec`` and ``scheme``: a fabric to work on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+
+import click
+
+from cli.console import fail, progress, results
+from cli.live import hold
+from cli.privileges import need_lab, need_root
+from cli.specs import load_spec
+from controller.schemes import loader
+
+
+@click.command("lab", epilog="Examples:  ./capstan lab small --scheme caps    ./capstan lab my-fabric.yaml")
+@click.argument("spec")
+@click.option("--scheme", help="A scheme's name or file (default: the spec's first).")
+def lab_command(spec: str, scheme: str | None) -> None:
+    """Bring the fabric of SPEC up with one scheme, and hold it until Ctrl-C.
+
+    Then ./capstan exec runs programs on its hosts, and ./capstan scheme switches the scheme.
+    """
+    need_lab("lab")
+    from experiments.deployment import Deployment
+
+    loaded = load_spec(spec, (scheme,) if scheme else ())
+    one = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
+    deployment = Deployment(one, on_stage=lambda text: progress.print(text, markup=False))
+    with deployment:
+        for notice in deployment.lab.notices:
+            progress.print(f"note: {notice}", markup=False, soft_wrap=True)
+        progress.print(
+            f"scheme {one.schemes[0].label}; hosts {', '.join(deployment.lab.hosts)}", markup=False
+        )
+        hold(deployment)
+        progress.print("taking the fabric down", markup=False)
+
+
+@click.command(
+    "exec",
+    context_settings={"ignore_unknown_options": True},
+    epilog="Examples:  ./capstan exec h1 -- ping -c 3 h5    ./capstan exec h5 -- iperf3 -s",
+)
+@click.argument("host")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--lab", "lab_id", help="Which lab, if several run.")
+def exec_command(host: str, command: tuple[str, ...], lab_id: str | None) -> None:
+    """Run COMMAND on HOST of the running lab; names of hosts (h1, h2, ...) are overlay addresses there.
+
+    The exit code is that of the command.
+    """
+    need_root("exec")
+    from topologies.exec import exec_in_lab
+
+    try:
+        code = exec_in_lab(host, list(command), lab_id)
+    except FileNotFoundError:
+        fail(f"program {command[0]!r} is not installed on this machine", code=127)
+    sys.exit(code)
+
+
+@click.command("scheme", epilog="Examples:  ./capstan scheme caps    ./capstan scheme my-scheme.yaml")
+@click.argument("name")
+@click.option("--lab", "lab_id", help="Which lab, if several run.")
+def scheme_command(name: str, lab_id: str | None) -> None:
+    """Switch the running lab to scheme NAME (a name or a file); no connection is lost."""
+    need_root("scheme")
+    from experiments.controller_client import ControllerClient
+    from topologies.registry import find_lab
+
+    scheme = loader.load(name)
+    endpoints = json.loads((find_lab(lab_id).run_dir / "controller" / "endpoints.json").read_text())
+    with ControllerClient(endpoints["api"]) as client:
+        packet_time_s = client.scheme()["packet_time_us"] / 1e6
+        answer = client.set_scheme(loader.scheme_to_dict(scheme), packet_time_s)
+    results.print(
+        f"{scheme.name} is in force on all switches and agents after {answer['applied_ms']:.0f} ms",
+        markup=False,
+    )

@@ -1,0 +1,114 @@
+"""``capstan run`` and ``capstan demo``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+from rich.console import Group
+
+from cli.console import json_option, progress, results
+from cli.live import Display, hold
+from cli.privileges import need_lab
+from cli.specs import load_spec
+from experiments.deployment import Deployment
+from experiments.results import json_text
+from experiments.runner import Result, run_experiment
+from experiments.tables import tables
+
+RESULTS = Path("results")
+
+
+@click.command(
+    "run",
+    epilog="Examples:  ./capstan run small    ./capstan run my-experiment.yaml --json -    ./capstan run demo --seed 7",
+)
+@click.argument("spec")
+@click.option("--seed", type=click.IntRange(0), help="Instead of the spec's: other flows, other randomness.")
+@click.option("--repeats", type=click.IntRange(1), help="Instead of the spec's.")
+@click.option(
+    "--scheme", "schemes", multiple=True, help="Instead of the spec's: a scheme's name or file; repeatable."
+)
+@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+@click.option("--database", help="SQLAlchemy URL (default: SQLite in the results' directory).")
+@click.option("--keep", is_flag=True, help="Leave the fabric up afterwards, until Ctrl-C.")
+@json_option
+def run_command(
+    spec: str,
+    seed: int | None,
+    repeats: int | None,
+    schemes: tuple[str, ...],
+    directory: Path,
+    database: str | None,
+    keep: bool,
+    json_file: str | None,
+) -> None:
+    """Run the experiment SPEC: a YAML file, or a preset's name.
+
+    Every scheme gets the same flows. The result is printed, kept as JSON and CSV, and in the database.
+    """
+    need_lab("run")
+    _run(spec, seed, repeats, schemes, directory, database, keep, json_file)
+
+
+@click.command("demo", epilog="Example:  ./capstan demo")
+@click.option("--seed", type=click.IntRange(0), help="Other flows, other randomness.")
+@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+@json_option
+def demo_command(seed: int | None, directory: Path, json_file: str | None) -> None:
+    """ECMP, RPS and CAPS on the same flows over 16 paths of real switches, in under three minutes."""
+    need_lab("demo")
+    _run("demo", seed, None, (), directory, None, False, json_file)
+
+
+def _run(
+    name: str,
+    seed: int | None,
+    repeats: int | None,
+    schemes: tuple[str, ...],
+    directory: Path,
+    database: str | None,
+    keep: bool,
+    json_file: str | None,
+) -> None:
+    loaded = load_spec(name, schemes)
+    spec = dataclasses.replace(
+        loaded.spec,
+        seed=loaded.spec.seed if seed is None else seed,
+        repeats=loaded.spec.repeats if repeats is None else repeats,
+    )
+
+    def kept(result: Result, deployment: Deployment) -> None:
+        if keep:
+            _print(result, json_file)
+            hold(deployment)
+
+    with Display(spec.title) as display:
+        result = run_experiment(
+            spec,
+            loaded.text,
+            results=directory,
+            database=database,
+            on_progress=display.update,
+            on_up=lambda deployment: display.notices(deployment.lab.notices),
+            on_result=kept,
+        )
+    if not keep:
+        _print(result, json_file)
+
+
+def _print(result: Result, json_file: str | None) -> None:
+    if json_file != "-":
+        shown: Group = tables(result.document)
+        results.print(shown)
+        results.print(
+            f"kept in {result.directory} (result.json, flows.csv) and as experiment {result.experiment}"
+        )
+    if json_file:
+        if json_file == "-":
+            click.echo(json_text(result.document))
+        else:
+            Path(json_file).write_text(json_text(result.document))
+    if json_file == "-":
+        progress.print(f"kept in {result.directory}", markup=False)

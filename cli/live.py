@@ -1,0 +1,94 @@
+"""What is shown while an experiment runs, and while a lab is held."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from cli.console import progress
+from experiments.deployment import Deployment
+from experiments.runner import Progress
+
+PLAIN_EVERY_S = 10.0
+
+
+class Display:
+    """Stage, run, flows finished, time left: one live line on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._live = Live(console=progress, refresh_per_second=4, transient=True)
+        self._terminal = progress.is_terminal
+        self._last_stage = ""
+        self._last_printed = 0.0
+
+    def __enter__(self) -> Self:
+        progress.print(self._title, style="bold", markup=False)
+        if self._terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._terminal:
+            self._live.stop()
+
+    def notices(self, notices: Sequence[str]) -> None:
+        """What people must know of this fabric."""
+        for notice in notices:
+            progress.print(f"note: {notice}", markup=False, soft_wrap=True)
+
+    def update(self, state: Progress) -> None:
+        """Show where the experiment is."""
+        if self._terminal:
+            self._live.update(_line(state))
+            return
+        now = time.monotonic()
+        if state.stage != self._last_stage or now - self._last_printed >= PLAIN_EVERY_S:
+            self._last_stage, self._last_printed = state.stage, now
+            progress.print(_words(state), markup=False, soft_wrap=True)
+
+
+def _words(state: Progress) -> str:
+    parts = [f"{state.elapsed_s:6.1f} s  {state.stage}"]
+    if state.run:
+        parts.append(f"run {state.run} of {state.runs}, {state.finished} of {state.flows} flows finished")
+    if state.failed:
+        parts.append(f"{state.failed} FAILED")
+    if state.left_s is not None:
+        parts.append(f"{state.left_s:.0f} s left")
+    return "  |  ".join(parts)
+
+
+def _line(state: Progress) -> Table:
+    line = Table.grid(padding=(0, 2))
+    done = (max(state.run - 1, 0) + (state.finished / state.flows if state.flows else 0)) / max(state.runs, 1)
+    line.add_row(ProgressBar(total=1.0, completed=done, width=24), Text(_words(state)))
+    return line
+
+
+def hold(deployment: Deployment) -> None:
+    """Keep a fabric up until Ctrl-C, SIGTERM, or until a part of it dies (an error that names it)."""
+    done = threading.Event()
+    old = {number: signal.signal(number, lambda *_: done.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        progress.print(f"lab {deployment.lab.lab_id} is up; API {deployment.client.url}", markup=False)
+        progress.print(
+            "elsewhere:  ./capstan exec h1 -- ping h2    ./capstan scheme caps    Ctrl-C here takes it down",
+            markup=False,
+        )
+        while not done.wait(1.0):
+            deployment.check()
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

@@ -1,0 +1,60 @@
+"""Specs by name or file, as commands take them; problems are printed, all at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from controller.schemes import loader
+from controller.schemes.overrides import with_overrides
+from experiments import check as checking
+from experiments.spec import SchemeChoice, Spec, spec_from_dict
+from experiments.yaml_source import Problem, read
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSpec:
+    spec: Spec
+    text: str
+
+
+def problems_of(name: str) -> tuple[str, list[Problem]]:
+    """The file that *name* means, and all that is wrong with it. Raises ValueError or OSError if there is none."""
+    path = checking.find_spec(name)
+    return str(path), checking.check(
+        path.read_text(encoding="utf-8"), str(path), schemes=loader.scheme_names(), check_overrides=_check_overrides
+    )
+
+
+def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
+    """The spec *name*, with *schemes* in place of its own if there are any; ends with exit code 1 if it is wrong."""
+    path, problems = problems_of(name)
+    if problems:
+        print_problems(path, problems)
+        sys.exit(1)
+    text = checking.find_spec(name).read_text(encoding="utf-8")
+    spec = spec_from_dict(read(text, path).data)
+    if schemes:
+        choices = tuple(SchemeChoice(name, loader.load(name).name) for name in schemes)
+        spec = replace(spec, schemes=choices, baseline=choices[0].label)
+    return LoadedSpec(spec, text)
+
+
+def print_problems(path: str, problems: list[Problem]) -> None:
+    """One line each on standard error, and how many there are."""
+    for problem in problems:
+        click.echo(str(problem), err=True)
+    click.echo(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
+
+
+def _check_overrides(scheme: str, overrides: Mapping[str, Any]) -> str | None:
+    """What is wrong with the overrides of a scheme; None: nothing."""
+    try:
+        with_overrides(loader.load(scheme), overrides)
+    except ValueError as error:
+        return str(error)
+    return None

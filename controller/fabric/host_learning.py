@@ -1,0 +1,102 @@
+"""Learning where hosts are from their ARP packets, and answering those: hosts, resolver and edge ports together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.effects import HostSeen, PacketOut
+from controller.fabric.arp import NO_ADDRESS, REQUEST, Arp, is_host_address, is_host_mac
+from controller.fabric.discovery import LinkDiscovery, LinkEvent
+from controller.fabric.graph import PortRef
+from controller.fabric.hosts import HostEvent, Hosts
+from controller.fabric.resolver import Resolver, answer
+
+ANSWERS: Final = 4096
+"""Most answers that wait for the switches to be told."""
+
+
+class HostLearning:
+    def __init__(self, discovery: LinkDiscovery) -> None:
+        self.hosts = Hosts()
+        self._discovery = discovery
+        self._resolver = Resolver()
+        self._found: list[str] = []
+        self._answers: list[tuple[Arp, PortRef]] = []
+
+    def arp(
+        self, arp: Arp, place: PortRef, now: float
+    ) -> tuple[list[PacketOut], list[HostEvent | LinkEvent]]:
+        """An ARP packet came in at *place*: what to send at once, and what happened.
+
+        Answers come from `answers`, once the switches know where the packets that follow have to go.
+        """
+        events: list[HostEvent | LinkEvent] = []
+        if arp.eth_src != arp.sender_mac or not is_host_mac(arp.sender_mac):
+            return [], []  # A question of ours, come back over a link not found yet, or a forged one.
+        if self._discovery.port(place) is None or self._discovery.is_linked(place):
+            return [], []
+        if self._discovery.is_wired(place):
+            if not self._discovery.is_quiet(place, now):
+                return [], []
+            events += self._discovery.host_found(place, now)
+        frames = self._learn(arp, place, events, now)
+        if arp.operation == REQUEST and arp.target_ip != arp.sender_ip and is_host_address(arp.target_ip):
+            frames += self._resolve(arp, place, now)
+        return frames, events
+
+    def locate(self, now: float) -> list[PacketOut]:
+        """Questions for registered hosts that nobody has heard yet, as far as they are due."""
+        unlocated = self.hosts.unlocated()
+        if not unlocated:
+            return []
+        edge = self._discovery.edge_ports()
+        free = [place for place in edge if not self.hosts.at(place)]
+        return self._resolver.locate(unlocated, free, edge, now)
+
+    def locate_at(self) -> float | None:
+        """When `locate` next has something to ask."""
+        return self._resolver.locate_at(self.hosts.unlocated())
+
+    def answers(self, now: float) -> list[PacketOut]:
+        """Answers to all who asked for a host that is known; call when packets to the hosts find their way."""
+        frames: list[PacketOut] = []
+        for ipv4 in self._found:
+            host = self.hosts.by_ip(ipv4)
+            if host is not None and host.place is not None:
+                frames += self._resolver.found(host, now)
+        for request, place in self._answers:
+            host = self.hosts.by_ip(request.target_ip)
+            if host is not None and host.place is not None:
+                frames.append(answer(request, host, place))
+        self._found.clear()
+        self._answers.clear()
+        return frames
+
+    def _learn(
+        self, arp: Arp, place: PortRef, events: list[HostEvent | LinkEvent], now: float
+    ) -> list[PacketOut]:
+        seen: list[HostEvent] = []
+        frames: list[PacketOut] = []
+        if arp.sender_ip == NO_ADDRESS:
+            seen = self.hosts.heard_mac(arp.sender_mac, place, now)
+        elif is_host_address(arp.sender_ip):
+            known = self.hosts.by_ip(arp.sender_ip)
+            old = None if known is None or known.place is None else self._discovery.port(known.place)
+            seen = self.hosts.heard(
+                arp.sender_ip, arp.sender_mac, place, now, old_place_up=old is not None and old.up
+            )
+            if known is not None and known.challenged_at == now:
+                frames += self._resolver.challenge(known)
+        self._found += [event.ipv4 for event in seen if isinstance(event, HostSeen)]
+        events += seen
+        return frames
+
+    def _resolve(self, arp: Arp, place: PortRef, now: float) -> list[PacketOut]:
+        target = self.hosts.by_ip(arp.target_ip)
+        if target is None or target.place is None:
+            if arp.sender_ip == NO_ADDRESS:  # Is this address free? So it is, as far as we know.
+                return []
+            return self._resolver.wanted(arp, place, self._discovery.edge_ports(), now)
+        if target.place != place and target.mac != arp.sender_mac and len(self._answers) < ANSWERS:
+            self._answers.append((arp, place))
+        return []

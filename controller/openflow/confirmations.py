@@ -1,0 +1,84 @@
+"""Who waits for a switch's confirmation of an update: threads, and traces of mode changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from controller.effects import ModeChanged
+from controller.openflow.connection import Connection
+from controller.openflow.errors import SwitchError
+from controller.schemes.scheme import Mode
+
+Ticket = tuple[Connection, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ModeSwitched:
+    """How long one mode change took: a trace of times in seconds on the shell's clock.
+
+    ``noticed``: the packet-in or meter count that caused it was read; ``sent``: the change was handed to the socket;
+    ``confirmed``: the switch's barrier reply was read (its datapath follows within milliseconds).
+    """
+
+    at: float
+    leaf: int
+    mode: Mode
+    cause: str
+    noticed: float
+    sent: float
+    confirmed: float
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """Somebody in another thread who waits until all of ``tickets`` are confirmed."""
+
+    tickets: set[Ticket]
+    done: threading.Event = field(default_factory=threading.Event)
+    errors: list[SwitchError] = field(default_factory=list)
+
+
+class Confirmations:
+    """Waiters and traces by ticket. Used by the shell's thread only, but for a waiter's ``done``."""
+
+    def __init__(self) -> None:
+        self._waiters: list[Waiter] = []
+        self._traces: dict[Ticket, tuple[ModeChanged, float, float]] = {}
+
+    def wait_for(self, tickets: Iterable[Ticket]) -> Waiter:
+        waiter = Waiter(set(tickets))
+        self._waiters.append(waiter)
+        self._settle()
+        return waiter
+
+    def trace(self, ticket: Ticket, change: ModeChanged, noticed: float, sent: float) -> None:
+        """Make a `ModeSwitched` of *change* when *ticket* is confirmed."""
+        self._traces[ticket] = (change, noticed, sent)
+
+    def confirmed(self, ticket: Ticket, errors: tuple[SwitchError, ...], now: float) -> ModeSwitched | None:
+        """The switch has worked off the update; the trace of the mode change that it was, if it took it."""
+        for waiter in self._waiters:
+            if ticket in waiter.tickets:
+                waiter.tickets.discard(ticket)
+                waiter.errors.extend(errors)
+        self._settle()
+        trace = self._traces.pop(ticket, None)
+        if trace is None or errors:
+            return None
+        change, noticed, sent = trace
+        return ModeSwitched(change.at, change.leaf, change.mode, change.cause, noticed, sent, now)
+
+    def gone(self, connection: Connection) -> None:
+        """Nothing more will be confirmed on *connection*."""
+        for waiter in self._waiters:
+            waiter.tickets = {ticket for ticket in waiter.tickets if ticket[0] is not connection}
+        self._settle()
+        self._traces = {key: trace for key, trace in self._traces.items() if key[0] is not connection}
+
+    def _settle(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.tickets:
+                waiter.done.set()
+        self._waiters = [waiter for waiter in self._waiters if waiter.tickets]

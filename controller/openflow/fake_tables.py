@@ -1,0 +1,251 @@
+"""A switch that exists only as its tables: an interpreter of `SwitchState`, for tests without a switch.
+
+It does what OpenFlow 1.5 says about the entries that we write, and refuses what a real switch would refuse or leave
+undefined: two entries of one priority that both match, an entry that jumps back, a group or meter that is not
+there, a field that is written without the match that it needs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from controller.openflow.wanted import (
+    Action,
+    Bucket,
+    Difference,
+    Flow,
+    Group,
+    Masked,
+    Match,
+    Meter,
+    Output,
+    SetField,
+    SwitchState,
+    ThroughMeter,
+    ToController,
+    ToGroup,
+)
+
+_ETH_IPV4: Final = 0x0800
+_UDP: Final = 17
+
+
+class FakeTablesError(AssertionError):
+    """Entries that a real switch would refuse, or whose effect would be undefined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """The fields that our entries can see. Ports are 0 where there are none."""
+
+    eth_dst: str = "02:00:00:00:00:00"
+    eth_type: int = _ETH_IPV4
+    ip_proto: int = _UDP
+    ip_dscp: int = 0
+    ipv4_src: str = "0.0.0.0"
+    ipv4_dst: str = "0.0.0.0"
+    udp_src: int = 0
+    udp_dst: int = 0
+    arp_op: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one packet led to: where it left (port, packet), copies to the controller by cookie, meters passed."""
+
+    sent: tuple[tuple[int, Packet], ...] = ()
+    punted: tuple[int, ...] = ()
+    metered: tuple[int, ...] = ()
+
+    def __add__(self, other: Outcome) -> Outcome:
+        return Outcome(self.sent + other.sent, self.punted + other.punted, self.metered + other.metered)
+
+
+Chooser = Callable[[Group, tuple[int, ...], Packet], tuple[int, ...]]
+"""From a group, the indices of its live buckets and a packet to the indices to follow: one, or all to explore."""
+
+
+def by_hash(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[int, ...]:
+    """One bucket, by a hash of the fields that the group hashes and its basis."""
+    if group.method == "hash":
+        values: tuple[object, ...] = tuple(getattr(packet, name) for name in group.fields)
+    else:
+        values = (packet.ipv4_src, packet.ipv4_dst, packet.ip_proto, packet.udp_src, packet.udp_dst)
+    text = repr((group.basis, values)).encode()
+    return (live[int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % len(live)],)
+
+
+def every_bucket(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[int, ...]:
+    """All of them: explore whatever any hash may do. Buckets that do the same are followed once."""
+    first: dict[Bucket, int] = {}
+    for index in live:
+        first.setdefault(group.buckets[index], index)
+    return tuple(first.values())
+
+
+@dataclass
+class FakeSwitch:
+    """``down``: ports without a link; what goes there is lost, and buckets that watch them are dead."""
+
+    state: SwitchState = field(default_factory=SwitchState)
+    down: set[int] = field(default_factory=set)
+    meter_counts: dict[int, int] = field(default_factory=dict)
+    _sorted: tuple[SwitchState | None, dict[int, list[Flow]]] = field(default=(None, {}), repr=False)
+
+    def apply(self, change: Difference, *, whole: bool = False) -> None:
+        """Make a bundle's changes. whole: what the change does not name is deleted (a resync)."""
+        flows = {} if whole else dict(self.state.flows)
+        groups = {} if whole else dict(self.state.groups)
+        meters = {} if whole else dict(self.state.meters)
+        meters |= {meter.id: meter for meter in change.add_meters}
+        groups |= {group.id: group for group in change.add_groups}
+        for flow in change.add_flows:
+            self._check_flow(flow, groups, meters)
+            flows[flow.key] = flow
+        for flow in change.delete_flows:
+            if flows.pop(flow.key, None) is None:
+                raise FakeTablesError(f"deletes {flow}, which is not there")
+        for group_id in change.delete_groups:
+            if groups.pop(group_id, None) is None:
+                raise FakeTablesError(f"deletes group {group_id}, which is not there")
+        for meter_id in change.delete_meters:
+            if meters.pop(meter_id, None) is None:
+                raise FakeTablesError(f"deletes meter {meter_id}, which is not there")
+        for flow in flows.values():
+            self._check_flow(flow, groups, meters)
+        self.state = SwitchState(flows, groups, meters)
+
+    def outcomes(self, packet: Packet, in_port: int, choose: Chooser = by_hash) -> list[Outcome]:
+        """What *packet* leads to when it comes in at *in_port*; one outcome for each combination of choices."""
+        results = list(self._table(0, packet, in_port, 0, choose))
+        if len(results) == 1:
+            for meter in results[0].metered:
+                self.meter_counts[meter] = self.meter_counts.get(meter, 0) + 1
+        return results
+
+    def _table(
+        self, table: int, packet: Packet, in_port: int, metadata: int, choose: Chooser
+    ) -> Iterator[Outcome]:
+        flow = self._lookup(table, packet, in_port, metadata)
+        if flow is None:
+            yield Outcome()
+            return
+        for done, after in self._actions(flow.actions, packet, in_port, flow.cookie, choose):
+            if flow.goto is None:
+                yield done
+                continue
+            written = metadata
+            if flow.metadata is not None:
+                value, mask = flow.metadata
+                written = metadata & ~mask | value & mask
+            for rest in self._table(flow.goto, after, in_port, written, choose):
+                yield done + rest
+
+    def _lookup(self, table: int, packet: Packet, in_port: int, metadata: int) -> Flow | None:
+        hit: Flow | None = None
+        for flow in self._by_table().get(table, ()):
+            if hit is not None and flow.priority < hit.priority:
+                break
+            if _matches(flow.match, packet, in_port, metadata):
+                if hit is not None:
+                    raise FakeTablesError(f"entries overlap: {hit} and {flow}")
+                hit = flow
+        return hit
+
+    def _by_table(self) -> dict[int, list[Flow]]:
+        """Entries of each table, highest priority first."""
+        if self._sorted[0] is not self.state:
+            tables: dict[int, list[Flow]] = {}
+            for flow in sorted(self.state.flows.values(), key=lambda one: -one.priority):
+                tables.setdefault(flow.table, []).append(flow)
+            self._sorted = (self.state, tables)
+        return self._sorted[1]
+
+    def _actions(
+        self, actions: tuple[Action, ...], packet: Packet, in_port: int, cookie: int, choose: Chooser
+    ) -> Iterator[tuple[Outcome, Packet]]:
+        """Every (outcome, packet afterwards) of an action list."""
+        if not actions:
+            yield Outcome(), packet
+            return
+        first, rest = actions[0], actions[1:]
+        branches: list[tuple[Outcome, Packet]] = []
+        match first:
+            case Output(port):
+                gone = port in self.down or port == in_port
+                branches.append((Outcome() if gone else Outcome(sent=((port, packet),)), packet))
+            case ToController():
+                branches.append((Outcome(punted=(cookie,)), packet))
+            case ThroughMeter(meter):
+                branches.append((Outcome(metered=(meter,)), packet))
+            case SetField(name, value):
+                written: dict[str, Any] = {name: value}
+                branches.append((Outcome(), dataclasses.replace(packet, **written)))
+            case ToGroup(group_id):
+                for done in self._group(self.state.groups[group_id], packet, in_port, cookie, choose):
+                    branches.append((done, packet))
+        for done, after in branches:
+            for more, last in self._actions(rest, after, in_port, cookie, choose):
+                yield done + more, last
+
+    def _group(
+        self, group: Group, packet: Packet, in_port: int, cookie: int, choose: Chooser
+    ) -> Iterator[Outcome]:
+        live = tuple(
+            index
+            for index, bucket in enumerate(group.buckets)
+            if bucket.watch_port is None or bucket.watch_port not in self.down
+        )
+        if not live:
+            yield Outcome()
+            return
+        for index in choose(group, live, packet):
+            for done, _ in self._actions(group.buckets[index].actions, packet, in_port, cookie, choose):
+                yield done
+
+    @staticmethod
+    def _check_flow(flow: Flow, groups: Mapping[int, Group], meters: Mapping[int, Meter]) -> None:
+        if flow.goto is not None and flow.goto <= flow.table:
+            raise FakeTablesError(f"{flow} jumps back")
+        match = flow.match
+        if (match.udp_src or match.udp_dst) and (match.eth_type, match.ip_proto) != (_ETH_IPV4, _UDP):
+            raise FakeTablesError(f"{flow} matches UDP ports without eth_type and ip_proto")
+        if (match.ipv4_src or match.ipv4_dst or match.ip_proto or match.ip_dscp is not None) and (
+            match.eth_type != _ETH_IPV4
+        ):
+            raise FakeTablesError(f"{flow} matches IPv4 fields without eth_type")
+        for action in flow.actions:
+            match action:
+                case ToGroup(group) if group not in groups:
+                    raise FakeTablesError(f"{flow} needs group {group}, which is not there")
+                case ThroughMeter(meter) if meter not in meters:
+                    raise FakeTablesError(f"{flow} needs meter {meter}, which is not there")
+                case SetField("udp_src" | "udp_dst") if match.ip_proto != _UDP:
+                    raise FakeTablesError(f"{flow} writes a UDP port without matching UDP")
+                case _:
+                    pass
+
+
+def _matches(match: Match, packet: Packet, in_port: int, metadata: int) -> bool:
+    exact = (
+        (match.in_port, in_port),
+        (match.eth_type, packet.eth_type),
+        (match.eth_dst, packet.eth_dst),
+        (match.ip_proto, packet.ip_proto),
+        (match.ip_dscp, packet.ip_dscp),
+        (match.ipv4_src, packet.ipv4_src),
+        (match.ipv4_dst, packet.ipv4_dst),
+        (match.arp_op, packet.arp_op),
+    )
+    masked: tuple[tuple[Masked | None, int], ...] = (
+        (match.udp_src, packet.udp_src),
+        (match.udp_dst, packet.udp_dst),
+        (match.metadata, metadata),
+    )
+    return all(want is None or want == have for want, have in exact) and all(
+        want is None or have & want[1] == want[0] for want, have in masked
+    )

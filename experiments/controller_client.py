@@ -1,0 +1,198 @@
+"""Typed client of the controller's REST API (docs/api.md): what experiments need of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import requests
+
+CONNECT_TIMEOUT_S: Final = 3.0
+ANSWER_TIMEOUT_S: Final = 15.0
+
+
+class ControllerError(RuntimeError):
+    """The controller refused something or did not answer; the text says what and why."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What the controller has found of the fabric; ready: everything that it knows of is set up."""
+
+    ready: bool
+    reasons: tuple[str, ...]
+    version: str
+    switches: int
+    links: int
+    hosts: int
+    agents: int
+
+
+class ControllerClient:
+    """One controller. url: like ``http://127.0.0.1:8181``; token: needed on addresses other than loopback."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.url = url.rstrip("/")
+        self._session = requests.Session()
+        self._session.trust_env = False  # a proxy of the environment has no business with a loopback address
+        if token is not None:
+            self._session.headers["Authorization"] = f"Bearer {token}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._session.close()
+
+    def health(self, timeout_s: float = ANSWER_TIMEOUT_S) -> Health:
+        """State of the fabric as the controller sees it."""
+        data = self._ask("GET", "/health", timeout_s=timeout_s)
+        return Health(
+            ready=data["ready"],
+            reasons=tuple(data["reasons"]),
+            version=data["version"],
+            switches=data["switches"],
+            links=data["links"],
+            hosts=data["hosts"],
+            agents=data["agents"],
+        )
+
+    def fabric(self) -> dict[str, Any]:
+        """Switches, links and hosts as discovered."""
+        return self._ask("GET", "/fabric")
+
+    def agents(self) -> list[dict[str, Any]]:
+        """All agents with their counters."""
+        return _list(self._ask("GET", "/agents"), "agents")
+
+    def scheme_names(self) -> list[str]:
+        """Names of the schemes that the controller has."""
+        return [scheme["name"] for scheme in _list(self._ask("GET", "/schemes"), "schemes")]
+
+    def set_scheme(
+        self,
+        scheme: str | Mapping[str, Any],
+        packet_time_s: float,
+        overrides: Mapping[str, Any] | None = None,
+        timeout_s: float = 10.0,
+    ) -> dict[str, Any]:
+        """Switch the fabric; returns once all switches and agents have confirmed."""
+        body = {
+            "scheme": scheme,
+            "overrides": dict(overrides or {}),
+            "packet_time_us": packet_time_s * 1e6,
+            "timeout_s": timeout_s,
+        }
+        return self._ask("PUT", "/scheme", body, timeout_s + ANSWER_TIMEOUT_S)
+
+    def scheme(self) -> dict[str, Any]:
+        """What is in force."""
+        return self._ask("GET", "/scheme")
+
+    def modes(self, since: int | None = None) -> tuple[list[dict[str, Any]], int]:
+        """Mode changes after cursor *since*, and the newest cursor; without *since* only the cursor."""
+        data = self._ask("GET", "/modes" if since is None else f"/modes?since={since}")
+        return list(data.get("events", [])), int(data["cursor"])
+
+    def report_flows(self, forget: bool, timeout_s: float = 5.0) -> dict[str, list[dict[str, Any]]]:
+        """Flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
+        body = {"forget": forget, "timeout_s": timeout_s}
+        data = self._ask("POST", "/flows/report", body, timeout_s + ANSWER_TIMEOUT_S)
+        if data["missing"]:
+            raise ControllerError(
+                f"no flow report from the agents of {', '.join(data['missing'])} within {timeout_s:g} s"
+            )
+        hosts: dict[str, list[dict[str, Any]]] = data["hosts"]
+        return hosts
+
+    def impair(self, host: str, **impairment: float) -> None:
+        """Make the receiving side of an agent lossy, as `protocol.control.Impair` names it."""
+        self._ask("PUT", f"/agents/{host}/impairment", impairment)
+
+    def create_experiment(
+        self,
+        name: str,
+        seed: int,
+        spec: Mapping[str, Any],
+        versions: Mapping[str, str],
+        machine: Mapping[str, Any],
+    ) -> int:
+        """Register an experiment that begins now; returns its number."""
+        body = {
+            "name": name,
+            "seed": seed,
+            "spec": dict(spec),
+            "versions": dict(versions),
+            "machine": dict(machine),
+        }
+        return int(self._ask("POST", "/experiments", body)["id"])
+
+    def add_run(self, experiment: int, run: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep a finished run with its flows."""
+        return self._ask("POST", f"/experiments/{experiment}/runs", dict(run), 60.0)
+
+    def modes_of_run(self, experiment: int, run: int) -> list[dict[str, Any]]:
+        """Mode changes that the controller kept with a run."""
+        return _list(self._ask("GET", f"/experiments/{experiment}/modes?run={run}"), "modes")
+
+    def finish_experiment(self, experiment: int, summary: Mapping[str, Any]) -> None:
+        self._ask(
+            "PATCH", f"/experiments/{experiment}", {"state": "finished", "summary": dict(summary)}, 60.0
+        )
+
+    def fail_experiment(self, experiment: int, error: str) -> None:
+        self._ask("PATCH", f"/experiments/{experiment}", {"state": "failed", "error": error})
+
+    def results(self, experiment: int) -> dict[str, Any]:
+        """An experiment, its runs and its summary."""
+        return self._ask("GET", f"/experiments/{experiment}/results")
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> dict[str, Any]:
+        what = f"{method} {path}"
+        try:
+            answer = self._session.request(
+                method, f"{self.url}/api/v1{path}", json=body, timeout=(CONNECT_TIMEOUT_S, timeout_s)
+            )
+        except requests.RequestException as error:
+            raise ControllerError(f"the controller at {self.url} does not answer {what}: {error}") from None
+        try:
+            data = answer.json()
+        except ValueError:
+            raise ControllerError(
+                f"{what}: {answer.status_code}, and no JSON: {answer.text[:200]!r}", answer.status_code
+            ) from None
+        if answer.status_code >= 400 or not isinstance(data, dict):
+            raise ControllerError(f"{what}: {_problem(data)}", answer.status_code)
+        return data
+
+
+def _problem(data: Any) -> str:
+    if not isinstance(data, dict):
+        return f"unexpected answer {data!r}"
+    text = str(data.get("detail") or data.get("title") or data)
+    unconfirmed: Sequence[Mapping[str, str]] = data.get("unconfirmed") or []
+    if unconfirmed:
+        text += "; not confirmed by " + ", ".join(f"{item['who']} ({item['why']})" for item in unconfirmed)
+    return text
+
+
+def _list(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = data[name]
+    return items

@@ -1,0 +1,296 @@
+"""A fabric with everything on it: lab, controller and agents, up and forwarding, or an error that says why not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from experiments.controller_client import ControllerClient, ControllerError, Health
+from experiments.spec import SchemeChoice, Spec, is_scheme_file, merge_overrides
+from experiments.traffic import Traffic, log_tail
+from experiments.yaml_source import read
+from protocol.plain import PlainError
+from topologies.addressing import OVERLAY6_PREFIX, OVERLAY_PREFIX
+from topologies.lab import Lab
+from workloads.plan import Plan, PlannedFlow
+
+CONTROLLER_START_S: Final = 15.0
+READY_S: Final = 30.0
+PROBE_S: Final = 10.0
+STOP_S: Final = 5.0
+ROOT: Final = Path(__file__).parent.parent
+PROBE_BYTES: Final = 1000
+
+OnStage = Callable[[str], None]
+
+
+class DeploymentError(RuntimeError):
+    """A part did not start or has died; the text names it, with the end of its log."""
+
+
+@dataclass(slots=True)
+class _Part:
+    name: str
+    process: subprocess.Popen[Any]
+    log: Path
+
+
+class Deployment:
+    """Lab, controller and agents of one spec. Use as a context manager.
+
+    on_stage: told in a few words what happens next. database: SQLAlchemy URL of the controller's; None: a file of
+    the lab's, gone with it. logs: directory for the logs of this deployment, which stay if it ends by an error;
+    None: with the lab, gone with it.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        lab_id: str | None = None,
+        database: str | None = None,
+        logs: Path | None = None,
+        on_stage: OnStage = lambda text: None,
+    ) -> None:
+        self.spec = spec
+        self.lab = Lab(
+            spec.fabric,
+            lab_id,
+            tcp=spec.transport.profile,
+            congestion_control=spec.transport.congestion,
+        )
+        self._database = database
+        self._logs = logs
+        self._on_stage = on_stage
+        self._parts: list[_Part] = []
+        self._client: ControllerClient | None = None
+
+    @property
+    def client(self) -> ControllerClient:
+        if self._client is None:
+            raise DeploymentError("the controller is not started")
+        return self._client
+
+    @property
+    def logs(self) -> Path:
+        """Directory of all parts' logs."""
+        return self._logs / self.lab.lab_id if self._logs is not None else self.lab.run_dir / "logs"
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        if error is None and self._logs is not None:
+            shutil.rmtree(self.logs, ignore_errors=True)
+
+    def start(self) -> Self:
+        """Bring everything up and prove that it forwards; whatever goes wrong leaves nothing behind."""
+        try:
+            self._on_stage(f"building the fabric: {fabric_words(self.spec)}")
+            self.lab.start()
+            self.logs.mkdir(parents=True, exist_ok=True)
+            self._on_stage("starting the controller")
+            self._start_controller()
+            self._on_stage(f"starting {len(self.lab.hosts)} host agents")
+            self._start_agents()
+            self._on_stage("discovering switches, links and hosts")
+            self.set_scheme(self.spec.schemes[0])
+            self._wait_ready()
+            self._on_stage("trying every host")
+            self._probe()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End agents, controller and lab. Harmless if nothing runs."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+        for part in reversed(self._parts):  # agents before the controller
+            if part.process.poll() is None:
+                part.process.terminate()
+        deadline = time.monotonic() + STOP_S
+        for part in self._parts:
+            try:
+                part.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                part.process.kill()
+                part.process.wait()
+        self._parts.clear()
+        self.lab.stop()
+
+    def check(self) -> None:
+        """Raises DeploymentError if a process has ended."""
+        for part in self._parts:
+            if part.process.poll() is not None:
+                raise DeploymentError(
+                    f"{part.name} has ended (exit code {part.process.returncode}){log_tail(part.log)}"
+                )
+
+    def check_health(self) -> Health:
+        """The same, and raises if the controller misses anything of the fabric."""
+        self.check()
+        health = self.client.health()
+        missing = self._missing(health)
+        if missing:
+            raise DeploymentError(f"the fabric is not whole: {'; '.join(missing)}{self._tails()}")
+        return health
+
+    def set_scheme(self, choice: SchemeChoice) -> dict[str, Any]:
+        """Switch to a scheme of the spec, with its overrides; returns when all have confirmed."""
+        return self.client.set_scheme(
+            scheme_body(choice.name),
+            self.spec.packet_time_s,
+            merge_overrides(self.spec.policy, choice.overrides),
+        )
+
+    # -- parts ---------------------------------------------------------------------------------------
+
+    def _launch(self, name: str, host: str | None, argv: Sequence[str]) -> _Part:
+        log = self.logs / f"{name.replace(' ', '-')}.log"
+        with log.open("ab") as output:
+            process = self.lab.popen(host, argv, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
+        part = _Part(name, process, log)
+        self._parts.append(part)
+        return part
+
+    def _start_controller(self) -> None:
+        data = self.lab.run_dir / "controller"
+        endpoints = data / "endpoints.json"
+        address, port = self.lab.controller_endpoint
+        argv = [sys.executable, "-m", "controller", "--lab", "--data", str(data)]
+        argv += ["--openflow", f"{address}:{port}", "--api", "127.0.0.1:0"]
+        argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file), "--lab"]
+        if self._database is not None:
+            argv += ["--database", self._database]
+        part = self._launch("controller", None, argv)
+        deadline = time.monotonic() + CONTROLLER_START_S
+        while not endpoints.exists():
+            self.check()
+            if time.monotonic() > deadline:
+                raise DeploymentError(
+                    f"the controller did not open its API within {CONTROLLER_START_S:g} s{log_tail(part.log)}"
+                )
+            time.sleep(0.02)
+        self._client = ControllerClient(json.loads(endpoints.read_text(encoding="utf-8"))["api"])
+
+    @property
+    def _socket(self) -> Path:
+        return self.lab.run_dir / "agents.sock"
+
+    @property
+    def _token_file(self) -> Path:
+        return self.lab.run_dir / "agents-token"
+
+    def _start_agents(self) -> None:
+        for place in self.spec.fabric.hosts():
+            argv = [sys.executable, "-m", "host_agent", "--host", place.name]
+            argv += ["--interface", f"{place.name}-eth0", "--underlay-ip", place.underlay]
+            argv += ["--overlay", f"{place.overlay}/{OVERLAY_PREFIX}"]
+            argv += ["--overlay", f"{place.overlay6}/{OVERLAY6_PREFIX}"]
+            argv += ["--underlay-mtu", str(self.spec.fabric.mtu)]
+            argv += ["--congestion-control", self.lab.congestion_control]
+            argv += ["--controller", f"unix:{self._socket}", "--token-file", str(self._token_file)]
+            self._launch(f"agent {place.name}", place.name, argv)
+
+    # -- readiness -----------------------------------------------------------------------------------
+
+    def _missing(self, health: Health) -> list[str]:
+        """What is not there yet, in words."""
+        fabric = self.spec.fabric
+        links = [name for name in fabric.link_names() if not name.startswith("h") and name not in fabric.down]
+        wanted = {
+            "switches": (health.switches, len(self.lab.switches)),
+            "links between switches": (health.links, len(links)),
+            "agents": (health.agents, len(self.lab.hosts)),
+            "hosts": (health.hosts, len(self.lab.hosts)),
+        }
+        missing = [f"{have} of {want} {what}" for what, (have, want) in wanted.items() if have != want]
+        return missing + ([] if health.ready else [f"the controller waits for {r}" for r in health.reasons])
+
+    def _wait_ready(self) -> None:
+        deadline = time.monotonic() + READY_S
+        while True:
+            self.check()
+            missing = self._missing(self.client.health())
+            if not missing:
+                return
+            if time.monotonic() > deadline:
+                raise DeploymentError(
+                    f"the fabric is not ready after {READY_S:g} s: {'; '.join(missing)}{self._tails()}"
+                )
+            time.sleep(0.1)
+
+    def _tails(self) -> str:
+        """Ends of the logs of the controller and of agents that it does not know."""
+        try:
+            known = {agent["host"] for agent in self.client.agents() if agent["connected"]}
+        except ControllerError:
+            known = set()
+        text = ""
+        for part in self._parts:
+            if part.name == "controller" or part.name.removeprefix("agent ") not in known:
+                text += f"\n{part.name}{log_tail(part.log)}"
+                if text.count("\n") > 40:
+                    break
+        return text
+
+    def _probe(self) -> None:
+        """One small flow from every host to the next host of another leaf, over the overlay."""
+        endpoints = self.spec.endpoints()
+        flows = []
+        for index, source in enumerate(endpoints):
+            others = [other for other in endpoints if other.leaf != source.leaf]
+            others = others or [other for other in endpoints if other != source]
+            if others:
+                target = others[index % len(others)]
+                flows.append(
+                    PlannedFlow(
+                        index, source.host, target.host, 9000 + index % 900, 0.0, PROBE_BYTES, "short"
+                    )
+                )
+        with Traffic(self.lab.popen, endpoints, self.logs) as traffic:
+            traffic.configure(self.spec.transport)
+            traffic.prepare(Plan(tuple(flows), (0.0, 0.0), 0.0, PROBE_BYTES))
+            traffic.run(PROBE_S, lambda finished, failed: None, self.check)
+            sent, _ = traffic.stop_flows()
+        names = {flow.id: f"{flow.source} to {flow.destination}" for flow in flows}
+        lost = [f"{names[flow.id]} ({flow.error})" for flow in sent if flow.state != "finished"]
+        if lost:
+            raise DeploymentError(
+                f"the fabric does not forward: {len(lost)} of {len(flows)} probes failed within {PROBE_S:g} s: "
+                f"{', '.join(lost[:5])}{self._tails()}"
+            )
+
+
+def scheme_body(name: str) -> str | dict[str, Any]:
+    """What the API is given: a scheme's name, or the whole scheme from a file of the user's."""
+    if not is_scheme_file(name):
+        return name
+    source = read(Path(name).read_text(encoding="utf-8"), name)
+    if source.problems or not isinstance(source.data, dict):
+        raise PlainError(name, str(source.problems[0]) if source.problems else "is no scheme")
+    return source.data
+
+
+def fabric_words(spec: Spec) -> str:
+    """`2 leaves x 16 spines, 8 hosts, links of 3 Mbit/s`."""
+    fabric = spec.fabric
+    if fabric.topology == "leaf-spine":
+        shape = f"{fabric.leaves} leaves x {fabric.spines} spines"
+    else:
+        shape = f"{fabric.k}-ary fat tree"
+    return f"{shape}, {len(fabric.hosts())} hosts, links of {fabric.slowest_link_mbps:g} Mbit/s"

@@ -1,0 +1,336 @@
+"""Shapes of fabrics for tests, and a simulation of one under a control plane: fake tables, links, hosts, time."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from controller.control_plane import ControlPlane
+from controller.effects import Effects, Event, Held, HeldHost, Port
+from controller.fabric.arp import REPLY, REQUEST, Arp, decode_arp
+from controller.fabric.graph import Link, PortRef, link_between
+from controller.openflow.cookies import Rule
+from controller.openflow.fake_fabric import FakeFabric
+from controller.openflow.fake_tables import FakeSwitch, Packet
+from controller.openflow.tables import Table
+from controller.openflow.wanted import Match, Output, SetField, SwitchState
+from controller.schemes.scheme import ByMode, ClassScheme, ModeRule, Scheme
+from protocol.underlay import BASE_PORT, TrafficClass, dscp
+
+KEY = b"0123456789abcdef"
+LOCAL = 0xFFFFFFFE
+DELAY_S = 0.0005
+
+ECMP = Scheme("ecmp", "", "", *(ClassScheme("hash", entropy="flow-hash") for _ in range(3)))
+RPS = Scheme("rps", "", "", *(ClassScheme("spray") for _ in range(3)))
+CAPS = Scheme(
+    "caps",
+    "",
+    "",
+    ClassScheme("spray"),
+    ClassScheme(None, ByMode("hash", "spray")),
+    ClassScheme("spray"),
+    mode=ModeRule(),
+)
+
+
+@dataclass(frozen=True)
+class SimHost:
+    name: str
+    ipv4: str
+    mac: str
+    place: PortRef
+
+
+@dataclass
+class Shape:
+    """Switches by dpid with their number of ports, links, hosts; ``tops``: switches above all leaves."""
+
+    ports: dict[int, int] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+    hosts: list[SimHost] = field(default_factory=list)
+
+    def add_link(self, one: int, other: int) -> None:
+        self.links.append(link_between(self.new_port(one), self.new_port(other)))
+
+    def add_hosts(self, leaf: int, number: int, count: int) -> None:
+        for place in range(1, count + 1):
+            name = f"h{len(self.hosts) + 1}"
+            mac = f"02:ca:00:{number:02x}:00:{place:02x}"
+            self.hosts.append(SimHost(name, f"10.0.{number}.{place}", mac, self.new_port(leaf)))
+
+    def new_port(self, dpid: int) -> PortRef:
+        self.ports[dpid] = self.ports.get(dpid, 0) + 1
+        return PortRef(dpid, self.ports[dpid])
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        return frozenset(host.place.dpid for host in self.hosts)
+
+    def without(self, *switches: int) -> list[Link]:
+        return [link for link in self.links if not {link.a.dpid, link.b.dpid} & set(switches)]
+
+
+def leaf_spine(leaves: int, spines: int, hosts: int) -> Shape:
+    shape = Shape()
+    for leaf in range(1, leaves + 1):
+        shape.add_hosts(0x10000 + leaf, leaf, hosts)
+        for spine in range(1, spines + 1):
+            shape.add_link(0x10000 + leaf, 0x20000 + spine)
+    return shape
+
+
+def fat_tree(k: int, hosts: int) -> Shape:
+    shape, half = Shape(), k // 2
+    for pod in range(k):
+        for edge in range(half):
+            number = pod * half + edge + 1
+            shape.add_hosts(0x10000 + number, number, hosts)
+            for agg in range(half):
+                shape.add_link(0x10000 + number, 0x20000 + pod * half + agg + 1)
+        for agg in range(half):
+            for core in range(half):
+                shape.add_link(0x20000 + pod * half + agg + 1, 0x30000 + agg * half + core + 1)
+    return shape
+
+
+def shortest_paths(links: list[Link], leaves: frozenset[int], one: int, other: int) -> set[tuple[int, ...]]:
+    """By brute force: all shortest paths between two leaves that pass no other leaf."""
+    near: dict[int, set[int]] = {}
+    for a, b in links:
+        near.setdefault(a.dpid, set()).add(b.dpid)
+        near.setdefault(b.dpid, set()).add(a.dpid)
+    ways = [(one,)]
+    while ways:
+        found = {way for way in ways if way[-1] == other}
+        if found:
+            return found
+        ways = [
+            (*way, step)
+            for way in ways
+            if way[-1] == one or way[-1] not in leaves
+            for step in near.get(way[-1], ())
+            if step not in way
+        ]
+    return set()
+
+
+def datagram(
+    source: SimHost, target: SimHost, kind: TrafficClass, ev: int = 40000, key: int = 5, priority: int = 0
+) -> Packet:
+    return Packet(
+        eth_dst=target.mac,
+        ip_dscp=dscp(kind, priority),
+        ipv4_src=source.ipv4,
+        ipv4_dst=target.ipv4,
+        udp_src=ev,
+        udp_dst=BASE_PORT + key,
+    )
+
+
+def pairs(shape: Shape) -> Iterator[tuple[SimHost, SimHost]]:
+    return itertools.permutations(shape.hosts, 2)
+
+
+class Simulation:
+    """A control plane, its fabric and time. Everything takes ``DELAY_S``: messages, frames."""
+
+    def __init__(self, shape: Shape, *, agents: bool = True, start: float = 1000.0) -> None:
+        self.shape = shape
+        self.now = start
+        self.fabric = FakeFabric({dpid: FakeSwitch() for dpid in shape.ports})
+        self.fabric.wire(shape.links)
+        self.peers = {end: other for a, b in shape.links for end, other in ((a, b), (b, a))}
+        self.hosts = {host.place: host for host in shape.hosts}
+        self.events: list[Event] = []
+        self.updates: list[tuple[float, int, int]] = []
+        """(time, dpid, changes) of every update."""
+        self.frames: list[tuple[float, PortRef, bytes]] = []
+        """Frames that reached hosts."""
+        self.lost_frames: Callable[[PortRef], bool] = lambda sender: False
+        self.connected: set[int] = set()
+        self.silent: set[str] = set()
+        """IP addresses of hosts that do not answer."""
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._ids = itertools.count()
+        self.plane = ControlPlane(KEY)
+        self.with_agents = agents
+
+    def start(self) -> None:
+        for dpid in self.shape.ports:
+            self.connect(dpid)
+        if self.with_agents:
+            self.join_agents()
+
+    def join_agents(self) -> None:
+        for host in self.shape.hosts:
+            self.join(host)
+
+    def join(self, host: SimHost) -> None:
+        self.do(self.plane.agent_joined(host.name, host.ipv4, host.mac, self.now))
+
+    def ports(self, dpid: int) -> list[Port]:
+        down = self.fabric.switches[dpid].down
+        return [
+            Port(LOCAL, f"sw{dpid:x}", "02:00:00:00:00:01", True),
+            *(
+                Port(number, f"sw{dpid:x}-{number}", "02:00:00:00:00:02", number not in down, 10_000_000)
+                for number in range(1, self.shape.ports[dpid] + 1)
+            ),
+        ]
+
+    def connect(self, dpid: int) -> None:
+        self.connected.add(dpid)
+        held = held_of(self.fabric.switches[dpid].state)
+        self.do(self.plane.switch_connected(dpid, self.ports(dpid), held, self.now))
+
+    def disconnect(self, dpid: int) -> None:
+        self.connected.discard(dpid)
+        self.do(self.plane.switch_disconnected(dpid, self.now))
+
+    def kill(self, dpid: int) -> None:
+        """The switch's daemon dies: its state is gone, its cables keep their light."""
+        self.fabric.switches[dpid].state = SwitchState()
+        self.disconnect(dpid)
+
+    def restart_controller(self) -> None:
+        """A new control plane; switches keep what they hold and have to be connected again."""
+        self.plane = ControlPlane(KEY[::-1])
+        self.connected.clear()
+        self._queue.clear()
+
+    def port(self, ref: PortRef, *, up: bool) -> None:
+        """A port gains or loses its link (as its switch reports it)."""
+        down = self.fabric.switches[ref.dpid].down
+        down.discard(ref.port) if up else down.add(ref.port)
+        if ref.dpid in self.connected:
+            port = next(one for one in self.ports(ref.dpid) if one.number == ref.port)
+            self.do(self.plane.port_changed(ref.dpid, port, self.now))
+
+    def cut(self, link: Link) -> None:
+        for end in link:
+            self.port(end, up=False)
+
+    def mend(self, link: Link) -> None:
+        for end in link:
+            self.port(end, up=True)
+
+    def set_scheme(self, scheme: Scheme, packet_time_s: float = 0.004) -> None:
+        self.do(self.plane.set_scheme(scheme, packet_time_s, self.now))
+
+    def arp(self, host: SimHost, target: str, place: PortRef | None = None, mac: str = "") -> None:
+        """*host* asks for *target*."""
+        mac = mac or host.mac
+        frame = Arp("ff:ff:ff:ff:ff:ff", mac, REQUEST, mac, host.ipv4, "00:00:00:00:00:00", target)
+        self.arrive(place or host.place, frame.encode())
+
+    def send(self, packet: Packet, host: SimHost) -> list[tuple[int, ...]]:
+        """*host* sends *packet* for good: switches on its way, by hash; packet-ins reach the controller."""
+        from controller.openflow.fake_tables import by_hash
+
+        self.fabric.punted.clear()
+        traces = self.fabric.traces(packet, host.place, by_hash)
+        for place, cookie in list(self.fabric.punted):
+            self._in(DELAY_S, lambda p=place, c=cookie: self._packet_in(p, c, b"\0" * 64))
+        return [trace.switches for trace in traces if trace.place is not None]
+
+    def run(self, seconds: float) -> None:
+        self.run_until(lambda: False, seconds, must=False)
+
+    def run_until(self, condition: Callable[[], bool], limit: float, *, must: bool = True) -> float:
+        """Let time pass until *condition* or *limit* seconds; the seconds it took."""
+        began, calls = self.now, 0
+        while not condition():
+            calls += 1
+            assert calls < 200_000, "the control plane never rests"
+            deadline = self.plane.deadline()
+            event = self._queue[0][0] if self._queue else float("inf")
+            when = min(event, float("inf") if deadline is None else deadline)
+            if when > began + limit:
+                self.now = began + limit
+                assert not must or condition(), f"not within {limit} s"
+                return limit
+            self.now = max(self.now, when)
+            if event <= self.now:
+                heapq.heappop(self._queue)[2]()
+            else:
+                self.do(self.plane.tick(self.now))
+        return self.now - began
+
+    def do(self, effects: Effects) -> None:
+        self.events += effects.events
+        for dpid, change in effects.updates.items():
+            assert dpid in self.connected, f"update for {dpid:#x}, which is not connected"
+            count = sum(map(len, (change.add_flows, change.delete_flows, change.add_groups)))
+            self.updates.append((self.now, dpid, count))
+            self.fabric.switches[dpid].apply(change, whole=dpid in effects.resync)
+        for out in effects.packet_outs:
+            if out.dpid in self.connected:
+                self._send_frame(PortRef(out.dpid, out.port), out.data)
+        for dpid in effects.read_meters:
+            count = self.fabric.switches[dpid].meter_counts.get(1, 0)
+            self._in(
+                2 * DELAY_S,
+                lambda d=dpid, c=count: self.do(self.plane.meter_sample(d, c, self.now)),
+            )
+
+    def arrive(self, place: PortRef, frame: bytes) -> None:
+        """*frame* (LLDP or ARP) comes in at a switch, which does with it what its tables say."""
+        packet = Packet(eth_type=int.from_bytes(frame[12:14], "big"), ip_proto=0)
+        switch = self.fabric.switches[place.dpid]
+        if place.port in switch.down:
+            return
+        for outcome in switch.outcomes(packet, place.port):
+            for cookie in outcome.punted:
+                self._in(DELAY_S, lambda c=cookie: self._packet_in(place, c, frame))
+
+    def _packet_in(self, place: PortRef, cookie: int, frame: bytes) -> None:
+        if place.dpid in self.connected:
+            self.do(self.plane.packet_in(*place, cookie, frame, self.now))
+
+    def _send_frame(self, sender: PortRef, frame: bytes) -> None:
+        if sender.port in self.fabric.switches[sender.dpid].down or self.lost_frames(sender):
+            return
+        peer, host = self.peers.get(sender), self.hosts.get(sender)
+        if peer is not None:
+            self._in(DELAY_S, lambda: self.arrive(peer, frame))
+        elif host is not None:
+            self.frames.append((self.now, sender, frame))
+            arp = decode_arp(frame)
+            asked = arp is not None and arp.operation == REQUEST and arp.target_ip == host.ipv4
+            if arp is not None and asked and host.ipv4 not in self.silent:
+                reply = Arp(
+                    arp.sender_mac, host.mac, REPLY, host.mac, host.ipv4, arp.sender_mac, arp.sender_ip
+                )
+                self._in(DELAY_S, lambda: self.arrive(sender, reply.encode()))
+
+    def _in(self, delay: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._queue, (self.now + delay, next(self._ids), action))
+
+
+def held_of(state: SwitchState) -> Held | None:
+    """What the shell reads back from a switch, as `Held` says."""
+    if not state.flows:
+        return None
+    hosts: dict[str, HeldHost] = {}
+    remote = set()
+    for flow in state.flows.values():
+        if flow.table != Table.DELIVER:
+            continue
+        ipv4 = flow.match.ipv4_dst
+        assert ipv4 is not None
+        ports = [action.port for action in flow.actions if isinstance(action, Output)]
+        fields = {action.field: action.value for action in flow.actions if isinstance(action, SetField)}
+        if not ports:
+            remote.add(ipv4)
+        elif "udp_dst" in fields or ipv4 not in hosts:
+            hosts[ipv4] = HeldHost(ipv4, str(fields["eth_dst"]), ports[0], "udp_dst" in fields)
+    return Held(tuple(hosts.values()), frozenset(remote))
+
+
+def short_rule(state: SwitchState) -> Rule:
+    """Which rule serves the short class: FIRST_SHORT while the leaf is OFF."""
+    flow = state.flows[(Table.CLASS, 10, Match(metadata=(1 << 16, 3 << 16)))]
+    return Rule(flow.cookie)

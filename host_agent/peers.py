@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from host_agent.arrivals import Arrivals
 from host_agent.coding.blocking import BlockingEstimator
 from host_agent.flows import FlowTable, ReceiveFlow
-from host_agent.sent import SentLog
+from host_agent.sent import Outstanding, SentLog
 from protocol.control import Peer
-from protocol.datagram import Feedback, Receipt
+from protocol.datagram import Feedback, Header, Receipt
 
 RECEIPTS_PER_FEEDBACK: Final = 64
+MAX_EARLY_REPAIRS: Final = 64
+
+
+class EarlyRepair(NamedTuple):
+    """A repair of a flow that is not known yet."""
+
+    header: Header
+    body: bytes
+    stamp: int
 
 
 @dataclass(slots=True)
@@ -23,6 +32,7 @@ class PeerState:
     number: int = 0
     """Number of the next datagram to this peer."""
     sent: SentLog = field(default_factory=SentLog)
+    outstanding: Outstanding = field(default_factory=Outstanding)
     estimator: BlockingEstimator | None = None
     arrivals: Arrivals = field(default_factory=Arrivals)
     flows: FlowTable[int, ReceiveFlow] = field(default_factory=FlowTable)
@@ -30,19 +40,28 @@ class PeerState:
     receipts_since: float = 0.0
     recovered: int = 0
     lost: list[tuple[int, int]] = field(default_factory=list)
+    early: dict[int, list[EarlyRepair]] = field(default_factory=dict)
+    """Repairs that overtook every source of their flow, by flow number."""
 
     def restarted(self, peer: Peer) -> None:
         """The peer came back as a new session: what it had sent before means nothing any more."""
         self.peer = peer
         self.arrivals = Arrivals()
         self.flows = FlowTable()
-        self.receipts, self.lost, self.recovered = [], [], 0
+        self.receipts, self.lost, self.recovered, self.early = [], [], 0, {}
 
     def receipt(self, number: int, stamp: int, delay_us: int, now: float) -> None:
         """A datagram came: to be told in the next feedback."""
         if not self.receipts:
             self.receipts_since = now
         self.receipts.append(Receipt(number, stamp, delay_us))
+
+    def keep_early(self, repair: EarlyRepair) -> bool:
+        """Keep a repair until its flow is known; False: there are too many already."""
+        if sum(map(len, self.early.values())) >= MAX_EARLY_REPAIRS:
+            return False
+        self.early.setdefault(repair.header.flow, []).append(repair)
+        return True
 
     def feedbacks(self) -> list[Feedback]:
         """All that is to be told now, in as many feedbacks as it takes."""

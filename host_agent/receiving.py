@@ -9,7 +9,7 @@ from host_agent import tunnel
 from host_agent.coding.decoder import UnitDecoder
 from host_agent.flows import ReceiveFlow
 from host_agent.inner_packet import InnerPacket, look
-from host_agent.peers import RECEIPTS_PER_FEEDBACK, PeerState
+from host_agent.peers import RECEIPTS_PER_FEEDBACK, EarlyRepair, PeerState
 from host_agent.release import Release
 from host_agent.sending import Sender
 from protocol.datagram import Feedback, Header, Kind, RepairHead, serial_difference
@@ -104,14 +104,17 @@ class Receiver:
             recovered = flow.decoder.source(header.position, packet, now)
         self._release(flow, header.position, marked, now)
         self._recovered(peer, flow, recovered, now)
+        for early in peer.early.pop(header.flow, ()):
+            self._repair(peer, early.header, memoryview(early.body), early.stamp, now)
 
     def _repair(self, peer: PeerState, header: Header, body: memoryview, stamp: int, now: float) -> None:
         head, symbol = RepairHead.decode(body)
-        self._counts["repairs_received"] += 1
         flow = peer.flows.get(header.flow)
         if flow is None:
-            self._counts["repairs_without_flow"] += 1
+            if not peer.keep_early(EarlyRepair(header, bytes(body), stamp)):
+                self._counts["repairs_without_flow"] += 1
             return
+        self._counts["repairs_received"] += 1
         flow.repairs += 1
         flow.paths[stamp] = flow.paths.get(stamp, 0) + 1
         if flow.decoder is None:

@@ -99,17 +99,20 @@ class Sender:
     def feedback(self, peer: PeerState, feedback: Feedback, now: float) -> None:
         """What *peer* says of our datagrams."""
         known = peer.estimator
+        newest: float | None = None
         for one in feedback.receipts:
-            if peer.sent.arrived(one.number, one.stamp) and known is not None and one.stamp:
-                known.path_delay(one.stamp, one.delay_us, now)
-        for first, count in feedback.lost:
-            self._counts["lost_at_peers"] += min(count, 65536)
+            remembered = peer.sent.arrived(one.number, one.stamp)
             if known is None:
                 continue
-            for number in range(first, first + min(count, 256)):
-                entropy = peer.sent.entropy_of(number % NUMBER_MODULUS)
-                if entropy is not None:
-                    known.path_loss(peer.sent.stamp_of(entropy), now)
+            left = peer.outstanding.arrived(one.number)
+            if left is not None and (newest is None or left > newest):
+                newest = left
+            if remembered and one.stamp:
+                known.path_delay(one.stamp, one.delay_us, now)
+        if known is not None and newest is not None:
+            for _ in range(peer.outstanding.overdue(newest - known.overdue_s)):
+                known.path_loss(None, now)
+        self._counts["lost_at_peers"] += sum(min(count, 65536) for _, count in feedback.lost)
 
     def acknowledged(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
         """An inner TCP packet came from *peer*: its ACK may time a segment of ours (Karn: not a repeated one)."""
@@ -218,6 +221,8 @@ class Sender:
         peer.number = (number + 1) % NUMBER_MODULUS
         entropy = self._paths[traffic_class].entropy(flow.hash if flow else 0, len(body), now)
         peer.sent.sent(number, entropy)
+        if peer.estimator is not None and kind is not Kind.FEEDBACK:
+            peer.outstanding.sent(number, now)
         header = Header(
             kind,
             traffic_class,

@@ -42,3 +42,36 @@ class SentLog:
     def stamp_of(self, entropy: int) -> int | None:
         """Path that packets with this EV took when last heard of; None: not heard of yet."""
         return self._stamp_of_entropy[entropy] or None
+
+
+class Outstanding:
+    """Datagrams to one peer that it has not reported, so that blocked paths are noticed before they deliver.
+
+    Receipts alone speak only of paths that delivered: towards a new peer, all of the first ones come over free paths.
+    """
+
+    __slots__ = ("_sent",)
+
+    def __init__(self) -> None:
+        self._sent: dict[int, float] = {}
+
+    def sent(self, number: int, now: float) -> None:
+        """Datagram *number*, which the peer will report, leaves now."""
+        if len(self._sent) >= RING:
+            del self._sent[next(iter(self._sent))]
+        self._sent[number] = now
+
+    def arrived(self, number: int) -> float | None:
+        """The peer reports *number*; returns when it left, None if it was reported or was overdue before."""
+        return self._sent.pop(number, None)
+
+    def overdue(self, sent_before: float) -> int:
+        """How many left before that time and were not reported; each is counted once."""
+        count = 0
+        while self._sent:
+            number = next(iter(self._sent))
+            if self._sent[number] >= sent_before:
+                break
+            del self._sent[number]
+            count += 1
+        return count

@@ -72,12 +72,14 @@ class AgentCore:
             state = known.get(peer.underlay_ip)
             if state is None:
                 state = PeerState(peer)
-                self._sender.adopt(state)
             elif state.peer.session != peer.session:
                 self._receiver.drop(state)
                 state.restarted(peer)
             else:
+                if state.peer.leaf != peer.leaf:
+                    state.estimator = None
                 state.peer = peer
+            self._sender.adopt(state)
             self._peers[peer.underlay_ip] = state
             for address in peer.overlay:
                 self._routes[packed(address)] = state

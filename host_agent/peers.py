@@ -10,7 +10,7 @@ from host_agent.coding.blocking import BlockingEstimator
 from host_agent.flows import FlowTable, ReceiveFlow
 from host_agent.sent import Outstanding, SentLog
 from protocol.control import Peer
-from protocol.datagram import Feedback, Header, Receipt
+from protocol.datagram import Feedback, Header, Receipt, serial_difference
 
 RECEIPTS_PER_FEEDBACK: Final = 64
 MAX_EARLY_REPAIRS: Final = 64
@@ -34,6 +34,7 @@ class PeerState:
     sent: SentLog = field(default_factory=SentLog)
     outstanding: Outstanding = field(default_factory=Outstanding)
     estimator: BlockingEstimator | None = None
+    least_delay_us: int | None = None
     arrivals: Arrivals = field(default_factory=Arrivals)
     flows: FlowTable[int, ReceiveFlow] = field(default_factory=FlowTable)
     receipts: list[Receipt] = field(default_factory=list)
@@ -46,6 +47,7 @@ class PeerState:
     def restarted(self, peer: Peer) -> None:
         """The peer came back as a new session: what it had sent before means nothing any more."""
         self.peer = peer
+        self.least_delay_us = None
         self.arrivals = Arrivals()
         self.flows = FlowTable()
         self.receipts, self.lost, self.recovered, self.early = [], [], 0, {}
@@ -55,6 +57,12 @@ class PeerState:
         if not self.receipts:
             self.receipts_since = now
         self.receipts.append(Receipt(number, stamp, delay_us))
+
+    def above_least(self, delay_us: int) -> int:
+        """A delay as microseconds above the least from us to this peer: its clock may be another machine's."""
+        if self.least_delay_us is None or serial_difference(delay_us, self.least_delay_us) < 0:
+            self.least_delay_us = delay_us
+        return serial_difference(delay_us, self.least_delay_us)
 
     def keep_early(self, repair: EarlyRepair) -> bool:
         """Keep a repair until its flow is known; False: there are too many already."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from host_agent import tunnel
-from host_agent.coding.blocking import estimator
+from host_agent.coding.blocking import BlockingEstimator, estimator
 from host_agent.coding.unit import Repair, UnitEncoder
 from host_agent.coding.unit_size import optimal_k
 from host_agent.flows import FlowTable, SendFlow
@@ -32,6 +32,7 @@ class Sender:
         self._outgoing = outgoing
         self._counts = counts
         self.flows: FlowTable[bytes, SendFlow] = FlowTable()
+        self._estimators: dict[str, BlockingEstimator] = {}
         self._open: dict[bytes, SendFlow] = {}
         """Flows whose coding unit is open."""
         self._next_flow = 1
@@ -56,14 +57,22 @@ class Sender:
         }
         self._paths = {kind: path_policy(one.path.kind, self._rng) for kind, one in self._classes.items()}
         self._coding = policy.short.coding or policy.long.coding
+        self._estimators.clear()
         for peer in peers:
             peer.estimator = None
             self.adopt(peer)
 
     def adopt(self, peer: PeerState) -> None:
-        """Give a peer the estimator that the policy's coding wants."""
+        """Give a peer the estimator that the policy's coding wants: the one of its leaf.
+
+        Hosts of one leaf are reached over the same paths, so what one of them reports holds for all; a pair of hosts
+        alone sends too little to know.
+        """
         if self._coding is not None and peer.estimator is None:
-            peer.estimator = estimator(self._coding.estimator, self._policy.packet_time_s)
+            leaf = peer.peer.leaf
+            if leaf not in self._estimators:
+                self._estimators[leaf] = estimator(self._coding.estimator, self._policy.packet_time_s)
+            peer.estimator = self._estimators[leaf]
 
     def send(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
         """Wrap one packet of the host for *peer*, and add the repairs that it completes."""
@@ -108,7 +117,7 @@ class Sender:
             if left is not None and (newest is None or left > newest):
                 newest = left
             if remembered and one.stamp:
-                known.path_delay(one.stamp, one.delay_us, now)
+                known.path_delay(one.stamp, peer.above_least(one.delay_us), now)
         if known is not None and newest is not None:
             for _ in range(peer.outstanding.overdue(newest - known.overdue_s)):
                 known.path_loss(None, now)

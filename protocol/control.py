@@ -68,10 +68,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
+    """An agent. ``leaf``: the switch that it is at, "" while that is not known; peers of a leaf share their paths."""
+
     host: str
     underlay_ip: str
     overlay: list[str]
     session: int
+    leaf: str = ""
 
 
 @dataclass(frozen=True, slots=True)

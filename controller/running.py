@@ -14,7 +14,7 @@ from typing import Any, Final
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings, Unconfirmed
 from controller.control_plane import ControlPlane
-from controller.effects import ModeChanged
+from controller.effects import HostSeen, ModeChanged
 from controller.events import EventLog
 from controller.openflow.errors import OpenFlowError
 from controller.openflow.shell import OpenFlowShell
@@ -60,7 +60,7 @@ class RunningController:
     ) -> None:
         self.events = EventLog()
         self._plane = ControlPlane(key)
-        self.shell = OpenFlowShell(self._plane, *openflow, on_event=self.events.add)
+        self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note)
         self.agents = AgentServer(channel, token, on_joined=self._joined, on_left=self._left)
         self._state_file = state_file
         self._changing = threading.Lock()
@@ -134,6 +134,11 @@ class RunningController:
             for logged in self.events.since(0)
             if isinstance(logged.data, ModeChanged) and began_at <= logged.at <= ended_at
         ]
+
+    def _note(self, event: object) -> None:
+        self.events.add(event)
+        if isinstance(event, HostSeen):
+            self.agents.set_leaf(event.ipv4, f"{event.place.dpid:016x}")
 
     def _joined(self, member: Member) -> None:
         self.events.add(AgentEvent(member.host, joined=True))

@@ -38,6 +38,8 @@ class InnerPacket(NamedTuple):
     payload: int
     control: bool
     push: bool
+    opening: bool = False
+    """SYN: a connection begins, even if an earlier one had the same addresses and ports."""
 
     @property
     def reverse(self) -> bytes:
@@ -107,7 +109,15 @@ def _transport(
     flags = packet[transport + 13]
     control = payload <= 0 or bool(flags & (SYN | RST))
     return InnerPacket(
-        version, flow, destination, TCP, transport, max(payload, 0), control, bool(flags & (PSH | FIN))
+        version,
+        flow,
+        destination,
+        TCP,
+        transport,
+        max(payload, 0),
+        control,
+        bool(flags & (PSH | FIN)),
+        bool(flags & SYN),
     )
 
 

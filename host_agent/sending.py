@@ -81,6 +81,8 @@ class Sender:
             flow = SendFlow(seen.flow, self._next_flow, first=now)
             self._next_flow = self._next_flow % (NUMBER_MODULUS - 1) + 1
             self.flows.put(seen.flow, flow)
+        if seen.opening:
+            flow.payload = 0  # ports are used again: this connection has sent nothing yet
         flow.last = now
         flow.packets += 1
         flow.bytes += len(packet)

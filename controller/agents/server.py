@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -121,6 +121,7 @@ class AgentServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
         self._socket_inode: int | None = None
+        self._leaves: dict[str, str] = {}
         self._unknown = 0
         self._policy: Policy | None = None
         self._policy_frame: bytes | None = None
@@ -181,6 +182,12 @@ class AgentServer:
     def set_policy(self, policy: Policy) -> None:
         """Push *policy* to all agents, and to whoever comes later."""
         self._run(self._set_policy(policy))
+
+    def set_leaf(self, underlay_ip: str, leaf: str) -> None:
+        """Tell all agents at which leaf a host is. Returns at once; for the thread of the OpenFlow shell."""
+        if self._loop is not None and self._thread is not None:
+            with suppress(RuntimeError):  # the loop has just ended
+                self._loop.call_soon_threadsafe(self._place, underlay_ip, leaf)
 
     def wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         """Wait, up to *timeout* seconds, until all members have applied policy *version* or a later one.
@@ -350,7 +357,15 @@ class AgentServer:
             pulse.set_result(None)
 
     def _directory_frame(self) -> bytes:
-        return encode(Directory([member.peer() for member in self._membership.members()]))
+        peers = [member.peer() for member in self._membership.members()]
+        return encode(
+            Directory([replace(peer, leaf=self._leaves.get(peer.underlay_ip, "")) for peer in peers])
+        )
+
+    def _place(self, underlay_ip: str, leaf: str) -> None:
+        if self._leaves.get(underlay_ip) != leaf:
+            self._leaves[underlay_ip] = leaf
+            self._spread_directory()
 
     def _spread_directory(self) -> None:
         if self._spreading is None:

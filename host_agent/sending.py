@@ -232,7 +232,8 @@ class Sender:
         peer.number = (number + 1) % NUMBER_MODULUS
         entropy = self._paths[traffic_class].entropy(flow.hash if flow else 0, len(body), now)
         peer.sent.sent(number, entropy)
-        if peer.estimator is not None and kind is not Kind.FEEDBACK:
+        if coded and peer.estimator is not None:
+            # only what is sprayed and coded: a long flow's own queue would speak for all paths
             peer.outstanding.sent(number, now)
         header = Header(
             kind,

@@ -105,6 +105,10 @@ class ControllerClient:
         data = self._ask("GET", "/modes" if since is None else f"/modes?since={since}")
         return list(data.get("events", [])), int(data["cursor"])
 
+    def leaf_modes(self) -> dict[str, str]:
+        """Mode of each leaf now, "on" or "off"."""
+        return {one["leaf"]: one["mode"] for one in _list(self._ask("GET", "/modes"), "leaves")}
+
     def report_flows(self, forget: bool, timeout_s: float = 5.0) -> dict[str, list[dict[str, Any]]]:
         """Flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
         body = {"forget": forget, "timeout_s": timeout_s}

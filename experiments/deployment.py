@@ -41,6 +41,8 @@ class _Part:
     name: str
     process: subprocess.Popen[Any]
     log: Path
+    host: str | None
+    argv: Sequence[str]
 
 
 class Deployment:
@@ -157,23 +159,49 @@ class Deployment:
             merge_overrides(self.spec.policy, choice.overrides),
         )
 
+    def kill(self, name: str) -> None:
+        """End a part ("controller", "agent h1") at once, as a crash would; `relaunch` brings it back."""
+        part = self._part(name)
+        part.process.kill()
+        part.process.wait()
+
+    def relaunch(self, name: str) -> None:
+        """Start a part that has ended again, as it was started first. For the controller: returns when its API answers."""
+        part = self._part(name)
+        self._parts.remove(part)
+        if name == "controller":
+            if self._client is not None:
+                self._client.close()
+            self._start_controller()
+        else:
+            self._launch(part.name, part.host, part.argv)
+
+    def _part(self, name: str) -> _Part:
+        found = [part for part in self._parts if part.name == name]
+        if not found:
+            raise DeploymentError(
+                f"there is no part {name!r}; there are {', '.join(p.name for p in self._parts)}"
+            )
+        return found[0]
+
     # -- parts ---------------------------------------------------------------------------------------
 
     def _launch(self, name: str, host: str | None, argv: Sequence[str]) -> _Part:
         log = self.logs / f"{name.replace(' ', '-')}.log"
         with log.open("ab") as output:
             process = self.lab.popen(host, argv, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
-        part = _Part(name, process, log)
+        part = _Part(name, process, log, host, argv)
         self._parts.append(part)
         return part
 
     def _start_controller(self) -> None:
         data = self.lab.run_dir / "controller"
         endpoints = data / "endpoints.json"
+        endpoints.unlink(missing_ok=True)  # a controller that was killed leaves its own
         address, port = self.lab.controller_endpoint
         argv = [sys.executable, "-m", "controller", "--lab", "--data", str(data)]
         argv += ["--openflow", f"{address}:{port}", "--api", "127.0.0.1:0"]
-        argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file), "--lab"]
+        argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file)]
         if self._database is not None:
             argv += ["--database", self._database]
         part = self._launch("controller", None, argv)

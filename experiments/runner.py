@@ -221,7 +221,10 @@ class _Experiment:
         _prove_agents_saw(outcomes)
         epoch_wall = epoch + wall_offset
         modes = [
-            {**event, "at_s": round(event["at"] - epoch_wall, 6)}
+            {
+                "at_s": round(event["at"] - epoch_wall, 6),
+                **{name: event[name] for name in ("leaf", "mode", "cause")},
+            }
             for event in events
             if event["at"] - epoch_wall <= duration
         ]

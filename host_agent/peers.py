@@ -35,6 +35,8 @@ class PeerState:
     outstanding: Outstanding = field(default_factory=Outstanding)
     estimator: BlockingEstimator | None = None
     least_delay_us: int | None = None
+    stamps: set[int] = field(default_factory=set)
+    """Paths that reports spoke of."""
     arrivals: Arrivals = field(default_factory=Arrivals)
     flows: FlowTable[int, ReceiveFlow] = field(default_factory=FlowTable)
     receipts: list[Receipt] = field(default_factory=list)

@@ -119,6 +119,7 @@ class Sender:
             if left is not None and (newest is None or left > newest):
                 newest = left
             if remembered and one.stamp:
+                peer.stamps.add(one.stamp)
                 known.path_delay(one.stamp, peer.above_least(one.delay_us), now)
         if known is not None and newest is not None:
             for _ in range(peer.outstanding.overdue(newest - known.overdue_s)):
@@ -183,7 +184,7 @@ class Sender:
                 blocked,
                 known.rtt_s(),
                 known.blocked_rtt_s(),
-                packet_time_s=self._policy.packet_time_s,
+                packet_time_s=self._spray_time_s(peer),
             )
             encoder.set_redundancy(blocked, k)
         if seen.protocol == TCP:
@@ -200,6 +201,10 @@ class Sender:
             self._open.pop(flow.key, None)
         flow.peer = peer
         self._send_repairs(flow, repairs, now)
+
+    def _spray_time_s(self, peer: PeerState) -> float:
+        """Seconds a packet takes when all paths that were heard of carry one at a time."""
+        return self._policy.packet_time_s / max(1, len(peer.stamps))
 
     def _close(self, flow: SendFlow, now: float) -> None:
         self._open.pop(flow.key, None)

@@ -40,6 +40,8 @@ class CodingPolicy:
     max_k: int = 32
     """Most source packets in one unit; the unit size is the smaller of this and the paper's Eq. 4."""
     max_r: int = 16
+    max_overhead: float = 8.0
+    """Most repairs per source packet: past some share of blocked paths, repairs only lengthen the queues."""
     flush_s: float = 0.005
     """A unit that has got no packet for this long is closed with the packets it has."""
 
@@ -114,6 +116,11 @@ def _check(policy: Policy) -> None:
             need(name != "control", f"{name}.coding", "control packets are never coded")
             need(1 <= one.coding.max_k <= 128, f"{name}.coding.max_k", "must be 1..128")
             need(1 <= one.coding.max_r <= 64, f"{name}.coding.max_r", "must be 1..64")
+            need(
+                0 < one.coding.max_overhead <= 64,
+                f"{name}.coding.max_overhead",
+                "must be above 0, at most 64",
+            )
             need(
                 0 < one.coding.target_decode_probability < 1,
                 f"{name}.coding.target_decode_probability",

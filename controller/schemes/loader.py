@@ -125,6 +125,7 @@ def _check_class(name: str, one: ClassScheme, need: Any) -> None:
     need(name != "control", where, "control packets are never coded")
     need(1 <= coding.max_k <= 128, f"{where}.max_k", "must be 1..128")
     need(1 <= coding.max_r <= 64, f"{where}.max_r", "must be 1..64")
+    need(0 < coding.max_overhead <= 64, f"{where}.max_overhead", "must be above 0 and at most 64")
     need(
         0 < coding.target_decode_probability < 1,
         f"{where}.target_decode_probability",

@@ -39,6 +39,7 @@ def _class_policy(one: ClassScheme, packet_time_s: float) -> ClassPolicy:
             estimator=coding.estimator,
             max_k=coding.max_k,
             max_r=coding.max_r,
+            max_overhead=coding.max_overhead,
             flush_s=coding.flush_packet_times * packet_time_s,
         ),
         release=None if one.release is None else ReleasePolicy(one.release.packet_times * packet_time_s),

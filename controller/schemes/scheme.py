@@ -38,6 +38,7 @@ class Coding:
     estimator: EstimatorName = "paths"
     max_k: int = 32
     max_r: int = 16
+    max_overhead: float = 0.75
     flush_packet_times: float = 1.25
 
 

@@ -29,8 +29,8 @@ BLOCKING_STEPS: Final = 256
 
 
 def repairs_for(coding: CodingPolicy, blocking_probability: float, k: int) -> int:
-    """r for a unit of *k* sources under *coding*: 0 .. min(max_r, what the code can use)."""
-    cap = min(coding.max_r, code_named(coding.code).most_repairs(k))
+    """r for a unit of *k* sources under *coding*: 0 .. min(max_r, k max_overhead, what the code can use)."""
+    cap = min(coding.max_r, math.ceil(k * coding.max_overhead), code_named(coding.code).most_repairs(k))
     if coding.redundancy == "paper":
         return min(cap, paper_rule(k, blocking_probability))
     step = round(min(max(blocking_probability, 0.0), MAX_BLOCKING) * BLOCKING_STEPS)

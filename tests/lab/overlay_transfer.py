@@ -1,0 +1,73 @@
+"""Programs for hosts of a lab, run with ``python -c``: transfers over the overlay that prove themselves."""
+
+from __future__ import annotations
+
+RECEIVE = """
+import hashlib, socket, sys
+server = socket.create_server(("0.0.0.0", int(sys.argv[1])))
+print("listening", flush=True)
+connection, _ = server.accept()
+digest, total = hashlib.sha256(), 0
+while data := connection.recv(1 << 16):
+    digest.update(data)
+    total += len(data)
+connection.sendall(digest.digest())
+print(digest.hexdigest(), total, flush=True)
+"""
+
+SEND = """
+import hashlib, socket, sys, time
+address, port, total, rate = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+connection = socket.socket()
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+connection.connect((address, port))
+print("connected", flush=True)
+digest, sent, began = hashlib.sha256(), 0, time.monotonic()
+block = hashlib.shake_256(b"capstan").digest(1 << 16)
+while sent < total:
+    piece = block[: min(len(block), total - sent)]
+    connection.sendall(piece)
+    digest.update(piece)
+    sent += len(piece)
+    if rate:
+        time.sleep(max(0.0, began + sent / rate - time.monotonic()))
+connection.shutdown(socket.SHUT_WR)
+answer = b""
+while data := connection.recv(64):
+    answer += data
+assert answer == digest.digest(), "the receiver got other bytes"
+print(digest.hexdigest(), sent, flush=True)
+"""
+
+BURSTS = """
+import socket, sys, time
+address, port, until = sys.argv[1], int(sys.argv[2]), time.monotonic() + float(sys.argv[3])
+while time.monotonic() < until:
+    with socket.create_connection((address, port)) as connection:
+        connection.sendall(bytes(20000))
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)
+    time.sleep(0.005)
+"""
+
+DISCARD = """
+import socket, sys, threading
+server = socket.create_server(("0.0.0.0", int(sys.argv[1])), backlog=128)
+print("listening", flush=True)
+def drain(connection):
+    with connection:
+        while connection.recv(1 << 16):
+            pass
+while True:
+    threading.Thread(target=drain, args=(server.accept()[0],), daemon=True).start()
+"""
+
+BLAST = """
+import socket, sys, time
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+address, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+for number in range(count):
+    out.sendto(bytes(200), (address, port))
+    if number % 20 == 19:
+        time.sleep(0.0005)
+"""

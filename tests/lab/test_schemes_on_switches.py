@@ -1,0 +1,217 @@
+"""Schemes on real switches, by invariants: which paths packets took, and that every byte arrived."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.deployment import Deployment
+from experiments.spec import SchemeChoice, spec_from_dict
+
+_FILE = Path(__file__).with_name("overlay_transfer.py")
+_SPEC = importlib.util.spec_from_file_location("overlay_transfer", _FILE)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+programs = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(programs)
+
+PORT = 7000
+RECEIVER = "10.128.2.1"
+
+
+def fabric(spines: int, hosts: int = 1, rate: float | None = None, **more: Any) -> dict[str, Any]:
+    link = {"buffer_packets": 1000} | ({"rate_mbps": rate} if rate else {})
+    return {"leaves": 2, "spines": spines, "hosts_per_leaf": hosts, "link": link, "access": {}} | more
+
+
+def deployment(shape: dict[str, Any], scheme: str) -> Deployment:
+    spec = spec_from_dict(
+        {
+            "name": "test",
+            "title": "test",
+            "fabric": shape,
+            "schemes": [scheme],
+            "workload": {
+                "flows": {
+                    "count": 1,
+                    "sizes": {"kind": "fixed", "bytes": 1000},
+                    "arrivals": {"kind": "poisson", "rate_per_s": 1},
+                    "pattern": "left-to-right",
+                }
+            },
+        }
+    )
+    return Deployment(spec)
+
+
+def start(lab: Deployment, host: str, program: str, *arguments: object) -> subprocess.Popen[str]:
+    return lab.lab.popen(
+        host,
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert word in line, f"{line!r}: {process.stderr.read() if process.stderr else ''}"
+
+
+def result(process: subprocess.Popen[str], seconds: float) -> list[str]:
+    out, err = process.communicate(timeout=seconds)
+    assert process.returncode == 0, err
+    return out.split()[-2:]
+
+
+def received(lab: Deployment, host: str, port: int | None = None) -> list[dict[str, Any]]:
+    flows = lab.client.report_flows(forget=True)[host]
+    return [
+        flow
+        for flow in flows
+        if flow["side"] == "receiver" and (port is None or flow["destination_port"] == port)
+    ]
+
+
+def eventually(condition: Any, seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass in time"
+        time.sleep(0.02)
+
+
+def mode_of(lab: Deployment, leaf: str) -> str:
+    return lab.client.leaf_modes()[leaf]
+
+
+@pytest.mark.parametrize("spines", [4, 5, 8, 20])
+def test_rps_gives_every_path_its_share_within_5_percent(spines: int) -> None:
+    packets = 12_000 * spines  # the standard deviation of a share is then 0.9 %
+    with deployment(fabric(spines, rate=200.0), "rps") as lab:
+        lab.client.report_flows(forget=True)
+        start(lab, "h1", programs.BLAST, RECEIVER, PORT, packets).wait(90)
+        time.sleep(0.5)
+        paths: dict[str, int] = {}
+        for flow in received(lab, "h2", PORT):
+            for stamp, count in flow["paths"].items():
+                paths[stamp] = paths.get(stamp, 0) + count
+    total = sum(paths.values())
+    assert len(paths) == spines
+    assert total > 0.95 * packets
+    for stamp, count in paths.items():
+        assert count == pytest.approx(total / spines, rel=0.05), f"path {stamp}: {paths}"
+
+
+def test_ecmp_keeps_each_flow_on_one_path_and_uses_all_paths_of_both_stages() -> None:
+    fat_tree = {"topology": "fat-tree", "k": 4, "link": {"rate_mbps": 100}, "access": {}}
+    used: set[str] = set()
+    with deployment(fat_tree, "ecmp") as lab:
+        places = lab.spec.fabric.hosts()
+        sources = [place for place in places if place.leaf in (1, 2)]  # pod 1
+        targets = [place for place in places if place.leaf in (5, 6)]  # pod 3
+        for target in targets:
+            said(start(lab, target.name, programs.DISCARD, PORT), "listening")
+        senders = [
+            start(lab, source.name, programs.BURSTS, target.overlay, PORT, 1.5)
+            for source in sources
+            for target in targets
+        ]
+        for sender in senders:
+            assert sender.wait(30) == 0
+        flows = [flow for target in targets for flow in received(lab, target.name, PORT)]
+    assert len(flows) > 100
+    for flow in flows:
+        assert len(flow["paths"]) == 1, flow
+        used |= set(flow["paths"])
+    assert len(used) == 4  # each core switch is one path between two pods
+
+
+def test_caps_sprays_short_flows_and_keeps_long_ones_to_one_path_while_short_ones_are_on() -> None:
+    with deployment(fabric(4, hosts=2, rate=10.0), "caps") as lab:
+        for host in ("h3", "h4"):
+            said(start(lab, host, programs.DISCARD, PORT), "listening")
+        long = start(lab, "h1", programs.SEND, RECEIVER, PORT, 1 << 40, 0)
+        said(long, "connected")
+        eventually(lambda: mode_of(lab, "l1") == "off")
+        time.sleep(0.5)
+        lab.client.report_flows(forget=True)
+        time.sleep(1.0)
+        (off,) = received(lab, "h3", PORT)
+        assert mode_of(lab, "l1") == "off"
+        assert len(off["paths"]) == 4, off
+
+        bursts = start(lab, "h2", programs.BURSTS, "10.128.2.2", PORT, 5.0)
+        eventually(lambda: mode_of(lab, "l1") == "on")
+        time.sleep(1.5)  # what was sprayed before has left the queues
+        lab.client.report_flows(forget=True)
+        time.sleep(1.5)
+        flows = lab.client.report_flows(forget=True)
+        (on,) = [
+            flow for flow in flows["h3"] if flow["side"] == "receiver" and flow["destination_port"] == PORT
+        ]
+        short = [
+            flow for flow in flows["h4"] if flow["side"] == "receiver" and flow["destination_port"] == PORT
+        ]
+        assert len(on["paths"]) == 1, on
+        assert on["packets"] > 100
+        used = {stamp for flow in short for stamp in flow["paths"]}
+        assert len(used) == 4
+        assert all(len(flow["paths"]) >= 3 for flow in short if flow["packets"] >= 14)
+        assert bursts.wait(30) == 0
+        long.kill()
+        eventually(lambda: mode_of(lab, "l1") == "off")
+
+
+@pytest.fixture(scope="module")
+def wide() -> Iterator[Deployment]:
+    with deployment(fabric(4, rate=200.0), "ecmp") as lab:
+        yield lab
+
+
+@pytest.mark.parametrize("scheme", ["ecmp", "rps", "rps-inorder", "caps", "caps-spray", "caps-paper"])
+@pytest.mark.timeout(180)
+def test_50_mb_arrive_unharmed_through_loss_and_reordering(wide: Deployment, scheme: str) -> None:
+    wide.set_scheme(SchemeChoice(scheme, scheme))
+    wide.client.impair("h2", loss=0.02, reorder=0.3, reorder_delay_s=0.002, duplicate=0.01, corrupt=0.001)
+    try:
+        receiver = start(wide, "h2", programs.RECEIVE, PORT)
+        said(receiver, "listening")
+        sender = start(wide, "h1", programs.SEND, RECEIVER, PORT, 50_000_000, 0)
+        assert result(sender, 150) == result(receiver, 10)
+    finally:
+        wide.client.impair("h2")
+
+
+@pytest.mark.timeout(180)
+def test_a_transfer_survives_everything_that_happens_to_the_fabric() -> None:
+    with deployment(fabric(4, rate=100.0), "ecmp") as lab:
+        receiver = start(lab, "h2", programs.RECEIVE, PORT)
+        said(receiver, "listening")
+        sender = start(lab, "h1", programs.SEND, RECEIVER, PORT, 60_000_000, 3_000_000)
+        said(sender, "connected")
+        for scheme in ("rps", "caps"):
+            time.sleep(1.0)
+            lab.set_scheme(SchemeChoice(scheme, scheme))
+        lab.lab.kill_switch("s1", links_down=True)
+        time.sleep(1.5)
+        lab.kill("controller")
+        time.sleep(1.0)
+        lab.relaunch("controller")
+        time.sleep(1.5)
+        lab.kill("agent h2")
+        time.sleep(0.5)
+        lab.relaunch("agent h2")
+        time.sleep(1.0)
+        lab.lab.restart_switch("s1")
+        lab.set_scheme(SchemeChoice("ecmp", "ecmp"))
+        assert sender.poll() is None, "the transfer was over before the last event"
+        assert result(sender, 120) == result(receiver, 10)

@@ -10,7 +10,8 @@ each switch gets the difference. A mode change waits for nothing.
 **Take-over.** A switch that holds a state of a controller before (or of this one, before its connection was lost) goes
 on forwarding by it. It gets nothing but the entries that send LLDP and ARP up, until the new state forwards to
 every host that the old one did, and every port of it is either proved to be a link's or has been quiet; or until
-`TAKEOVER_LIMIT_S` has passed. Its hosts are learnt back from what it holds.
+`TAKEOVER_LIMIT_S` has passed. Its hosts are learnt back from what it holds. A switch above the leaves that can not do
+what it did (a link is gone) is let go when the leaves have their new states, which do not use it for that.
 
 **Lost switches.** A leaf or spine whose connection is lost keeps its place in the graph, for it may still forward; but
 other leaves' packets avoid it where they can (`controller.fabric.paths`). One that comes back empty gets its state
@@ -75,6 +76,7 @@ class _Switch:
     """What it forwards by, while it has not got our state."""
     synced: bool = False
     """It has got our whole state since it connected."""
+    synced_at: float = 0.0
     usable_at: float | None = None
     """From when on it may carry other leaves' packets; None: not known yet."""
 
@@ -110,7 +112,7 @@ class ControlPlane:
         self._switches: dict[int, _Switch] = {}
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
         self._routing = Routing()
-        self._hosts_version = -1
+        self._hosts_version = self._hosts.version
         self._scheme: Scheme | None = None
         self._packet_time_s = 0.0
         self._monitor: ModeMonitor | None = None
@@ -397,6 +399,8 @@ class ControlPlane:
             self._discovery.links_up(),
             self._hosts.leaves(),
             frozenset(dpid for dpid, switch in self._switches.items() if switch.usable(now)),
+            # A switch's old state does not know that it should carry others' packets.
+            leaf_transit=not any(switch.held for switch in self._switches.values()),
         )
         if wiring != self._wiring or self._hosts.version != self._hosts_version:
             self._numbers.assign({*self._switches, *wiring.leaves})
@@ -410,7 +414,9 @@ class ControlPlane:
         resync = set()
         for dpid, switch in self._switches.items():
             if switch.connected and not switch.synced and self._may_sync(switch, now):
-                switch.synced, switch.held = True, None
+                if switch.held is not None:
+                    self._mark(now)  # `leaf_transit` may have changed.
+                switch.synced, switch.synced_at, switch.held = True, now, None
                 resync.add(dpid)
             if switch.connected and switch.usable_at is not None and switch.usable_at > now:
                 self._mark(switch.usable_at)
@@ -422,17 +428,29 @@ class ControlPlane:
         held = switch.held
         if held is None or now >= switch.connected_at + TAKEOVER_LIMIT_S:
             return True
-        next_hops = self._routing.next_hops.get(switch.dpid, {})
-        places = (self._hosts.by_ip(ipv4) for ipv4 in held.remote)
-        if self._discovery.is_clear(switch.dpid, now) and all(
-            host is not None
-            and host.place is not None
-            and (host.place.dpid == switch.dpid or host.place.dpid in next_hops)
-            for host in places
+        if self._discovery.is_clear(switch.dpid, now) and (
+            self._reaches(switch.dpid, held) or (not held.hosts and self._leaves_are_synced(now))
         ):
             return True
         self._mark(now + TAKEOVER_POLL_S)
         return False
+
+    def _reaches(self, dpid: int, held: Held) -> bool:
+        """Whether there is a way from *dpid* to every host that it forwards to."""
+        next_hops = self._routing.next_hops.get(dpid, {})
+        hosts = (self._hosts.by_ip(ipv4) for ipv4 in held.remote)
+        return all(
+            host is not None
+            and host.place is not None
+            and (host.place.dpid == dpid or host.place.dpid in next_hops)
+            for host in hosts
+        )
+
+    def _leaves_are_synced(self, now: float) -> bool:
+        """Whether all leaves that are connected got our state, a moment ago at least."""
+        connected = [switch for switch in self._switches.values() if switch.connected]
+        leaves = [one for one in connected if one.wanted.view.leaf or (one.held and one.held.hosts)]
+        return bool(leaves) and all(leaf.synced and now >= leaf.synced_at + JOIN_DELAY_S for leaf in leaves)
 
     def _next_clear(self, now: float) -> float | None:
         times = (self._discovery.clear_at(dpid) for dpid, one in self._switches.items() if one.connected)

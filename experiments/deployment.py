@@ -166,7 +166,7 @@ class Deployment:
         part.process.wait()
 
     def relaunch(self, name: str) -> None:
-        """Start a part that has ended again, as it was started first. For the controller: returns when its API answers."""
+        """Start a part that has ended again, as it was started first; a controller answers when this returns."""
         part = self._part(name)
         self._parts.remove(part)
         if name == "controller":

@@ -17,26 +17,30 @@ class Source(Protocol):
 
     def fileno(self) -> int: ...
 
+    def __hash__(self) -> int: ...
+
 
 class Loop:
     """Calls back on readiness and at times (seconds of the monotonic clock)."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
+        self._calls: dict[Source, Callable[[int], None]] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._running = True
 
     def watch(self, source: Source, events: int, call: Callable[[int], None]) -> None:
         """Call *call* with the ready events; replaces an earlier watch of the same source."""
-        if source in self._selector.get_map():
-            self._selector.modify(source, events, call)
+        if source in self._calls:
+            self._selector.modify(source, events)
         else:
-            self._selector.register(source, events, call)
+            self._selector.register(source, events)
+        self._calls[source] = call
 
     def forget(self, source: Source) -> None:
         """Watch no more; must come before the source is closed."""
-        if source in self._selector.get_map():
+        if self._calls.pop(source, None) is not None:
             self._selector.unregister(source)
 
     def at(self, when: float, call: Callable[[], None]) -> None:
@@ -56,7 +60,10 @@ class Loop:
             if self._timers:
                 timeout = max(0.0, self._timers[0][0] - time.monotonic())
             for key, events in self._selector.select(timeout):
-                key.data(events)
+                # None: something that was called before it in this round has closed it
+                call = self._calls.get(key.fileobj)  # type: ignore[call-overload]
+                if call is not None:
+                    call(events)
             now = time.monotonic()
             while self._timers and self._timers[0][0] <= now:
                 heapq.heappop(self._timers)[2]()

@@ -50,10 +50,12 @@ class Wiring:
 
     ``known``: all links ever seen and not contradicted since: they say which tier a switch is of, also while some
     are down. ``up``: those that carry packets now. ``leaves``: switches with hosts. ``usable``: switches that
-    may carry other leaves' packets (connected, and with their state in place).
+    may carry other leaves' packets (connected, and with their state in place). ``leaf_transit``: whether leaves may
+    carry others' packets where there is no other way; not while much of the fabric is still to be found.
     """
 
     known: frozenset[Link]
     up: frozenset[Link]
     leaves: frozenset[int]
     usable: frozenset[int]
+    leaf_transit: bool = True

@@ -8,7 +8,7 @@ from controller.effects import HostSeen, PacketOut
 from controller.fabric.arp import NO_ADDRESS, REQUEST, Arp, is_host_address, is_host_mac
 from controller.fabric.discovery import LinkDiscovery, LinkEvent
 from controller.fabric.graph import PortRef
-from controller.fabric.hosts import HostEvent, Hosts
+from controller.fabric.hosts import Host, HostEvent, Hosts
 from controller.fabric.resolver import Resolver, answer
 
 ANSWERS: Final = 4096
@@ -50,8 +50,20 @@ class HostLearning:
         if not unlocated:
             return []
         edge = self._discovery.edge_ports()
-        free = [place for place in edge if not self.hosts.at(place)]
-        return self._resolver.locate(unlocated, free, edge, now)
+        free: dict[int, list[PortRef]] = {}
+        for place in edge:
+            if not self.hosts.at(place):
+                free.setdefault(place.dpid, []).append(place)
+        leaves = {
+            host.ipv4.rpartition(".")[0]: host.place.dpid for host in self.hosts if host.place is not None
+        }
+
+        def guess(host: Host) -> list[PortRef]:
+            """Free ports of a switch that has a host of the same /24."""
+            leaf = leaves.get(host.ipv4.rpartition(".")[0])
+            return [] if leaf is None else free.get(leaf, [])
+
+        return self._resolver.locate(unlocated, guess, edge, now)
 
     def locate_at(self) -> float | None:
         """When `locate` next has something to ask."""

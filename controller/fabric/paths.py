@@ -51,11 +51,12 @@ def compute_routing(wiring: Wiring) -> Routing:
     up = adjacency(wiring.up)
     switches = frozenset(up) | wiring.leaves
     spines = switches - wiring.leaves
+    passes = (spines & wiring.usable, spines, *((switches,) if wiring.leaf_transit else ()))
     next_hops: dict[int, dict[int, tuple[Hop, ...]]] = {dpid: {} for dpid in sorted(switches)}
     transit_leaves: set[int] = set()
     for leaf in sorted(wiring.leaves):
         missing = wiring.leaves - {leaf}
-        for through in (spines & wiring.usable, spines, switches):
+        for through in passes:
             for dpid, hops in _next_hops(up, leaf, through).items():
                 # Earlier passes win. No path of theirs leads to a switch that needed this pass (it would have
                 # had a path itself), and paths of one pass get shorter with every hop: no loop.

@@ -8,7 +8,7 @@ scans addresses costs little.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +20,7 @@ from controller.fabric.lldp import CONTROLLER_MAC
 
 FIRST_RETRY_S: Final = 1.0
 LAST_RETRY_S: Final = 30.0
-FRAMES_PER_S: Final = 2000.0
+FRAMES_PER_S: Final = 4000.0
 """Question frames, over all addresses and ports."""
 BURST_FRAMES: Final = 2000.0
 ASKERS: Final = 32
@@ -63,18 +63,31 @@ class Resolver:
         return self._ask(request.target_ip, BROADCAST_MAC, question, [p for p in edge if p != place], now)
 
     def locate(
-        self, hosts: Iterable[Host], free: Sequence[PortRef], edge: Sequence[PortRef], now: float
+        self,
+        hosts: Iterable[Host],
+        guess: Callable[[Host], Sequence[PortRef]],
+        edge: Sequence[PortRef],
+        now: float,
     ) -> list[PacketOut]:
         """Question frames for registered hosts whose place is not known (their MACs are, so only they answer).
 
-        free: the edge ports on which no host is known; the first question goes to these.
+        guess: where a host probably is; asked first. Without a guess all edge ports are asked, but for one host of a
+        /24 at a time: where it is found is the guess for the others.
         """
         frames: list[PacketOut] = []
+        asked: set[str] = set()
         for host in hosts:
             question = self._questions.setdefault(host.ipv4, _Question(now + LOCATE_AFTER_S))
+            if now < question.retry_at:
+                continue
             question.retry_s = min(question.retry_s, LOCATE_RETRY_S)
-            first = question.retry_s == FIRST_RETRY_S
-            frames += self._ask(host.ipv4, host.mac, question, free if first and free else edge, now)
+            ports = guess(host) if question.retry_s == FIRST_RETRY_S else ()
+            network = host.ipv4.rpartition(".")[0]
+            if not ports and question.retry_s == FIRST_RETRY_S and network in asked:
+                question.retry_at = now + LOCATE_AFTER_S
+                continue
+            asked.add(network)
+            frames += self._ask(host.ipv4, host.mac, question, ports or edge, now)
         return frames
 
     def locate_at(self, hosts: Iterable[Host]) -> float | None:

@@ -28,6 +28,8 @@ SHORTEST_SAMPLING_S: Final = 0.010
 """Least T in seconds: reading a meter and changing a flow entry take 1-5 ms, so a shorter T means nothing."""
 RESOLUTION_S: Final = 0.008
 """How late, in seconds, the last short packet may be noticed."""
+FIRST_READ_S: Final = 0.002
+"""When, in seconds after a leaf turned ON, its meter is first read."""
 LONGEST_HOLD: Final = 4
 """Most sampling times that a leaf is held ON without a short packet."""
 READ_LOST_S: Final = 0.25
@@ -132,15 +134,18 @@ class ModeMonitor:
             if before is not None and packets != before:
                 return self._packet_noticed(leaf, state, now, "meter")
             return None
+        asked = now if asked is None else asked
         if packets != before or state.last_seen is None:
-            return self._packet_noticed(leaf, state, now, "meter")
+            state.last_seen = now
         # The count is as old as the question at worst, so the silence is only as long as up to the question.
-        if (now if asked is None else asked) - state.last_seen >= state.hold_s - 1e-9:
+        elif asked - state.last_seen >= state.hold_s - _ROUNDING_S:
             state.mode = "off"
             state.since = now
             state.next_read = now + RESOLUTION_S
             return ModeChange(leaf, "off", now, "quiet")
-        state.next_read = self._next_read(state, now)
+        # From the question on, not from the answer: how long the switch takes must not add up.
+        step = max(now, asked + min(self.sampling_time_s, RESOLUTION_S))
+        state.next_read = min(step, max(now, state.last_seen + state.hold_s))
         return None
 
     def due(self, now: float) -> tuple[int, ...]:
@@ -157,26 +162,21 @@ class ModeMonitor:
 
     def _packet_noticed(self, leaf: int, state: _Leaf, now: float, cause: Cause) -> ModeChange | None:
         before, state.last_seen = state.last_seen, now
-        state.next_read = self._next_read(state, now)
         if state.mode == "on":
             return None
         if before is not None and now - before <= self._longest_hold_s:
             state.hold_s = min(2 * state.hold_s, self._longest_hold_s)
         else:
             state.hold_s = self._shortest_hold_s
-        state.next_read = self._next_read(state, now)
+        # What the meter has counted before is not known: its first count looks like a packet, so let it be early.
+        state.next_read = now + FIRST_READ_S
         state.mode = "on"
         state.since = now
         return ModeChange(leaf, "on", now, cause)
 
-    def _next_read(self, state: _Leaf, now: float) -> float:
-        assert state.last_seen is not None
-        step = now + min(self.sampling_time_s, RESOLUTION_S)
-        end = state.last_seen + state.hold_s
-        return min(step, end) if end > now else step
-
 
 _NEVER: Final = float("inf")
+_ROUNDING_S: Final = 1e-9
 
 
 def _when(state: _Leaf) -> float:

@@ -8,7 +8,6 @@ meters travel outside.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import Final
 
 from os_ken.ofproto import ofproto_v1_5 as ofp
@@ -39,11 +38,6 @@ def add_to_bundle(bundle: int, message: bytes) -> bytes:
 def with_part_xid(part: bytes, xid: int) -> bytes:
     """A part of a bundle with its transaction id, which its inner message must share."""
     return with_xid(part[: _ADD.size], xid) + with_xid(part[_ADD.size :], xid)
-
-
-def parts(bundle: int, messages: Iterable[bytes]) -> list[bytes]:
-    """*messages* as parts of *bundle*, in order."""
-    return [add_to_bundle(bundle, message) for message in messages]
 
 
 def _control(bundle: int, kind: int) -> bytes:

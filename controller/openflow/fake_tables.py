@@ -87,6 +87,9 @@ def every_bucket(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[i
     return tuple(first.values())
 
 
+_Tables = dict[int, list[tuple[Flow, "tuple[_Condition, ...]"]]]
+
+
 @dataclass
 class FakeSwitch:
     """``down``: ports without a link; what goes there is lost, and buckets that watch them are dead."""
@@ -94,7 +97,7 @@ class FakeSwitch:
     state: SwitchState = field(default_factory=SwitchState)
     down: set[int] = field(default_factory=set)
     meter_counts: dict[int, int] = field(default_factory=dict)
-    _sorted: tuple[SwitchState | None, dict[int, list[Flow]]] = field(default=(None, {}), repr=False)
+    _sorted: tuple[SwitchState | None, _Tables] = field(default=(None, {}), repr=False)
 
     def apply(self, change: Difference, *, whole: bool = False) -> None:
         """Make a bundle's changes. whole: what the change does not name is deleted (a resync)."""
@@ -147,21 +150,21 @@ class FakeSwitch:
 
     def _lookup(self, table: int, packet: Packet, in_port: int, metadata: int) -> Flow | None:
         hit: Flow | None = None
-        for flow in self._by_table().get(table, ()):
+        for flow, conditions in self._by_table().get(table, ()):
             if hit is not None and flow.priority < hit.priority:
                 break
-            if _matches(flow.match, packet, in_port, metadata):
+            if _matches(conditions, packet, in_port, metadata):
                 if hit is not None:
                     raise FakeTablesError(f"entries overlap: {hit} and {flow}")
                 hit = flow
         return hit
 
-    def _by_table(self) -> dict[int, list[Flow]]:
+    def _by_table(self) -> _Tables:
         """Entries of each table, highest priority first."""
         if self._sorted[0] is not self.state:
-            tables: dict[int, list[Flow]] = {}
+            tables: _Tables = {}
             for flow in sorted(self.state.flows.values(), key=lambda one: -one.priority):
-                tables.setdefault(flow.table, []).append(flow)
+                tables.setdefault(flow.table, []).append((flow, _conditions(flow.match)))
             self._sorted = (self.state, tables)
         return self._sorted[1]
 
@@ -230,22 +233,27 @@ class FakeSwitch:
                     pass
 
 
-def _matches(match: Match, packet: Packet, in_port: int, metadata: int) -> bool:
-    exact = (
-        (match.in_port, in_port),
-        (match.eth_type, packet.eth_type),
-        (match.eth_dst, packet.eth_dst),
-        (match.ip_proto, packet.ip_proto),
-        (match.ip_dscp, packet.ip_dscp),
-        (match.ipv4_src, packet.ipv4_src),
-        (match.ipv4_dst, packet.ipv4_dst),
-        (match.arp_op, packet.arp_op),
-    )
-    masked: tuple[tuple[Masked | None, int], ...] = (
-        (match.udp_src, packet.udp_src),
-        (match.udp_dst, packet.udp_dst),
-        (match.metadata, metadata),
-    )
-    return all(want is None or want == have for want, have in exact) and all(
-        want is None or have & want[1] == want[0] for want, have in masked
-    )
+_Condition = tuple[str, int, int | str]
+"""Field, mask (-1: the whole field) and value."""
+
+
+def _conditions(match: Match) -> tuple[_Condition, ...]:
+    """What *match* asks for, the fields that tell most first."""
+    conditions: list[_Condition] = []
+    for name in ("metadata", "udp_dst", "udp_src"):
+        masked: Masked | None = getattr(match, name)
+        if masked is not None:
+            conditions.append((name, masked[1], masked[0]))
+    for name in ("ipv4_dst", "ip_dscp", "in_port", "eth_type", "eth_dst", "ip_proto", "ipv4_src", "arp_op"):
+        value = getattr(match, name)
+        if value is not None:
+            conditions.append((name, -1, value))
+    return tuple(conditions)
+
+
+def _matches(conditions: tuple[_Condition, ...], packet: Packet, in_port: int, metadata: int) -> bool:
+    for name, mask, value in conditions:
+        have = metadata if name == "metadata" else in_port if name == "in_port" else getattr(packet, name)
+        if (have if mask == -1 else have & mask) != value:
+            return False
+    return True

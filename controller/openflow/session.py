@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from os_ken.ofproto import ofproto_parser
 from os_ken.ofproto import ofproto_v1_5 as ofp
 from os_ken.ofproto import ofproto_v1_5_parser as parser
 
@@ -209,8 +208,10 @@ class Session:
                 (codec.delete_generation(old), "deletion of generation", old)
                 for old in sorted(self._generations)
             )
-            self._generations = {generation}
+            self._generations.clear()
             self._generation = generation
+        if difference.add_flows:
+            self._generations.add(generation)
         inside += ((codec.delete_group(old), "deletion of group", old) for old in sorted(stale_groups))
         after = [(codec.delete_meter(old), "deletion of meter", old) for old in sorted(stale_meters)]
         self._groups = (self._groups | groups) - stale_groups
@@ -432,7 +433,8 @@ def _generations_after(generation: int) -> Iterator[int]:
 
 def _parsed(message: bytes) -> Any:
     version, kind, length, xid = _HEADER.unpack_from(message)
-    return ofproto_parser.msg(codec.PROTOCOL, version, kind, length, xid, bytearray(message))
+    # Not by os_ken.ofproto.ofproto_parser.msg, which logs what it cannot read and returns None for it.
+    return parser.msg_parser(codec.PROTOCOL, version, kind, length, xid, bytearray(message))
 
 
 def _speaks_ours(hello: bytes) -> bool:

@@ -93,6 +93,8 @@ class OpenFlowShell:
         self._lost: deque[int] = deque()
         self._confirmations = Confirmations()
         self._healed: dict[int, float] = {}
+        self._unlike: dict[int, tuple[float, tuple[SwitchError, ...]]] = {}
+        """Switches that refused an update, when and what, until they begin anew."""
         self._errors: deque[SwitchError] = deque(maxlen=KEPT_ERRORS)
         self._counters: Counter[str] = Counter()
         self._stopping = False
@@ -170,7 +172,7 @@ class OpenFlowShell:
 
         Raises:
             TimeoutError: some have not after *timeout* seconds; the text names the switches.
-            OpenFlowError: a switch refused part of one; ``errors`` say what.
+            OpenFlowError: a switch refused part of one and has not begun anew since; ``errors`` say what.
         """
         deadline = self.now() + timeout
         waiter = self.call(self._new_waiter, timeout)
@@ -344,6 +346,7 @@ class OpenFlowShell:
                     self._close(self._switches[dpid], "it connected again")
                 self._report_lost()
                 self._switches[dpid] = connection
+                self._unlike.pop(dpid, None)
                 connection.introduced = True
                 LOG.info("switch %#x at %s connected", dpid, connection.peer)
                 self._guarded(
@@ -353,13 +356,13 @@ class OpenFlowShell:
     def _update_done(
         self, connection: Connection, ticket: int, errors: tuple[SwitchError, ...], at: float
     ) -> None:
+        for error in errors:
+            self._note_error(error)
         trace = self._confirmations.confirmed((connection, ticket), errors, at)
         if trace is not None:
             self._on_event(trace)
-        for error in errors:
-            self._note_error(error)
         if errors:
-            self._heal(connection)
+            self._heal(connection, errors)
 
     def _note_error(self, error: SwitchError) -> None:
         self._counters["refused"] += 1
@@ -367,21 +370,26 @@ class OpenFlowShell:
         LOG.error("%s", error)
         self._on_event(SwitchRefused(error.at, error))
 
-    def _heal(self, connection: Connection) -> None:
+    def _heal(self, connection: Connection, errors: tuple[SwitchError, ...]) -> None:
         """A refused update leaves a switch unlike what the control plane believes: begin with it anew."""
         dpid = connection.session.dpid
         assert dpid is not None
         now = self.now()
+        self._unlike[dpid] = (now, errors)
         if now - self._healed.get(dpid, -HEAL_EVERY_S) >= HEAL_EVERY_S:
             self._healed[dpid] = now
             self._close(connection, "it refused an update; it gets its whole state when it connects again")
 
     def _new_waiter(self) -> Waiter:
-        return self._confirmations.wait_for(
+        waiter = self._confirmations.wait_for(
             (connection, ticket)
             for connection in self._switches.values()
             for ticket in connection.session.unconfirmed
         )
+        for dpid, (at, errors) in self._unlike.items():
+            if dpid in self._switches or self.now() - at < HEAL_EVERY_S:
+                waiter.errors.extend(errors)
+        return waiter
 
     # Effects out
 

@@ -9,7 +9,6 @@ from typing import Any
 from controller.effects import Effects, Held, Port
 from controller.openflow.wanted import (
     Bucket,
-    Difference,
     Flow,
     Group,
     Match,
@@ -98,7 +97,9 @@ def everything() -> SwitchState:
         [
             Flow(0, 1000, Match(eth_type=0x88CC), (ToController(256),), cookie=1),
             Flow(0, 1000, Match(eth_type=0x806, arp_op=1), (ToController(),), cookie=2),
-            Flow(0, 100, Match(**udp, ip_dscp=8, udp_dst=(47000, 0xFFF8)), goto=1, metadata=(0x50000, 0x70000)),
+            Flow(
+                0, 100, Match(**udp, ip_dscp=8, udp_dst=(47000, 0xFFF8)), goto=1, metadata=(0x50000, 0x70000)
+            ),
             Flow(0, 101, Match(**udp, udp_src=(0x4000, 0xC000), udp_dst=(47000, 0xFFFF)), goto=1),
             Flow(0, 5, Match(in_port=2, eth_dst="02:00:00:00:00:05"), (Output(3),), cookie=(1 << 48) - 1),
             Flow(0, 4, Match(eth_type=0x800, ipv4_src="10.0.0.0/9", ipv4_dst="10.0.1.0/24")),

@@ -96,6 +96,7 @@ class Switch:
         self.netns("ip", "link", "set", "mgmt", "up")
         self.netns("ip", "link", "set", "lo", "up")
         run("ovsdb-tool", "create", str(self.dir / "db"), "/usr/share/openvswitch/vswitch.ovsschema")
+        self._root = root
         self.start()
         self.vsctl(
             "add-br", "br", "--", "set", "bridge", "br", "datapath_type=netdev", "fail_mode=secure",
@@ -161,13 +162,18 @@ class Switch:
         self.send_signal(signal.SIGKILL)
         self.processes["ovs-vswitchd"].wait()
 
-    def connected(self) -> bool:
-        return "true" in self.vsctl("get", "controller", "br", "is_connected")
+    def set_controller(self, port: int) -> None:
+        """Have the switch call another port; it dials at once."""
+        self.vsctl("set", "controller", "br", f'target="tcp:{self._root}:{port}"')
 
     def tables(self) -> list[str]:
         """Flows as `ovs-ofctl dump-flows` prints them, sorted, without counters and times."""
         text = self.ofctl("dump-flows", "--no-stats")
-        return sorted(line.strip() for line in text.splitlines() if "table=" in line or "priority" in line or "actions" in line)
+        return sorted(
+            line.strip()
+            for line in text.splitlines()
+            if "table=" in line or "priority" in line or "actions" in line
+        )
 
     def groups(self) -> list[str]:
         return sorted(line.strip() for line in self.ofctl("dump-groups").splitlines() if "group_id" in line)

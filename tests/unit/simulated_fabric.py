@@ -10,13 +10,18 @@ from dataclasses import dataclass, field
 from controller.control_plane import ControlPlane
 from controller.effects import Effects, Event, Held, HeldHost, Port
 from controller.fabric.arp import REPLY, REQUEST, Arp, decode_arp
-from controller.fabric.graph import Link, PortRef, link_between
+from controller.fabric.graph import Link, PortRef, Wiring, link_between
+from controller.fabric.hosts import Host
+from controller.fabric.numbers import SwitchNumbers
+from controller.fabric.paths import compute_routing
+from controller.fabric_views import FabricViews
 from controller.openflow.cookies import Rule
 from controller.openflow.fake_fabric import FakeFabric
-from controller.openflow.fake_tables import FakeSwitch, Packet
+from controller.openflow.fake_tables import FakeSwitch, Packet, by_hash
+from controller.openflow.pipeline import switch_state
 from controller.openflow.tables import Table
-from controller.openflow.wanted import Match, Output, SetField, SwitchState
-from controller.schemes.scheme import ByMode, ClassScheme, ModeRule, Scheme
+from controller.openflow.wanted import Match, Output, SetField, SwitchState, difference
+from controller.schemes.scheme import ByMode, ClassScheme, Mode, ModeRule, Scheme
 from protocol.underlay import BASE_PORT, TrafficClass, dscp
 
 KEY = b"0123456789abcdef"
@@ -46,7 +51,7 @@ class SimHost:
 
 @dataclass
 class Shape:
-    """Switches by dpid with their number of ports, links, hosts; ``tops``: switches above all leaves."""
+    """Switches by dpid with their number of ports, links, hosts."""
 
     ports: dict[int, int] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
@@ -130,6 +135,45 @@ def datagram(
     )
 
 
+def static_fabric(
+    shape: Shape,
+    scheme: Scheme | None,
+    *,
+    up: list[Link] | None = None,
+    usable: frozenset[int] | None = None,
+    on: frozenset[int] = frozenset(),
+    plain: frozenset[str] = frozenset(),
+) -> FakeFabric:
+    """The fabric with the state that the pipeline wants, no control plane.
+
+    up: links that are up (default all). on: leaves that are ON. plain: names of hosts without an agent.
+    """
+    wiring = Wiring(
+        frozenset(shape.links),
+        frozenset(shape.links if up is None else up),
+        shape.leaves,
+        frozenset(shape.ports) if usable is None else usable,
+    )
+    routing = compute_routing(wiring)
+    numbers = SwitchNumbers()
+    numbers.assign(shape.ports)
+    hosts = [Host(host.ipv4, host.mac, host.name, host.name not in plain, host.place) for host in shape.hosts]
+    views = FabricViews(hosts, routing, wiring.known, numbers)
+    fabric = FakeFabric()
+    fabric.wire(shape.links)
+    for dpid in shape.ports:
+        mode: Mode = "on" if routing.below.get(dpid, frozenset()) & on else "off"
+        switch = fabric.switches[dpid] = FakeSwitch()
+        switch.apply(difference(SwitchState(), switch_state(views.view(dpid), scheme, mode)), whole=True)
+    return fabric
+
+
+def stamp_of(shape: Shape, dpid: int) -> int:
+    numbers = SwitchNumbers()
+    numbers.assign(shape.ports)
+    return numbers[dpid]
+
+
 def pairs(shape: Shape) -> Iterator[tuple[SimHost, SimHost]]:
     return itertools.permutations(shape.hosts, 2)
 
@@ -157,6 +201,7 @@ class Simulation:
         self._ids = itertools.count()
         self.plane = ControlPlane(KEY)
         self.with_agents = agents
+        self.after_update: Callable[[], None] = lambda: None
 
     def start(self) -> None:
         for dpid in self.shape.ports:
@@ -220,6 +265,14 @@ class Simulation:
     def set_scheme(self, scheme: Scheme, packet_time_s: float = 0.004) -> None:
         self.do(self.plane.set_scheme(scheme, packet_time_s, self.now))
 
+    def delivers(self, source: SimHost, target: SimHost, kind: TrafficClass = TrafficClass.LONG) -> bool:
+        """Whether every way that groups may choose ends at *target*, as its agent or its kernel expects it."""
+        packet = datagram(source, target, kind)
+        return all(
+            trace.place == target.place and trace.packet.udp_dst == (BASE_PORT if kind else packet.udp_dst)
+            for trace in self.fabric.traces(packet, source.place)
+        )
+
     def arp(self, host: SimHost, target: str, place: PortRef | None = None, mac: str = "") -> None:
         """*host* asks for *target*."""
         mac = mac or host.mac
@@ -228,8 +281,6 @@ class Simulation:
 
     def send(self, packet: Packet, host: SimHost) -> list[tuple[int, ...]]:
         """*host* sends *packet* for good: switches on its way, by hash; packet-ins reach the controller."""
-        from controller.openflow.fake_tables import by_hash
-
         self.fabric.punted.clear()
         traces = self.fabric.traces(packet, host.place, by_hash)
         for place, cookie in list(self.fabric.punted):
@@ -266,6 +317,7 @@ class Simulation:
             count = sum(map(len, (change.add_flows, change.delete_flows, change.add_groups)))
             self.updates.append((self.now, dpid, count))
             self.fabric.switches[dpid].apply(change, whole=dpid in effects.resync)
+            self.after_update()
         for out in effects.packet_outs:
             if out.dpid in self.connected:
                 self._send_frame(PortRef(out.dpid, out.port), out.data)

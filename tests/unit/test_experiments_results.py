@@ -199,20 +199,25 @@ def test_pressure_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("idle", "late_ms", "limited"),
-    [(0.5, 1.0, False), (0.05, 1.0, True), (0.5, 50.0, True), (0.0, 0.0, True)],
+    ("idle", "late_ms", "stalled", "limited"),
+    [
+        (0.5, 1.0, 0.3, False),
+        (0.11, 7.9, 0.49, False),
+        (0.05, 1.0, 0.0, True),
+        (0.5, 50.0, 0.0, True),
+        (0.5, 1.0, 0.6, True),
+        (0.5, 1.0, None, False),
+    ],
 )
-def test_the_rule_of_a_limited_run(idle: float, late_ms: float, limited: bool) -> None:
-    samples = [
-        CpuSample(0.0, 0.0, 0.0, 0.0),
-        CpuSample(1.0, 0.9, 1.0, 0.5),
-        CpuSample(10.0, 40 * idle, 40, 5.0),
-    ]
+def test_the_rule_of_a_limited_run(idle: float, late_ms: float, stalled: float | None, limited: bool) -> None:
+    waited = None if stalled is None else stalled * 10
+    first = CpuSample(0.0, 0.0, 0.0, None if stalled is None else 0.0)
+    samples = [first, CpuSample(1.0, 0.9, 1.0, waited), CpuSample(10.0, 40 * idle, 40, waited)]
     use = judge(samples, [late_ms / 1e3] * 100, 0.004)
     assert use.limited is limited
     assert bool(use.reason) is limited
     assert use.idle_share == pytest.approx(idle)
-    assert use.stalled_share == pytest.approx(0.5)
+    assert use.stalled_share == (None if stalled is None else pytest.approx(stalled))
 
 
 def test_the_watch_sees_this_machine() -> None:

@@ -1,0 +1,206 @@
+"""How fast a leaf changes its mode, measured in the data plane of real switches (CAPS, section IV-C).
+
+A steady stream of long-class datagrams with fresh entropy crosses a leaf: sprayed over all uplinks while the leaf is
+OFF, on one while it is ON. Single short-class datagrams, far enough apart that the leaf is OFF before each, turn it ON.
+The kernel's time stamps at the leaf's ports say when the short datagram arrived, when the last long one was still
+sprayed (OFF->ON is effective) and when the first one was sprayed again (ON->OFF is effective).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import requests
+
+from benchmarks.figures import Figure, document
+from controller.modes.monitor import LONGEST_HOLD, ModeMonitor
+from controller.schemes import loader
+from experiments.deployment import ROOT, Deployment
+from experiments.spec import spec_from_dict
+from protocol.underlay import TrafficClass
+
+ON_MEDIAN_GOAL_MS: Final = 5.0
+ON_P99_GOAL_MS: Final = 15.0
+OFF_OVER_T_GOAL_MS: Final = 15.0
+CYCLES: Final = 200
+LINK_MBPS: Final = 3.0
+SPINES: Final = 8
+LONG_PER_SECOND: Final = 2000.0
+SEEN_ON: Final = 0.8
+"""Part of T after which a long datagram on another uplink means OFF again, not yet ON."""
+BLIND_MS: Final = 3.0
+"""A gap in the long stream, as it arrives at the leaf, that is too long to see a change in."""
+
+
+class BenchmarkError(RuntimeError):
+    """The traffic did not do what the measurement needs; the text says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One datagram at one port of the leaf: nanoseconds of the kernel's clock, port, direction, class."""
+
+    at: int
+    port: str
+    leaves: bool
+    kind: TrafficClass
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """One short datagram: how long after it the leaf was ON, and OFF again, in milliseconds."""
+
+    on_ms: float
+    off_ms: float
+
+
+def run(cycles: int = CYCLES) -> dict[str, Any]:
+    """All figures in milliseconds; ON->OFF against T + 15 ms. Takes about 0.2 s a cycle."""
+    spec = spec_from_dict(
+        {
+            "name": "bench-mode",
+            "title": f"two leaves, {SPINES} spines",
+            "fabric": {
+                "leaves": 2,
+                "spines": SPINES,
+                "hosts_per_leaf": 1,
+                "link": {"rate_mbps": LINK_MBPS},
+                "access": {},
+            },
+            "schemes": ["caps"],
+            "workload": {
+                "flows": {
+                    "count": 1,
+                    "sizes": {"kind": "fixed", "bytes": 1000},
+                    "arrivals": {"kind": "poisson", "rate_per_s": 1},
+                    "pattern": "left-to-right",
+                }
+            },
+        }
+    )
+    rule = loader.load("caps").mode
+    assert rule is not None
+    t_ms = ModeMonitor(rule, spec.packet_time_s).sampling_time_s * 1e3
+    with Deployment(spec) as lab:
+        _, cursor = lab.client.modes()
+        passages = _traffic(lab, cycles, t_ms)
+        traces = _traces(lab, cursor)
+    return document(_figures(evaluate(passages, t_ms), traces, t_ms), _notes(t_ms, cycles))
+
+
+def evaluate(passages: Sequence[Passage], t_ms: float) -> list[Cycle]:
+    """The cycles in what a leaf saw; the last short datagram only ends the last cycle.
+
+    A cycle during which the long stream itself paused before it came to the leaf (the sender was kept waiting for a
+    processor) tells nothing and is left out. Raises BenchmarkError if that is so for more than half of them.
+    """
+    starts = [one.at for one in passages if one.kind is TrafficClass.SHORT and not one.leaves]
+    arrived = sorted(one.at for one in passages if one.kind is TrafficClass.LONG and not one.leaves)
+    left = sorted((one.at, one.port) for one in passages if one.kind is TrafficClass.LONG and one.leaves)
+    cycles = []
+    for start, end in pairwise(starts):
+        inside = [((at - start) / 1e6, port) for at, port in left if start <= at < end]
+        held = Counter(port for ms, port in inside if 0.5 * t_ms <= ms < SEEN_ON * t_ms)
+        uplink = max(held, key=held.__getitem__, default="")
+        others = [ms for ms, port in inside if port != uplink]
+        cycle = Cycle(
+            on_ms=max((ms for ms in others if ms < SEEN_ON * t_ms), default=0.0),
+            off_ms=min((ms for ms in others if ms >= SEEN_ON * t_ms), default=(end - start) / 1e6),
+        )
+        until = start + cycle.off_ms * 1e6
+        steps = [start, *(at for at in arrived if start <= at < until), until]
+        if max(later - earlier for earlier, later in pairwise(steps)) <= BLIND_MS * 1e6:
+            cycles.append(cycle)
+    if 2 * len(cycles) < len(starts) - 1 or not cycles:
+        raise BenchmarkError(
+            f"in only {len(cycles)} of {len(starts) - 1} cycles the long stream was steady: the machine is too busy"
+        )
+    return cycles
+
+
+def _figures(cycles: Sequence[Cycle], traces: Sequence[dict[str, Any]], t_ms: float) -> dict[str, Figure]:
+    on = [cycle.on_ms for cycle in cycles]
+    off = [cycle.off_ms for cycle in cycles]
+    figures = {
+        "off_to_on_median": Figure(statistics.median(on), "ms", ON_MEDIAN_GOAL_MS),
+        "off_to_on_p99": Figure(_percentile(on, 99), "ms", ON_P99_GOAL_MS),
+        "off_to_on_max": Figure(max(on), "ms"),
+        "on_to_off_median": Figure(statistics.median(off), "ms"),
+        "on_to_off_p99": Figure(_percentile(off, 99), "ms", t_ms + OFF_OVER_T_GOAL_MS),
+        "on_to_off_max": Figure(max(off), "ms"),
+        "sampling_time": Figure(t_ms, "ms"),
+        "cycles": Figure(len(cycles), "changes each way"),
+    }
+    for mode in ("on", "off"):
+        confirmed = [(one["confirmed"] - one["noticed"]) * 1e3 for one in traces if one["mode"] == mode]
+        if confirmed:
+            figures[f"{mode}_noticed_to_confirmed_median"] = Figure(statistics.median(confirmed), "ms")
+    return figures
+
+
+def _percentile(values: Sequence[float], percent: int) -> float:
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
+
+
+def _notes(t_ms: float, cycles: int) -> tuple[str, ...]:
+    return (
+        f"two leaves, {SPINES} spines, links of {LINK_MBPS:g} Mbit/s, T = {t_ms:g} ms, {cycles} cycles tried",
+        f"the stream has a datagram every {1e3 / LONG_PER_SECOND:g} ms: no time here is known better than that",
+        "noticed_to_confirmed: in the controller, from reading the signal to reading the switch's barrier reply",
+    )
+
+
+def _traffic(lab: Deployment, cycles: int, t_ms: float) -> list[Passage]:
+    """Run the cycles, return what leaf l1 saw."""
+    program = [sys.executable, "-m", "benchmarks.mode_traffic"]
+    leaf = str(lab.lab.switch("l1").pid)
+    source, destination = (place.underlay for place in lab.spec.fabric.hosts())
+    observer = _start(lab, None, ["nsenter", "-t", leaf, "-n", *program, "observe"])
+    sender = _start(lab, "h1", [*program, "send", "h1-eth0", source, destination, str(LONG_PER_SECOND)])
+    gaps = random.Random(1)
+    time.sleep(1.0)
+    for _ in range(cycles + 1):
+        print("short", file=sender.stdin, flush=True)
+        # Far enough apart that the leaf does not hold its mode longer than T, and out of step with every timer.
+        time.sleep((LONGEST_HOLD * t_ms * gaps.uniform(1.3, 1.9)) / 1e3)
+    sender.communicate(timeout=10)
+    seen, _ = observer.communicate(timeout=30)
+    return [Passage(at, port, leaves, TrafficClass(kind)) for at, port, leaves, kind in json.loads(seen)]
+
+
+def _start(lab: Deployment, host: str | None, argv: Sequence[str]) -> subprocess.Popen[str]:
+    """A program of `benchmarks.mode_traffic` that has said that it works."""
+    process: subprocess.Popen[str] = lab.lab.popen(
+        host, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert process.stdout is not None
+    if not process.stdout.readline():
+        raise BenchmarkError(f"`{' '.join(argv)}` did not start")
+    return process
+
+
+def _traces(lab: Deployment, cursor: int) -> list[dict[str, Any]]:
+    """The controller's own traces of the changes after *cursor*."""
+    traces: list[dict[str, Any]] = []
+    while True:
+        answer = requests.get(f"{lab.client.url}/api/v1/events", params={"since": cursor}, timeout=10)
+        answer.raise_for_status()
+        events = answer.json()["events"]
+        if not events:
+            return traces
+        cursor = events[-1]["cursor"]
+        traces += [event for event in events if event["kind"] == "mode-switched"]
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(), indent=2))

@@ -1,0 +1,111 @@
+"""A controller that is killed, and the next one, in the middle of a stream: no packet is lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from experiments.deployment import Deployment
+from experiments.spec import spec_from_dict
+
+RECEIVE = """
+import socket, sys
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+sock.bind(("0.0.0.0", int(sys.argv[1])))
+print("listening", flush=True)
+seen = set()
+while (data := sock.recv(2048)) != b"end":
+    seen.add(int(data))
+print(len(seen), flush=True)
+"""
+SEND = """
+import select, socket, sys, time
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+address, number = (sys.argv[1], int(sys.argv[2])), 0
+print("sending", flush=True)
+while not select.select([sys.stdin], [], [], 0.002)[0]:
+    sock.sendto(b"%d" % number, address)
+    number += 1
+time.sleep(0.5)
+for _ in range(5):
+    sock.sendto(b"end", address)
+    time.sleep(0.05)
+print(number, flush=True)
+"""
+
+
+def python(lab: Deployment, host: str, program: str, *arguments: object) -> subprocess.Popen[str]:
+    process = lab.lab.popen(
+        host,
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    return process
+
+
+def wait_whole(lab: Deployment, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while lab._missing(lab.client.health()):
+        assert time.monotonic() < deadline, lab._missing(lab.client.health())
+        time.sleep(0.1)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("scheme", ["ecmp", "rps", "caps"])
+def test_controllers_die_and_are_followed_without_a_lost_packet(scheme: str) -> None:
+    spec = spec_from_dict(
+        {
+            "name": "takeover",
+            "title": "takeover",
+            "fabric": {
+                "leaves": 2,
+                "spines": 3,
+                "hosts_per_leaf": 1,
+                "link": {"rate_mbps": 50.0},
+                "access": {},
+            },
+            "schemes": [scheme],
+            "workload": {
+                "flows": {
+                    "count": 1,
+                    "sizes": {"kind": "fixed", "bytes": 1000},
+                    "arrivals": {"kind": "poisson", "rate_per_s": 1},
+                    "pattern": "left-to-right",
+                }
+            },
+        }
+    )
+    with Deployment(spec) as lab:
+        hosts = lab.spec.fabric.hosts()
+        # over the overlay (two agents), and between the hosts' own addresses (no agent in between)
+        streams = []
+        for port, address in ((7001, hosts[1].overlay), (7002, hosts[1].underlay)):
+            receiver = python(lab, "h2", RECEIVE, port)
+            streams.append((python(lab, "h1", SEND, address, port), receiver))
+        for _ in range(2):
+            time.sleep(0.5)
+            lab.kill("controller")
+            time.sleep(1.0)
+            lab.relaunch("controller")
+            wait_whole(lab, 20)
+        time.sleep(0.5)
+        for sender, receiver in streams:
+            sent, _ = sender.communicate("stop\n", timeout=10)
+            got, _ = receiver.communicate(timeout=10)
+            assert int(got) == int(sent) > 1000
+        tables = [lab.lab.switch(name).ofctl("dump-flows", "--no-stats") for name in lab.lab.switches]
+    for text in tables:
+        generations = {
+            line.split("cookie=0x", 1)[1].split(",", 1)[0].zfill(16)[:4]
+            for line in text.splitlines()
+            if "cookie=0x" in line
+        }
+        assert len(generations) == 1, generations  # nothing of an earlier controller is left

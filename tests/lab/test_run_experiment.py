@@ -1,0 +1,241 @@
+"""Whole experiments on a real fabric: invariants of what comes out, and that nothing half-done ever does."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.check import load
+from experiments.controller_client import ControllerError
+from experiments.deployment import Deployment, DeploymentError
+from experiments.runner import Progress, Result, run_experiment
+from experiments.spec import Spec
+from experiments.tables import tables
+from experiments.traffic import Traffic, TrafficError
+
+TEXT = """\
+name: tiny
+title: Two leaves, four paths, seconds
+fabric:
+  leaves: 2
+  spines: 4
+  hosts_per_leaf: 2
+  link: {rate_mbps: 10, buffer_packets: 64}
+  access: {rate_mbps: 20, buffer_packets: 64}
+schemes: [ecmp, rps, caps]
+policy: {long.release.packet_times: 8}
+workload:
+  flows:
+    count: 12
+    sizes: {kind: uniform, low_bytes: 20000, high_bytes: 90000}
+    arrivals: {rate_per_s: 12}
+  long_flows: {number: 2}
+repeats: 2
+seed: 5
+warm_up_s: 0.3
+timeout_s: 15
+"""
+SCHEMES = ["ecmp", "rps", "caps"]
+pytestmark = pytest.mark.timeout(240)
+
+
+def spec_tiny() -> Spec:
+    return load(TEXT, "tiny.yaml", SCHEMES)
+
+
+def one_scheme() -> Spec:
+    spec = spec_tiny()
+    return replace(spec, schemes=spec.schemes[:1], repeats=1)
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[str, Any], list[Progress]]:
+    """One experiment, what the controller kept of it, and the progress that was told."""
+    kept: dict[str, Any] = {}
+    seen: list[Progress] = []
+
+    def ask(result: Result, deployment: Deployment) -> None:
+        kept.update(deployment.client.results(result.experiment))
+        run = result.document["runs"][-1]["run_id"]
+        kept["modes"] = deployment.client.modes_of_run(result.experiment, run)
+
+    result = run_experiment(
+        spec_tiny(), TEXT, results=tmp_path_factory.mktemp("results"), on_progress=seen.append, on_result=ask
+    )
+    return result, kept, seen
+
+
+def rows(result: Result) -> list[dict[str, str]]:
+    with (result.directory / "flows.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def stamps(row: dict[str, str]) -> set[str]:
+    return {word.split(":")[0] for word in row["paths"].split()}
+
+
+Outcome = tuple[Result, dict[str, Any], list[Progress]]
+
+
+def test_every_planned_flow_of_every_run_is_a_record(outcome: Outcome) -> None:
+    flows = rows(outcome[0])
+    assert len(flows) == 3 * 2 * 14
+    for row in flows:
+        assert row["state"] == ("finished" if row["size_bytes"] else "background"), row
+        assert int(row["packets"]) > 0, "the sending agent counted it"
+        assert row["paths"], "the receiving agent saw its paths"
+        if row["size_bytes"]:
+            assert float(row["fct_s"]) > int(row["size_bytes"]) * 8 / 20e6, "faster than its access link"
+            assert int(row["bytes_acked"]) == int(row["size_bytes"])
+
+
+def test_all_schemes_had_the_same_flows(outcome: Outcome) -> None:
+    runs = outcome[0].document["runs"]
+    plans = {(run["repeat"], run["plan"]) for run in runs}
+    assert len(plans) == 2
+    assert [run["scheme"] for run in runs] == ["ecmp", "rps", "caps", "rps", "caps", "ecmp"]
+
+
+def test_ecmp_keeps_a_flow_on_one_path_and_spraying_uses_all(outcome: Outcome) -> None:
+    flows = rows(outcome[0])
+    every = set().union(*(stamps(row) for row in flows))
+    assert len(every) == 4, "one stamp for each spine"
+    for row in flows:
+        if row["scheme"] == "ecmp":
+            assert len(stamps(row)) == 1, row
+        elif row["traffic_class"] == "short":
+            assert stamps(row) == every, row
+
+
+def test_the_document_is_whole_and_so_are_the_tables(outcome: Outcome) -> None:
+    result = outcome[0]
+    document = json.loads((result.directory / "result.json").read_text())
+    assert document["schemes"]["caps"]["short"]["n"] == 24
+    assert all(entry["long"]["goodput_mbps"] > 0.5 for entry in document["schemes"].values())
+    assert document["schemes"]["caps"]["overhead"] > 0
+    assert document["schemes"]["ecmp"]["overhead"] == 0
+    assert document["versions"]["open-vswitch"]
+    tables(document)
+    assert "Completion time of short flows" in (result.directory / "tables.txt").read_text()
+    assert (result.directory / "spec.yaml").read_text() == TEXT
+
+
+def test_modes_of_caps_are_kept_and_begin_with_on(outcome: Outcome) -> None:
+    for run in outcome[0].document["runs"]:
+        leaf1 = [change["mode"] for change in run["modes"] if change["leaf"] == "l1"]
+        assert bool(leaf1) == (run["scheme"] == "caps")
+        if leaf1:
+            assert leaf1[0] == "on"
+            assert all(a != b for a, b in pairwise(leaf1)), "modes alternate"
+
+
+def test_the_controllers_database_has_the_same(outcome: Outcome) -> None:
+    result, kept, _ = outcome
+    assert kept["experiment"]["state"] == "finished"
+    assert kept["experiment"]["seed"] == 5
+    assert len(kept["runs"]) == 6
+    assert kept["summary"]["schemes"]["rps"]["short"]["n"] == 24
+    by_id = {run["run_id"]: run for run in result.document["runs"]}
+    for run in kept["runs"]:
+        ours = by_id[run["id"]]
+        assert run["measures"]["short"]["afct_ms"] == pytest.approx(ours["short_afct_ms"], rel=1e-6)
+
+
+def test_progress_is_told_from_the_first_stage_to_the_last_flow(outcome: Outcome) -> None:
+    seen = outcome[2]
+    assert seen[0].run == 0
+    assert {progress.run for progress in seen} == set(range(7))
+    assert max(progress.finished for progress in seen) == 12
+    assert all(progress.left_s is not None and progress.left_s >= 0 for progress in seen)
+
+
+def fail_when_running(spec: Spec, tmp_path: Path, harm: Any, error: type[BaseException]) -> str:
+    """Run *spec*, do *harm* once flows have finished, and return what the error said."""
+    up: list[Deployment] = []
+    done: list[int] = []
+
+    def watch(progress: Progress) -> None:
+        if progress.run and progress.finished >= 2 and not done:
+            done.append(1)
+            harm(up[0])
+
+    with pytest.raises(error) as caught:
+        run_experiment(spec, TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
+    assert done
+    assert not list(tmp_path.glob("tiny-*")), "there is no half result"
+    return str(caught.value)
+
+
+def pid_of(deployment: Deployment, words: str) -> int:
+    """A process of this deployment's own lab by its command line."""
+    mark = f"CAPSTAN_LAB={deployment.lab.lab_id}".encode()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            marked = mark in Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if marked and words in command and "setpriv" not in command:
+            return int(name)
+    raise AssertionError(f"no process {words!r}")
+
+
+def test_a_dead_agent_is_an_error_that_names_it(tmp_path: Path) -> None:
+    said = fail_when_running(
+        one_scheme(),
+        tmp_path,
+        lambda deployment: os.kill(pid_of(deployment, "host_agent --host h2"), signal.SIGKILL),
+        DeploymentError,
+    )
+    assert "agent h2 has ended (exit code -9)" in said
+    assert "agent-h2.log" in said
+    assert list((tmp_path / "logs").glob("*/agent-h2.log")), "the logs that the error names stay"
+
+
+def test_a_dead_switch_is_an_error_that_says_what_is_missing(tmp_path: Path) -> None:
+    said = fail_when_running(
+        one_scheme(),
+        tmp_path,
+        lambda deployment: deployment.lab.kill_switch("s2", links_down=True),
+        DeploymentError,
+    )
+    assert "3 of 4 switches" in said or "5 of 6 switches" in said
+
+
+def test_an_interrupt_ends_everything_and_the_experiment_is_kept_as_failed(tmp_path: Path) -> None:
+    def interrupt(_: Deployment) -> None:
+        raise KeyboardInterrupt
+
+    fail_when_running(one_scheme(), tmp_path, interrupt, KeyboardInterrupt)
+    with Deployment(one_scheme(), database=f"sqlite:///{tmp_path / 'capstan.db'}") as deployment:
+        kept = deployment.client.results(1)
+    assert kept["experiment"]["state"] == "failed"
+
+
+def test_a_dead_generator_is_an_error_that_names_its_host(tmp_path: Path) -> None:
+    spec = one_scheme()
+    with Deployment(spec) as deployment:
+        with Traffic(deployment.lab.popen, spec.endpoints(), tmp_path) as traffic:
+            traffic.configure(spec.transport)
+            traffic.prepare(spec.plan(0))
+            killed: list[int] = []
+
+            def harm(finished: int, failed: int) -> None:
+                if not killed:
+                    killed.append(1)
+                    os.kill(pid_of(deployment, "workloads.generator"), signal.SIGKILL)
+
+            with pytest.raises(
+                TrafficError, match=r"the traffic generator of h\d has ended \(exit code -9\)"
+            ):
+                traffic.run(20, harm)
+        with pytest.raises(ControllerError, match="99"):
+            deployment.client.results(99)

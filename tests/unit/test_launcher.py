@@ -1,0 +1,101 @@
+"""The launcher, and what it installs: the table of packages and the lock files."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)(?: ; (.+?))? \\$", re.MULTILINE)
+
+
+def start(
+    *arguments: str, program: Path = ROOT / "capstan", cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program, *arguments], cwd=cwd, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def everything_is_set_up() -> None:
+    """Tests started by hand may run in an environment that the launcher has not made."""
+    done = start("--version")
+    assert done.returncode == 0, done.stderr
+
+
+def test_runs_from_anywhere_by_a_link_and_reads_no_code_there(tmp_path: Path) -> None:
+    place = tmp_path / "a place"
+    (place / "cli").mkdir(parents=True)
+    (place / "cli" / "__init__.py").touch()
+    (place / "cli" / "__main__.py").write_text("raise SystemExit('this is not the command line')")
+    link = place / "cap stan"
+    link.symlink_to(ROOT / "capstan")
+    done = start("--version", program=link, cwd=place)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "capstan, version 0.1.0\n", "")
+
+
+def test_a_second_start_prints_nothing_of_its_own_and_passes_the_exit_code_on() -> None:
+    done = start("no-such-command")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "no-such-command" in done.stderr
+    assert "installing" not in done.stderr
+
+
+def test_works_without_a_path_to_the_system_programs() -> None:
+    environment = {**os.environ, "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([ROOT / "capstan", "--version"], env=environment, capture_output=True, check=False)
+    assert done.returncode == 0
+
+
+def rows() -> list[list[str]]:
+    lines = (ROOT / "setup" / "packages").read_text().splitlines()
+    return [line.split(maxsplit=4) for line in lines if line and not line.startswith("#")]
+
+
+def test_every_package_says_for_whom_how_it_is_known_and_why() -> None:
+    assert len({row[0] for row in rows()}) == len(rows())
+    for package, for_whom, probes, service, why in rows():
+        assert re.fullmatch(r"[a-z0-9.+-]+", package)
+        assert for_whom in {"any", "spec", "host", "lab", "test"}
+        assert all(re.fullmatch(r"(/|module:)?[\w./-]+", probe) for probe in probes.split(","))
+        assert service == "-" or re.fullmatch(r"[a-z0-9-]+", service)
+        assert why
+
+
+def pins(lock: str) -> dict[tuple[str, str | None], str]:
+    text = (ROOT / lock).read_text()
+    return {
+        (name.lower().replace("_", "-"), marker or None): version
+        for name, version, marker in PIN.findall(text)
+    }
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_pins_everything_by_hash_and_names_no_index(lock: str) -> None:
+    text = (ROOT / lock).read_text()
+    blocks = re.split(r"\n(?=[A-Za-z])", text[text.index("\n", text.rindex("uv pip compile")) + 1 :])
+    assert len(blocks) == len(pins(lock)) > 20
+    assert all("--hash=sha256:" in block for block in blocks)
+    assert "://" not in text
+    assert "--index" not in text
+
+
+def test_both_locks_agree_and_hold_what_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    few, all_of_them = pins("requirements.lock"), pins("requirements-dev.lock")
+    for requirement, version in few.items():
+        if requirement[1] != "sys_platform == 'never'":
+            assert all_of_them[requirement] == version
+    for wanted, lock in (
+        (project["dependencies"], few),
+        (project["optional-dependencies"]["dev"], all_of_them),
+    ):
+        names = {re.split(r"[<>=\[; ]", text)[0].lower() for text in wanted}
+        assert names <= {name for name, _ in lock}

@@ -1,0 +1,425 @@
+"""A session against a switch made of bytes: handshake, inventory, updates, errors, silence, and nonsense."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from os_ken.ofproto import ofproto_v1_5 as ofp
+
+from controller.effects import Held, HeldHost
+from controller.openflow import codec, session
+from controller.openflow.cookies import Rule
+from controller.openflow.errors import PeerError
+from controller.openflow.session import (
+    MeterCount,
+    PacketIn,
+    PortStatus,
+    Ready,
+    Refused,
+    Session,
+    UpdateDone,
+)
+from controller.openflow.wanted import (
+    Bucket,
+    Difference,
+    Flow,
+    Group,
+    Match,
+    Meter,
+    Output,
+    SetField,
+)
+
+DPID = 0xCA5
+
+
+def message(kind: int, xid: int, body: bytes = b"", version: int = 6) -> bytes:
+    return struct.pack("!BBHI", version, kind, 8 + len(body), xid) + body
+
+
+def hello(*versions: int) -> bytes:
+    bitmap = sum(1 << version for version in versions)
+    return message(ofp.OFPT_HELLO, 1, struct.pack("!HHI", 1, 8, bitmap), max(versions))
+
+
+def features(xid: int) -> bytes:
+    return message(ofp.OFPT_FEATURES_REPLY, xid, struct.pack("!QIBBxxII", DPID, 0, 254, 0, 0x4F, 0))
+
+
+def port(number: int, name: bytes, state: int = ofp.OFPPS_LIVE) -> bytes:
+    ethernet = struct.pack("!HHxxxxIIIIII", 0, 32, 0, 0, 0, 0, 10_000_000, 0)
+    return struct.pack("!IHxx6sxx16sII", number, 72, b"\x02\0\0\0\0\x01", name, 0, state) + ethernet
+
+
+def multipart(kind: int, xid: int, body: bytes = b"", more: bool = False) -> bytes:
+    return message(ofp.OFPT_MULTIPART_REPLY, xid, struct.pack("!HHxxxx", kind, int(more)) + body)
+
+
+def flow_description(flow: Flow, generation: int) -> bytes:
+    """A flow as the switch describes it: from the flow-mod that made it."""
+    mod = codec.add_flow(flow, generation)
+    length = struct.unpack_from("!H", mod, 50)[0]
+    match = mod[48 : 48 + length + -length % 8]
+    stats = struct.pack("!HHxxxx", 0x8002, 4)
+    rest = match + stats + mod[48 + len(match) :]
+    head = struct.pack(
+        "!HxxBxHHHHHQ", 24 + len(rest), flow.table, flow.priority, 0, 0, 0, 0, generation << 48 | flow.cookie
+    )
+    return head + rest
+
+
+def sent(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """(type, xid, whole message) of each message in *data*."""
+    while data:
+        _, kind, length, xid = struct.unpack_from("!BBHI", data)
+        yield kind, xid, data[:length]
+        data = data[length:]
+
+
+def handshake(
+    flows: bytes = b"", groups: bytes = b"", meters: bytes = b"", more: bool = False
+) -> tuple[Session, Ready]:
+    """A session that is ready, and its event; *more*: each reply comes in two parts."""
+    one = Session(0.0)
+    ((kind, _, _),) = sent(one.data_to_send())
+    assert kind == ofp.OFPT_HELLO
+    assert not list(one.receive(hello(6), 0.0))
+    ((kind, xid, _),) = sent(one.data_to_send())
+    assert kind == ofp.OFPT_FEATURES_REQUEST
+    assert not list(one.receive(features(xid), 0.0))
+    bodies = {
+        ofp.OFPMP_PORT_DESC: port(1, b"p1")
+        + port(2, b"p2", ofp.OFPPS_LINK_DOWN)
+        + port(ofp.OFPP_LOCAL, b"l1"),
+        ofp.OFPMP_FLOW_DESC: flows,
+        ofp.OFPMP_GROUP_STATS: groups,
+        ofp.OFPMP_METER_STATS: meters,
+    }
+    events: list[object] = []
+    for kind, xid, request in sent(one.data_to_send()):
+        assert kind == ofp.OFPT_MULTIPART_REQUEST
+        (what,) = struct.unpack_from("!H", request, 8)
+        if more:
+            cut = 72 if what == ofp.OFPMP_PORT_DESC else len(bodies[what]) // 3
+            events += one.receive(multipart(what, xid, bodies[what][:cut], more=True), 0.0)
+            events += one.receive(multipart(what, xid, bodies[what][cut:]), 0.0)
+        else:
+            events += one.receive(multipart(what, xid, bodies[what]), 0.0)
+    (ready,) = events
+    assert isinstance(ready, Ready)
+    return one, ready
+
+
+FLOW = Flow(1, 10, Match(eth_type=0x800, ipv4_dst="10.0.1.1"), (Output(1),), cookie=Rule.DELIVER)
+GROUP = Group(4, "dp_hash", 1, (Bucket((Output(1),), 1),))
+
+
+def held_switch() -> dict[str, bytes]:
+    """What a controller before us left: hosts with and without agents, a remote host, a flow of somebody else."""
+    mac = "02:00:00:00:00:%02x"
+    descriptions = [
+        Flow(
+            1,
+            10,
+            Match(eth_type=0x800, ipv4_dst="10.0.1.1"),
+            (SetField("eth_dst", mac % 1), Output(3)),
+            cookie=Rule.DELIVER,
+        ),
+        Flow(
+            1,
+            20,
+            Match(eth_type=0x800, ip_proto=17, ipv4_dst="10.0.1.1", metadata=(1 << 18, 1 << 18)),
+            (SetField("udp_dst", 47000), SetField("eth_dst", mac % 1), Output(3)),
+            cookie=Rule.DELIVER,
+        ),
+        Flow(
+            1,
+            10,
+            Match(eth_type=0x800, ipv4_dst="10.0.1.2"),
+            (SetField("eth_dst", mac % 2), Output(4)),
+            cookie=Rule.DELIVER,
+        ),
+        Flow(
+            1,
+            10,
+            Match(eth_type=0x800, ipv4_dst="10.0.2.1"),
+            goto=2,
+            metadata=(2, 0xFFFF),
+            cookie=Rule.REMOTE,
+        ),
+        Flow(0, 10, Match(eth_type=0x800), goto=1, cookie=Rule.CLASSIFY),
+    ]
+    flows = b"".join(flow_description(flow, 6 + index % 2) for index, flow in enumerate(descriptions))
+    flows += flow_description(Flow(1, 7, Match(eth_type=0x800, ipv4_dst="10.9.9.9"), (Output(9),)), 0)
+    groups = b"".join(struct.pack("!HxxI32x", 40, number) for number in (256, 320))
+    meters = b"".join(struct.pack("!IHxxxxxxIQQII", number, 40, 1, 17, 0, 0, 0) for number in (1, 5))
+    return {"flows": flows, "groups": groups, "meters": meters}
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_a_switch_is_ready_with_its_ports_and_inventory(more: bool) -> None:
+    _, ready = handshake(**held_switch(), more=more)
+    assert ready.dpid == DPID
+    assert {(one.number, one.name, one.up, one.speed_kbps) for one in ready.ports} == {
+        (1, "p1", True, 10_000_000),
+        (2, "p2", False, 10_000_000),
+        (ofp.OFPP_LOCAL, "l1", True, 10_000_000),
+    }
+    assert ready.inventory.generations == {0, 6, 7}
+    assert ready.inventory.groups == {256, 320}
+    assert ready.inventory.meters == {1, 5}
+    assert ready.inventory.held == Held(
+        (
+            HeldHost("10.0.1.1", "02:00:00:00:00:01", 3, agent=True),
+            HeldHost("10.0.1.2", "02:00:00:00:00:02", 4, agent=False),
+        ),
+        frozenset({"10.0.2.1"}),
+    )
+
+
+def test_an_empty_switch_holds_nothing() -> None:
+    _, ready = handshake()
+    assert ready.inventory.held is None
+
+
+def inner_messages(data: bytes) -> list[tuple[int, bytes]]:
+    """Types and bytes of an update's messages, those in bundles unwrapped; checks the wrapping."""
+    unwrapped = []
+    bundle, state = None, "outside"
+    for kind, xid, one in sent(data):
+        if kind == ofp.OFPT_BUNDLE_CONTROL:
+            number, what, flags = struct.unpack_from("!IHH", one, 8)
+            assert flags == ofp.OFPBF_ATOMIC | ofp.OFPBF_ORDERED
+            if what == ofp.OFPBCT_OPEN_REQUEST:
+                assert state == "outside"
+                bundle, state = number, "inside"
+            else:
+                assert (what, number, state) == (ofp.OFPBCT_COMMIT_REQUEST, bundle, "inside")
+                state = "outside"
+        elif kind == ofp.OFPT_BUNDLE_ADD_MESSAGE:
+            assert struct.unpack_from("!I", one, 8)[0] == bundle
+            assert struct.unpack_from("!I", one, 20)[0] == xid
+            assert state == "inside"
+            unwrapped.append((one[17], one[16:]))
+        else:
+            assert state == "outside"
+            unwrapped.append((kind, one))
+    return unwrapped
+
+
+def test_a_change_is_one_bundle_with_groups_first_and_meters_outside() -> None:
+    one, _ = handshake()
+    difference = Difference(
+        add_meters=(Meter(1),),
+        add_groups=(GROUP,),
+        add_flows=(FLOW,),
+        delete_flows=(Flow(2, 1, Match()),),
+        delete_groups=(9,),
+        delete_meters=(7,),
+    )
+    one.apply(difference, whole=False)
+    kinds = [kind for kind, _ in inner_messages(one.data_to_send())]
+    assert kinds == [
+        ofp.OFPT_METER_MOD,
+        ofp.OFPT_GROUP_MOD,
+        ofp.OFPT_FLOW_MOD,
+        ofp.OFPT_FLOW_MOD,
+        ofp.OFPT_GROUP_MOD,
+        ofp.OFPT_METER_MOD,
+        ofp.OFPT_BARRIER_REQUEST,
+    ]
+
+
+def flow_mods(data: bytes) -> list[tuple[int, int, int]]:
+    """(command, cookie, cookie mask) of the flow-mods."""
+    return [
+        (one[25], *struct.unpack_from("!QQ", one, 8))
+        for kind, one in inner_messages(data)
+        if kind == ofp.OFPT_FLOW_MOD
+    ]
+
+
+def group_mods(data: bytes) -> list[tuple[int, int]]:
+    """(command, group) of the group-mods."""
+    return [
+        (struct.unpack_from("!H", one, 8)[0], struct.unpack_from("!I", one, 12)[0])
+        for kind, one in inner_messages(data)
+        if kind == ofp.OFPT_GROUP_MOD
+    ]
+
+
+def test_a_whole_state_deletes_all_that_is_older_and_not_named() -> None:
+    one, _ = handshake(**held_switch())
+    kept = Group(320, "dp_hash", 1, GROUP.buckets)
+    one.apply(Difference(add_meters=(Meter(1),), add_groups=(GROUP, kept), add_flows=(FLOW,)), whole=True)
+    data = one.data_to_send()
+    mask = 0xFFFF << 48
+    (added, *deleted) = flow_mods(data)
+    assert added[0] == ofp.OFPFC_ADD
+    generation = added[1] >> 48
+    assert generation not in (0, 6, 7)
+    assert deleted == [(ofp.OFPFC_DELETE, old << 48, mask) for old in (0, 6, 7)]
+    assert group_mods(data) == [(0x8000, 4), (0x8000, 320), (ofp.OFPGC_DELETE, 256)]
+    meters = [
+        (struct.unpack_from("!H", message, 8)[0], struct.unpack_from("!I", message, 12)[0])
+        for kind, message in inner_messages(data)
+        if kind == ofp.OFPT_METER_MOD
+    ]
+    assert meters == [(ofp.OFPMC_DELETE, 5)]
+    # a change keeps the generation; the next whole state deletes just that one
+    one.apply(Difference(add_flows=(FLOW,)), whole=False)
+    assert flow_mods(one.data_to_send()) == [(ofp.OFPFC_ADD, generation << 48 | Rule.DELIVER, 0)]
+    one.apply(Difference(add_flows=(FLOW,)), whole=True)
+    data = one.data_to_send()
+    added, deleted_one = flow_mods(data)
+    assert added[1] >> 48 not in (0, generation)
+    assert deleted_one == (ofp.OFPFC_DELETE, generation << 48, mask)
+    assert group_mods(data) == [(ofp.OFPGC_DELETE, 4), (ofp.OFPGC_DELETE, 320)]
+
+
+def test_entries_added_before_the_whole_state_are_older_than_it() -> None:
+    """A switch that is taken over gets a few entries first; they must not outlive the whole state that follows."""
+    for held in ({}, {"flows": flow_description(FLOW, 0)}, held_switch()):
+        one, _ = handshake(**held)
+        one.apply(Difference(add_flows=(Flow(0, 9, Match()),)), whole=False)
+        ((_, cookie, _),) = flow_mods(one.data_to_send())
+        one.apply(Difference(add_flows=(FLOW,)), whole=True)
+        _, *deleted = flow_mods(one.data_to_send())
+        assert (ofp.OFPFC_DELETE, cookie, 0xFFFF << 48) in deleted
+
+
+@given(st.lists(st.integers(0, 0xFFFF), max_size=20))
+def test_a_new_generation_is_never_one_that_is_there(used: list[int]) -> None:
+    flows = b"".join(flow_description(FLOW, generation) for generation in used)
+    one, _ = handshake(flows=flows)
+    for _ in range(3):
+        one.apply(Difference(add_flows=(FLOW,)), whole=True)
+        added, *deleted = flow_mods(one.data_to_send())
+        assert added[1] >> 48 not in (0, *(cookie >> 48 for _, cookie, _ in deleted))
+
+
+def test_errors_are_told_of_the_update_that_caused_them() -> None:
+    one, _ = handshake()
+    first = one.apply(Difference(add_groups=(GROUP,), add_flows=(FLOW,)), whole=False)
+    messages = list(sent(one.data_to_send()))
+    second = one.apply(Difference(add_flows=(FLOW,)), whole=False)
+    (*_, (_, barrier2, _)) = sent(one.data_to_send())
+    (_, _, (_, flow_xid, part), _, (_, barrier, _)) = messages
+    error = struct.pack("!HH", ofp.OFPET_BAD_MATCH, ofp.OFPBMC_BAD_PREREQ) + part[:64]
+    assert not list(one.receive(message(ofp.OFPT_ERROR, flow_xid, error), 5.0))
+    assert one.unconfirmed == (first, second)
+    (done,) = one.receive(message(ofp.OFPT_BARRIER_REPLY, barrier), 6.0)
+    assert isinstance(done, UpdateDone)
+    assert done.ticket == first
+    (refused,) = done.errors
+    assert (refused.dpid, refused.type, refused.code, refused.at) == (
+        DPID,
+        "OFPET_BAD_MATCH",
+        "OFPBMC_BAD_PREREQ",
+        5.0,
+    )
+    assert refused.what.startswith("flow eth_type=2048,ipv4_dst=10.0.1.1 in table 1 at priority 10")
+    (done,) = one.receive(message(ofp.OFPT_BARRIER_REPLY, barrier2), 6.0)
+    assert done == UpdateDone(second, ())
+    assert one.unconfirmed == ()
+
+
+def test_other_errors_come_up_on_their_own() -> None:
+    one, _ = handshake()
+    one.packet_out(77, b"x" * 60)
+    ((_, xid, request),) = sent(one.data_to_send())
+    error = struct.pack("!HH", ofp.OFPET_BAD_ACTION, ofp.OFPBAC_BAD_OUT_PORT) + request[:64]
+    (event,) = one.receive(message(ofp.OFPT_ERROR, xid, error), 1.0)
+    assert isinstance(event, Refused)
+    assert event.error.what == f"message of type {ofp.OFPT_PACKET_OUT}"
+    assert str(event.error) == "switch 0xca5 refused message of type 13: OFPET_BAD_ACTION OFPBAC_BAD_OUT_PORT"
+
+
+def test_meter_counts_packets_and_ports_come_as_events() -> None:
+    one, _ = handshake()
+    one.read_meter(1)
+    ((_, xid, request),) = sent(one.data_to_send())
+    assert struct.unpack_from("!HHxxxxI", request, 8) == (ofp.OFPMP_METER_STATS, 0, 1)
+    stats = struct.pack("!IHxxxxxxIQQIIQQ", 1, 56, 1, 12345, 0, 0, 0, 0, 0)
+    assert list(one.receive(multipart(ofp.OFPMP_METER_STATS, xid, stats), 1.0)) == [MeterCount(12345)]
+    assert not list(one.receive(multipart(ofp.OFPMP_METER_STATS, xid, stats), 1.0))  # asked once, told once
+    match = struct.pack("!HHIIxxxx", 1, 12, 0x80000004, 3)
+    head = struct.pack("!IHBBQ", 0xFFFFFFFF, 4, 1, 2, 5 << 48 | Rule.FIRST_SHORT)
+    data = message(ofp.OFPT_PACKET_IN, 0, head + match + b"\0\0data")
+    assert list(one.receive(data, 1.0)) == [PacketIn(3, Rule.FIRST_SHORT, b"data")]
+    for reason, up in ((ofp.OFPPR_MODIFY, True), (ofp.OFPPR_DELETE, False)):
+        status = message(ofp.OFPT_PORT_STATUS, 0, struct.pack("!B7x", reason) + port(9, b"p9"))
+        (event,) = one.receive(status, 1.0)
+        assert isinstance(event, PortStatus)
+        assert (event.port.number, event.port.up) == (9, up)
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_however_bytes_are_cut_the_events_are_the_same(data: st.DataObject) -> None:
+    one, _ = handshake()
+    stream = b"".join(
+        message(ofp.OFPT_PORT_STATUS, 0, struct.pack("!B7x", ofp.OFPPR_MODIFY) + port(number, b"p"))
+        + message(ofp.OFPT_ECHO_REQUEST, number, b"abc")
+        for number in range(1, 5)
+    )
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
+    events: list[object] = []
+    for begin, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        events += one.receive(stream[begin:end], 1.0)
+    assert [event.port.number for event in events if isinstance(event, PortStatus)] == [1, 2, 3, 4]
+    echoes = list(sent(one.data_to_send()))
+    assert echoes == [
+        (ofp.OFPT_ECHO_REPLY, number, message(ofp.OFPT_ECHO_REPLY, number, b"abc")) for number in range(1, 5)
+    ]
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 40), st.integers(0, 0xFFFF) | st.integers(0, 8), st.binary(max_size=120), st.booleans())
+def test_nonsense_ends_the_connection_and_nothing_else(kind: int, xid: int, body: bytes, ready: bool) -> None:
+    one = handshake()[0] if ready else Session(0.0)
+    try:
+        list(one.receive(message(kind, xid, body), 1.0))
+        list(one.receive(body, 1.0))
+    except PeerError:
+        return
+    one.data_to_send()
+
+
+def test_a_switch_of_an_older_version_is_told_so() -> None:
+    one = Session(0.0)
+    with pytest.raises(PeerError, match="protocols=OpenFlow15"):
+        list(one.receive(hello(1, 4), 0.0))
+    two = Session(0.0)
+    with pytest.raises(PeerError, match="wire version 4"):
+        list(two.receive(hello(4, 6)[:1].replace(b"\x06", b"\x04") + features(1)[1:], 0.0))
+
+
+def test_a_hello_without_bitmap_speaks_by_its_header() -> None:
+    one = Session(0.0)
+    one.data_to_send()
+    list(one.receive(message(ofp.OFPT_HELLO, 1), 0.0))
+    assert [kind for kind, _, _ in sent(one.data_to_send())] == [ofp.OFPT_FEATURES_REQUEST]
+
+
+def test_silence_is_noticed() -> None:
+    one, _ = handshake()
+    assert one.deadline() == session.ECHO_INTERVAL_S
+    one.timer(session.ECHO_INTERVAL_S)
+    ((kind, xid, _),) = sent(one.data_to_send())
+    assert kind == ofp.OFPT_ECHO_REQUEST
+    assert one.deadline() == session.SILENCE_LIMIT_S
+    list(one.receive(message(ofp.OFPT_ECHO_REPLY, xid), 6.0))
+    assert one.deadline() == 6.0 + session.ECHO_INTERVAL_S
+    one.timer(12.0)
+    with pytest.raises(PeerError, match="silent for 15 s"):
+        one.timer(6.0 + session.SILENCE_LIMIT_S)
+    slow = Session(0.0)
+    list(slow.receive(hello(6), 9.0))
+    assert slow.deadline() == session.HANDSHAKE_LIMIT_S
+    with pytest.raises(PeerError, match="no handshake within 10 s"):
+        slow.timer(session.HANDSHAKE_LIMIT_S)

@@ -26,7 +26,10 @@ def problems_of(name: str) -> tuple[str, list[Problem]]:
     """The file that *name* means, and all that is wrong with it. Raises ValueError or OSError if there is none."""
     path = checking.find_spec(name)
     return str(path), checking.check(
-        path.read_text(encoding="utf-8"), str(path), schemes=loader.scheme_names(), check_overrides=_check_overrides
+        path.read_text(encoding="utf-8"),
+        str(path),
+        schemes=loader.scheme_names(),
+        check_overrides=_check_overrides,
     )
 
 

@@ -53,7 +53,15 @@ from controller.openflow.pipeline import punt_flows
 from controller.openflow.wanted import Difference, SwitchState
 from controller.openflow.wanted_switch import WantedSwitch
 from controller.schemes.scheme import Mode, Scheme
-from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, ModeInfo, PathInfo, SwitchInfo
+from controller.snapshot import (
+    FabricSnapshot,
+    ModeInfo,
+    PathInfo,
+    SwitchInfo,
+    host_infos,
+    link_infos,
+    path_infos,
+)
 
 FAILURE_DELAY_S: Final = 0.003
 """How long a failure waits for others of the same cause; groups' watch ports bridge the time."""
@@ -267,11 +275,8 @@ class ControlPlane:
                 )
                 for dpid, switch in sorted(self._switches.items())
             ),
-            links=self._link_infos(),
-            hosts=tuple(
-                HostInfo(host.name, host.ipv4, host.mac, host.agent, host.place)
-                for host in sorted(self._hosts, key=lambda one: tuple(map(int, one.ipv4.split("."))))
-            ),
+            links=link_infos(self._discovery),
+            hosts=host_infos(self._hosts),
             modes=self.modes(),
             scheme="" if self._scheme is None else self._scheme.name,
             settled=self._settled(),
@@ -293,17 +298,7 @@ class ControlPlane:
             KeyError: a host that is not known, or whose place is not.
         """
         source, target = self._place_of(host_a), self._place_of(host_b)
-        found = []
-        for steps in self._routing.paths(source.dpid, target.dpid):
-            turn = next((dpid for dpid, _ in steps[1:] if self._routing.turns(dpid, target.dpid)), None)
-            found.append(
-                PathInfo(
-                    (*(dpid for dpid, _ in steps), target.dpid),
-                    (*(hop.port for _, hop in steps), target.port),
-                    0 if turn is None else self._numbers[turn],
-                )
-            )
-        return tuple(found)
+        return path_infos(self._routing, self._numbers, source, target)
 
     def wanted_state(self, dpid: int) -> SwitchState:
         """What a switch should hold now (KeyError if it was never connected)."""
@@ -474,12 +469,3 @@ class ControlPlane:
         if host.place is None:
             raise KeyError(f"host {name!r} has not been heard on any port yet")
         return host.place
-
-    def _link_infos(self) -> tuple[LinkInfo, ...]:
-        up = self._discovery.links_up()
-        infos = []
-        for link in sorted(self._discovery.links_known()):
-            ports = [self._discovery.port(end) for end in link]
-            speed = min((port.speed_kbps if port is not None else 0 for port in ports), default=0)
-            infos.append(LinkInfo(link.a, link.b, link in up, speed))
-        return tuple(infos)

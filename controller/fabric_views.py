@@ -38,7 +38,7 @@ class FabricViews:
             Towards(
                 self._numbers[to],
                 tuple(hop.port for hop in hops),
-                self._numbers[dpid] if not leaf and routing.turns(dpid, to) else None,
+                self._numbers[dpid] if routing.turns(dpid, to) else None,
             )
             for to, hops in sorted(routing.next_hops.get(dpid, {}).items())
         )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from controller.fabric.discovery import LinkDiscovery
 from controller.fabric.graph import PortRef
+from controller.fabric.hosts import Host
+from controller.fabric.numbers import SwitchNumbers
+from controller.fabric.paths import Routing
 from controller.schemes.scheme import Mode
 
 
@@ -66,3 +71,39 @@ class PathInfo:
     switches: tuple[int, ...]
     ports: tuple[int, ...]
     stamp: int
+
+
+def host_infos(hosts: Iterable[Host]) -> tuple[HostInfo, ...]:
+    """By address."""
+    return tuple(
+        HostInfo(host.name, host.ipv4, host.mac, host.agent, host.place)
+        for host in sorted(hosts, key=lambda one: tuple(map(int, one.ipv4.split("."))))
+    )
+
+
+def link_infos(discovery: LinkDiscovery) -> tuple[LinkInfo, ...]:
+    """All links ever seen and not contradicted since."""
+    up = discovery.links_up()
+    infos = []
+    for link in sorted(discovery.links_known()):
+        ports = [discovery.port(end) for end in link]
+        speed = min(port.speed_kbps if port is not None else 0 for port in ports)
+        infos.append(LinkInfo(link.a, link.b, link in up, speed))
+    return tuple(infos)
+
+
+def path_infos(
+    routing: Routing, numbers: SwitchNumbers, source: PortRef, target: PortRef
+) -> tuple[PathInfo, ...]:
+    """All equal-cost paths between two hosts' ports."""
+    found = []
+    for steps in routing.paths(source.dpid, target.dpid):
+        turn = next((dpid for dpid, _ in steps[1:] if routing.turns(dpid, target.dpid)), None)
+        found.append(
+            PathInfo(
+                (*(dpid for dpid, _ in steps), target.dpid),
+                (*(hop.port for _, hop in steps), target.port),
+                0 if turn is None else numbers[turn],
+            )
+        )
+    return tuple(found)

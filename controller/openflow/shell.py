@@ -16,6 +16,7 @@ import os
 import queue
 import selectors
 import socket
+import sys
 import threading
 import time
 from collections import Counter, deque
@@ -49,6 +50,11 @@ POLL_EVERY_S: Final = 0.0005
 HEAL_EVERY_S: Final = 30.0
 """A switch that refused an update is made to connect anew (and gets its whole state) at most this often."""
 KEPT_ERRORS: Final = 256
+SWITCH_INTERVAL_S: Final = 0.0005
+"""How long Python lets another thread (the API, agents' channel) compute before this one may go on.
+
+Beside a thread that computes, a meter read takes 0.2 ms with it, and 5.3 ms with Python's default of 5 ms.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,7 @@ class OpenFlowShell:
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._wake, selectors.EVENT_READ)
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_S))
         self._thread = threading.Thread(target=self._run, name="openflow", daemon=True)
         self._thread.start()
 

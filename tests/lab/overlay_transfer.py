@@ -67,7 +67,7 @@ import socket, sys, time
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 address, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 for number in range(count):
-    out.sendto(bytes(200), (address, port))
+    out.sendto(bytes(200), (address, port + number % 8))
     if number % 20 == 19:
-        time.sleep(0.0005)
+        time.sleep(0.001)
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -58,32 +59,63 @@ def wait_whole(lab: Deployment, seconds: float) -> None:
         time.sleep(0.1)
 
 
+def deployment(scheme: str) -> Deployment:
+    return Deployment(
+        spec_from_dict(
+            {
+                "name": "takeover",
+                "title": "takeover",
+                "fabric": {
+                    "leaves": 2,
+                    "spines": 3,
+                    "hosts_per_leaf": 1,
+                    "link": {"rate_mbps": 50.0},
+                    "access": {},
+                },
+                "schemes": [scheme],
+                "workload": {
+                    "flows": {
+                        "count": 1,
+                        "sizes": {"kind": "fixed", "bytes": 1000},
+                        "arrivals": {"kind": "poisson", "rate_per_s": 1},
+                        "pattern": "left-to-right",
+                    }
+                },
+            }
+        )
+    )
+
+
+def held(lab: Deployment, name: str) -> tuple[list[str], list[str]]:
+    """A switch's flows (without cookies) and groups."""
+    switch = lab.lab.switch(name)
+    flows = re.findall(r"cookie=\S+ (.*)", switch.ofctl("dump-flows", "--no-stats"))
+    return sorted(flows), sorted(re.findall(r"group_id=.*", switch.ofctl("dump-groups")))
+
+
+def test_a_killed_switch_has_its_state_back_within_3_s_of_its_start() -> None:
+    with deployment("caps") as lab:
+        time.sleep(0.5)
+        whole = {name: held(lab, name) for name in ("l1", "s2")}
+        assert all(len(flows) > 20 for flows, _ in whole.values())
+        for name in ("s2", "l1"):
+            lab.lab.kill_switch(name)
+            time.sleep(0.5)
+            began = time.monotonic()
+            lab.lab.restart_switch(name)
+            while held(lab, name) != whole[name]:
+                assert time.monotonic() - began < 3.0, f"{name} has not its state back"
+                time.sleep(0.05)
+        while held(lab, "l1") != whole["l1"]:  # with s2 among its next hops again
+            assert time.monotonic() - began < 10.0
+            time.sleep(0.05)
+        wait_whole(lab, 10)
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("scheme", ["ecmp", "rps", "caps"])
 def test_controllers_die_and_are_followed_without_a_lost_packet(scheme: str) -> None:
-    spec = spec_from_dict(
-        {
-            "name": "takeover",
-            "title": "takeover",
-            "fabric": {
-                "leaves": 2,
-                "spines": 3,
-                "hosts_per_leaf": 1,
-                "link": {"rate_mbps": 50.0},
-                "access": {},
-            },
-            "schemes": [scheme],
-            "workload": {
-                "flows": {
-                    "count": 1,
-                    "sizes": {"kind": "fixed", "bytes": 1000},
-                    "arrivals": {"kind": "poisson", "rate_per_s": 1},
-                    "pattern": "left-to-right",
-                }
-            },
-        }
-    )
-    with Deployment(spec) as lab:
+    with deployment(scheme) as lab:
         hosts = lab.spec.fabric.hosts()
         # over the overlay (two agents), and between the hosts' own addresses (no agent in between)
         streams = []

@@ -162,9 +162,13 @@ def test_a_killed_switch_is_avoided_and_gets_its_state_back_before_its_packets(s
     assert len(sim.plane.paths("h1", sim.shape.hosts[-1].name)) == paths - 1
     sim.run(20)
     sim.after_update = lambda: _need(all_deliver(sim))
+    sim.updates.clear()
+    back = sim.now
     sim.connect(dead)
     assert sim.fabric.switches[dead].state == sim.plane.wanted_state(dead)
     sim.run_until(lambda: len(sim.plane.paths("h1", sim.shape.hosts[-1].name)) == paths, 3)
+    others = [at for at, dpid, _ in sim.updates if dpid != dead]
+    assert min(others) - back >= 0.05, "packets may come before its state is in place"
     [up] = since(sim, SwitchUp)
     assert not up.taken_over  # type: ignore[attr-defined]
 
@@ -285,6 +289,7 @@ def test_a_host_that_moves_is_followed() -> None:
 def test_an_agents_address_is_not_given_to_somebody_else() -> None:
     sim = running(leaf_spine(2, 2, 2))
     h1, h2, h3, _ = sim.shape.hosts
+    sim.silent.add(h3.ipv4)  # busy, say
     for _ in range(10):
         sim.arp(dataclasses.replace(h2, ipv4=h3.ipv4), h1.ipv4)
         sim.run(0.5)

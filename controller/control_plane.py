@@ -67,6 +67,8 @@ FAILURE_DELAY_S: Final = 0.003
 """How long a failure waits for others of the same cause; groups' watch ports bridge the time."""
 GROWTH_DELAY_S: Final = 0.02
 """How long a new link or host waits for others."""
+SETTLE_S: Final = 0.02
+"""How long after an update its switches surely forward by it; ARP answers wait for that."""
 JOIN_DELAY_S: Final = 0.1
 """Between a returned switch's state and its first packets."""
 TAKEOVER_LIMIT_S: Final = 15.0
@@ -127,6 +129,7 @@ class ControlPlane:
         self._dirty_at: float | None = None
         self._clear_at: float | None = None
         self._clear_stale = False
+        self._updated_at = float("-inf")
 
     # What happens
 
@@ -253,6 +256,7 @@ class ControlPlane:
             self._clear_at,
             self._discovery.deadline(),
             self._learning.locate_at(),
+            self._learning.answers_at(),
             None if self._monitor is None else self._monitor.deadline(),
         )
         return min((time for time in times if time is not None), default=None)
@@ -364,8 +368,11 @@ class ControlPlane:
                 out.events.append(StateSent(now, dpid))
             elif switch.synced and not (change := switch.wanted.take()).empty:
                 updates[dpid] = change
-        if self._dirty_at is None and self._hosts.version == self._hosts_version:
-            out.packet_outs += self._learning.answers(now)
+        if updates:
+            self._updated_at = now
+        if self._hosts.version == self._hosts_version:
+            self._learning.close(max(now, self._updated_at + SETTLE_S))
+        out.packet_outs += self._learning.answers(now)
         if self._clear_stale or (self._clear_at is not None and now >= self._clear_at):
             self._clear_at, self._clear_stale = self._next_clear(now), False
         return Effects(updates, frozenset(resync), tuple(out.packet_outs), out.read_meters, tuple(out.events))

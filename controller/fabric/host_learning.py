@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
 
 from controller.effects import HostSeen, PacketOut
@@ -22,6 +23,7 @@ class HostLearning:
         self._resolver = Resolver()
         self._found: list[str] = []
         self._answers: list[tuple[Arp, PortRef]] = []
+        self._closed: deque[tuple[float, list[str], list[tuple[Arp, PortRef]]]] = deque()
 
     def arp(
         self, arp: Arp, place: PortRef, now: float
@@ -69,20 +71,30 @@ class HostLearning:
         """When `locate` next has something to ask."""
         return self._resolver.locate_at(self.hosts.unlocated())
 
+    def close(self, ready_at: float) -> None:
+        """The switches have been told of all hosts found until now, and will know at *ready_at*."""
+        if self._found or self._answers:
+            self._closed.append((ready_at, self._found, self._answers))
+            self._found, self._answers = [], []
+
     def answers(self, now: float) -> list[PacketOut]:
-        """Answers to all who asked for a host that is known; call when packets to the hosts find their way."""
+        """Answers to those who asked for hosts to which packets find their way by now."""
         frames: list[PacketOut] = []
-        for ipv4 in self._found:
-            host = self.hosts.by_ip(ipv4)
-            if host is not None and host.place is not None:
-                frames += self._resolver.found(host, now)
-        for request, place in self._answers:
-            host = self.hosts.by_ip(request.target_ip)
-            if host is not None and host.place is not None:
-                frames.append(answer(request, host, place))
-        self._found.clear()
-        self._answers.clear()
+        while self._closed and self._closed[0][0] <= now:
+            _, found, asked = self._closed.popleft()
+            for ipv4 in found:
+                host = self.hosts.by_ip(ipv4)
+                if host is not None and host.place is not None:
+                    frames += self._resolver.found(host, now)
+            for request, place in asked:
+                host = self.hosts.by_ip(request.target_ip)
+                if host is not None and host.place is not None:
+                    frames.append(answer(request, host, place))
         return frames
+
+    def answers_at(self) -> float | None:
+        """When `answers` next has some."""
+        return self._closed[0][0] if self._closed else None
 
     def _learn(
         self, arp: Arp, place: PortRef, events: list[HostEvent | LinkEvent], now: float

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from os_ken.ofproto import ofproto_v1_5_parser as parser
 from controller.effects import Port
 from controller.openflow import bundle, codec
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
+from controller.openflow.holdings import Holdings, What
 from controller.openflow.inventory import Inventory, meters_in, take_inventory
 from controller.openflow.wanted import Difference
 
@@ -86,7 +87,7 @@ class _Update:
 
     ticket: int
     first: int
-    what: list[tuple[str, object]]
+    what: list[What]
     errors: list[SwitchError] = field(default_factory=list)
 
 
@@ -114,10 +115,7 @@ class Session:
         self._updates: dict[int, _Update] = {}
         self._next_ticket = 1
         self._next_bundle = 1
-        self._generation = 1
-        self._generations: set[int] = set()
-        self._groups: set[int] = set()
-        self._meters: set[int] = set()
+        self._holdings: Holdings | None = None
         hello = parser.OFPHello(codec.PROTOCOL, [parser.OFPHelloElemVersionBitmap([codec.VERSION])])
         self._send_osken(hello)
 
@@ -175,48 +173,33 @@ class Session:
     def apply(self, difference: Difference, whole: bool) -> int:
         """Send *difference* as one atomic bundle; returns a ticket that an `UpdateDone` will carry.
 
-        With *whole*, the difference is all that the switch should hold: the same bundle deletes the entries
-        of older generations and the groups that are not named; traffic meets either the old or the new state.
+        With *whole*, the difference is all that the switch should hold (`Holdings.plan`).
         Raises EncodingError if OpenFlow cannot say it; nothing is sent then.
         """
-        generation = self._generation
-        if whole:
-            known = self._generations | {self._generation}
-            generation = next(
-                number for number in _generations_after(self._generation) if number not in known
-            )
-        # Meters travel outside: Open vSwitch takes none into bundles.
-        before = [
-            (codec.add_meter(meter), "meter", meter)
-            for meter in difference.add_meters
-            if meter.id not in self._meters
-        ]
-        inside: list[tuple[bytes, str, object]] = []
-        inside += ((codec.set_group(group), "group", group) for group in difference.add_groups)
-        inside += ((codec.add_flow(flow, generation), "flow", flow) for flow in difference.add_flows)
-        inside += (
-            (codec.delete_flow(flow), "deletion of flow", flow)
-            for flow in difference.delete_flows
-            if not whole
-        )
-        groups = {group.id for group in difference.add_groups}
-        stale_groups = self._groups - groups if whole else set(difference.delete_groups)
-        meters = {meter.id for meter in difference.add_meters}
-        stale_meters = self._meters - meters if whole else set(difference.delete_meters)
-        if whole:
-            inside += (
-                (codec.delete_generation(old), "deletion of generation", old)
-                for old in sorted(self._generations)
-            )
-            self._generations.clear()
-            self._generation = generation
-        if difference.add_flows:
-            self._generations.add(generation)
-        inside += ((codec.delete_group(old), "deletion of group", old) for old in sorted(stale_groups))
-        after = [(codec.delete_meter(old), "deletion of meter", old) for old in sorted(stale_meters)]
-        self._groups = (self._groups | groups) - stale_groups
-        self._meters = (self._meters | meters) - stale_meters
-        return self._send_update(before, inside, after)
+        assert self._holdings is not None  # nothing is wanted of a switch before it is ready
+        plan = self._holdings.plan(difference, whole)
+        update = _Update(self._next_ticket, self._xid + 1, [])
+        self._next_ticket += 1
+
+        def send(message: bytes, what: What) -> None:
+            update.what.append(what)
+            self._send(message)
+
+        for message, what in plan.before:
+            send(message, what)
+        if plan.inside:
+            number = self._next_bundle
+            self._next_bundle += 1
+            send(bundle.open_bundle(number), ("opening of bundle", number))
+            for message, what in plan.inside:
+                update.what.append(what)
+                part = bundle.add_to_bundle(number, message)
+                self._out.append(bundle.with_part_xid(part, self._next_xid()))
+            send(bundle.commit_bundle(number), ("commit of bundle", number))
+        for message, what in plan.after:
+            send(message, what)
+        self._updates[self._send(_BARRIER)] = update
+        return update.ticket
 
     def packet_out(self, port: int, data: bytes) -> None:
         self._send(codec.packet_out(port, data))
@@ -366,43 +349,10 @@ class Session:
             bodies[ofp.OFPMP_METER_STATS],
         )
         self._inventory_bodies = {}
-        self._generations = set(inventory.generations)
-        self._generation = max(inventory.generations, default=0) or 1
-        self._groups = set(inventory.groups)
-        self._meters = set(inventory.meters)
+        self._holdings = Holdings(inventory)
         self.ready = True
         assert self.dpid is not None
         return Ready(self.dpid, tuple(self._ports.values()), inventory)
-
-    def _send_update(
-        self,
-        before: Iterable[tuple[bytes, str, object]],
-        inside: Collection[tuple[bytes, str, object]],
-        after: Iterable[tuple[bytes, str, object]],
-    ) -> int:
-        update = _Update(self._next_ticket, self._xid + 1, [])
-        self._next_ticket += 1
-
-        def send(message: bytes, verb: str, thing: object) -> None:
-            update.what.append((verb, thing))
-            self._send(message)
-
-        for message, verb, thing in before:
-            send(message, verb, thing)
-        if inside:
-            number = self._next_bundle
-            self._next_bundle += 1
-            send(bundle.open_bundle(number), "opening of bundle", number)
-            for message, verb, thing in inside:
-                update.what.append((verb, thing))
-                self._out.append(
-                    bundle.with_part_xid(bundle.add_to_bundle(number, message), self._next_xid())
-                )
-            send(bundle.commit_bundle(number), "commit of bundle", number)
-        for message, verb, thing in after:
-            send(message, verb, thing)
-        self._updates[self._send(_BARRIER)] = update
-        return update.ticket
 
     def _next_xid(self) -> int:
         self._xid = (self._xid + 1) % (1 << 32)
@@ -423,12 +373,6 @@ _NEEDS_NO_ANSWER: Final = {ofp.OFPT_ECHO_REPLY, ofp.OFPT_BUNDLE_CONTROL}
 """Heard from is what counts of an echo; a bundle's end is told by the barrier after it, or by an error."""
 
 _BARRIER: Final = _HEADER.pack(codec.VERSION, ofp.OFPT_BARRIER_REQUEST, _HEADER.size, 0)
-
-
-def _generations_after(generation: int) -> Iterator[int]:
-    """All generations but 0 (which entries of others have), from the next one on."""
-    for step in range(1, codec.GENERATIONS):
-        yield (generation + step - 1) % (codec.GENERATIONS - 1) + 1
 
 
 def _parsed(message: bytes) -> Any:

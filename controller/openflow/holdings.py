@@ -1,0 +1,84 @@
+"""What one switch holds by our own account, and the messages that turn it into what it should hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from controller.openflow import codec
+from controller.openflow.inventory import Inventory
+from controller.openflow.wanted import Difference
+
+What = tuple[str, object]
+"""What a message is about, for whoever must name it when the switch refuses it: ("flow", Flow(...))."""
+Step = tuple[bytes, What]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePlan:
+    """Messages of one update in order; ``inside`` belongs into one atomic bundle."""
+
+    before: tuple[Step, ...]
+    inside: tuple[Step, ...]
+    after: tuple[Step, ...]
+
+
+class Holdings:
+    """Generations, groups and meters of a switch, from its inventory on."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._generations = set(inventory.generations)
+        self._generation = max(inventory.generations, default=0) or 1
+        self._groups = set(inventory.groups)
+        self._meters = set(inventory.meters)
+
+    def plan(self, difference: Difference, whole: bool) -> UpdatePlan:
+        """The messages that make *difference*; they count as sent.
+
+        With *whole*, the difference is all that the switch should hold: its entries get a new generation, and the same
+        bundle deletes those of all older ones and the groups that are not named. So traffic meets the old state or the
+        new one, and nothing else. Meters travel outside, for Open vSwitch takes none into bundles.
+
+        Raises EncodingError if OpenFlow cannot say it; nothing counts as sent then.
+        """
+        generation = self._generation
+        if whole:
+            used = self._generations | {generation}
+            generation = next(number for number in _generations_after(generation) if number not in used)
+        groups = {group.id for group in difference.add_groups}
+        meters = {meter.id for meter in difference.add_meters}
+        old_generations = self._generations if whole else set()
+        old_groups = self._groups - groups if whole else set(difference.delete_groups)
+        old_meters = self._meters - meters if whole else set(difference.delete_meters)
+        deleted_flows = () if whole else difference.delete_flows
+        plan = UpdatePlan(
+            before=tuple(
+                (codec.add_meter(meter), ("meter", meter))
+                for meter in difference.add_meters
+                if meter.id not in self._meters
+            ),
+            inside=(
+                *((codec.set_group(group), ("group", group)) for group in difference.add_groups),
+                *((codec.add_flow(flow, generation), ("flow", flow)) for flow in difference.add_flows),
+                *((codec.delete_flow(flow), ("deletion of flow", flow)) for flow in deleted_flows),
+                *(
+                    (codec.delete_generation(old), ("deletion of generation", old))
+                    for old in sorted(old_generations)
+                ),
+                *((codec.delete_group(old), ("deletion of group", old)) for old in sorted(old_groups)),
+            ),
+            after=tuple((codec.delete_meter(old), ("deletion of meter", old)) for old in sorted(old_meters)),
+        )
+        self._generation = generation
+        self._generations = (self._generations - old_generations) | (
+            {generation} if difference.add_flows else set()
+        )
+        self._groups = (self._groups | groups) - old_groups
+        self._meters = (self._meters | meters) - old_meters
+        return plan
+
+
+def _generations_after(generation: int) -> Iterator[int]:
+    """All generations but 0 (which entries of others have), from the next one on."""
+    for step in range(1, codec.GENERATIONS):
+        yield (generation + step - 1) % (codec.GENERATIONS - 1) + 1

@@ -101,7 +101,9 @@ def test_rps_gives_every_path_its_share_within_5_percent(spines: int) -> None:
         start(lab, "h1", programs.BLAST, RECEIVER, PORT, packets).wait(90)
         time.sleep(0.5)
         paths: dict[str, int] = {}
-        for flow in received(lab, "h2", PORT):
+        # eight flows: of one, whose hashes differ by the entropy value only, 49152 values fall into 256 slots, which
+        # alone makes shares differ by 2 % (standard deviation) at 20 paths
+        for flow in received(lab, "h2"):
             for stamp, count in flow["paths"].items():
                 paths[stamp] = paths.get(stamp, 0) + count
     total = sum(paths.values())

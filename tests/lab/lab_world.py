@@ -20,7 +20,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTER = ("unshare", "--pid", "--fork", "--kill-child", "--net", "--mount", "--mount-proc", "--")
-PREPARE = 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp && ip link set lo up && "$@"; exit $?'
+PRIVATE = ("/run",) if ROOT.is_relative_to("/tmp") else ("/run", "/tmp")
+"""Directories that are empty in the world: a checkout below one of them would be gone with it."""
+PREPARE = (
+    "".join(f"mount -t tmpfs tmpfs {path} && " for path in PRIVATE) + 'ip link set lo up && "$@"; exit $?'
+)
 LAUNCHER = """
 import signal
 from topologies.fabric_spec import FabricSpec
@@ -95,7 +99,7 @@ def look() -> dict[str, Any]:
         "addresses": output("ip", "-o", "addr"),
         "routes": output("ip", "route", "show", "table", "all"),
         "queueing": output("tc", "qdisc"),
-        "files": sorted(str(path) for top in ("/run", "/tmp") for path in Path(top).rglob("*")),
+        "files": sorted(str(path) for top in PRIVATE for path in Path(top).rglob("*")),
         "sysctls": sysctls,
     }
 
@@ -203,7 +207,7 @@ def launcher_and_reaper_killed() -> None:
 
 def foreign_things_stay() -> None:
     """Somebody else's switch, namespace, interface and processes outlive a dead lab's cleaning."""
-    place = Path("/tmp/foreign")
+    place = Path("/run/foreign-place")
     place.mkdir()
     env = {**os.environ, "OVS_RUNDIR": str(place), "OVS_LOGDIR": str(place), "OVS_DBDIR": str(place)}
     subprocess.run(["ip", "netns", "add", "foreign"], check=True)

@@ -13,13 +13,13 @@ TOPOLOGIES = HERE.parents[1] / "topologies"
 # Mininet changes sysctls of the whole machine at start.
 COMMAND = """
 mount --bind -o ro /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys
-mkdir -p /run/openvswitch /tmp/ovs
-export OVS_RUNDIR=/run/openvswitch OVS_DBDIR=/tmp/ovs OVS_LOGDIR=/tmp/ovs
-ovsdb-tool create /tmp/ovs/conf.db /usr/share/openvswitch/vswitch.ovsschema
-ovsdb-server /tmp/ovs/conf.db --remote=punix:/run/openvswitch/db.sock -vconsole:off --detach --pidfile
+mkdir -p /run/openvswitch /run/ovs
+export OVS_RUNDIR=/run/openvswitch OVS_DBDIR=/run/ovs OVS_LOGDIR=/run/ovs
+ovsdb-tool create /run/ovs/conf.db /usr/share/openvswitch/vswitch.ovsschema
+ovsdb-server /run/ovs/conf.db --remote=punix:/run/openvswitch/db.sock -vconsole:off --detach --pidfile
 ovs-vsctl --no-wait init
 ovs-vswitchd --disable-system -vconsole:off --detach --pidfile
-cd /tmp && exec mn --custom "$1" --topo "$2" --link tc --switch ovs,datapath=user --controller none \
+cd /run && exec mn --custom "$1" --topo "$2" --link tc --switch ovs,datapath=user --controller none \
     --test none -v info
 """
 

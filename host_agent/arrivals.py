@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
 
 from protocol.datagram import NUMBER_MODULUS, serial_difference
 
 WINDOW: Final = 65536
-"""Numbers further behind the newest than this are replays, whatever they are."""
+"""Numbers this far behind the newest are replays, whatever they are."""
+_MASK: Final = WINDOW - 1
 BEFORE_FIRST: Final = 1024
-"""Numbers before the first one seen that may still come (the first may have overtaken them)."""
+"""A first number below this was not the first that was sent: those before it count as missing."""
+_NEW, _SEEN = 0, 1
 
 
 class Arrivals:
-    """One peer and session. Times are in seconds."""
+    """One peer and session. Times are in seconds. A jump of the numbers costs no more than any datagram."""
 
-    __slots__ = ("_late", "_missing", "_newest", "late", "lost", "received", "replayed")
+    __slots__ = ("_gaps", "_given_up", "_newest", "_seen", "late", "lost", "received", "replayed")
 
     def __init__(self) -> None:
         self._newest: int | None = None
-        self._missing: dict[int, float] = {}
-        self._late: dict[int, None] = {}
+        self._seen = bytearray(WINDOW)
+        """Of the last WINDOW numbers, by the number's last bits: whether it came."""
+        self._gaps: deque[tuple[float, int, int]] = deque()
+        """When a gap was noticed, its first number and its length."""
+        self._given_up: int | None = None
+        """Numbers up to this one were given up if they are missing."""
         self.received = 0
         self.replayed = 0
         self.lost = 0
@@ -30,52 +37,75 @@ class Arrivals:
         """Whether this number is seen for the first time; False: a replay, to be dropped."""
         newest = self._newest
         if newest is None:
-            self._begin(number, now)
-            return True
-        ahead = serial_difference(number, newest)
-        if ahead == 1:
+            missing = min(number, BEFORE_FIRST)
+            if number < BEFORE_FIRST:
+                self._notice(0, missing, now)
+            newest = (number - 1) % NUMBER_MODULUS
+        ahead = 1 if number == newest + 1 else serial_difference(number, newest)
+        if ahead > 0:
+            if ahead > 1:
+                self._clear((newest + 1) % NUMBER_MODULUS, ahead)
+                missing = min(ahead - 1, WINDOW - 1)
+                self._notice((number - missing) % NUMBER_MODULUS, missing, now)
             self._newest = number
-        elif ahead > 1:
-            self._newest = number
-            for missing in range(max(1, ahead - WINDOW), ahead):
-                self._missing[(newest + missing) % NUMBER_MODULUS] = now
-        elif self._missing.pop(number, None) is not None:
-            pass
-        elif number in self._late:
-            del self._late[number]
-            self.late += 1
-        else:
+        elif ahead <= -WINDOW or self._seen[number & _MASK] == _SEEN:
             self.replayed += 1
             return False
+        elif self._given_up is not None and serial_difference(number, self._given_up) <= 0:
+            self.late += 1
+        self._seen[number & _MASK] = _SEEN
         self.received += 1
         return True
 
     def give_up(self, noticed_before: float) -> list[tuple[int, int]]:
         """Ranges (first, count) of numbers that were noticed missing before that time: lost, unless they come late."""
         ranges: list[tuple[int, int]] = []
-        while self._missing:
-            number = next(iter(self._missing))
-            if self._missing[number] > noticed_before:
-                break
-            del self._missing[number]
-            self._late[number] = None
-            self.lost += 1
-            if ranges and (ranges[-1][0] + ranges[-1][1]) % NUMBER_MODULUS == number:
-                ranges[-1] = (ranges[-1][0], ranges[-1][1] + 1)
-            else:
-                ranges.append((number, 1))
-        while len(self._late) > WINDOW:
-            del self._late[next(iter(self._late))]
+        while self._gaps and self._gaps[0][0] <= noticed_before:
+            _, first, count = self._gaps.popleft()
+            ranges += self._missing(first, count)
+            self._given_up = (first + count - 1) % NUMBER_MODULUS
+        self.lost += sum(count for _, count in ranges)
         return ranges
 
     def oldest_missing(self) -> float | None:
-        """When the number that is missing for longest was noticed; None if none is missing."""
-        return next(iter(self._missing.values()), None)
+        """When the gap that is open for longest was noticed; None if there is none."""
+        while self._gaps and not self._missing(*self._gaps[0][1:]):
+            self._gaps.popleft()
+        return self._gaps[0][0] if self._gaps else None
 
-    def _begin(self, number: int, now: float) -> None:
-        self._newest = number
-        self.received += 1
-        if number < BEFORE_FIRST:
-            self._missing = dict.fromkeys(range(number), now)
+    def _notice(self, first: int, count: int, now: float) -> None:
+        if count > 0:
+            self._gaps.append((now, first, count))
+
+    def _missing(self, first: int, count: int) -> list[tuple[int, int]]:
+        """The parts of a range that have not come and are within the window."""
+        assert self._newest is not None
+        behind = serial_difference(self._newest, first)
+        outside = max(0, behind - WINDOW + 1)
+        first, count = (first + outside) % NUMBER_MODULUS, count - outside
+        if count <= 0:
+            return []
+        start = first & _MASK
+        state = self._seen[start : start + count]
+        if len(state) < count:
+            state += self._seen[: count - len(state)]
+        ranges, at = [], state.find(_NEW)
+        while at >= 0:
+            end = state.find(_SEEN, at)
+            end = count if end < 0 else end
+            ranges.append(((first + at) % NUMBER_MODULUS, end - at))
+            at = state.find(_NEW, end)
+        return ranges
+
+    def _clear(self, first: int, count: int) -> None:
+        """What lies a window before these numbers is forgotten."""
+        if count >= WINDOW:
+            self._seen = bytearray(WINDOW)
+            return
+        start = first & _MASK
+        end = start + count
+        if end <= WINDOW:
+            self._seen[start:end] = bytes(count)
         else:
-            self._late = dict.fromkeys(range(number - BEFORE_FIRST, number))
+            self._seen[start:] = bytes(WINDOW - start)
+            self._seen[: end - WINDOW] = bytes(end - WINDOW)

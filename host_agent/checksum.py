@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 from host_agent.inner_packet import TCP, UDP, InnerPacket
 
@@ -24,8 +25,20 @@ def checksum(data: bytes | bytearray | memoryview, start: int = 0) -> int:
 
 def pseudo_header_sum(packet: InnerPacket, length: int) -> int:
     """Sum over the pseudo header of TCP, UDP or ICMPv6 with *length* bytes from the transport header on."""
-    addresses = packet.flow[1:-4]
-    return ones_complement_sum(addresses, packet.protocol + (length >> 16) + (length & 0xFFFF))
+    return pseudo_sum(packet.flow[1:-4], packet.protocol, length)
+
+
+def pseudo_sum(addresses: bytes, protocol: int, length: int) -> int:
+    """The same, from the addresses (both, 8 or 32 bytes) and the protocol."""
+    total = _address_sum(addresses, protocol) + length
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+@lru_cache(maxsize=4096)
+def _address_sum(addresses: bytes, protocol: int) -> int:
+    return ones_complement_sum(addresses, protocol)
 
 
 def complete(packet: bytes, seen: InnerPacket) -> bytes:

@@ -74,6 +74,14 @@ class AgentConfig:
             )
 
     @property
+    def broadcasts(self) -> frozenset[bytes]:
+        """Broadcast addresses of the overlay's IPv4 networks."""
+        networks = [ipaddress.ip_interface(address).network for address in self.overlay]
+        return frozenset(
+            one.broadcast_address.packed for one in networks if one.version == 4 and one.prefixlen < 31
+        )
+
+    @property
     def overlay_mtu(self) -> int:
         """Bytes of the largest inner packet: a repair of it fits the underlay too."""
         return self.underlay_mtu - OVERLAY_OVERHEAD_BYTES

@@ -15,17 +15,23 @@ import numpy as np
 
 from host_agent import tunnel
 from host_agent.addresses import packed
-from host_agent.flows import FlowTable, SendFlow
+from host_agent.checksum import complete
+from host_agent.flows import MAX_FINISHED, FlowTable, SendFlow
 from host_agent.impairment import Impairment
-from host_agent.inner_packet import PacketError, is_group_address, look
+from host_agent.inner_packet import TCP, PacketError, is_group_address, look
 from host_agent.peers import PeerState
 from host_agent.receiving import Receiver
+from host_agent.segments import header_bytes, tcp_segments
 from host_agent.sending import Sender
-from host_agent.wire import Arrived, Outgoing
+from host_agent.wire import Arrived, Burst, Outgoing
 from protocol.control import FlowEntry, Impair, Peer
-from protocol.datagram import DatagramError, decode
+from protocol.datagram import HEADER_BYTES, DatagramError, decode_fields
 from protocol.policy import DEFAULT_POLICY, Policy
 
+ICMP_PER_S: Final = 100.0
+"""Errors sent per second at most (RFC 1812, 4.3.2.8)."""
+BURST_SEGMENTS: Final = 4
+"""Super-packets of fewer segments are cheaper one by one."""
 SWEEP_S: Final = 1.0
 """How often idle flows are looked for."""
 
@@ -38,22 +44,36 @@ class AgentCore:
         session: the random number of this start, as told to the controller.
         mtu: bytes of the largest inner packet.
         rng: all randomness there is.
+        broadcasts: broadcast addresses of the overlay, 4 bytes each.
     """
 
-    def __init__(self, host: str, session: int, mtu: int, rng: np.random.Generator, now: float = 0.0) -> None:
+    def __init__(
+        self,
+        host: str,
+        session: int,
+        mtu: int,
+        rng: np.random.Generator,
+        now: float = 0.0,
+        broadcasts: frozenset[bytes] = frozenset(),
+    ) -> None:
         self.host = host
         self.mtu = mtu
+        self._broadcasts = broadcasts
+        self._icmp_tokens = ICMP_PER_S
+        self._icmp_at = now
         self.policy: Policy = DEFAULT_POLICY
         self._rng = rng
         self._counts: Counter[str] = Counter()
         self._peers: dict[str, PeerState] = {}
         self._routes: dict[bytes, PeerState] = {}
-        self._outgoing: list[Outgoing] = []
+        self._outgoing: list[Outgoing | Burst] = []
         self._deliver: list[bytes] = []
         self._impairment: Impairment[Arrived] | None = None
         self._sender = Sender(session, rng, self._outgoing, self._counts)
         self._receiver = Receiver(self._sender, self._deliver, self._counts)
         self._next_sweep = now + SWEEP_S
+        self._gone: list[FlowEntry] = []
+        """Records of flows of peers that are gone, until the next report."""
 
     # -- what the controller says --------------------------------------------------------------------
 
@@ -68,12 +88,13 @@ class AgentCore:
         known, self._peers, self._routes = self._peers, {}, {}
         for peer in peers:
             if peer.host == self.host:
+                self._receiver.own = frozenset(map(packed, peer.overlay))
                 continue
             state = known.get(peer.underlay_ip)
             if state is None:
                 state = PeerState(peer)
             elif state.peer.session != peer.session:
-                self._receiver.drop(state)
+                self._drop(state)
                 state.restarted(peer)
             else:
                 if state.peer.leaf != peer.leaf:
@@ -81,16 +102,18 @@ class AgentCore:
                 state.peer = peer
             self._sender.adopt(state)
             self._peers[peer.underlay_ip] = state
-            for address in peer.overlay:
-                self._routes[packed(address)] = state
+            state.addresses = frozenset(map(packed, peer.overlay))
+            self._routes.update(dict.fromkeys(state.addresses, state))
         for underlay_ip, state in known.items():
             if underlay_ip not in self._peers:
-                self._receiver.drop(state)
+                self._drop(state)
 
     def set_impairment(self, setting: Impair) -> None:
-        """Harm what arrives from now on, on purpose; all zero: stop."""
-        harmless = setting == Impair(reorder_delay_s=setting.reorder_delay_s)
-        self._impairment = None if harmless else Impairment(setting, self._rng)
+        """Harm what arrives from now on, on purpose; all zero: stop. What is delayed already comes in its time."""
+        if self._impairment is None:
+            self._impairment = Impairment(setting, self._rng)
+        else:
+            self._impairment.set(setting)
 
     # -- what happens --------------------------------------------------------------------------------
 
@@ -103,29 +126,55 @@ class AgentCore:
             return
         peer = self._routes.get(seen.destination)
         if peer is None:
-            if is_group_address(seen.destination):
+            if is_group_address(seen.destination) or seen.destination in self._broadcasts:
                 self._counts["dropped_group_address"] += 1
                 return
             self._counts["dropped_no_such_host"] += 1
-            self._answer(tunnel.unreachable(packet))
+            self._answer(tunnel.unreachable(packet), now)
             return
         if len(packet) <= self.mtu:
             self._sender.send(peer, packet, seen, now)
         elif tunnel.dont_fragment(packet):
             self._counts["dropped_too_big"] += 1
-            self._answer(tunnel.too_big(packet, self.mtu))
+            self._answer(tunnel.too_big(packet, self.mtu), now)
         else:
             self._counts["fragmented"] += 1
-            for piece in tunnel.fragment(packet, self.mtu):
+            for piece in tunnel.fragment(complete(packet, seen), self.mtu):
                 self._sender.send(peer, piece, look(piece), now)
+
+    def super_packet_from_host(self, packet: bytes, size: int, now: float) -> None:
+        """A TCP packet that the host left us to cut into segments of *size* bytes of payload."""
+        try:
+            seen = look(packet)
+        except PacketError as error:
+            self._counts[error.reason] += 1
+            return
+        if seen.protocol != TCP or seen.flow[-4:] == bytes(4) or seen.payload <= size or size <= 0:
+            self.packet_from_host(packet, now)
+            return
+        peer = self._routes.get(seen.destination)
+        fits = header_bytes(packet, seen) + size <= self.mtu
+        few = seen.payload <= (BURST_SEGMENTS - 1) * size
+        if peer is None or not fits or few or not self._sender.takes_bursts():
+            rows, last = tcp_segments(packet, seen, size)
+            for row in rows[:-1]:
+                self.packet_from_host(row.tobytes(), now)
+            self.packet_from_host(rows[-1, :last].tobytes(), now)
+            return
+        self._sender.send_super(peer, packet, seen, size, now)
 
     def receive_datagram(self, data: bytes, underlay_ip: str, source_port: int, tos: int, now: float) -> None:
         """A datagram that came from the underlay, whoever sent it."""
-        if self._impairment is None:
+        if self._impairment is None or not self._impairment.harmful:
             self._receive(data, underlay_ip, source_port, tos, now)
             return
         for item in self._impairment.arrive(Arrived(data, underlay_ip, source_port, tos), now):
             self._receive(self._impairment.damage(item.data), *item[1:], now)
+
+    def _drop(self, peer: PeerState) -> None:
+        """Forget what a peer has sent: it is gone, or began anew."""
+        self._receiver.drop(peer)
+        self._gone = (self._gone + peer.flows.report(forget=True))[-MAX_FINISHED:]
 
     def _receive(self, data: bytes, underlay_ip: str, source_port: int, tos: int, now: float) -> None:
         peer = self._peers.get(underlay_ip)
@@ -133,14 +182,17 @@ class AgentCore:
             self._counts["dropped_unknown_peer"] += 1
             return
         try:
-            header, body = decode(data)
-            if header.session != peer.peer.session:
+            kind, flags, session, number, sent_us, flow, position = decode_fields(data)
+            if session != peer.peer.session:
                 self._counts["dropped_other_session"] += 1
                 return
-            if not peer.arrivals.accept(header.number, now):
+            if not peer.arrivals.accept(number, now):
                 self._counts["dropped_replayed"] += 1
                 return
-            self._receiver.receive(peer, header, body, source_port, tos, now)
+            sent = (number, sent_us)
+            self._receiver.receive(
+                peer, kind, flags, sent, flow, position, data[HEADER_BYTES:], source_port, tos, now
+            )
         except (DatagramError, PacketError) as error:
             self._counts[f"dropped_{error.reason}"] += 1
 
@@ -166,7 +218,7 @@ class AgentCore:
             timers.append(self._impairment.deadline())
         return min(timer for timer in timers if timer is not None)
 
-    def datagrams_to_send(self) -> list[Outgoing]:
+    def datagrams_to_send(self) -> list[Outgoing | Burst]:
         """Datagrams for the underlay, in order; each is given once."""
         outgoing = self._outgoing[:]
         self._outgoing.clear()
@@ -203,13 +255,18 @@ class AgentCore:
 
     def flow_report(self, forget: bool) -> list[FlowEntry]:
         """What was counted of each flow since the last report that forgot."""
-        flows = [*self.send_flows, *(flow for peer in self._peers.values() for flow in peer.flows)]
-        entries = [flow.entry() for flow in flows if flow.packets or flow.repairs]
+        entries = self.send_flows.report(forget) + self._gone
+        for peer in self._peers.values():
+            entries += peer.flows.report(forget)
         if forget:
-            for flow in flows:
-                flow.forget()
+            self._gone = []
         return entries
 
-    def _answer(self, packet: bytes | None) -> None:
-        if packet is not None:
-            self._deliver.append(packet)
+    def _answer(self, packet: bytes | None, now: float) -> None:
+        self._icmp_tokens = min(ICMP_PER_S, self._icmp_tokens + (now - self._icmp_at) * ICMP_PER_S)
+        self._icmp_at = now
+        if packet is None or self._icmp_tokens < 1.0:
+            return
+        self._icmp_tokens -= 1.0
+        self._counts["icmp_errors_sent"] += 1
+        self._deliver.append(packet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -14,13 +15,15 @@ from host_agent.coding.unit import UnitEncoder
 from host_agent.inner_packet import addresses, ports
 from host_agent.release import Release
 from protocol.control import FlowEntry
-from protocol.underlay import FLOW_KEYS, TrafficClass
+from protocol.underlay import BASE_PORT, FLOW_KEYS, TrafficClass
 
 if TYPE_CHECKING:
     from host_agent.peers import PeerState
 
 IDLE_S: Final = 60.0
 MAX_FLOWS: Final = 65536
+MAX_FINISHED: Final = 65536
+"""Records of flows that are gone and wait for a report."""
 
 
 @dataclass(slots=True)
@@ -33,30 +36,28 @@ class SendFlow:
     last: float = 0.0
     payload: int = 0
     position: int = 0
-    traffic_class: TrafficClass = TrafficClass.SHORT
+    traffic_class: int = TrafficClass.SHORT
     encoder: UnitEncoder | None = None
-    encoder_class: TrafficClass | None = None
+    encoder_class: int = TrafficClass.NONE
     unacked: tuple[int, float] | None = None
     """TCP: sequence number behind the segment that is being timed, and when it left."""
     peer: PeerState | None = None
     """Where it goes to; known once it is coded."""
     hash: int = 0
+    port: int = BASE_PORT
+    """UDP destination port: the flow key, what ECMP hashes of the flow beside the hosts."""
     packets: int = 0
     bytes: int = 0
     repairs: int = 0
 
     def __post_init__(self) -> None:
-        self.hash = crc32c(self.key)
-
-    @property
-    def flow_key(self) -> int:
-        """0..FLOW_KEYS-1: what ECMP hashes of the flow, beside the hosts."""
-        return self.hash % FLOW_KEYS
+        self.hash = _mixed(crc32c(self.key))
+        self.port = BASE_PORT + self.hash % FLOW_KEYS
 
     def entry(self) -> FlowEntry:
         return FlowEntry(
             **_identity("sender", self.key),
-            traffic_class=self.traffic_class.name.lower(),
+            traffic_class=TrafficClass(self.traffic_class).name.lower(),
             packets=self.packets,
             bytes=self.bytes,
             first_s=self.first,
@@ -79,7 +80,7 @@ class ReceiveFlow:
     decoder: UnitDecoder | None = None
     last: float = 0.0
     newest: int = -1
-    traffic_class: TrafficClass = TrafficClass.SHORT
+    traffic_class: int = TrafficClass.SHORT
     packets: int = 0
     bytes: int = 0
     repairs: int = 0
@@ -92,7 +93,7 @@ class ReceiveFlow:
         held, timeouts, abandoned = self.released_before
         return FlowEntry(
             **_identity("receiver", self.key),
-            traffic_class=self.traffic_class.name.lower(),
+            traffic_class=TrafficClass(self.traffic_class).name.lower(),
             packets=self.packets,
             bytes=self.bytes,
             first_s=self.first,
@@ -113,6 +114,13 @@ class ReceiveFlow:
         self.released_before = (self.release.held_total, self.release.timeouts, self.release.abandoned)
 
 
+def _mixed(value: int) -> int:
+    """CRC is linear: flows whose ports differ in one bit would differ in the same hash bits (MurmurHash3's finish)."""
+    value = (value ^ value >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    value = (value ^ value >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    return value ^ value >> 16
+
+
 def _identity(side: str, key: bytes) -> dict[str, Any]:
     source, destination = addresses(key)
     source_port, destination_port = ports(key)
@@ -131,11 +139,15 @@ F = TypeVar("F", SendFlow, ReceiveFlow)
 
 
 class FlowTable(Generic[K, F]):
-    """Flows by key, bounded: idle ones go after IDLE_S, the longest unseen one when the table is full."""
+    """Flows by key, bounded: idle ones go after IDLE_S, the longest unseen one when the table is full.
+
+    What was counted of a flow that goes is kept for the next report.
+    """
 
     def __init__(self, limit: int = MAX_FLOWS) -> None:
-        self._flows: dict[K, F] = {}
+        self._flows: OrderedDict[K, F] = OrderedDict()
         self._limit = limit
+        self._finished: deque[FlowEntry] = deque(maxlen=MAX_FINISHED)
         self.evicted = 0
 
     def __len__(self) -> int:
@@ -145,16 +157,45 @@ class FlowTable(Generic[K, F]):
         return iter(self._flows.values())
 
     def get(self, key: K) -> F | None:
-        return self._flows.get(key)
+        """A flow; asking for it counts as seeing it."""
+        flow = self._flows.get(key)
+        if flow is not None:
+            self._flows.move_to_end(key)
+        return flow
 
-    def put(self, key: K, flow: F) -> None:
-        if len(self._flows) >= self._limit:
-            oldest = min(self._flows, key=lambda key: self._flows[key].last)
-            del self._flows[oldest]
+    def put(self, key: K, flow: F) -> F | None:
+        """Take in a new flow. Returns the one that had to go for it, if any."""
+        gone = None
+        if key in self._flows:
+            gone = self.end(key)
+        elif len(self._flows) >= self._limit:
+            gone = self.end(next(iter(self._flows)))
             self.evicted += 1
         self._flows[key] = flow
+        return gone
+
+    def end(self, key: K) -> F:
+        """Drop and return a flow."""
+        flow = self._flows.pop(key)
+        if flow.packets or flow.repairs:
+            self._finished.append(flow.entry())
+        return flow
 
     def expire(self, now: float) -> list[F]:
         """Drop and return the flows that were idle for IDLE_S."""
-        idle = [key for key, flow in self._flows.items() if now - flow.last > IDLE_S]
-        return [self._flows.pop(key) for key in idle]
+        gone = []
+        while self._flows:
+            key, flow = next(iter(self._flows.items()))
+            if now - flow.last <= IDLE_S:
+                break
+            gone.append(self.end(key))
+        return gone
+
+    def report(self, forget: bool) -> list[FlowEntry]:
+        """What was counted of all flows since the last report that forgot."""
+        entries = [*self._finished, *(flow.entry() for flow in self if flow.packets or flow.repairs)]
+        if forget:
+            self._finished.clear()
+            for flow in self:
+                flow.forget()
+        return entries

@@ -22,6 +22,16 @@ class Impairment(Generic[T]):
         self._waiting: list[tuple[float, int, T]] = []
         self._order = count()
 
+    @property
+    def harmful(self) -> bool:
+        """Whether anything is to happen to what arrives."""
+        one = self._setting
+        return any((one.loss, one.reorder, one.duplicate, one.corrupt))
+
+    def set(self, setting: Impair) -> None:
+        """Do this from now on."""
+        self._setting = setting
+
     def arrive(self, item: T, now: float) -> list[T]:
         """What of an arriving *item* gets through at once."""
         draws = self._rng.random(3)

@@ -8,124 +8,130 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
-from host_agent.checksum import ones_complement_sum, pseudo_header_sum
-from host_agent.inner_packet import ACK, FIN, PSH, TCP, UDP, InnerPacket, PacketError, look
+from host_agent.checksum import checksum, ones_complement_sum, pseudo_header_sum, pseudo_sum
+from host_agent.inner_packet import ACK, PSH, TCP, UDP, InnerPacket, PacketError, look
+from host_agent.segments import tcp_segments
 
 VNET_HEADER: Final = struct.Struct("=BBHHHH")
 NEEDS_CHECKSUM: Final = 1
 GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_ECN = 0, 1, 4, 0x80
 _PLAIN: Final = bytes(VNET_HEADER.size)
 _MAX_SUPER: Final = 65535 - 40
-_CWR: Final = 0x80
+_TCP: Final = struct.Struct("!4sIIBBHHH")
 
 
-def segments(read: bytes) -> list[bytes]:
-    """The IP packets in one read of the device: one, or the TCP segments of a super-packet.
+class Read(NamedTuple):
+    """One read of the device: a packet, or a super-packet of TCP segments of ``size`` bytes of payload (0: none)."""
+
+    packet: bytes
+    size: int
+
+
+def read(data: bytes) -> Read:
+    """What the device gave.
 
     Raises:
-        PacketError: the read is no packet, or segmentation of another kind than we asked for.
+        PacketError: it is no packet, or segmentation of another kind than we asked for.
     """
-    if len(read) < VNET_HEADER.size:
-        raise PacketError("inner_truncated", f"{len(read)} B are no read of the device")
-    _, gso_type, _, gso_size, _, _ = VNET_HEADER.unpack_from(read)
-    packet = read[VNET_HEADER.size :]
+    if len(data) < VNET_HEADER.size:
+        raise PacketError("inner_truncated", f"{len(data)} B are no read of the device")
+    flags, gso_type, _, gso_size, start, offset = VNET_HEADER.unpack_from(data)
+    packet = data[VNET_HEADER.size :]
     gso_type &= ~GSO_ECN
     if gso_type == GSO_NONE:
-        return [packet]
+        if flags & NEEDS_CHECKSUM and not _known_checksum(packet):
+            packet = finished(packet, start, offset)
+        return Read(packet, 0)
     if gso_type not in (GSO_TCP4, GSO_TCP6) or gso_size == 0:
         raise PacketError("inner_gso", f"segmentation of kind {gso_type} and {gso_size} B is not known")
-    return _tcp_segments(packet, gso_size)
+    return Read(packet, gso_size)
 
 
-def _tcp_segments(packet: bytes, size: int) -> list[bytes]:
+def segments(data: bytes) -> list[bytes]:
+    """The IP packets in one read of the device: one, or the TCP segments of a super-packet. Raises PacketError."""
+    packet, size = read(data)
     seen = look(packet)
-    at = seen.transport
-    head_bytes = at + (packet[at + 12] >> 4) * 4
-    head = bytearray(packet[:head_bytes])
-    sequence = int.from_bytes(head[at + 4 : at + 8], "big")
-    flags = head[at + 13]
-    v4 = seen.version == 4
-    if v4:
-        identification = int.from_bytes(head[4:6], "big")
-        head[2:6] = bytes(4)
-        head[10:12] = bytes(2)
-        base = ones_complement_sum(head[:at])
-    end = len(packet)
-    out = []
-    for index, start in enumerate(range(head_bytes, end, size)):
-        stop = min(start + size, end)
-        struct.pack_into("!I", head, at + 4, (sequence + start - head_bytes) & 0xFFFFFFFF)
-        kept = flags if stop == end else flags & ~(FIN | PSH)
-        head[at + 13] = kept if index == 0 else kept & ~_CWR
-        length = head_bytes + stop - start
-        if v4:
-            number = (identification + index) & 0xFFFF
-            total = base + length + number
-            total = (total & 0xFFFF) + (total >> 16)
-            total = (total & 0xFFFF) + (total >> 16)
-            struct.pack_into("!HH", head, 2, length, number)
-            struct.pack_into("!H", head, 10, 0xFFFF - total)
-        else:
-            struct.pack_into("!H", head, 4, length - 40)
-        out.append(bytes(head) + packet[start:stop])
-    return out
+    if not size or seen.payload <= size:
+        return [packet]
+    rows, last = tcp_segments(packet, seen, size)
+    return [*(row.tobytes() for row in rows[:-1]), rows[-1, :last].tobytes()]
+
+
+def _known_checksum(packet: bytes) -> bool:
+    """Whether `written` will know of the checksum that the kernel left unfinished."""
+    if len(packet) >= 40 and packet[0] >> 4 == 6:
+        return packet[6] in (TCP, UDP)
+    return len(packet) >= 20 and packet[9] in (TCP, UDP) and not (packet[6] & 0x3F or packet[7])
+
+
+def finished(packet: bytes, start: int, offset: int) -> bytes:
+    """*packet* with the checksum at *start* + *offset* finished; the field holds the pseudo header's sum."""
+    at = start + offset
+    if at + 2 > len(packet):
+        raise PacketError("inner_truncated", f"a checksum at {at} B is not in a packet of {len(packet)} B")
+    value = checksum(packet[start:]) or 0xFFFF
+    return packet[:at] + value.to_bytes(2, "big") + packet[at + 2 :]
 
 
 class _Super:
     """Consecutive segments of one TCP flow, to be written as one packet."""
 
-    __slots__ = ("bytes", "closed", "next", "parts", "seen", "size")
+    __slots__ = ("at", "bytes", "closed", "head_bytes", "like", "next", "parts", "size")
 
-    def __init__(self, packet: bytes, seen: InnerPacket) -> None:
-        self.seen = seen
+    def __init__(
+        self, packet: bytes, at: int, head_bytes: int, sequence: int, flags: int, like: tuple[object, ...]
+    ) -> None:
+        self.at = at
+        self.head_bytes = head_bytes
+        self.like = like
         self.parts = [packet]
-        self.size = seen.payload
+        self.size = len(packet) - head_bytes
         self.bytes = len(packet)
-        at = seen.transport
-        self.next = (int.from_bytes(packet[at + 4 : at + 8], "big") + seen.payload) & 0xFFFFFFFF
-        self.closed = packet[at + 13] & ~ACK != 0
+        self.next = (sequence + self.size) & 0xFFFFFFFF
+        self.closed = flags & ~ACK != 0
 
-    def take(self, packet: bytes, seen: InnerPacket) -> bool:
-        """Add the segment if it follows and looks alike (RFC 9293 fields that a merger would lose are equal)."""
-        first, at = self.parts[0], seen.transport
+    def take(
+        self, packet: bytes, head_bytes: int, sequence: int, flags: int, like: tuple[object, ...]
+    ) -> bool:
+        """Add the segment if it follows and looks *like* the others: what a merger would lose is equal."""
+        payload = len(packet) - head_bytes
         if (
             self.closed
-            or seen.payload > self.size
-            or at != self.seen.transport
-            or packet[at + 13] & ~PSH != ACK
-            or int.from_bytes(packet[at + 4 : at + 8], "big") != self.next
-            or self.bytes + seen.payload > _MAX_SUPER
-            or packet[at + 8 : at + 13] != first[at + 8 : at + 13]
-            or packet[at + 14 : at + 16] != first[at + 14 : at + 16]
+            or sequence != self.next
+            or payload > self.size
+            or flags & ~PSH != ACK
+            or like != self.like
+            or self.bytes + payload > _MAX_SUPER
         ):
             return False
-        head = at + (packet[at + 12] >> 4) * 4
-        if packet[at + 20 : head] != first[at + 20 : head] or packet[:2] != first[:2]:
-            return False
         self.parts.append(packet)
-        self.bytes += seen.payload
-        self.next = (self.next + seen.payload) & 0xFFFFFFFF
-        self.closed = bool(packet[at + 13] & PSH) or seen.payload < self.size
+        self.bytes += payload
+        self.next = (sequence + payload) & 0xFFFFFFFF
+        self.closed = flags & PSH != 0 or payload < self.size
         return True
 
     def write(self) -> bytes:
         """Header and packet for the device."""
-        first, at = self.parts[0], self.seen.transport
-        if len(self.parts) == 1:
-            return written(first, self.seen)
-        head_bytes = at + (first[at + 12] >> 4) * 4
+        first, at, head_bytes = self.parts[0], self.at, self.head_bytes
         head = bytearray(first[:head_bytes])
-        head[at + 13] |= self.parts[-1][at + 13] & PSH
-        if self.seen.version == 4:
+        if len(self.parts) > 1:
+            head[at + 13] |= self.parts[-1][at + 13] & PSH
+        v4 = first[0] >> 4 == 4
+        if v4 and len(self.parts) > 1:
             struct.pack_into("!H", head, 2, self.bytes)
             head[10:12] = b"\0\0"
             struct.pack_into("!H", head, 10, 0xFFFF - ones_complement_sum(head[:at]))
-        else:
+        elif not v4:
             struct.pack_into("!H", head, 4, self.bytes - 40)
-        struct.pack_into("!H", head, at + 16, pseudo_header_sum(self.seen, self.bytes - at))
-        kind = GSO_TCP4 if self.seen.version == 4 else GSO_TCP6
+        addresses = first[12:20] if v4 else first[8:40]
+        struct.pack_into("!H", head, at + 16, pseudo_sum(addresses, TCP, self.bytes - at))
+        if len(self.parts) == 1:
+            return b"".join(
+                (VNET_HEADER.pack(NEEDS_CHECKSUM, GSO_NONE, 0, 0, at, 16), head, first[head_bytes:])
+            )
+        kind = GSO_TCP4 if v4 else GSO_TCP6
         header = VNET_HEADER.pack(NEEDS_CHECKSUM, kind, head_bytes, self.size, at, 16)
         return b"".join((header, head, *(part[head_bytes:] for part in self.parts)))
 
@@ -137,33 +143,38 @@ def written(packet: bytes, seen: InnerPacket) -> bytes:
         return _PLAIN + packet
     at = seen.transport
     data = bytearray(packet)
-    struct.pack_into("!H", data, at + offset, pseudo_header_sum(seen, _end(packet) - at))
+    struct.pack_into("!H", data, at + offset, pseudo_header_sum(seen, len(packet) - at))
     return VNET_HEADER.pack(NEEDS_CHECKSUM, GSO_NONE, 0, 0, at, offset) + data
 
 
-def _end(packet: bytes) -> int:
-    """Where the IP packet says that it ends."""
-    return (
-        int.from_bytes(packet[2:4], "big") if packet[0] >> 4 == 4 else 40 + int.from_bytes(packet[4:6], "big")
-    )
-
-
 def coalesce(packets: Iterable[bytes]) -> list[bytes]:
-    """Writes for the device: consecutive TCP segments of a flow become one; the order within flows is kept."""
+    """Writes for the device: consecutive TCP segments of a flow become one; the order within flows is kept.
+
+    *packets* are sound (`inner_packet.look` accepts them).
+    """
     out: list[_Super | bytes] = []
     open_: dict[bytes, _Super] = {}
     for packet in packets:
-        seen = look(packet)
-        if seen.protocol != TCP or seen.flow[-4:] == b"\0\0\0\0":
-            out.append(written(packet, seen))
-            continue
-        current = open_.get(seen.flow)
-        if current is not None and seen.payload and current.take(packet, seen):
-            continue
-        fresh = _Super(packet, seen)
-        out.append(fresh)
-        if seen.payload:
-            open_[seen.flow] = fresh
+        # nearly all are TCP over IPv4 without options, or IPv6 without extensions
+        if packet[0] == 0x45 and packet[9] == TCP and not (packet[6] & 0x3F or packet[7]):
+            at, flow = 20, packet[12:24]
+            alike = packet[:2] + packet[6:10]
+        elif packet[0] >> 4 == 6 and packet[6] == TCP:
+            at, flow = 40, packet[8:44]
+            alike = packet[:4] + packet[6:8]
         else:
-            open_.pop(seen.flow, None)
+            out.append(written(packet, look(packet)))
+            continue
+        _, sequence, acknowledged, offset, flags, window, _, urgent = _TCP.unpack_from(packet, at)
+        head_bytes = at + (offset >> 4) * 4
+        if head_bytes == len(packet):  # nothing but an ACK
+            open_.pop(flow, None)
+            out.append(written(packet, look(packet)))
+            continue
+        like = (alike, acknowledged, window, urgent, packet[at + 20 : head_bytes])
+        current = open_.get(flow)
+        if current is not None and current.take(packet, head_bytes, sequence, flags, like):
+            continue
+        fresh = open_[flow] = _Super(packet, at, head_bytes, sequence, flags, like)
+        out.append(fresh)
     return [item.write() if isinstance(item, _Super) else item for item in out]

@@ -10,16 +10,19 @@ from host_agent.coding.blocking import BlockingEstimator
 from host_agent.flows import FlowTable, ReceiveFlow
 from host_agent.sent import Outstanding, SentLog
 from protocol.control import Peer
-from protocol.datagram import Feedback, Header, Receipt, serial_difference
+from protocol.datagram import MAX_LOST, encode_feedback, serial_difference
 
 RECEIPTS_PER_FEEDBACK: Final = 64
+_MOST_DISTANCE: Final = 32_000
+"""Between the numbers in one feedback (`protocol.datagram.Feedback`)."""
 MAX_EARLY_REPAIRS: Final = 64
 
 
 class EarlyRepair(NamedTuple):
     """A repair of a flow that is not known yet."""
 
-    header: Header
+    traffic_class: int
+    position: int
     body: bytes
     stamp: int
 
@@ -39,8 +42,14 @@ class PeerState:
     """Paths that reports spoke of."""
     arrivals: Arrivals = field(default_factory=Arrivals)
     flows: FlowTable[int, ReceiveFlow] = field(default_factory=FlowTable)
-    receipts: list[Receipt] = field(default_factory=list)
-    receipts_since: float = 0.0
+    addresses: frozenset[bytes] = frozenset()
+    """Its overlay addresses: what its inner packets may come from."""
+    receipt_numbers: list[int] = field(default_factory=list)
+    """What the next feedback tells of: numbers, and for each its path stamp and delay (modulo 2**32)."""
+    receipt_stamps: list[int] = field(default_factory=list)
+    receipt_delays_us: list[int] = field(default_factory=list)
+    full: list[bytes] = field(default_factory=list)
+    """Feedback that is complete and waits to be sent."""
     recovered: int = 0
     lost: list[tuple[int, int]] = field(default_factory=list)
     early: dict[int, list[EarlyRepair]] = field(default_factory=dict)
@@ -52,13 +61,31 @@ class PeerState:
         self.least_delay_us = None
         self.arrivals = Arrivals()
         self.flows = FlowTable()
-        self.receipts, self.lost, self.recovered, self.early = [], [], 0, {}
+        self.receipt_numbers, self.receipt_stamps, self.receipt_delays_us = [], [], []
+        self.full, self.lost, self.recovered, self.early = [], [], 0, {}
 
-    def receipt(self, number: int, stamp: int, delay_us: int, now: float) -> None:
-        """A datagram came: to be told in the next feedback."""
-        if not self.receipts:
-            self.receipts_since = now
-        self.receipts.append(Receipt(number, stamp, delay_us))
+    def receipt(self, number: int, stamp: int, delay_us: int) -> bool:
+        """A datagram came: to be told in the next feedback. Whether that is full."""
+        numbers = self.receipt_numbers
+        if numbers and not -_MOST_DISTANCE < serial_difference(number, numbers[0]) < _MOST_DISTANCE:
+            self._close()
+            numbers = self.receipt_numbers
+        numbers.append(number)
+        self.receipt_stamps.append(stamp)
+        self.receipt_delays_us.append(delay_us)
+        return len(numbers) >= RECEIPTS_PER_FEEDBACK
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything to tell."""
+        return bool(self.receipt_numbers or self.full or self.lost or self.recovered)
+
+    def feedbacks(self) -> list[bytes]:
+        """All that is to be told now, as bodies of FEEDBACK datagrams."""
+        while self.receipt_numbers or self.lost or self.recovered:
+            self._close()
+        told, self.full = self.full, []
+        return told
 
     def above_least(self, delay_us: int) -> int:
         """A delay as microseconds above the least from us to this peer: its clock may be another machine's."""
@@ -66,23 +93,22 @@ class PeerState:
             self.least_delay_us = delay_us
         return serial_difference(delay_us, self.least_delay_us)
 
-    def keep_early(self, repair: EarlyRepair) -> bool:
-        """Keep a repair until its flow is known; False: there are too many already."""
-        if sum(map(len, self.early.values())) >= MAX_EARLY_REPAIRS:
-            return False
-        self.early.setdefault(repair.header.flow, []).append(repair)
-        return True
+    def keep_early(self, flow: int, repair: EarlyRepair) -> int:
+        """Keep a repair until its flow is known. Returns how many had to go: those of the flow that waits longest."""
+        self.early.setdefault(flow, []).append(repair)
+        if sum(map(len, self.early.values())) <= MAX_EARLY_REPAIRS:
+            return 0
+        return len(self.early.pop(next(iter(self.early))))
 
-    def feedbacks(self) -> list[Feedback]:
-        """All that is to be told now, in as many feedbacks as it takes."""
-        receipts, lost, recovered = self.receipts, self.lost, self.recovered
-        self.receipts, self.lost, self.recovered = [], [], 0
-        told = []
-        while receipts or lost or recovered:
-            told.append(
-                Feedback(
-                    tuple(receipts[: Feedback.MAX_RECEIPTS]), tuple(lost[: Feedback.MAX_LOST]), recovered
-                )
-            )
-            receipts, lost, recovered = receipts[Feedback.MAX_RECEIPTS :], lost[Feedback.MAX_LOST :], 0
-        return told
+    def _close(self) -> None:
+        told = encode_feedback(
+            self.receipt_numbers,
+            self.receipt_stamps,
+            self.receipt_delays_us,
+            self.lost[:MAX_LOST],
+            min(self.recovered, 0xFFFF),
+        )
+        self.full.append(told)
+        self.receipt_numbers, self.receipt_stamps, self.receipt_delays_us = [], [], []
+        self.lost = self.lost[MAX_LOST:]
+        self.recovered = max(0, self.recovered - 0xFFFF)

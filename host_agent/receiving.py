@@ -8,13 +8,23 @@ from collections.abc import Iterable
 from host_agent import tunnel
 from host_agent.coding.decoder import UnitDecoder
 from host_agent.flows import ReceiveFlow
-from host_agent.inner_packet import InnerPacket, look
-from host_agent.peers import RECEIPTS_PER_FEEDBACK, EarlyRepair, PeerState
+from host_agent.inner_packet import FIN, TCP, InnerPacket, PacketError, addresses, look
+from host_agent.peers import EarlyRepair, PeerState
 from host_agent.release import Release
 from host_agent.sending import Sender
-from protocol.datagram import Feedback, Header, Kind, RepairHead, serial_difference
+from protocol.datagram import (
+    CLASS_MASK,
+    FLAG_CODED,
+    NUMBER_MODULUS,
+    Kind,
+    RepairHead,
+    serial_difference,
+)
 from protocol.policy import DEFAULT_POLICY, Policy
-from protocol.underlay import TrafficClass, is_stamp
+from protocol.underlay import STAMP_FIRST, STAMP_LAST, TrafficClass
+
+_CONTROL = int(TrafficClass.CONTROL)
+_REPAIR, _FEEDBACK = int(Kind.REPAIR), int(Kind.FEEDBACK)
 
 
 class Receiver:
@@ -28,7 +38,10 @@ class Receiver:
         """Flows that hold packets back, by identity."""
         self._feedback_after_s = 0.005
         self._loss_after_s = 0.5
-        self._timeouts: dict[TrafficClass, float] = {}
+        self._timeouts: tuple[float, ...] = ()
+        """By traffic class; 0: packets are not held back."""
+        self.own: frozenset[bytes] = frozenset()
+        """Our overlay addresses; empty while unknown."""
         self._next_feedback: float | None = None
         self.set_policy(DEFAULT_POLICY)
 
@@ -40,39 +53,72 @@ class Receiver:
         """
         self._feedback_after_s = max(0.005, 2 * policy.packet_time_s)
         self._loss_after_s = max(0.25, 300 * policy.packet_time_s)
-        self._timeouts = {
-            TrafficClass.SHORT: policy.short.release.timeout_s if policy.short.release else 0.0,
-            TrafficClass.LONG: policy.long.release.timeout_s if policy.long.release else 0.0,
-        }
+        classes = (None, policy.short.release, policy.long.release, None)
+        self._timeouts = tuple(0.0 if one is None else one.timeout_s for one in classes)
 
     def receive(
-        self, peer: PeerState, header: Header, body: memoryview, source_port: int, tos: int, now: float
+        self,
+        peer: PeerState,
+        kind: int,
+        flags: int,
+        sent: tuple[int, int],
+        flow: int,
+        position: int,
+        body: bytes,
+        source_port: int,
+        tos: int,
+        now: float,
     ) -> None:
-        """One datagram, new and undamaged.
+        """One datagram, new and undamaged; *sent*: its number, and when it left (both as in its header).
 
         Raises:
             DatagramError, PacketError: what it carries is malformed.
         """
-        if header.kind is Kind.FEEDBACK:
-            self._sender.feedback(peer, Feedback.decode(body), now)
+        if kind == _FEEDBACK:
+            self._sender.feedback(peer, body, now)
             return
-        stamp = source_port if is_stamp(source_port) else 0
-        peer.receipt(header.number, stamp, int(now * 1e6) - header.sent_us, now)
-        if len(peer.receipts) >= RECEIPTS_PER_FEEDBACK:
+        stamp = source_port if STAMP_FIRST <= source_port <= STAMP_LAST else 0
+        if peer.receipt(sent[0], stamp, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
             self._sender.send_feedback(peer, now)
         elif self._next_feedback is None:
             self._next_feedback = now + self._feedback_after_s
-        if header.kind is Kind.REPAIR:
-            self._repair(peer, header, body, stamp, now)
+        if kind == _REPAIR:
+            self._repair(peer, flags & CLASS_MASK, flow, position, body, stamp, now)
         else:
-            self._source(peer, header, bytes(body), stamp, tos & 0b11, now)
+            self._source(peer, flags, flow, position, body, stamp, tos & 0b11, now)
 
     def _source(
-        self, peer: PeerState, header: Header, packet: bytes, stamp: int, outer_ecn: int, now: float
+        self,
+        peer: PeerState,
+        flags: int,
+        name: int,
+        position: int,
+        packet: bytes,
+        stamp: int,
+        outer_ecn: int,
+        now: float,
     ) -> None:
-        seen = look(packet)
-        self._counts["packets_received"] += 1
-        flow = self._flow(peer, header, seen, now)
+        traffic_class = flags & CLASS_MASK
+        flow = peer.flows.get(name)
+        seen: InnerPacket | None = None
+        if (
+            flow is None
+            or len(packet) < 40
+            or flow.key != packet[9:10] + packet[12:24]
+            or packet[0] != 0x45
+            or packet[9] != TCP
+            or packet[6] & 0x3F
+            or packet[7]
+            or (packet[2] << 8 | packet[3]) != len(packet)
+            or not 20 <= (packet[32] >> 4) * 4 <= len(packet) - 20
+        ):
+            # all but the further packets of a flow of TCP over IPv4 without options, which is known by now
+            seen = look(packet)
+            if not self._is_ours(peer, seen):
+                raise PacketError("inner_not_for_us", "addresses that are not this peer's and ours")
+            flow = self._flow(peer, name, position, seen, now)
+        counts = self._counts
+        counts["packets_received"] += 1
         flow.last = now
         flow.packets += 1
         flow.bytes += len(packet)
@@ -80,66 +126,108 @@ class Receiver:
         marked: bytes | None = packet
         if outer_ecn != tunnel.NOT_ECT:
             marked = tunnel.decapsulate_ecn(packet, outer_ecn)
-        if header.traffic_class is TrafficClass.CONTROL:
-            if marked is None:
-                self._counts["dropped_ecn"] += 1
-            else:
-                self._sender.acknowledged(peer, marked, seen, now)
-                self._deliver.append(marked)
-            return
         if marked is None:
-            self._counts["dropped_ecn"] += 1
+            counts["dropped_ecn"] += 1
             return
-        flow.traffic_class = header.traffic_class
-        ahead = serial_difference(header.position, flow.newest) if flow.newest >= 0 else 1
-        if ahead > 0:
-            flow.newest = header.position
+        if peer.estimator is not None and packet[9 if packet[0] >> 4 == 4 else 6] == TCP:
+            seen = seen or look(packet)
+            self._sender.acknowledged(peer, packet, seen, now)
+        if traffic_class == _CONTROL:
+            self._control(flow, position, marked, seen, now)
+            return
+        flow.traffic_class = traffic_class
+        if position == flow.newest + 1 or flow.newest < 0 or serial_difference(position, flow.newest) > 0:
+            flow.newest = position
         else:
             flow.reordered += 1
-        self._sender.acknowledged(peer, marked, seen, now)
-        recovered: list[tuple[int, bytes]] = []
-        if header.coded:
-            if flow.decoder is None:
-                flow.decoder = UnitDecoder()
-            recovered = flow.decoder.source(header.position, packet, now)
-        self._release(flow, header.position, marked, now)
+        release = flow.release
+        if not flags & FLAG_CODED and flow.decoder is None:
+            self._deliver += release.arrive(position, marked, self._timeouts[traffic_class], now)
+            if release.deadline is not None:
+                self._holding[id(flow)] = flow
+            elif self._holding:
+                self._holding.pop(id(flow), None)
+            return
+        if flow.decoder is None:
+            flow.decoder = UnitDecoder()
+        recovered = flow.decoder.source(position, packet, now) if flags & FLAG_CODED else []
+        self._release(flow, position, marked, now)
         self._recovered(peer, flow, recovered, now)
-        for early in peer.early.pop(header.flow, ()):
-            self._repair(peer, early.header, memoryview(early.body), early.stamp, now)
+        if peer.early:
+            for early in peer.early.pop(name, ()):
+                self._repair(peer, early.traffic_class, name, early.position, early.body, early.stamp, now)
 
-    def _repair(self, peer: PeerState, header: Header, body: memoryview, stamp: int, now: float) -> None:
-        head, symbol = RepairHead.decode(body)
-        flow = peer.flows.get(header.flow)
+    def _control(
+        self, flow: ReceiveFlow, position: int, packet: bytes, seen: InnerPacket | None, now: float
+    ) -> None:
+        """A packet without position: at once, but a FIN not before the data that it ends."""
+        if flow.release.next != position and flow.key[0] == TCP and flow.key[-4:] != bytes(4):
+            at = 20 if seen is None else seen.transport
+            if packet[at + 13] & FIN:
+                timeout = self._timeouts[flow.traffic_class]
+                self._deliver += flow.release.follow(position, packet, timeout, now)
+                if flow.release.deadline is not None:
+                    self._holding[id(flow)] = flow
+                return
+        self._deliver.append(packet)
+
+    def _repair(
+        self,
+        peer: PeerState,
+        traffic_class: int,
+        name: int,
+        position: int,
+        body: bytes,
+        stamp: int,
+        now: float,
+    ) -> None:
+        head, symbol = RepairHead.decode(memoryview(body))
+        flow = peer.flows.get(name)
         if flow is None:
-            if not peer.keep_early(EarlyRepair(header, bytes(body), stamp)):
-                self._counts["repairs_without_flow"] += 1
+            early = EarlyRepair(traffic_class, position, body, stamp)
+            self._counts["repairs_without_flow"] += peer.keep_early(name, early)
             return
         self._counts["repairs_received"] += 1
+        flow.last = now
         flow.repairs += 1
         flow.paths[stamp] = flow.paths.get(stamp, 0) + 1
         if flow.decoder is None:
             flow.decoder = UnitDecoder()
-        self._recovered(peer, flow, flow.decoder.repair(header.position, head, bytes(symbol), now), now)
+        self._recovered(peer, flow, flow.decoder.repair(position, head, bytes(symbol), now), now)
 
     def _recovered(
         self, peer: PeerState, flow: ReceiveFlow, recovered: list[tuple[int, bytes]], now: float
     ) -> None:
         for position, packet in recovered:
+            try:
+                sound = look(packet).flow == flow.key
+            except PacketError:
+                sound = False
+            if not sound:  # whoever sent the repair may have put anything into it
+                self._counts["dropped_recovered_malformed"] += 1
+                continue
             flow.recovered += 1
             peer.recovered += 1
             self._counts["packets_recovered"] += 1
             self._release(flow, position, packet, now)
 
-    def _flow(self, peer: PeerState, header: Header, seen: InnerPacket, now: float) -> ReceiveFlow:
-        flow = peer.flows.get(header.flow)
+    def _is_ours(self, peer: PeerState, seen: InnerPacket) -> bool:
+        """Whether an inner packet comes from an address of its peer and goes to one of ours."""
+        source, destination = addresses(seen.flow)
+        return source in peer.addresses and (not self.own or destination in self.own)
+
+    def _flow(self, peer: PeerState, name: int, position: int, seen: InnerPacket, now: float) -> ReceiveFlow:
+        flow = peer.flows.get(name)
         if flow is None or flow.key != seen.flow:
-            first = 0 if header.position < 4096 else header.position
+            first = 0 if position < 4096 else position
             flow = ReceiveFlow(seen.flow, now, Release(first))
-            peer.flows.put(header.flow, flow)
+            gone = peer.flows.put(name, flow)
+            if gone is not None and self._holding.pop(id(gone), None) is not None:
+                self._deliver += gone.release.drain()
         return flow
 
     def _release(self, flow: ReceiveFlow, position: int, packet: bytes, now: float) -> None:
-        timeout = self._timeouts.get(flow.traffic_class, 0.0)
+        timeout = self._timeouts[flow.traffic_class]
         self._deliver += flow.release.arrive(position, packet, timeout, now)
         if flow.release.deadline is not None:
             self._holding[id(flow)] = flow
@@ -163,7 +251,7 @@ class Receiver:
         self._next_feedback = None
         for peer in peers:
             peer.lost += peer.arrivals.give_up(now - self._loss_after_s)
-            if peer.receipts or peer.lost or peer.recovered:
+            if peer.has_news:
                 self._sender.send_feedback(peer, now)
             oldest = peer.arrivals.oldest_missing()
             if oldest is not None:
@@ -174,8 +262,7 @@ class Receiver:
         """Forget what is held for a peer that is gone or began anew; what is held is released first."""
         for flow in peer.flows:
             if self._holding.pop(id(flow), None) is not None:
-                while flow.release.deadline is not None:
-                    self._deliver += flow.release.expire(flow.release.deadline)
+                self._deliver += flow.release.drain()
 
     def forgotten(self, flows: list[ReceiveFlow]) -> None:
         """Flows that were idle for so long that nothing can be held for them any more."""

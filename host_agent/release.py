@@ -6,7 +6,8 @@ came itself, came twice, or was rebuilt from repairs.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections import deque
+from typing import Final
 
 from protocol.datagram import NUMBER_MODULUS, serial_difference
 
@@ -16,19 +17,14 @@ MAX_HELD: Final = 8192
 """Packets held at most; beyond it the oldest gap is given up."""
 
 
-class _Held(NamedTuple):
-    packet: bytes
-    since: float
-
-
 class Release:
     """One flow. A timeout of 0 s holds nothing back: packets go out as they come, each once."""
 
     __slots__ = (
-        "_deadline",
+        "_followers",
         "_held",
         "_skipped",
-        "_timeout",
+        "_waiting",
         "abandoned",
         "duplicates",
         "held_total",
@@ -39,10 +35,12 @@ class Release:
     def __init__(self, first: int) -> None:
         self.next = first
         """The position that is due."""
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, bytes] = {}
+        self._followers: dict[int, list[bytes]] = {}
+        """What has no position of its own, but must not overtake what comes before this one."""
+        self._waiting: deque[tuple[float, int]] = deque()
+        """Until when a position waits, in the order in which they came; those that have gone since are passed over."""
         self._skipped: dict[int, None] = {}
-        self._timeout = 0.0
-        self._deadline: float | None = None
         self.held_total = 0
         self.timeouts = 0
         self.duplicates = 0
@@ -52,14 +50,20 @@ class Release:
     @property
     def deadline(self) -> float | None:
         """When `expire` will give up the gap; None while nothing is held."""
-        return self._deadline
+        waiting = self._waiting
+        while waiting:
+            position = waiting[0][1]
+            if position in self._held or position in self._followers:
+                return waiting[0][0]
+            waiting.popleft()
+        return None
 
     def arrive(self, position: int, packet: bytes, timeout_s: float, now: float) -> list[bytes]:
         """A packet came or was rebuilt. Returns what goes out now, in order."""
         ahead = serial_difference(position, self.next)
         if ahead == 0:
             self.next = (position + 1) % NUMBER_MODULUS
-            return self._run([packet], now) if self._held else [packet]
+            return self._run([packet]) if self._waiting else [packet]
         if ahead < 0:
             if position in self._skipped:
                 del self._skipped[position]
@@ -70,46 +74,81 @@ class Release:
         if position in self._held:
             self.duplicates += 1
             return []
-        self._timeout = timeout_s
-        if timeout_s <= 0.0 and not self._held:
+        if timeout_s <= 0.0 and not self._waiting:
             self._skip_to(position)
             self.next = (position + 1) % NUMBER_MODULUS
             return [packet]
-        self._held[position] = _Held(packet, now)
-        self.held_total += 1
-        if self._deadline is None:
-            self._deadline = now + timeout_s
-        if len(self._held) > MAX_HELD:
-            return self._give_up(now)
+        self._held[position] = packet
+        self._wait(position, timeout_s, now)
+        if len(self._held) <= MAX_HELD:
+            return []
+        self.timeouts += 1
+        return self._give_up(min(self._held, key=lambda one: serial_difference(one, self.next)))
+
+    def follow(self, position: int, packet: bytes, timeout_s: float, now: float) -> list[bytes]:
+        """A packet without position came that must not overtake those before *position*: a bare FIN.
+
+        TCP would take it for a sign that those are lost. Returns what goes out now.
+        """
+        if timeout_s <= 0.0 or not 0 < serial_difference(position, self.next) <= MAX_HELD:
+            return [packet]
+        self._followers.setdefault(position, []).append(packet)
+        self._wait(position, timeout_s, now)
         return []
 
     def expire(self, now: float) -> list[bytes]:
-        """Give up the gaps whose time is over. Returns what goes out now, in order."""
+        """Give up the gaps before all that has waited for long enough. Returns what goes out now, in order."""
         out: list[bytes] = []
-        while self._deadline is not None and now >= self._deadline:
-            out += self._give_up(now)
+        while (deadline := self.deadline) is not None and now >= deadline:
+            self.timeouts += 1
+            out += self._give_up(self._waiting[0][1])
         return out
 
-    def _give_up(self, now: float) -> list[bytes]:
-        first = min(self._held, key=lambda position: serial_difference(position, self.next))
-        self.timeouts += 1
-        self._skip_to(first)
-        self.next = first
-        return self._run([], now)
+    def drain(self) -> list[bytes]:
+        """All that is held, in order: the flow ends."""
+        out: list[bytes] = []
+        while self._held or self._followers:
+            farthest = max((*self._held, *self._followers), key=lambda one: serial_difference(one, self.next))
+            out += self._give_up(farthest)
+        return out
 
-    def _run(self, out: list[bytes], now: float) -> list[bytes]:
-        """Release what follows without a gap, and set the next gap's deadline by its oldest waiting packet."""
-        while (held := self._held.pop(self.next, None)) is not None:
-            out.append(held.packet)
+    def _wait(self, position: int, timeout_s: float, now: float) -> None:
+        until = now + timeout_s
+        if self._waiting and until < self._waiting[-1][0]:
+            until = self._waiting[-1][
+                0
+            ]  # the policy has become stricter meanwhile: keep the order of deadlines
+        self._waiting.append((until, position))
+        self.held_total += 1
+
+    def _give_up(self, position: int) -> list[bytes]:
+        """Wait no longer for what is missing before *position*, which is held."""
+        out: list[bytes] = []
+        held = [one for one in (*self._held, *self._followers) if serial_difference(one, position) < 0]
+        for one in sorted(set(held), key=lambda one: serial_difference(one, self.next)):
+            self._skip_to(one)
+            self._run(out)
+        self._skip_to(position)
+        return self._run(out)
+
+    def _run(self, out: list[bytes]) -> list[bytes]:
+        """Release what follows without a gap."""
+        while True:
+            if self._followers:
+                out += self._followers.pop(self.next, ())
+            packet = self._held.pop(self.next, None)
+            if packet is None:
+                return out
+            out.append(packet)
             self.next = (self.next + 1) % NUMBER_MODULUS
-        oldest = min((held.since for held in self._held.values()), default=None)
-        self._deadline = None if oldest is None else oldest + self._timeout
-        return out
 
     def _skip_to(self, position: int) -> None:
         count = serial_difference(position, self.next)
+        if count <= 0:
+            return
         self.abandoned += count
         for offset in range(max(0, count - REMEMBERED_GAPS), count):
             self._skipped[(self.next + offset) % NUMBER_MODULUS] = None
         while len(self._skipped) > REMEMBERED_GAPS:
             del self._skipped[next(iter(self._skipped))]
+        self.next = position

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
+from crc32c import crc32c
 
 from host_agent import tunnel
 from host_agent.coding.blocking import BlockingEstimator, estimator
@@ -15,17 +17,49 @@ from host_agent.flows import FlowTable, SendFlow
 from host_agent.inner_packet import TCP, InnerPacket
 from host_agent.paths import PathPolicy, path_policy
 from host_agent.peers import PeerState
-from host_agent.wire import Outgoing
-from protocol.datagram import NUMBER_MODULUS, Feedback, Header, Kind, encode, serial_difference
+from host_agent.segments import header_bytes, tcp_segments
+from host_agent.wire import OUTER_HEADER_BYTES, Burst, Outgoing, Rows
+from protocol.datagram import (
+    CRC_OFFSET,
+    FLAG_CODED,
+    HEADER_BYTES,
+    MAGIC,
+    NUMBER_MODULUS,
+    VERSION,
+    Kind,
+    decode_feedback,
+    encode_fields,
+    serial_difference,
+)
 from protocol.policy import DEFAULT_POLICY, ClassPolicy, CodingPolicy, Policy
 from protocol.underlay import BASE_PORT, TrafficClass, dscp
+
+_HEADER: Final = np.dtype(
+    [
+        ("magic", "u1"),
+        ("version_kind", "u1"),
+        ("flags", "u1"),
+        ("reserved", "u1"),
+        ("session", ">u4"),
+        ("number", ">u4"),
+        ("sent", ">u4"),
+        ("flow", ">u4"),
+        ("position", ">u4"),
+        ("reserved_2", ">u4"),
+        ("crc", ">u4"),
+    ]
+)
+"""`protocol.datagram`'s header, for many datagrams at a time."""
+_SHORT, _LONG, _CONTROL = int(TrafficClass.SHORT), int(TrafficClass.LONG), int(TrafficClass.CONTROL)
+_SOURCE, _REPAIR, _FEEDBACK = int(Kind.SOURCE), int(Kind.REPAIR), int(Kind.FEEDBACK)
+_FRONT: Final = OUTER_HEADER_BYTES + HEADER_BYTES
 
 
 class Sender:
     """Wraps packets into datagrams for *outgoing*. One for all peers."""
 
     def __init__(
-        self, session: int, rng: np.random.Generator, outgoing: list[Outgoing], counts: Counter[str]
+        self, session: int, rng: np.random.Generator, outgoing: list[Outgoing | Burst], counts: Counter[str]
     ) -> None:
         self._session = session
         self._rng = rng
@@ -38,9 +72,10 @@ class Sender:
         self._next_flow = 1
         self._policy = DEFAULT_POLICY
         self._coding: CodingPolicy | None = None
-        self._classes: dict[TrafficClass, ClassPolicy] = {}
-        self._paths: dict[TrafficClass, PathPolicy] = {}
-        self._tos = {kind: dscp(kind) << 2 for kind in TrafficClass}
+        # by traffic class
+        self._classes: tuple[ClassPolicy, ...] = ()
+        self._paths: tuple[PathPolicy, ...] = ()
+        self._tos = tuple(dscp(kind) << 2 for kind in TrafficClass)
         self.set_policy(DEFAULT_POLICY, (), 0.0)
 
     def set_policy(self, policy: Policy, peers: Iterable[PeerState], now: float) -> None:
@@ -50,12 +85,8 @@ class Sender:
         for flow in self.flows:
             flow.encoder = None
         self._policy = policy
-        self._classes = {
-            TrafficClass.SHORT: policy.short,
-            TrafficClass.LONG: policy.long,
-            TrafficClass.CONTROL: policy.control,
-        }
-        self._paths = {kind: path_policy(one.path.kind, self._rng) for kind, one in self._classes.items()}
+        self._classes = (ClassPolicy(), policy.short, policy.long, policy.control)
+        self._paths = tuple(path_policy(one.path.kind, self._rng) for one in self._classes)
         self._coding = policy.short.coding or policy.long.coding
         self._estimators.clear()
         for peer in peers:
@@ -76,55 +107,68 @@ class Sender:
 
     def send(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
         """Wrap one packet of the host for *peer*, and add the repairs that it completes."""
-        flow = self.flows.get(seen.flow)
-        if flow is None:
-            flow = SendFlow(seen.flow, self._next_flow, first=now)
-            self._next_flow = self._next_flow % (NUMBER_MODULUS - 1) + 1
-            self.flows.put(seen.flow, flow)
-        if seen.opening:
-            flow.payload = 0  # ports are used again: this connection has sent nothing yet
-        flow.last = now
+        flow = self._flow(seen, now)
         flow.packets += 1
         flow.bytes += len(packet)
         self._counts["packets_sent"] += 1
+        ecn = tunnel.ecn_of(packet)
         if seen.control:
-            self._wrap(
-                peer, flow, Kind.SOURCE, TrafficClass.CONTROL, packet, 0, False, tunnel.ecn_of(packet), now
-            )
+            self._wrap(peer, flow, _SOURCE, _CONTROL, packet, flow.position, 0, ecn, now)
             return
-        kind = TrafficClass.SHORT if flow.payload < self._policy.short_limit_bytes else TrafficClass.LONG
+        kind = _SHORT if flow.payload < self._policy.short_limit_bytes else _LONG
         flow.payload += seen.payload
         flow.traffic_class = kind
         position = flow.position
         flow.position = (position + 1) % NUMBER_MODULUS
         coding = self._classes[kind].coding
-        self._wrap(
-            peer, flow, Kind.SOURCE, kind, packet, position, coding is not None, tunnel.ecn_of(packet), now
-        )
-        if flow.encoder is not None and flow.encoder_class is not kind:
+        self._wrap(peer, flow, _SOURCE, kind, packet, position, FLAG_CODED if coding else 0, ecn, now)
+        if flow.encoder is not None and flow.encoder_class != kind:
             self._close(flow, now)
             flow.encoder = None
         if coding is not None:
             self._code(peer, flow, kind, coding, position, packet, seen, now)
 
-    def feedback(self, peer: PeerState, feedback: Feedback, now: float) -> None:
-        """What *peer* says of our datagrams."""
-        known = peer.estimator
+    def takes_bursts(self) -> bool:
+        """Whether `send_super` may be used: coding needs every packet for itself."""
+        return self._coding is None
+
+    def send_super(self, peer: PeerState, packet: bytes, seen: InnerPacket, size: int, now: float) -> None:
+        """Cut a TCP super-packet into segments of *size* bytes of payload, and wrap them all for *peer*."""
+        flow = self._flow(seen, now)
+        rows, last = tcp_segments(packet, seen, size, _FRONT)
+        count = len(rows)
+        flow.packets += count
+        flow.bytes += len(packet) + (count - 1) * header_bytes(packet, seen)
+        self._counts["packets_sent"] += count
+        ecn = tunnel.ecn_of(packet)
+        short = min(count, max(0, -(-(self._policy.short_limit_bytes - flow.payload) // size)))
+        flow.payload += seen.payload
+        if short:
+            whole = rows.shape[1] - _FRONT
+            self._wrap_rows(peer, flow, _SHORT, rows[:short], last if short == count else whole, ecn, now)
+        if short < count:
+            self._wrap_rows(peer, flow, _LONG, rows[short:], last, ecn, now)
+
+    def feedback(self, peer: PeerState, body: bytes, now: float) -> None:
+        """What *peer* says of our datagrams. Raises DatagramError."""
+        numbers, stamps, delays_us, lost, recovered = decode_feedback(body)
+        known, sent = peer.estimator, peer.sent
         newest: float | None = None
-        for one in feedback.receipts:
-            remembered = peer.sent.arrived(one.number, one.stamp)
+        for number, stamp, delay_us in zip(numbers, stamps, delays_us, strict=True):
+            remembered = sent.arrived(number, stamp)
             if known is None:
                 continue
-            left = peer.outstanding.arrived(one.number)
+            left = peer.outstanding.arrived(number)
             if left is not None and (newest is None or left > newest):
                 newest = left
-            if remembered and one.stamp:
-                peer.stamps.add(one.stamp)
-                known.path_delay(one.stamp, peer.above_least(one.delay_us), now)
+            if remembered and stamp:
+                peer.stamps.add(stamp)
+                known.path_delay(stamp, peer.above_least(delay_us), now)
         if known is not None and newest is not None:
             for _ in range(peer.outstanding.overdue(newest - known.overdue_s)):
                 known.path_loss(None, now)
-        self._counts["lost_at_peers"] += sum(min(count, 65536) for _, count in feedback.lost)
+        self._counts["recovered_at_peers"] += recovered
+        self._counts["lost_at_peers"] += sum(min(count, 65536) for _, count in lost)
 
     def acknowledged(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
         """An inner TCP packet came from *peer*: its ACK may time a segment of ours (Karn: not a repeated one)."""
@@ -141,9 +185,9 @@ class Sender:
 
     def send_feedback(self, peer: PeerState, now: float) -> None:
         """Tell *peer* what came of its datagrams."""
-        for feedback in peer.feedbacks():
+        for body in peer.feedbacks():
             self._counts["feedbacks_sent"] += 1
-            self._wrap(peer, None, Kind.FEEDBACK, TrafficClass.CONTROL, feedback.encode(), 0, False, 0, now)
+            self._wrap(peer, None, _FEEDBACK, _CONTROL, body, 0, 0, 0, now)
 
     def deadline(self) -> float | None:
         """When a unit has to be closed; None while none is open."""
@@ -167,7 +211,7 @@ class Sender:
         self,
         peer: PeerState,
         flow: SendFlow,
-        kind: TrafficClass,
+        kind: int,
         coding: CodingPolicy,
         position: int,
         packet: bytes,
@@ -214,48 +258,97 @@ class Sender:
     def _send_repairs(self, flow: SendFlow, repairs: list[Repair], now: float) -> None:
         if not repairs or flow.peer is None:
             return
-        assert flow.encoder_class is not None
         flow.repairs += len(repairs)
         self._counts["repairs_sent"] += len(repairs)
         for position, head, symbol in repairs:
             body = head.encode() + symbol
-            self._wrap(flow.peer, flow, Kind.REPAIR, flow.encoder_class, body, position, True, 0, now)
+            self._wrap(flow.peer, flow, _REPAIR, flow.encoder_class, body, position, FLAG_CODED, 0, now)
+
+    def _flow(self, seen: InnerPacket, now: float) -> SendFlow:
+        flow = self.flows.get(seen.flow)
+        if flow is None or (seen.opening and flow.payload):
+            # unknown, or a new connection on the ports of an old one: short again, with positions of its own
+            if flow is not None:
+                self._close(flow, now)
+                self.flows.end(seen.flow)
+            flow = SendFlow(seen.flow, self._next_flow, first=now)
+            self._next_flow = self._next_flow % (NUMBER_MODULUS - 1) + 1
+            self.flows.put(seen.flow, flow)
+        flow.last = now
+        return flow
 
     def _wrap(
         self,
         peer: PeerState,
         flow: SendFlow | None,
-        kind: Kind,
-        traffic_class: TrafficClass,
+        kind: int,
+        traffic_class: int,
         body: bytes,
         position: int,
-        coded: bool,
+        flags: int,
         ecn: int,
         now: float,
     ) -> None:
         number = peer.number
         peer.number = (number + 1) % NUMBER_MODULUS
-        entropy = self._paths[traffic_class].entropy(flow.hash if flow else 0, len(body), now)
+        if flow is None:
+            hashed, name, port = 0, 0, BASE_PORT
+        else:
+            hashed, name, port = flow.hash, flow.id, flow.port
+        entropy = self._paths[traffic_class].entropy(hashed, len(body), now)
         peer.sent.sent(number, entropy)
-        if coded and peer.estimator is not None:
+        if flags & FLAG_CODED and peer.estimator is not None:
             # only what is sprayed and coded: a long flow's own queue would speak for all paths
             peer.outstanding.sent(number, now)
-        header = Header(
-            kind,
-            traffic_class,
-            self._session,
-            number,
-            int(now * 1e6),
-            flow.id if flow else 0,
-            position,
-            coded,
+        data = encode_fields(
+            kind, traffic_class | flags, self._session, number, int(now * 1e6), name, position, body
         )
         self._outgoing.append(
-            Outgoing(
+            Outgoing(peer.peer.underlay_ip, entropy, port, self._tos[traffic_class] | ecn, data)
+        )
+
+    def _wrap_rows(
+        self,
+        peer: PeerState,
+        flow: SendFlow,
+        traffic_class: int,
+        rows: Rows,
+        last_bytes: int,
+        ecn: int,
+        now: float,
+    ) -> None:
+        """`_wrap` for packets in rows, with room for the headers before each; the last one has *last_bytes*."""
+        count, width = rows.shape
+        number, position = peer.number, flow.position
+        peer.number = (number + count) % NUMBER_MODULUS
+        flow.position = (position + count) % NUMBER_MODULUS
+        flow.traffic_class = traffic_class
+        index = np.arange(count, dtype=np.uint32)
+        head = np.zeros(count, _HEADER)
+        head["magic"] = MAGIC
+        head["version_kind"] = VERSION << 4 | _SOURCE
+        head["flags"] = traffic_class
+        head["session"] = self._session
+        head["number"] = np.uint32(number) + index
+        head["sent"] = int(now * 1e6) % NUMBER_MODULUS
+        head["flow"] = flow.id
+        head["position"] = np.uint32(position) + index
+        rows[:, OUTER_HEADER_BYTES:_FRONT] = head.view(np.uint8).reshape(count, HEADER_BYTES)
+        flat = rows.reshape(-1).data
+        last_row = (count - 1) * width
+        crcs = [crc32c(flat[at + OUTER_HEADER_BYTES : at + width]) for at in range(0, last_row, width)]
+        crcs.append(crc32c(flat[last_row + OUTER_HEADER_BYTES : last_row + _FRONT + last_bytes]))
+        at = OUTER_HEADER_BYTES + CRC_OFFSET
+        rows[:, at : at + 4] = np.array(crcs, ">u4").view(np.uint8).reshape(count, 4)
+        entropies = self._paths[traffic_class].entropies(flow.hash, width - _FRONT, count, now)
+        peer.sent.sent_many(number, entropies)
+        self._outgoing.append(
+            Burst(
                 peer.peer.underlay_ip,
-                entropy,
-                BASE_PORT + (flow.flow_key if flow else 0),
+                np.array(entropies, np.uint16),
+                flow.port,
                 self._tos[traffic_class] | ecn,
-                encode(header, body),
+                rows,
+                HEADER_BYTES + last_bytes,
             )
         )

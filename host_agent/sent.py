@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Final
+
+from protocol.datagram import NUMBER_MODULUS
 
 RING: Final = 1 << 15
 """Datagrams remembered for each peer."""
@@ -24,6 +27,16 @@ class SentLog:
         slot = number % RING
         self._numbers[slot] = number
         self._entropy[slot] = entropy
+
+    def sent_many(self, number: int, entropies: Sequence[int]) -> None:
+        """Datagrams from *number* on leave with these EVs."""
+        count, slot = len(entropies), number % RING
+        if slot + count > RING or number + count > NUMBER_MODULUS:
+            for offset, entropy in enumerate(entropies):
+                self.sent((number + offset) % NUMBER_MODULUS, entropy)
+            return
+        self._numbers[slot : slot + count] = array("I", range(number, number + count))
+        self._entropy[slot : slot + count] = array("H", entropies)
 
     def entropy_of(self, number: int) -> int | None:
         """EV of a datagram; None if it is forgotten or was never sent."""

@@ -36,7 +36,6 @@ VERSION: Final = "0.1.0"
 COUNTERS_EVERY_S: Final = 1.0
 ANNOUNCE_EVERY_S: Final = 10.0
 _READS: Final = 4
-_RECEIVES: Final = 64
 
 
 class Agent:
@@ -47,9 +46,14 @@ class Agent:
         session = secrets.randbits(32)
         now = time.monotonic()
         self._core = AgentCore(
-            config.host, session, config.overlay_mtu, np.random.default_rng(config.seed), now
+            config.host,
+            session,
+            config.overlay_mtu,
+            np.random.default_rng(config.seed),
+            now,
+            config.broadcasts,
         )
-        self._underlay = Underlay(config.underlay_ip)
+        self._underlay = Underlay(config.underlay_ip, config.underlay_mtu)
         try:
             self._tun = Tun(
                 config.tun,
@@ -102,8 +106,8 @@ class Agent:
             for fd, _ in poll.poll(max(0.0, timer - now)):
                 now = time.monotonic()
                 if fd in underlay.sockets:
-                    for datagram in underlay.receive(fd, _RECEIVES):
-                        core.receive_datagram(*datagram, now)
+                    for data, underlay_ip, source_port, tos in underlay.receive(fd):
+                        core.receive_datagram(data, underlay_ip, source_port, tos, now)
                 elif fd == tun.fd:
                     self._read_tun(now)
                 elif fd == self._channel.wake_fd:
@@ -128,14 +132,16 @@ class Agent:
     def _read_tun(self, now: float) -> None:
         for _ in range(_READS):
             try:
-                packets = self._tun.read()
+                got = self._tun.read()
             except PacketError as error:
                 _LOG.warning("a packet from the host was dropped: %s", error)
                 continue
-            if not packets:
+            if got is None:
                 return
-            for packet in packets:
-                self._core.packet_from_host(packet, now)
+            if got.size:
+                self._core.super_packet_from_host(got.packet, got.size, now)
+            else:
+                self._core.packet_from_host(got.packet, now)
 
     def _obey(self, message: Message | Connected, now: float) -> None:
         if isinstance(message, Connected):

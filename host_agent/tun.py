@@ -104,16 +104,16 @@ class Tun:
         if done.returncode != 0:
             raise TunError(f"cannot configure {self.name!r}: {done.stderr.strip()}")
 
-    def read(self) -> list[bytes]:
-        """Packets that the host sends; none when there is nothing to read. Raises PacketError."""
+    def read(self) -> offload.Read | None:
+        """A packet that the host sends; None when there is nothing to read. Raises PacketError."""
         try:
             data = os.read(self.fd, _READ_BYTES)
         except BlockingIOError:
-            return []
-        return offload.segments(data) if self.super_packets else [data]
+            return None
+        return offload.read(data) if self.super_packets else offload.Read(data, 0)
 
     def write(self, packets: Sequence[bytes]) -> int:
-        """Give packets to the host. Returns how many writes the kernel refused."""
+        """Give sound packets to the host. Returns how many writes the kernel refused."""
         if self.super_packets:
             writes = offload.coalesce(packets)
         else:

@@ -68,8 +68,11 @@ def unreachable(packet: bytes) -> bytes | None:
 
 def _icmp4(packet: bytes, kind: int, code: int, rest: int) -> bytes | None:
     header = (packet[0] & 0x0F) * 4
-    if int.from_bytes(packet[6:8], "big") & 0x1FFF or (packet[9] == ICMP and packet[header] not in (0, 8)):
-        return None  # RFC 1122, 3.2.2: no errors about later fragments or about errors
+    source = packet[12]
+    if int.from_bytes(packet[6:8], "big") & 0x1FFF or source in (0, 127) or source >= 224:
+        return None  # RFC 1122, 3.2.2: no errors about later fragments, and none to groups
+    if packet[9] == ICMP and (len(packet) == header or packet[header] not in (0, 8)):
+        return None  # nor about errors
     body = struct.pack("!BBHI", kind, code, 0, rest) + packet[: header + 8]
     body = body[:2] + checksum(body).to_bytes(2, "big") + body[4:]
     outer = struct.pack(
@@ -79,8 +82,10 @@ def _icmp4(packet: bytes, kind: int, code: int, rest: int) -> bytes | None:
 
 
 def _icmp6(packet: bytes, kind: int, code: int, rest: int) -> bytes | None:
-    if packet[6] == ICMPV6 and packet[40] < 128:
-        return None  # RFC 4443, 2.4: no errors about errors
+    if packet[8] == 0xFF or not any(packet[8:24]):
+        return None  # RFC 4443, 2.4: no errors to groups or to nobody
+    if packet[6] == ICMPV6 and (len(packet) == 40 or packet[40] < 128):
+        return None  # nor about errors
     body = struct.pack("!BBHI", kind, code, 0, rest) + packet[: 1280 - 48]
     pseudo = packet[24:40] + packet[8:24] + struct.pack("!IHBB", len(body), 0, 0, ICMPV6)
     body = body[:2] + checksum(body, ones_complement_sum(pseudo)).to_bytes(2, "big") + body[4:]

@@ -5,19 +5,23 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from host_agent.mmsg import ManyReceiver, ManySender
 from host_agent.tunnel import OUTER_TTL
-from host_agent.wire import Arrived, Outgoing
+from host_agent.wire import OUTER_HEADER_BYTES, Arrived, Burst, Outgoing
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _HEADERS: Final = struct.Struct("!BBHHHBBH4s4sHHHH")
 _DONT_FRAGMENT: Final = 0x4000
 _BUFFER_BYTES: Final = 8 << 20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
-_DATAGRAM_BYTES: Final = 65535
+_SOURCE_PORT_AT: Final = 20
+_MOST_TEXTS: Final = 4096
 
 
 class UnderlayError(OSError):
@@ -30,7 +34,11 @@ class Underlay:
     The delivering leaf writes BASE_PORT into what comes over a fabric of ours; on a direct link the flow key stays.
     """
 
-    def __init__(self, underlay_ip: str) -> None:
+    def __init__(self, underlay_ip: str, mtu: int = 1500) -> None:
+        self._datagram_bytes = mtu
+        self._receiver = ManyReceiver(mtu)
+        self._texts: dict[bytes, str] = {}
+        """Addresses as text, by their bytes."""
         self._source = socket.inet_aton(underlay_ip)
         self.sockets: dict[int, socket.socket] = {}
         try:
@@ -38,6 +46,7 @@ class Underlay:
             self._raw.setblocking(False)
             self._raw.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES)
             self._raw.bind((underlay_ip, 0))
+            self._many = ManySender(self._raw.fileno())
             for port in range(BASE_PORT, BASE_PORT + FLOW_KEYS):
                 one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
                 one.setblocking(False)
@@ -54,44 +63,82 @@ class Underlay:
         self.unsent = 0
         """Datagrams that found no room in the socket, or no route."""
 
-    def send(self, datagrams: list[Outgoing]) -> None:
+    def send(self, datagrams: Iterable[Outgoing | Burst]) -> None:
         """Send all; what finds no room is lost and counted, as at any queue."""
-        pack, sendto, source = _HEADERS.pack, self._raw.sendto, self._source
-        for underlay_ip, source_port, destination_port, tos, data in datagrams:
-            length = 8 + len(data)
-            head = pack(
-                0x45,
-                tos,
-                20 + length,
-                0,
-                _DONT_FRAGMENT,
-                OUTER_TTL,
-                socket.IPPROTO_UDP,
-                0,
-                source,
-                socket.inet_aton(underlay_ip),
-                source_port,
-                destination_port,
-                length,
-                0,
-            )
+        sendto = self._raw.sendto
+        for one in datagrams:
+            if isinstance(one, Burst):
+                self._send_burst(one)
+                continue
+            underlay_ip, source_port, destination_port, tos, data = one
+            head = self._head(underlay_ip, source_port, destination_port, tos, len(data))
             try:
                 sendto(head + data, (underlay_ip, 0))
             except OSError:
                 self.unsent += 1
 
-    def receive(self, fd: int, limit: int) -> Iterator[Arrived]:
-        """Up to *limit* datagrams that wait at one of `sockets`."""
+    def _send_burst(self, burst: Burst) -> None:
+        rows = burst.rows
+        count, width = rows.shape
+        head = self._head(burst.underlay_ip, 0, burst.destination_port, burst.tos, width - OUTER_HEADER_BYTES)
+        rows[:, :OUTER_HEADER_BYTES] = np.frombuffer(head, np.uint8)
+        rows[:, _SOURCE_PORT_AT : _SOURCE_PORT_AT + 2] = (
+            burst.source_ports.astype(">u2").view(np.uint8).reshape(count, 2)
+        )
+        last = OUTER_HEADER_BYTES + burst.last_bytes
+        rows[-1, 2:4] = np.frombuffer(last.to_bytes(2, "big"), np.uint8)
+        rows[-1, 24:26] = np.frombuffer((last - 20).to_bytes(2, "big"), np.uint8)
+        self.unsent += count - self._many.send(socket.inet_aton(burst.underlay_ip), rows, last)
+
+    def _head(
+        self, underlay_ip: str, source_port: int, destination_port: int, tos: int, data_bytes: int
+    ) -> bytes:
+        """IPv4 and UDP headers. The kernel fills in the IPv4 checksum; UDP has none, for the datagram has its CRC."""
+        return _HEADERS.pack(
+            0x45,
+            tos,
+            OUTER_HEADER_BYTES + data_bytes,
+            0,
+            _DONT_FRAGMENT,
+            OUTER_TTL,
+            socket.IPPROTO_UDP,
+            0,
+            self._source,
+            socket.inet_aton(underlay_ip),
+            source_port,
+            destination_port,
+            8 + data_bytes,
+            0,
+        )
+
+    def receive(self, fd: int) -> list[Arrived]:
+        """What waits at one of `sockets`, up to `mmsg.MOST` datagrams.
+
+        The first two come by plain calls, which are the cheaper ones while there are no more.
+        """
+        got: list[Arrived] = []
         recvmsg = self.sockets[fd].recvmsg
-        for _ in range(limit):
+        for _ in range(2):
             try:
-                data, ancillary, _, address = recvmsg(_DATAGRAM_BYTES, 32)
+                data, ancillary, _, address = recvmsg(self._datagram_bytes, 32)
             except BlockingIOError:
-                return
+                return got
             except OSError:
                 continue  # an ICMP error about something that we sent
             tos = ancillary[0][2][0] if ancillary and ancillary[0][2] else 0
-            yield Arrived(data, address[0], address[1], tos)
+            got.append(Arrived(data, address[0], address[1], tos))
+        try:
+            many = self._receiver.receive(fd)
+        except OSError:
+            return got
+        for data, source, source_port, tos in many:
+            underlay_ip = self._texts.get(source)
+            if underlay_ip is None:
+                underlay_ip = socket.inet_ntoa(source)
+                if len(self._texts) < _MOST_TEXTS:
+                    self._texts[source] = underlay_ip
+            got.append(Arrived(data, underlay_ip, source_port, tos))
+        return got
 
     def close(self) -> None:
         """Close all sockets."""

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+OUTER_HEADER_BYTES: Final = 28
+"""IPv4 without options, and UDP."""
+Rows = npt.NDArray[np.uint8]
 
 
 class Outgoing(NamedTuple):
@@ -13,6 +21,31 @@ class Outgoing(NamedTuple):
     destination_port: int
     tos: int
     data: bytes
+
+
+@dataclass(slots=True)
+class Burst:
+    """Datagrams of one flow, all of one length but for the last, for one call of the kernel.
+
+    rows: (datagrams, OUTER_HEADER_BYTES + length), contiguous; the shell writes the outer headers into the first
+    bytes of each. source_ports: one for each. last_bytes: length of the last datagram.
+    """
+
+    underlay_ip: str
+    source_ports: npt.NDArray[np.uint16]
+    destination_port: int
+    tos: int
+    rows: Rows
+    last_bytes: int
+
+    def each(self) -> list[Outgoing]:
+        """The same datagrams, one by one."""
+        data = [row[OUTER_HEADER_BYTES:].tobytes() for row in self.rows]
+        data[-1] = data[-1][: self.last_bytes]
+        return [
+            Outgoing(self.underlay_ip, port, self.destination_port, self.tos, one)
+            for port, one in zip(self.source_ports.tolist(), data, strict=True)
+        ]
 
 
 class Arrived(NamedTuple):

@@ -17,3 +17,7 @@ class PathPolicy(ABC):
             size: bytes of the inner packet.
             now: seconds.
         """
+
+    def entropies(self, flow_hash: int, size: int, count: int, now: float) -> list[int]:
+        """EVs of the next *count* packets of a flow, all of *size* bytes."""
+        return [self.entropy(flow_hash, size, now) for _ in range(count)]

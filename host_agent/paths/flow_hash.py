@@ -11,3 +11,6 @@ class FlowHash(PathPolicy):
 
     def entropy(self, flow_hash: int, size: int, now: float) -> int:
         return EV_FIRST + (flow_hash >> 6) % (EV_LAST - EV_FIRST + 1)
+
+    def entropies(self, flow_hash: int, size: int, count: int, now: float) -> list[int]:
+        return [self.entropy(flow_hash, size, now)] * count

@@ -23,3 +23,10 @@ class Spray(PathPolicy):
         if not self._drawn:  # drawn in blocks: one call of numpy costs as much as forty list pops
             self._drawn = self._rng.integers(EV_FIRST, EV_LAST + 1, size=_BLOCK).tolist()
         return self._drawn.pop()
+
+    def entropies(self, flow_hash: int, size: int, count: int, now: float) -> list[int]:
+        while len(self._drawn) < count:
+            self._drawn = self._rng.integers(EV_FIRST, EV_LAST + 1, size=_BLOCK).tolist() + self._drawn
+        drawn = self._drawn[-count:]
+        del self._drawn[-count:]
+        return drawn[::-1]

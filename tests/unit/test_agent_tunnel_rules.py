@@ -1,0 +1,256 @@
+"""Tunnel rules: ECN (RFC 6040), ICMP errors, fragments; packets and checksums read by code that is not the agent's."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from host_agent import tunnel
+from host_agent.checksum import checksum, complete
+from host_agent.inner_packet import PacketError, look
+from tests.unit.inner_packets import (
+    HOST1,
+    HOST1_V6,
+    HOST2,
+    HOST2_V6,
+    ICMP,
+    ICMPV6,
+    TCP,
+    UDP,
+    check_ip,
+    check_transport,
+    ip,
+    reassembled,
+    tcp,
+    udp,
+    words_sum,
+)
+
+NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
+RFC_6040_FIGURE_4 = {
+    # (inner, outer): what leaves the tunnel; None: dropped
+    (NOT_ECT, NOT_ECT): NOT_ECT,
+    (NOT_ECT, ECT0): NOT_ECT,
+    (NOT_ECT, ECT1): NOT_ECT,
+    (NOT_ECT, CE): None,
+    (ECT0, NOT_ECT): ECT0,
+    (ECT0, ECT0): ECT0,
+    (ECT0, ECT1): ECT1,
+    (ECT0, CE): CE,
+    (ECT1, NOT_ECT): ECT1,
+    (ECT1, ECT0): ECT1,
+    (ECT1, ECT1): ECT1,
+    (ECT1, CE): CE,
+    (CE, NOT_ECT): CE,
+    (CE, ECT0): CE,
+    (CE, ECT1): CE,
+    (CE, CE): CE,
+}
+PAIRS = [(HOST1, HOST2), (HOST1_V6, HOST2_V6)]
+
+
+@pytest.mark.parametrize(("source", "destination"), PAIRS)
+@pytest.mark.parametrize(("inner", "outer"), RFC_6040_FIGURE_4)
+def test_ecn_leaves_the_tunnel_as_rfc_6040_says(
+    inner: int, outer: int, source: str, destination: str
+) -> None:
+    packet = tcp(b"x" * 9, source, destination, tos=0xB8 | inner)
+    expected = RFC_6040_FIGURE_4[inner, outer]
+    got = tunnel.decapsulate_ecn(packet, outer)
+    if expected is None:
+        assert got is None
+        return
+    assert got == tcp(b"x" * 9, source, destination, tos=0xB8 | expected)
+    assert tunnel.ecn_of(got) == expected
+
+
+@given(st.binary(max_size=90))
+def test_checksum_is_that_of_rfc_1071(data: bytes) -> None:
+    assert checksum(data) == 0xFFFF - words_sum(data)
+
+
+@pytest.mark.parametrize(("source", "destination"), PAIRS)
+@pytest.mark.parametrize("size", [0, 1, 2, 1373, 1374])
+def test_an_unfinished_checksum_is_finished(source: str, destination: str, size: int) -> None:
+    payload = bytes(range(256)) * 6
+    for build in (tcp, udp):
+        packet = build(payload[:size], source, destination, partial=True)  # type: ignore[operator]
+        assert complete(packet, look(packet)) == build(payload[:size], source, destination)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("options", [b"", b"\x94\x04\0\0"])
+@given(size=st.integers(1, 1500), mtu=st.integers(576, 1480))
+def test_icmp_says_what_fits(size: int, mtu: int, options: bytes) -> None:
+    packet = ip(UDP, bytes(size), options=options)
+    error = tunnel.too_big(packet, mtu)
+    assert error is not None
+    check_ip(error)
+    assert error[12:20] == packet[16:20] + packet[12:16], "from where it went, to where it came from"
+    assert error[9] == ICMP
+    message = error[20:]
+    assert words_sum(message) == 0xFFFF
+    assert message[:2] == bytes((3, 4))
+    assert int.from_bytes(message[6:8], "big") == mtu
+    quoted = message[8:]
+    assert packet.startswith(quoted)
+    assert len(quoted) >= min(len(packet), 20 + len(options) + 8)
+
+
+@given(st.integers(1, 1500), st.integers(1280, 1480))
+def test_icmpv6_says_what_fits(size: int, mtu: int) -> None:
+    packet = udp(bytes(size), HOST1_V6, HOST2_V6)
+    error = tunnel.too_big(packet, mtu)
+    assert error is not None
+    check_ip(error)
+    check_transport(error, 40, ICMPV6)
+    assert error[8:40] == packet[24:40] + packet[8:24]
+    assert error[40:42] == bytes((2, 0))
+    assert int.from_bytes(error[44:48], "big") == mtu
+    assert packet.startswith(error[48:])
+    assert len(error) <= 1280
+
+
+def test_unreachable_hosts_are_answered() -> None:
+    answer = tunnel.unreachable(tcp(b"data"))
+    assert answer is not None
+    assert answer[20:22] == bytes((3, 1))
+    answer = tunnel.unreachable(tcp(b"data", HOST1_V6, HOST2_V6))
+    assert answer is not None
+    assert answer[40:42] == bytes((1, 3))
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        ip(ICMP, bytes((3, 1, 0, 0)) + bytes(24)),
+        ip(ICMP, bytes((11, 0, 0, 0)) + bytes(24)),
+        ip(UDP, bytes(40), df=False, word=100),
+        ip(ICMPV6, bytes((1, 3, 0, 0)) + bytes(48), HOST1_V6, HOST2_V6),
+    ],
+    ids=["unreachable", "time exceeded", "later fragment", "unreachable v6"],
+)
+def test_no_errors_about_errors_or_later_fragments(packet: bytes) -> None:
+    assert tunnel.unreachable(packet) is None
+    assert tunnel.too_big(packet, 1280) is None
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        ip(ICMP, b""),
+        ip(ICMPV6, b"", HOST1_V6, HOST2_V6),
+        ip(UDP, bytes(40), source="0.0.0.0"),
+        ip(UDP, bytes(40), source="224.0.0.9"),
+        ip(UDP, bytes(40), "::", HOST2_V6),
+        ip(UDP, bytes(40), "ff02::1", HOST2_V6),
+    ],
+    ids=["empty icmp", "empty icmpv6", "no source", "group source", "no source v6", "group source v6"],
+)
+def test_no_errors_to_nobody_and_about_nothing(packet: bytes) -> None:
+    assert tunnel.unreachable(packet) is None
+
+
+@given(
+    size=st.integers(1, 4000),
+    mtu=st.integers(68, 1426),
+    offset=st.integers(0, 1000),
+    more=st.booleans(),
+    options=st.sampled_from([b"", b"\x94\x04\0\0", b"\x01\x01\x01\x01"]),
+)
+def test_fragments_come_together_again(size: int, mtu: int, offset: int, more: bool, options: bytes) -> None:
+    body = bytes(index * 7 % 251 for index in range(size))
+    packet = ip(UDP, body, df=False, word=offset | (0x2000 if more else 0), options=options, number=99)
+    parts = tunnel.fragment(packet, mtu)
+    assert all(len(part) <= mtu for part in parts)
+    assert all(part[4:6] == (99).to_bytes(2, "big") and part[12:20] == packet[12:20] for part in parts)
+    words = [int.from_bytes(part[6:8], "big") for part in parts]
+    assert [bool(word & 0x2000) for word in words] == [True] * (len(parts) - 1) + [more]
+    # as if the packet itself had been whole, so that offsets begin at 0
+    shifted = []
+    for part, word in zip(parts, words, strict=True):
+        check_ip(part)
+        last = part is parts[-1]
+        plain = ip(
+            UDP,
+            part[(part[0] & 15) * 4 :],
+            df=False,
+            word=((word & 0x1FFF) - offset) | (0 if last else 0x2000),
+        )
+        shifted.append(plain)
+    assert reassembled(shifted) == body
+
+
+@given(st.binary(max_size=120))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    try:
+        seen = look(data)
+    except PacketError:
+        return
+    size = len(seen.destination)
+    assert seen.flow[1 + size : 1 + 2 * size] == seen.destination
+    assert 0 <= seen.payload <= len(data)
+    assert 20 <= seen.transport <= len(data)
+
+
+@given(
+    st.binary(max_size=60),
+    st.sampled_from([0x45, 0x46, 0x4F, 0x60]),
+    st.sampled_from([TCP, UDP, ICMP, 44, 0, 60, 43]),
+)
+def test_what_looks_nearly_like_a_packet_is_read_or_refused(rest: bytes, first: int, protocol: int) -> None:
+    if first == 0x60:
+        data = (
+            bytes((first, 0, 0, 0)) + len(rest).to_bytes(2, "big") + bytes((protocol, 64)) + bytes(32) + rest
+        )
+    else:
+        head = bytearray(20)
+        head[0], head[9] = first, protocol
+        head[2:4] = (20 + len(rest)).to_bytes(2, "big")
+        data = bytes(head) + rest
+    try:
+        seen = look(data)
+    except PacketError:
+        return
+    assert 0 <= seen.payload <= len(data) - seen.transport
+
+
+def test_headers_are_read() -> None:
+    for source, destination, offset in ((HOST1, HOST2, 20), (HOST1_V6, HOST2_V6, 40)):
+        seen = look(tcp(b"12345", source, destination, options=bytes(12), flags=0x18))
+        assert (seen.protocol, seen.transport, seen.payload, seen.control, seen.push) == (
+            TCP,
+            offset,
+            5,
+            False,
+            True,
+        )
+        assert seen.destination == ipaddress.ip_address(destination).packed
+        assert seen.flow[-4:] == bytes.fromhex("9c400050")
+        back = look(tcp(b"", destination, source, ports=(80, 40000)))
+        assert seen.reverse == back.flow
+        assert back.control
+    behind = ip(60, bytes((UDP, 0)) + bytes(6) + udp(b"abc", HOST1_V6, HOST2_V6)[40:], HOST1_V6, HOST2_V6)
+    seen = look(behind)
+    assert (seen.protocol, seen.transport, seen.payload) == (UDP, 48, 3)
+
+
+def test_control_packets_are_those_without_data() -> None:
+    assert look(tcp(flags=0x02)).control, "SYN"
+    assert look(tcp(flags=0x12)).control, "SYN, ACK"
+    assert look(tcp(flags=0x10)).control, "pure ACK"
+    assert look(tcp(flags=0x11)).control, "FIN without data"
+    assert look(tcp(flags=0x14)).control, "RST"
+    assert look(ip(ICMP, b"\x08\0\0\0")).control
+    assert not look(tcp(b"x", flags=0x19)).control, "the last data packet often carries the FIN"
+    assert not look(tcp(b"x")).control
+    assert not look(udp(b"x")).control
+
+
+def test_all_fragments_of_a_packet_are_one_flow() -> None:
+    whole = udp(bytes(3000), df=False)
+    flows = {look(part).flow for part in tunnel.fragment(whole, 1400)}
+    assert len(flows) == 1
+    assert not any(look(part).control for part in tunnel.fragment(whole, 1400)), "they are data"

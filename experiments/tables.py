@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -20,8 +21,8 @@ def tables(document: Document) -> Group:
     if document["cpu_limited"]:
         parts.append(
             Text(
-                "CPU LIMITED: the processor, not the fabric, set the pace of the runs marked below; "
-                "do not use these figures. Lower the rates or use a machine with more cores.",
+                "CPU LIMITED: the processor, not the fabric, set the pace of the runs marked * below; "
+                "do not use these figures. Lower the rates or use a machine with more cores.\n",
                 style="bold red",
             )
         )
@@ -39,11 +40,15 @@ def completion_table(document: Document, kind: str) -> Table:
     """Completion times of one class."""
     baseline = document["baseline"]
     enough = any(scheme.get(kind, {}).get("n", 0) >= FLOWS_FOR_P99 for scheme in document["schemes"].values())
-    table = Table(title=f"Completion time of {kind} flows", title_justify="left")
-    table.add_column("scheme")
-    columns = ["flows", "mean ms [95 % CI]", "p50 ms", "p95 ms", *(["p99 ms"] if enough else []), "worst ms"]
-    for name in [*columns, f"mean / {baseline} [95 % CI]", "failed"]:
-        table.add_column(name, justify="right")
+    columns = [
+        "flows",
+        "mean ms\n[95 % CI]",
+        "p50\nms",
+        "p95\nms",
+        *(["p99\nms"] if enough else []),
+        "worst\nms",
+    ]
+    table = _table(f"Completion time of {kind} flows", [*columns, f"mean / {baseline}\n[95 % CI]", "failed"])
     for label, scheme in document["schemes"].items():
         block = scheme.get(kind)
         if block is None or "afct_ms" not in block:
@@ -66,10 +71,10 @@ def completion_table(document: Document, kind: str) -> Table:
 def goodput_table(document: Document) -> Table:
     """Rates of background flows."""
     baseline = document["baseline"]
-    table = Table(title="Goodput of long flows", title_justify="left")
-    table.add_column("scheme")
-    for name in ("sum Mbit/s [95 % CI]", "per flow Mbit/s", "slowest Mbit/s", f"sum / {baseline} [95 % CI]"):
-        table.add_column(name, justify="right")
+    table = _table(
+        "Goodput of long flows",
+        ["sum Mbit/s\n[95 % CI]", "per flow\nMbit/s", "slowest\nMbit/s", f"sum / {baseline}\n[95 % CI]"],
+    )
     for label, scheme in document["schemes"].items():
         block = scheme.get("long")
         if block is None or "goodput_mbps" not in block:
@@ -86,23 +91,22 @@ def goodput_table(document: Document) -> Table:
 
 def packets_table(document: Document) -> Table:
     """What happened to packets, and how much processor was left."""
-    table = Table(title="Packets, all runs of a scheme together", title_justify="left")
-    table.add_column("scheme")
-    names = (
-        "retransmitted segments",
-        "of these spurious",
-        "out of order at receiver",
-        "recovered packets",
-        "repairs / packets %",
-        "paths a short flow",
-        "paths a long flow",
-        "CPU idle %",
+    table = _table(
+        "Packets, all runs of a scheme together",
+        [
+            "segments\nsent\nagain",
+            "of these\nin vain",
+            "out of\norder at\nreceiver",
+            "packets\nrebuilt",
+            "repairs\n% of\npackets",
+            "paths\nshort\nflow",
+            "paths\nlong\nflow",
+            "CPU\nidle\n%",
+        ],
     )
-    for name in names:
-        table.add_column(name, justify="right")
     for label, scheme in document["schemes"].items():
         idle = scheme["cpu"]["idle_share"]
-        mark = " LIMITED" if scheme["cpu_limited"] else ""
+        mark = "*" if scheme["cpu_limited"] else ""
         table.add_row(
             _name(label, scheme),
             str(scheme["retransmissions"]),
@@ -132,6 +136,12 @@ def notes(document: Document) -> list[str]:
             + ("can" if pressure >= 1 else "cannot")
             + " fill every path."
         )
+    for label, scheme in document["schemes"].items():
+        lost = scheme.get("long", {}).get("failed_background_flows", 0)
+        if lost:
+            lines.append(
+                f"{label}: {lost} long flows failed; the sum counts what they had sent (see flows.csv)."
+            )
     small = [
         scheme[kind]["n"]
         for scheme in document["schemes"].values()
@@ -143,6 +153,17 @@ def notes(document: Document) -> list[str]:
     for claim in document["claims"]:
         lines.append(f"Claim: {claim['text'].strip()}" + (f" ({claim['source']})" if claim["source"] else ""))
     return lines + [f"Note: {notice}" for notice in document["notices"]]
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    """Scheme first, figures to the right; narrow enough for a terminal of 80 columns."""
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True
+    )
+    table.add_column("scheme", no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right", overflow="fold")
+    return table
 
 
 def _name(label: str, scheme: Mapping[str, Any]) -> Text:

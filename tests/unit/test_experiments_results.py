@@ -149,16 +149,28 @@ def test_schemes_with_other_flows_are_no_comparison() -> None:
 def test_tables_have_units_and_no_p99_of_few_flows() -> None:
     spec = spec_small()
     text = table_text(document(spec, runs_of(spec)))
-    for word in ("mean ms", "p50 ms", "Mbit/s", "CPU idle %", "no netem here", "packet time 2.4 ms"):
+    for word in ("mean ms", "[95 % CI]", "Mbit/s", "% of", "no netem here", "packet time 2.4 ms"):
         assert word in text, word
-    assert "p99 ms" not in text
+    assert "p95" in text
+    assert text.count("p99") == 1, "only the line that says why it is not shown"
     assert "…" not in text, "no cell is cut off"
 
 
 def test_tables_show_p99_of_many_flows() -> None:
     spec = replace(spec_small(), repeats=60)
     text = table_text(document(spec, runs_of(spec)))
-    assert "p99 ms" in text
+    assert text.count("p99") == 1
+    assert "p99 is not shown" not in text
+
+
+def test_long_flows_that_failed_are_said() -> None:
+    spec = spec_small()
+    runs = runs_of(spec)
+    dead = replace(runs[0].flows[0], state="failed", error="connect: timed out", window_s=0.0)
+    runs[0] = replace(runs[0], flows=(dead, *runs[0].flows[1:]))
+    text = table_text(document(spec, runs))
+    assert "ecmp: 1 long flows failed" in text
+    assert "rps: 1 long" not in text
 
 
 def test_flow_table_has_every_flow_of_every_run() -> None:

@@ -33,8 +33,14 @@ def run() -> dict[str, Any]:
     spec = spec_from_dict(
         {
             "name": "bench-fabric",
-            "title": "two leaves, one spine, nothing shaped",
-            "fabric": {"leaves": 2, "spines": 1, "hosts_per_leaf": 1, "link": {}, "access": {}},
+            "title": "two leaves, one spine, links far faster than what they carry",
+            "fabric": {
+                "leaves": 2,
+                "spines": 1,
+                "hosts_per_leaf": 1,
+                "link": {"rate_mbps": 10000},
+                "access": {},
+            },
             "schemes": ["ecmp"],
             "workload": {
                 "flows": {

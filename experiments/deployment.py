@@ -321,4 +321,6 @@ def fabric_words(spec: Spec) -> str:
         shape = f"{fabric.leaves} leaves x {fabric.spines} spines"
     else:
         shape = f"{fabric.k}-ary fat tree"
-    return f"{shape}, {len(fabric.hosts())} hosts, links of {fabric.slowest_link_mbps:g} Mbit/s"
+    rate = fabric.slowest_link_mbps
+    links = "unshaped links" if rate is None else f"links of {rate:g} Mbit/s"
+    return f"{shape}, {len(fabric.hosts())} hosts, {links}"

@@ -213,19 +213,28 @@ class AgentCore:
 
     def get_timer(self) -> float:
         """When `handle_timer` wants to be called."""
-        timers = [self._next_sweep, self._sender.deadline(), self._receiver.deadline()]
+        timer = self._next_sweep
+        for other in (self._sender.deadline(), self._receiver.deadline()):
+            if other is not None and other < timer:
+                timer = other
         if self._impairment is not None:
-            timers.append(self._impairment.deadline())
-        return min(timer for timer in timers if timer is not None)
+            other = self._impairment.deadline()
+            if other is not None and other < timer:
+                timer = other
+        return timer
 
     def datagrams_to_send(self) -> list[Outgoing | Burst]:
         """Datagrams for the underlay, in order; each is given once."""
+        if not self._outgoing:
+            return []
         outgoing = self._outgoing[:]
         self._outgoing.clear()
         return outgoing
 
     def packets_to_deliver(self) -> list[bytes]:
         """Inner packets for the host, in order; each is given once."""
+        if not self._deliver:
+            return []
         packets = self._deliver[:]
         self._deliver.clear()
         return packets

@@ -13,6 +13,9 @@ FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 _IPV6_EXTENSIONS: Final = frozenset({0, 43, 60, 135})
 _PORTS: Final = struct.Struct("!HH")
 _TCP_KEY: Final = bytes((TCP,))
+_UDP_KEY: Final = bytes((UDP,))
+_NO_PORTS: Final = bytes(4)
+_CONTROL: Final = (ICMP, ICMPV6)
 _V4: Final = struct.Struct("!BBHHHBBH4s4s")
 
 
@@ -64,19 +67,27 @@ def look(packet: bytes) -> InnerPacket:
     Raises:
         PacketError: neither IPv4 nor IPv6, or lengths that do not fit the packet.
     """
-    if len(packet) >= 40 and packet[0] == 0x45 and packet[9] == TCP:  # nearly all of a busy agent's packets
-        header, flags = (packet[32] >> 4) * 4, packet[33]
-        payload = len(packet) - 20 - header
-        if (
-            (packet[2] << 8 | packet[3]) == len(packet)
-            and header >= 20
-            and payload >= 0
-            and not (packet[6] & 0x3F or packet[7])
-        ):
-            control = payload == 0 or flags & (SYN | RST) != 0
-            push = flags & (PSH | FIN) != 0
-            key, opening = _TCP_KEY + packet[12:24], flags & SYN != 0
-            return InnerPacket(4, key, packet[16:20], TCP, 20, payload, control, push, opening)
+    size = len(packet)
+    if (
+        size >= 28
+        and packet[0] == 0x45
+        and (packet[2] << 8 | packet[3]) == size
+        and not (packet[6] & 0x3F or packet[7])
+    ):
+        # nearly all packets: IPv4 without options, not fragmented
+        protocol = packet[9]
+        if protocol == TCP:
+            if size >= 40 and 20 <= (header := (packet[32] >> 4) * 4) <= size - 20:
+                payload, flags = size - 20 - header, packet[33]
+                control = payload == 0 or flags & (SYN | RST) != 0
+                push, opening = flags & (PSH | FIN) != 0, flags & SYN != 0
+                key = _TCP_KEY + packet[12:24]
+                return InnerPacket(4, key, packet[16:20], TCP, 20, payload, control, push, opening)
+        elif protocol == UDP:
+            return InnerPacket(4, _UDP_KEY + packet[12:24], packet[16:20], UDP, 20, size - 28, False, True)
+        else:
+            key = packet[9:10] + packet[12:20] + _NO_PORTS
+            return InnerPacket(4, key, packet[16:20], protocol, 20, size - 20, protocol in _CONTROL, True)
     if len(packet) < 20:
         raise PacketError("inner_truncated", f"{len(packet)} B are no IP packet")
     first = packet[0]

@@ -162,6 +162,9 @@ def coalesce(packets: Iterable[bytes]) -> list[bytes]:
         elif packet[0] >> 4 == 6 and packet[6] == TCP:
             at, flow = 40, packet[8:44]
             alike = packet[:4] + packet[6:8]
+        elif packet[0] == 0x45 and packet[9] not in (TCP, UDP):
+            out.append(_PLAIN + packet)
+            continue
         else:
             out.append(written(packet, look(packet)))
             continue

@@ -236,6 +236,8 @@ class Receiver:
 
     def deadline(self) -> float | None:
         """When feedback or a release is due."""
+        if not self._holding:
+            return self._next_feedback
         timers = [flow.release.deadline for flow in self._holding.values()]
         timers.append(self._next_feedback)
         return min((timer for timer in timers if timer is not None), default=None)

@@ -191,6 +191,8 @@ class Sender:
 
     def deadline(self) -> float | None:
         """When a unit has to be closed; None while none is open."""
+        if not self._open:
+            return None
         deadlines = [flow.encoder.deadline() for flow in self._open.values() if flow.encoder is not None]
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 

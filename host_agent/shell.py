@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import secrets
@@ -36,6 +37,8 @@ VERSION: Final = "0.1.0"
 COUNTERS_EVERY_S: Final = 1.0
 ANNOUNCE_EVERY_S: Final = 10.0
 _READS: Final = 4
+_BUSY_S: Final = 50e-6
+"""A shorter wait for something to do is none."""
 
 
 class Agent:
@@ -100,37 +103,51 @@ class Agent:
         for fd in (tun.fd, self._channel.wake_fd, wake_read, *underlay.sockets):
             poll.register(fd, select.EPOLLIN)
         next_counters = next_announcement = time.monotonic() + COUNTERS_EVERY_S
+        gc.collect()
+        gc.freeze()  # what is here stays: no collection has to look at it again
+        timer = min(core.get_timer(), next_counters)
+        now = time.monotonic()
         while not self._stopping:
-            timer = min(core.get_timer(), next_counters)
-            now = time.monotonic()
-            for fd, _ in poll.poll(max(0.0, timer - now)):
-                now = time.monotonic()
+            events = poll.poll(max(0.0, timer - now))
+            before, now = now, time.monotonic()
+            # Whoever had to wait gets one packet, and that one goes on at once: asking for more would only delay it.
+            # If there is more, the next turn does not have to wait.
+            many = now - before < _BUSY_S
+            for fd, _ in events:
                 if fd in underlay.sockets:
-                    for data, underlay_ip, source_port, tos in underlay.receive(fd):
+                    for data, underlay_ip, source_port, tos in underlay.receive(fd, many):
                         core.receive_datagram(data, underlay_ip, source_port, tos, now)
                 elif fd == tun.fd:
-                    self._read_tun(now)
+                    self._read_tun(_READS if many else 1, now)
                 elif fd == self._channel.wake_fd:
                     for message in self._channel.messages():
                         self._obey(message, now)
-            now = time.monotonic()
-            if now >= core.get_timer():
+                now = time.monotonic()
+            self._put_out()
+            timer = core.get_timer()
+            if now >= timer:
                 core.handle_timer(now)
-            outgoing = core.datagrams_to_send()
-            if outgoing:
-                underlay.send(outgoing)
-            packets = core.packets_to_deliver()
-            if packets:
-                self._refused += tun.write(packets)
+                self._put_out()
+                timer = core.get_timer()
+            now = time.monotonic()
             if now >= next_counters:
                 next_counters = now + COUNTERS_EVERY_S
                 self._channel.send(Counters(self._counters(now)))
                 if now >= next_announcement:
                     next_announcement = now + ANNOUNCE_EVERY_S
                     announce(self._config.interface, self._config.underlay_ip)
+            timer = min(timer, next_counters)
 
-    def _read_tun(self, now: float) -> None:
-        for _ in range(_READS):
+    def _put_out(self) -> None:
+        outgoing = self._core.datagrams_to_send()
+        if outgoing:
+            self._underlay.send(outgoing)
+        packets = self._core.packets_to_deliver()
+        if packets:
+            self._refused += self._tun.write(packets)
+
+    def _read_tun(self, most: int, now: float) -> None:
+        for _ in range(most):
             try:
                 got = self._tun.read()
             except PacketError as error:

@@ -49,6 +49,8 @@ class Tun:
         offloads: bool = True,
         congestion_control: str | None = None,
     ) -> None:
+        self._buffer = bytearray(_READ_BYTES)
+        self._view = memoryview(self._buffer)
         try:
             self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
@@ -107,9 +109,10 @@ class Tun:
     def read(self) -> offload.Read | None:
         """A packet that the host sends; None when there is nothing to read. Raises PacketError."""
         try:
-            data = os.read(self.fd, _READ_BYTES)
+            length = os.readv(self.fd, (self._buffer,))
         except BlockingIOError:
             return None
+        data = bytes(self._view[:length])
         return offload.read(data) if self.super_packets else offload.Read(data, 0)
 
     def write(self, packets: Sequence[bytes]) -> int:

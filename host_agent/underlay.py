@@ -111,14 +111,14 @@ class Underlay:
             0,
         )
 
-    def receive(self, fd: int) -> list[Arrived]:
-        """What waits at one of `sockets`, up to `mmsg.MOST` datagrams.
+    def receive(self, fd: int, many: bool) -> list[Arrived]:
+        """What waits at one of `sockets`: one datagram, or as *many* as `mmsg.MOST`.
 
         The first two come by plain calls, which are the cheaper ones while there are no more.
         """
         got: list[Arrived] = []
         recvmsg = self.sockets[fd].recvmsg
-        for _ in range(2):
+        for _ in range(2 if many else 1):
             try:
                 data, ancillary, _, address = recvmsg(self._datagram_bytes, 32)
             except BlockingIOError:
@@ -127,11 +127,13 @@ class Underlay:
                 continue  # an ICMP error about something that we sent
             tos = ancillary[0][2][0] if ancillary and ancillary[0][2] else 0
             got.append(Arrived(data, address[0], address[1], tos))
+        if not many:
+            return got
         try:
-            many = self._receiver.receive(fd)
+            rest = self._receiver.receive(fd)
         except OSError:
             return got
-        for data, source, source_port, tos in many:
+        for data, source, source_port, tos in rest:
             underlay_ip = self._texts.get(source)
             if underlay_ip is None:
                 underlay_ip = socket.inet_ntoa(source)

@@ -22,8 +22,10 @@ class FlowOutcome:
     """One flow. Times are seconds since the run's start; None: did not happen.
 
     paths: datagrams that the receiving agent got, by path stamp ("0": below one leaf). packets: inner packets
-    that the sending agent wrapped, without repairs. out_of_order: TCP segments that the receiving kernel got
-    behind a gap; reordered: what the receiving agent saw out of order before its own release.
+    that the sending agent wrapped, without repairs. copy_packets: those of the copy that was not first, where the
+    sender replicated the flow; no other count has them, nor have `paths` theirs. out_of_order: TCP segments that
+    the receiving kernel got behind a gap; reordered: what the receiving agent saw out of order before its own
+    release.
     """
 
     id: int
@@ -53,6 +55,7 @@ class FlowOutcome:
     lost: int = 0
     reordered: int = 0
     release_timeouts: int = 0
+    copy_packets: int = 0
     paths: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -71,8 +74,8 @@ def join(
         OutcomeError: a planned flow has no record.
     """
     by_id = {flow.id: flow for flow in sent}
-    got = {flow.id: flow for flow in received}
-    entries: dict[tuple[str, str, int, str, int], list[Mapping[str, Any]]] = {}
+    got = {(flow.id, flow.copy): flow for flow in received}
+    entries: dict[tuple[str, str, int | None, str, int], list[Mapping[str, Any]]] = {}
     for entry in agent_flows:
         if entry["protocol"] == _TCP:
             key = (
@@ -91,7 +94,9 @@ def join(
         address = (flow.source_address, flow.source_port, flow.address, flow.port)
         at_sender = entries.get(("sender", *address), [])
         at_receiver = entries.get(("receiver", *address), [])
-        arrived = got.get(planned.id)
+        arrived = got.get((planned.id, 0 if flow.source_port == planned.source_port else 1))
+        other = (flow.source_address, flow.other_port, flow.address, flow.port)
+        of_copy = [] if flow.other_port is None else entries.get(("sender", *other), [])
         outcomes.append(
             FlowOutcome(
                 id=flow.id,
@@ -121,6 +126,7 @@ def join(
                 lost=_total(at_receiver, "lost"),
                 reordered=_total(at_receiver, "reordered"),
                 release_timeouts=_total(at_receiver, "release_timeouts"),
+                copy_packets=_total(of_copy, "packets"),
                 paths=_paths(at_receiver),
             )
         )

@@ -14,13 +14,14 @@ from typing import Any, Final
 from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuWatch
 from experiments.deployment import Deployment
+from experiments.drain import STILL_LEAST_S, wait_until_empty
 from experiments.outcome import FlowOutcome, OutcomeError, join
 from experiments.results import Run, keep, machine, own_versions, result_document
 from experiments.spec import SchemeChoice, Spec, spec_to_dict
 from experiments.traffic import Traffic
 from workloads.plan import Plan
 
-BETWEEN_RUNS_S: Final = 1.0
+BETWEEN_RUNS_S: Final = 1.0 + STILL_LEAST_S
 """What collecting, storing and switching the scheme take, for the estimate of the time left."""
 TAIL_S: Final = 2.0
 """The same for the last flows of a run, before one was seen."""
@@ -195,10 +196,12 @@ class _Experiment:
         """One run of one scheme. Anything that is not whole raises: there is no half result."""
         spec = self._spec
         self._steps.begin_run(choice.label, len(self._runs) + 1, plan)
-        self._deployment.set_scheme(choice)
-        traffic.prepare(plan)
+        scheme = self._deployment.set_scheme(choice)["scheme"]
+        traffic.prepare(plan, scheme["replication"])
         time.sleep(max(0.0, self._quiet_since + spec.pause_s - time.monotonic()))
-        self._client.report_flows(forget=True)
+        wait_until_empty(
+            lambda: self._client.report_flows(forget=True), spec.packet_time_s, self._deployment.check
+        )
         _, cursor = self._client.modes()
 
         def check() -> None:
@@ -264,6 +267,7 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
     for flow in run.flows:
         data = asdict(flow)
         data["flow"] = data.pop("id")
+        del data["copy_packets"]  # in flows.csv; the database has the flow's own packets
         data["paths"] = dict(flow.paths)
         if flow.started_s is not None and flow.fct_s is not None:
             data["finished_s"] = round(flow.started_s + flow.fct_s, 6)

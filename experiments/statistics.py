@@ -195,9 +195,13 @@ def _over_repeats(
 
 
 def counts(runs: Runs) -> dict[str, Any]:
-    """Totals over all flows and repeats, and the share of repairs among the packets sent."""
+    """Totals over all flows and repeats, and the share of repairs (and of copies) among the packets sent.
+
+    overhead: repairs and packets of second copies, over the flows' own packets.
+    """
     flows = [flow for run in runs for flow in run]
     packets = sum(flow.packets for flow in flows)
+    copies = sum(flow.copy_packets for flow in flows)
     coded = [flow for flow in flows if flow.repairs]
     return {
         "retransmissions": sum(flow.retransmissions for flow in flows),
@@ -209,7 +213,8 @@ def counts(runs: Runs) -> dict[str, Any]:
         "release_timeouts": sum(flow.release_timeouts for flow in flows),
         "packets": packets,
         "repairs": sum(flow.repairs for flow in flows),
-        "overhead": sum(flow.repairs for flow in flows) / packets if packets else 0.0,
+        "copy_packets": copies,
+        "overhead": (sum(flow.repairs for flow in flows) + copies) / packets if packets else 0.0,
         "coded_overhead": sum(flow.repairs for flow in coded) / max(1, sum(flow.packets for flow in coded)),
     }
 

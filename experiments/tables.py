@@ -98,7 +98,7 @@ def packets_table(document: Document) -> Table:
             "of these\nin vain",
             "out of\norder at\nreceiver",
             "packets\nrebuilt",
-            "repairs\n% of\npackets",
+            "repairs,\ncopies\n% of\npackets",
             "paths\nshort\nflow",
             "paths\nlong\nflow",
             "CPU\nidle\n%",

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from workloads.description import Endpoint, Transport
-from workloads.plan import Plan
+from workloads.description import Endpoint, Replication, Transport
+from workloads.plan import Plan, PlannedFlow
 from workloads.records import FlowOrder, ReceivedFlow, SentFlow
 
 ANSWER_TIMEOUT_S: Final = 20.0
@@ -84,8 +84,8 @@ class Traffic:
         self._say_to_all({"do": "configure", "congestion_control": transport.congestion})
         self._collect("done", "configure")
 
-    def prepare(self, plan: Plan) -> None:
-        """Tell every host its flows; forgets those of the last run."""
+    def prepare(self, plan: Plan, replication: Replication | None = None) -> None:
+        """Tell every host its flows; forgets those of the last run. replication: of short flows."""
         address = {endpoint.host: endpoint.address for endpoint in self._endpoints}
         orders: dict[str, list[dict[str, Any]]] = {host: [] for host in self._hosts}
         for flow in plan.flows:
@@ -96,11 +96,20 @@ class Traffic:
                 flow.start_s,
                 flow.size_bytes,
                 flow.traffic_class,
+                *self._copy(flow, replication),
             )
             orders[flow.source].append(asdict(order))
         for host, flows in orders.items():
             self._say(host, {"do": "prepare", "flows": flows, "window_s": plan.window_s})
         self._collect("done", "prepare")
+
+    @staticmethod
+    def _copy(flow: PlannedFlow, replication: Replication | None) -> tuple[int | None, Replication | None]:
+        if replication is None or flow.traffic_class != "short":
+            return None, None
+        if flow.copy_port is None:
+            raise TrafficError("the run has too many flows to replicate them: use more repeats instead")
+        return flow.copy_port, replication
 
     def run(
         self,

@@ -14,6 +14,8 @@ PatternName = Literal["random", "permutation", "incast", "left-to-right"]
 CongestionControl = Literal["cubic", "reno", "bbr"]
 TcpProfile = Literal["linux", "ns2"]
 TrafficClassName = Literal["short", "long"]
+Replication = Literal["flow", "syn"]
+"""What a sender opens twice: a whole flow (RepFlow), or its connection only (RepSYN)."""
 
 SHORT_LIMIT_BYTES: Final = 100_000
 """A flow is short if it carries less payload than this."""

@@ -32,6 +32,7 @@ from typing import Any, Final
 
 from workloads.loop import READ, Loop
 from workloads.records import FlowOrder
+from workloads.replication import ReplicatedFlow
 from workloads.sender import Sender
 from workloads.sink import Sink
 from workloads.wire import SINK_PORT
@@ -49,7 +50,7 @@ class Generator:
         self._congestion_control = "cubic"
         self._orders: list[FlowOrder] = []
         self._window: tuple[float, float] = (0.0, 0.0)
-        self._senders: list[Sender] = []
+        self._senders: list[Sender | ReplicatedFlow] = []
         self._finished = self._failed = 0
         self._progress_due = False
         emit({"event": "ready", "port": self._sink.port})
@@ -84,7 +85,9 @@ class Generator:
     def _start(self, epoch: float) -> None:
         self._finished = self._failed = 0
         self._senders = [
-            Sender(self._loop, order, self._sink.port, self._congestion_control, epoch, self._flow_ended)
+            (ReplicatedFlow if order.replication else Sender)(
+                self._loop, order, self._sink.port, self._congestion_control, epoch, self._flow_ended
+            )
             for order in self._orders
         ]
         for sender in self._senders:
@@ -99,7 +102,7 @@ class Generator:
     def _left(self) -> int:
         return sum(sender.order.size_bytes is not None and sender.state is None for sender in self._senders)
 
-    def _flow_ended(self, sender: Sender) -> None:
+    def _flow_ended(self, sender: Sender | ReplicatedFlow) -> None:
         self._finished += sender.state == "finished"
         self._failed += sender.state == "failed"
         if not self._progress_due:

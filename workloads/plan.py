@@ -29,7 +29,8 @@ class PlanError(ValueError):
 class PlannedFlow:
     """One flow to be. `size_bytes` is None for a background flow that sends until the run is over.
 
-    The source port is planned too: flow hashes (ECMP, flow keys) then fall alike in every scheme.
+    The source port is planned too: flow hashes (ECMP, flow keys) then fall alike in every scheme. So is that of
+    the copy, for schemes that replicate short flows; None where the range has no port left for it.
     """
 
     id: int
@@ -39,6 +40,7 @@ class PlannedFlow:
     start_s: float
     size_bytes: int | None
     traffic_class: TrafficClassName
+    copy_port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,11 @@ def build_plan(
         index = number + offset
         kind: TrafficClassName = "short" if size < workload.short_limit_bytes else "long"
         begin = round(warm_up_s + float(start), 6)
-        planned.append(PlannedFlow(index, a.host, b.host, int(ports[index]), begin, int(size), kind))
+        copy = index + len(starts)
+        copy_port = int(ports[copy]) if copy < len(ports) else None
+        planned.append(
+            PlannedFlow(index, a.host, b.host, int(ports[index]), begin, int(size), kind, copy_port)
+        )
     return Plan(
         flows=tuple(planned),
         window_s=(warm_up_s, planned[-1].start_s),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from workloads.description import TrafficClassName
+from workloads.description import Replication, TrafficClassName
 
 FlowState = Literal["finished", "background", "failed"]
 """finished: the receiving application acknowledged all bytes; background: sent until the run's end."""
@@ -13,7 +13,10 @@ FlowState = Literal["finished", "background", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class FlowOrder:
-    """What a sending host is told of one of its flows: the plan with addresses."""
+    """What a sending host is told of one of its flows: the plan with addresses.
+
+    replication: open it twice, from `source_port` and from `copy_port`; None: once.
+    """
 
     id: int
     address: str
@@ -21,6 +24,8 @@ class FlowOrder:
     start_s: float
     size_bytes: int | None
     traffic_class: TrafficClassName
+    copy_port: int | None = None
+    replication: Replication | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,8 @@ class SentFlow:
 
     `fct_s` is from before connect() to the byte by which the receiving application says that it has read
     everything; None unless finished. `window_bytes` were acknowledged by TCP within `window_s` seconds of the
-    measuring window (background flows).
+    measuring window (background flows). A replicated flow's times, source port and `bytes_acked` are those of
+    the copy that was first, its counts those of both copies; `other_port` is the other copy's.
     """
 
     id: int
@@ -54,13 +60,15 @@ class SentFlow:
     duplicates_reported: int = 0
     rtt_ms: float = 0.0
     min_rtt_ms: float = 0.0
+    other_port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFlow:
-    """One flow as its receiver measured it; `id` is what the sender wrote into the flow's header."""
+    """One flow as its receiver measured it; `id` and `copy` are what the sender wrote into the flow's header."""
 
     id: int
     bytes: int
     out_of_order: int
     """TCP segments that arrived behind a gap."""
+    copy: int = 0

@@ -24,6 +24,7 @@ class Sender:
     """One flow, from before connect() to the receiver's acknowledgement or to its failure.
 
     epoch: monotonic time of the run's start; on_end: called once, when the flow is finished or has failed.
+    copy: which copy of a replicated flow this is; on_connected: called once, before the first byte is sent.
     """
 
     def __init__(
@@ -34,20 +35,24 @@ class Sender:
         congestion_control: str,
         epoch: float,
         on_end: Callable[[Sender], None],
+        copy: int = 0,
+        on_connected: Callable[[Sender], None] | None = None,
     ) -> None:
         self.order = order
         self.state: FlowState | None = None
+        self.gave_way = False
         self._loop = loop
         self._port = port
         self._congestion_control = congestion_control
         self._epoch = epoch
         self._on_end = on_end
+        self._on_connected = on_connected
         self._error = ""
         self._connection: socket.socket | None = None
         self._local: tuple[str, int] = ("", order.source_port)
         self._begun: float | None = None
         self._ended: float | None = None
-        self._header = encode_header(order.id, order.size_bytes)
+        self._header = encode_header(order.id, order.size_bytes, copy)
         self._sent = 0
         self._info = _NOTHING
         self._window: list[tuple[float, int]] = []
@@ -78,11 +83,22 @@ class Sender:
             if events & READ:
                 self._read()
             if events & WRITE and self.state is None:
+                self._note_connected()
                 self._write()
         except BlockingIOError:
             return
         except OSError as error:
             self._end("failed", f"after {self._sent} B: {error}")
+
+    def _note_connected(self) -> None:
+        if self._on_connected is None:
+            return
+        assert self._connection is not None
+        error = self._connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error:
+            raise OSError(error, os.strerror(error))
+        on_connected, self._on_connected = self._on_connected, None
+        on_connected(self)
 
     def _write(self) -> None:
         assert self._connection is not None
@@ -111,6 +127,12 @@ class Sender:
         """Begin or end the measuring window: note the bytes acknowledged until now."""
         if self._connection is not None:
             self._window.append((time.monotonic(), tcp_info(self._connection).bytes_acked))
+
+    def give_up(self, reason: str) -> None:
+        """End without delivering what is queued; harmless after the end."""
+        if self.state is None:
+            self.gave_way = True
+            self._end("failed", reason)
 
     def stop(self) -> None:
         """The run is over: a background flow ends well, any other that is not finished has failed."""

@@ -15,6 +15,8 @@ from workloads.wire import ACKNOWLEDGEMENT, ENDLESS, decode_header
 WAKE_BYTES: Final = 16 * 1024
 """The kernel wakes a sink for this much at a time (SO_RCVLOWAT): a wake-up per packet would cost a core."""
 _CHUNK: Final = 256 * 1024
+_KEEPALIVE: Final = {socket.TCP_KEEPIDLE: 10, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
+"""Seconds, seconds, probes: of a copy that gave way before its header, nothing but a lost RST may ever tell."""
 
 
 class Sink:
@@ -24,7 +26,7 @@ class Sink:
         self._loop = loop
         self._buffer = bytearray(_CHUNK)
         self._open: set[_Incoming] = set()
-        self._closed: dict[int, ReceivedFlow] = {}
+        self._closed: dict[tuple[int, int], ReceivedFlow] = {}
         self._listener = _listen(port)
         self.port: int = self._listener.getsockname()[1]
         loop.watch(self._listener, READ, self._accept)
@@ -39,6 +41,9 @@ class Sink:
                 continue  # the peer gave up between its SYN and now
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _KEEPALIVE.items():
+                connection.setsockopt(socket.IPPROTO_TCP, option, value)
             incoming = _Incoming(self, connection)
             self._open.add(incoming)
             self._loop.watch(connection, READ, incoming.read)
@@ -50,10 +55,18 @@ class Sink:
         self._loop.forget(incoming.connection)
         incoming.connection.close()
 
+    def close_copies(self, flow: int) -> None:
+        """A flow has ended by one of its copies: abort the others, whatever became of the sender's RST."""
+        for incoming in [one for one in self._open if one.flow == flow]:
+            abort_on_close(incoming.connection)
+            self.close_flow(incoming)
+
     def _note(self, incoming: _Incoming) -> None:
         if incoming.flow is not None:
             info = tcp_info(incoming.connection)
-            self._closed[incoming.flow] = ReceivedFlow(incoming.flow, incoming.received, info.out_of_order)
+            self._closed[incoming.flow, incoming.copy] = ReceivedFlow(
+                incoming.flow, incoming.received, info.out_of_order, incoming.copy
+            )
 
     def snapshot(self) -> list[ReceivedFlow]:
         """All flows since the last `reset`, open ones with what they have so far."""
@@ -79,6 +92,7 @@ class _Incoming:
         self._sink = sink
         self.connection = connection
         self.flow: int | None = None
+        self.copy = 0
         self.received = 0
         self._header = b""
         self._left = HEADER_BYTES
@@ -96,6 +110,8 @@ class _Incoming:
         if self._acknowledged:
             if not self.connection.recv(HEADER_BYTES):
                 self._sink.close_flow(self)
+                assert self.flow is not None
+                self._sink.close_copies(self.flow)
             return
         if self.flow is None and not self._read_header():
             return
@@ -127,7 +143,9 @@ class _Incoming:
             abort_on_close(self.connection)
             self._sink.close_flow(self)
             return False
-        self.flow, size = known
+        # from here on a flow that is idle is a flow that waits; copies that gave way are known by its number
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 0)
+        self.flow, size, self.copy = known
         self.received = HEADER_BYTES
         self._left = size if size == ENDLESS else size - HEADER_BYTES
         return True

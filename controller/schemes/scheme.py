@@ -9,6 +9,8 @@ from protocol.policy import CodeName, EstimatorName, PathKind, RedundancyRule
 
 GroupKind = Literal["spray", "hash"]
 """Which of a leaf's two groups towards a destination leaf serves a class: dp_hash or ECMP hash."""
+Replication = Literal["flow", "syn"]
+"""What senders open twice (RepFlow, INFOCOM 2014): whole short flows, or their connections only (RepSYN)."""
 Mode = Literal["on", "off"]
 """Whether short flows are present (CAPS, section IV-C)."""
 
@@ -86,6 +88,8 @@ class Scheme:
     mode: ModeRule | None = None
     """None: the scheme has no modes, leaves need no signal."""
     short_limit_bytes: int = 100_000
+    replication: Replication | None = None
+    """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""
 
     def group_of(self, kind: Literal["short", "long", "control"], mode: Mode) -> GroupKind:
         one: ClassScheme = getattr(self, kind)

@@ -43,6 +43,27 @@ seed: 5
 warm_up_s: 0.3
 timeout_s: 15
 """
+FULL_QUEUES = """\
+name: full
+title: Sprayed long flows leave full queues to the next run, which takes no pause
+fabric:
+  leaves: 2
+  spines: 4
+  hosts_per_leaf: 2
+  link: {rate_mbps: 2, buffer_packets: 256}
+  access: {rate_mbps: 8, buffer_packets: 256}
+schemes: [rps, ecmp]
+policy: {long.release.packet_times: 32.5}
+workload:
+  flows:
+    count: 4
+    sizes: {kind: fixed, bytes: 5000}
+    arrivals: {rate_per_s: 8}
+  long_flows: {number: 4}
+seed: 3
+warm_up_s: 1.5
+quiet_s: 0
+"""
 SCHEMES = ["ecmp", "rps", "caps"]
 pytestmark = pytest.mark.timeout(240)
 
@@ -113,6 +134,13 @@ def test_ecmp_keeps_a_flow_on_one_path_and_spraying_uses_all(outcome: Outcome) -
             assert len(stamps(row)) == 1, row
         elif row["traffic_class"] == "short":
             assert stamps(row) == every, row
+
+
+def test_no_packet_of_a_run_is_counted_in_the_next(tmp_path: Path) -> None:
+    """Both have the same ports, and the first one's packets took all paths."""
+    flows = rows(run_experiment(load(FULL_QUEUES, "full.yaml", SCHEMES), FULL_QUEUES, results=tmp_path))
+    assert {len(stamps(row)) for row in flows if row["scheme"] == "rps" and not row["size_bytes"]} == {4}
+    assert {len(stamps(row)) for row in flows if row["scheme"] == "ecmp"} == {1}
 
 
 def test_the_document_is_whole_and_so_are_the_tables(outcome: Outcome) -> None:

@@ -7,11 +7,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workloads.wire import ENDLESS, decode_header, encode_header
+
+TIME_WAIT = "06"
+"""As /proc/net/tcp writes it."""
 
 
 class Driver:
@@ -144,6 +148,69 @@ def test_an_unknown_congestion_control_is_said_with_what_there_is(driver: Driver
     assert "cubic" in record["error"]
 
 
+def replicated(number: int, size: int, how: str) -> dict[str, Any]:
+    with socket.socket() as probe:  # held while the other port is asked for: they must differ
+        probe.bind(("", 0))
+        return flow(number, size) | {"copy_port": probe.getsockname()[1], "replication": how}
+
+
+def connections(port: int) -> set[tuple[str, int]]:
+    """State and peer's port of every TCP connection whose own port is that of the sink."""
+    found = set()
+    for file in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(file).read_text().splitlines()[1:]:
+            _, local, remote, state, *_ = line.split()
+            if int(local.rpartition(":")[2], 16) == port and state != "0A":  # not the listener
+                found.add((state, int(remote.rpartition(":")[2], 16)))
+    return found
+
+
+@pytest.mark.parametrize("how", ["flow", "syn"])
+def test_a_replicated_flow_counts_once_and_its_loser_leaves_no_connection(driver: Driver, how: str) -> None:
+    flows = [replicated(number, size, how) for number, size in enumerate((16, 2000, 90_000, 3_000_000))]
+    driver.run(flows)
+    driver.until("over")
+    deadline = time.monotonic() + 5
+    while left := {one for one in connections(driver.port) if one[0] != TIME_WAIT}:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)
+    driver.say(do="stop")
+    records = driver.until("records")
+    assert [record["id"] for record in records["sent"]] == [0, 1, 2, 3]
+    for record, order in zip(records["sent"], flows, strict=True):
+        assert record["state"] == "finished", record
+        assert record["bytes_acked"] == record["size_bytes"]
+        assert {record["source_port"], record["other_port"]} == {order["source_port"], order["copy_port"]}
+    got = [one for one in records["received"] if one["bytes"] == flows[one["id"]]["size_bytes"]]
+    assert {one["id"] for one in got} == {0, 1, 2, 3}
+    if how == "syn":
+        assert len(records["received"]) == 4, "the copy that gave way sent nothing"
+
+
+@pytest.mark.parametrize("how", ["flow", "syn"])
+@pytest.mark.parametrize("broken", ["source_port", "copy_port"])
+def test_a_copy_that_cannot_connect_is_no_harm(driver: Driver, how: str, broken: str) -> None:
+    one = replicated(1, 5000, how)
+    with contextlib.closing(socket.socket()) as holder:
+        holder.bind(("127.0.0.1", 0))
+        one[broken] = holder.getsockname()[1]  # in use: binding is refused
+        driver.run([one])
+        driver.until("over")
+    driver.say(do="stop")
+    [record] = driver.until("records")["sent"]
+    assert record["state"] == "finished"
+    assert record["other_port"] == one[broken]
+
+
+def test_a_replicated_flow_of_which_no_copy_is_finished_has_failed(driver: Driver) -> None:
+    driver.run([replicated(1, 10**13, "flow"), replicated(2, 10**13, "syn")])
+    time.sleep(0.2)
+    driver.say(do="stop")
+    for record in driver.until("records")["sent"]:
+        assert record["state"] == "failed"
+        assert "at the run's end" in record["error"]
+
+
 def test_a_wrong_command_is_an_error_event_and_no_end(driver: Driver) -> None:
     for line in (
         '{"do": "jump"}',
@@ -172,7 +239,9 @@ def test_a_stranger_at_the_sink_is_cut_off(driver: Driver) -> None:
 
 @pytest.mark.parametrize("size", [16, 100_000, None])
 def test_the_header_is_read_back(size: int | None) -> None:
-    assert decode_header(encode_header(5, size)) == (5, ENDLESS if size is None else size)
+    for copy in (0, 1):
+        header = decode_header(encode_header(5, size, copy))
+        assert header == (5, ENDLESS if size is None else size, copy)
 
 
 def test_bytes_that_are_no_header_are_refused() -> None:

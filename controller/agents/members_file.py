@@ -20,8 +20,8 @@ def read_members(path: Path) -> tuple[Member, ...]:
         return members_from_plain(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return ()
-    except (OSError, ValueError, PlainError) as error:
-        LOG.warning("the list of members is lost", extra={"reason": str(error)})
+    except (OSError, ValueError, RecursionError, PlainError) as error:
+        LOG.warning("the list of members %s is lost: %s", path, error)
         return ()
 
 
@@ -33,4 +33,4 @@ def write_members(path: Path, members: Iterable[Member]) -> None:
         draft.chmod(0o600)
         draft.replace(path)
     except OSError as error:
-        LOG.error("the list of members cannot be kept", extra={"reason": str(error)})
+        LOG.error("the list of members %s cannot be kept: %s", path, error)

@@ -79,12 +79,10 @@ class AgentServer:
 
     def start(self) -> None:
         """Listen. Raises ChannelError if that is not possible."""
-        opened: asyncio.Event | None = None
         failure: list[BaseException] = []
         ready = threading.Event()
 
         async def main() -> None:
-            nonlocal opened
             self._loop = asyncio.get_running_loop()
             self._pulse: asyncio.Future[None] = self._loop.create_future()
             self._end = asyncio.Event()
@@ -175,6 +173,8 @@ class AgentServer:
         await self._listeners.open(self._settings.socket_path, self._settings.tcp, self._accept)
 
     async def _close(self) -> None:
+        if self._spreading is not None:
+            self._spread_now()  # who joined a moment ago is a member for the next controller, too
         for timer in (self._spreading, self._expiry):
             if timer is not None:
                 timer.cancel()
@@ -194,7 +194,7 @@ class AgentServer:
                 await session.run()
                 self._ended(member, session)
         except (ControlError, OSError, TimeoutError, MembershipError) as error:
-            LOG.warning("agent refused", extra={"reason": str(error) or repr(error)})
+            LOG.warning("agent refused: %s", str(error) or repr(error))
             await session.refuse(str(error) or "no hello in time")
         except asyncio.CancelledError:
             session.close("the controller ends")
@@ -212,7 +212,7 @@ class AgentServer:
         finally:
             self._unknown -= 1
         if hello is None:
-            LOG.warning("agent refused", extra={"reason": session.end_reason})
+            LOG.warning("agent refused: %s", session.end_reason)
             return None
         member = Member.from_hello(hello)
         for displaced in self._membership.join(member, time.monotonic()):
@@ -226,7 +226,7 @@ class AgentServer:
         session.put_newest("directory", self._directory_frame())
         if self._policy_frame is not None:
             session.put_newest("policy", self._policy_frame)
-        LOG.info("agent joined", extra={"host": member.host, "session": member.session})
+        LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
         self._spread_directory()
         self._plan_expiry()
@@ -237,7 +237,7 @@ class AgentServer:
         if self._sessions.get(member.host) is not session:
             return  # replaced
         del self._sessions[member.host]
-        LOG.warning("agent lost", extra={"host": member.host, "reason": session.end_reason})
+        LOG.warning("agent %s lost: %s", member.host, session.end_reason)
         self._membership.disconnect(member.host, time.monotonic())
         self._plan_expiry()
         self._changed()
@@ -246,14 +246,14 @@ class AgentServer:
         try:
             self._on_joined(member)
         except Exception:
-            LOG.exception("telling of an agent failed", extra={"host": member.host})
+            LOG.exception("telling of agent %s failed", member.host)
 
     def _left(self, member: Member) -> None:
-        LOG.warning("agent left", extra={"host": member.host})
+        LOG.warning("agent %s left", member.host)
         try:
             self._on_left(member)
         except Exception:
-            LOG.exception("telling of an agent failed", extra={"host": member.host})
+            LOG.exception("telling of agent %s failed", member.host)
 
     def _plan_expiry(self) -> None:
         if self._expiry is not None:

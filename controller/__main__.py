@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from controller.agents.server import ChannelError, TcpListener
+from controller.agents.listeners import ChannelError, TcpListener
 from controller.app import Settings, serve
 from controller.store.database import DatabaseError
 

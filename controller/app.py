@@ -16,7 +16,8 @@ from typing import Final
 import waitress
 from waitress.server import BaseWSGIServer, MultiSocketServer
 
-from controller.agents.server import ChannelSettings, TcpListener
+from controller.agents.listeners import TcpListener
+from controller.agents.server import ChannelSettings
 from controller.agents.token import read_or_make_token
 from controller.api.server import ApiSettings, make_app
 from controller.running import RunningController

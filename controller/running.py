@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from controller.agents.asking import Unconfirmed
 from controller.agents.membership import Member
-from controller.agents.server import AgentServer, ChannelSettings, Unconfirmed
+from controller.agents.server import AgentServer, ChannelSettings
 from controller.control_plane import ControlPlane
 from controller.effects import HostSeen, ModeChanged
 from controller.events import EventLog

@@ -1,7 +1,8 @@
 """The agent's end of the control channel: one connection, made again whenever it is lost.
 
-Two threads of its own, so that neither a slow controller nor TLS ever holds up a packet; what comes is put into a
-queue, and a byte into a pipe wakes the agent's loop.
+A thread of its own, so that neither a slow controller nor TLS ever holds up a packet; what comes is put into a queue,
+and a byte into a pipe wakes the agent's loop. One thread and not two, because an OpenSSL connection must not be read
+and written at the same time.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import logging
 import os
 import queue
 import secrets
+import select
 import socket
 import ssl
 import threading
+import time
+from collections import deque
 from typing import Final
 
-from host_agent.config import AgentConfig
+from host_agent.config import AgentConfig, ConfigError
 from protocol.control import (
     Challenge,
     ControlError,
@@ -36,7 +40,10 @@ _LOG: Final = logging.getLogger(__name__)
 FIRST_RETRY_S: Final = 0.1
 LAST_RETRY_S: Final = 2.0
 HANDSHAKE_S: Final = 5.0
-_OUTGOING_LIMIT: Final = 64
+SILENCE_S: Final = 10.0
+"""A controller that said nothing for this long is gone, whatever TCP thinks: it pings every 2 s."""
+OUTGOING_LIMIT: Final = 64
+_CHUNK_BYTES: Final = 65536
 
 
 class Connected:
@@ -53,11 +60,13 @@ class Channel:
         self._version = version
         self.wake_fd, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._incoming: queue.SimpleQueue[Message | Connected] = queue.SimpleQueue()
-        self._outgoing: queue.Queue[bytes | None] = queue.Queue(_OUTGOING_LIMIT)
+        self._outgoing: deque[bytes] = deque()
+        self._stir = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._stop = threading.Event()
-        self._socket: socket.socket | None = None
         self.dropped = 0
         """Messages that found no room: the controller was away or slow."""
+        if config.controller.unix is None:
+            self._tls()
 
     def start(self) -> None:
         """Connect, and stay connected."""
@@ -66,7 +75,7 @@ class Channel:
     def stop(self) -> None:
         """End the connection for good."""
         self._stop.set()
-        self._shut()
+        os.eventfd_write(self._stir, 1)
 
     def messages(self) -> list[Message | Connected]:
         """All that came since the last call."""
@@ -81,26 +90,30 @@ class Channel:
 
     def send(self, message: Message) -> None:
         """Send, or drop and count when too much waits already."""
-        try:
-            self._outgoing.put_nowait(encode(message))
-        except queue.Full:
+        if len(self._outgoing) >= OUTGOING_LIMIT:
             self.dropped += 1
+            return
+        try:
+            frame = encode(message)
+        except ControlError as error:  # more flows than a frame can hold
+            _LOG.error("not sent: %s", error)
+            self.dropped += 1
+            return
+        self._outgoing.append(frame)
+        os.eventfd_write(self._stir, 1)
 
     def _run(self) -> None:
         wait = FIRST_RETRY_S
         while not self._stop.is_set():
             try:
                 with self._connect() as connection:
-                    self._socket = connection
                     reader, early = self._shake_hands(connection)
                     wait = FIRST_RETRY_S
                     self._serve(connection, reader, early)
-            except (OSError, ControlError, ssl.SSLError) as error:
+            except (OSError, ControlError, ConfigError) as error:
                 _LOG.info(
                     "controller at %s: %s; trying again in %.1f s", self._config.controller, error, wait
                 )
-            finally:
-                self._socket = None
             self._stop.wait(wait)
             wait = min(wait * 2, LAST_RETRY_S)
 
@@ -109,12 +122,24 @@ class Channel:
         if endpoint.unix is not None:
             connection = socket.socket(socket.AF_UNIX)
             connection.settimeout(HANDSHAKE_S)
-            connection.connect(str(endpoint.unix))
+            try:
+                connection.connect(str(endpoint.unix))
+            except OSError:
+                connection.close()
+                raise
             return connection
+        context = self._tls()
         plain = socket.create_connection((endpoint.host, endpoint.port), timeout=HANDSHAKE_S)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        context = ssl.create_default_context(cafile=str(self._config.ca) if self._config.ca else None)
         return context.wrap_socket(plain, server_hostname=endpoint.host)
+
+    def _tls(self) -> ssl.SSLContext:
+        """Made anew for each connection, so that a renewed authority is used. Raises ConfigError."""
+        authority = self._config.ca
+        try:
+            return ssl.create_default_context(cafile=None if authority is None else str(authority))
+        except OSError as error:  # among them ssl.SSLError: no certificate in it
+            raise ConfigError(f"certificate authority {authority}: {error}") from None
 
     def _shake_hands(self, connection: socket.socket) -> tuple[FrameReader, list[Message]]:
         reader = FrameReader()
@@ -144,52 +169,69 @@ class Channel:
             raise ControlError(f"expected a welcome, got {answer.type}")
         if not hmac.compare_digest(answer.proof, proof(self._config.token, "controller", nonce)):
             raise ControlError("whoever answers does not know the token: not our controller")
-        connection.settimeout(None)
         return reader, waiting
 
     def _serve(self, connection: socket.socket, reader: FrameReader, early: list[Message]) -> None:
-        while not self._outgoing.empty():
-            self._outgoing.get_nowait()  # said to a connection that is gone
+        self._outgoing.clear()  # said to a connection that is gone
         self._put(Connected())
-        writer = threading.Thread(target=self._write, args=(connection,), name="channel-writer", daemon=True)
-        writer.start()
-        try:
-            messages = early
-            while True:
-                for message in messages:
-                    if isinstance(message, Ping):
-                        self.send(Pong(message.id))
-                    else:
-                        self._put(message)
-                data = connection.recv(65536)
-                if not data:
-                    raise ControlError("the controller closed the connection")
-                messages = reader.feed(data)
-        finally:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            self._outgoing.put(None)
-            writer.join()
+        connection.setblocking(False)
+        poll = select.poll()
+        poll.register(self._stir, select.POLLIN)
+        writing = bytearray()
+        heard = time.monotonic()
+        self._take(early)
+        while not self._stop.is_set():
+            wanted = 0
+            while not wanted and (writing or self._outgoing):
+                if not writing:
+                    writing += self._outgoing.popleft()
+                wanted = _write(connection, writing)
+            poll.register(connection, select.POLLIN | wanted)
+            left = heard + SILENCE_S - time.monotonic()
+            if left <= 0:
+                raise ControlError(f"nothing was heard of it for {SILENCE_S:g} s")
+            poll.poll(left * 1000)
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(self._stir)
+            for data in iter(lambda: _read(connection), None):
+                heard = time.monotonic()
+                self._take(reader.feed(data))
 
-    def _write(self, connection: socket.socket) -> None:
-        while (frame := self._outgoing.get()) is not None:
-            try:
-                connection.sendall(frame)
-            except OSError:
-                while self._outgoing.get() is not None:
-                    continue
-                return
+    def _take(self, messages: list[Message]) -> None:
+        for message in messages:
+            if isinstance(message, Ping):
+                self.send(Pong(message.id))
+            else:
+                self._put(message)
 
     def _put(self, message: Message | Connected) -> None:
         self._incoming.put(message)
         with contextlib.suppress(BlockingIOError):
             os.write(self._wake_write, b"\0")
 
-    def _shut(self) -> None:
-        connection = self._socket
-        if connection is not None:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+
+def _write(connection: socket.socket, data: bytearray) -> int:
+    """Send what goes without waiting, and remove it from *data*; what to poll for if not all went, else 0."""
+    while data:
+        try:
+            sent = connection.send(data[:_CHUNK_BYTES])
+        except (BlockingIOError, ssl.SSLWantWriteError):
+            return select.POLLOUT
+        except ssl.SSLWantReadError:
+            return select.POLLIN
+        del data[:sent]
+    return 0
+
+
+def _read(connection: socket.socket) -> bytes | None:
+    """What has come; None: nothing more yet. Raises ControlError at the end of the stream."""
+    try:
+        data = connection.recv(_CHUNK_BYTES)
+    except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        return None
+    if not data:
+        raise ControlError("the controller closed the connection")
+    return data
 
 
 def _next(connection: socket.socket, reader: FrameReader, waiting: list[Message]) -> Message:

@@ -6,13 +6,7 @@ Public methods may be called from any thread but the loop's own (callbacks run t
 from __future__ import annotations
 
 import asyncio
-import errno
-import json
 import logging
-import os
-import socket
-import ssl
-import stat
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -21,17 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from controller.agents.membership import (
-    GRACE_S,
-    Member,
-    Membership,
-    MembershipError,
-    members_from_plain,
-    members_to_plain,
-)
+from controller.agents import asking
+from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
+from controller.agents.listeners import ChannelError, Listeners, TcpListener
+from controller.agents.members_file import read_members, write_members
+from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
 from controller.agents.session import Session, SessionClosed, Timing
-from protocol.control import ControlError, Directory, FlowEntry, Impair, Report, SetPolicy, encode
-from protocol.plain import PlainError
+from protocol.control import ControlError, Directory, Impair, SetPolicy, encode
 from protocol.policy import Policy
 
 LOG: Final = logging.getLogger("capstan.agents")
@@ -40,20 +30,6 @@ SETTLE_S: Final = 0.03
 MOST_UNKNOWN: Final = 256
 """Connections at a time that have not said who they are."""
 T = TypeVar("T")
-
-
-class ChannelError(RuntimeError):
-    """The channel cannot be opened, or an agent cannot be asked; the text says what to do."""
-
-
-@dataclass(frozen=True)
-class TcpListener:
-    """Where agents on other machines connect, with TLS."""
-
-    address: str
-    port: int
-    certificate: Path
-    key: Path
 
 
 @dataclass(frozen=True)
@@ -65,40 +41,6 @@ class ChannelSettings:
     tcp: TcpListener | None = None
     grace_s: float = GRACE_S
     timing: Timing = field(default_factory=Timing)
-
-
-@dataclass(frozen=True)
-class AgentInfo:
-    """What is known of one member. ``*_at`` are Unix seconds."""
-
-    host: str
-    connected: bool
-    underlay_ip: str
-    overlay: list[str]
-    session: int
-    version: str
-    policy_version: int
-    policy_error: str
-    counters: dict[str, float]
-    counters_at: float | None
-    connected_at: float | None
-    round_trip_ms: float | None
-
-
-@dataclass(frozen=True)
-class Unconfirmed:
-    """Somebody who has not confirmed, and why as far as is known."""
-
-    who: str
-    why: str
-
-
-@dataclass(frozen=True)
-class FlowReports:
-    """Flow entries by host; ``missing``: hosts that did not answer in time."""
-
-    hosts: dict[str, list[FlowEntry]]
-    missing: list[str]
 
 
 class AgentServer:
@@ -119,8 +61,7 @@ class AgentServer:
         self._thread: threading.Thread | None = None
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._servers: list[asyncio.Server] = []
-        self._socket_inode: int | None = None
+        self._listeners = Listeners()
         self._leaves: dict[str, str] = {}
         self._unknown = 0
         self._policy: Policy | None = None
@@ -128,19 +69,20 @@ class AgentServer:
         self._membership = Membership((), 0.0, settings.grace_s)
         self._spreading: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
-        self.tcp_port: int | None = None
+
+    @property
+    def tcp_port(self) -> int | None:
         """Port of the TCP listener once started (the settings may say 0: any)."""
+        return self._listeners.tcp_port
 
     # life
 
     def start(self) -> None:
         """Listen. Raises ChannelError if that is not possible."""
-        opened: asyncio.Event | None = None
         failure: list[BaseException] = []
         ready = threading.Event()
 
         async def main() -> None:
-            nonlocal opened
             self._loop = asyncio.get_running_loop()
             self._pulse: asyncio.Future[None] = self._loop.create_future()
             self._end = asyncio.Event()
@@ -222,42 +164,24 @@ class AgentServer:
     # in the loop
 
     async def _open(self) -> None:
-        self._membership = Membership(self._remembered(), time.monotonic(), self._settings.grace_s)
+        self._membership = Membership(
+            read_members(self._settings.members_file), time.monotonic(), self._settings.grace_s
+        )
         for member in self._membership.members():
             self._joined(member)
         self._plan_expiry()
-        if self._settings.socket_path is not None:
-            listener = _unix_listener(self._settings.socket_path)
-            self._socket_inode = self._settings.socket_path.stat().st_ino
-            self._servers.append(await asyncio.start_unix_server(self._accept, sock=listener, backlog=256))
-        if self._settings.tcp is not None:
-            tcp = self._settings.tcp
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.minimum_version = ssl.TLSVersion.TLSv1_2
-            try:
-                context.load_cert_chain(tcp.certificate, tcp.key)
-            except (OSError, ssl.SSLError) as error:
-                raise ChannelError(f"TLS certificate {tcp.certificate}, key {tcp.key}: {error}") from None
-            server = await asyncio.start_server(
-                self._accept, tcp.address, tcp.port, ssl=context, backlog=256, reuse_address=True
-            )
-            self._servers.append(server)
-            self.tcp_port = server.sockets[0].getsockname()[1]
+        await self._listeners.open(self._settings.socket_path, self._settings.tcp, self._accept)
 
     async def _close(self) -> None:
+        if self._spreading is not None:
+            self._spread_now()  # who joined a moment ago is a member for the next controller, too
         for timer in (self._spreading, self._expiry):
             if timer is not None:
                 timer.cancel()
-        for server in self._servers:
-            server.close()
+        self._listeners.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        path = self._settings.socket_path
-        if path is not None and self._socket_inode is not None:
-            with suppress(OSError):
-                if path.stat().st_ino == self._socket_inode:
-                    path.unlink()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -270,7 +194,7 @@ class AgentServer:
                 await session.run()
                 self._ended(member, session)
         except (ControlError, OSError, TimeoutError, MembershipError) as error:
-            LOG.warning("agent refused", extra={"reason": str(error) or repr(error)})
+            LOG.warning("agent refused: %s", str(error) or repr(error))
             await session.refuse(str(error) or "no hello in time")
         except asyncio.CancelledError:
             session.close("the controller ends")
@@ -288,7 +212,7 @@ class AgentServer:
         finally:
             self._unknown -= 1
         if hello is None:
-            LOG.warning("agent refused", extra={"reason": session.end_reason})
+            LOG.warning("agent refused: %s", session.end_reason)
             return None
         member = Member.from_hello(hello)
         for displaced in self._membership.join(member, time.monotonic()):
@@ -302,7 +226,7 @@ class AgentServer:
         session.put_newest("directory", self._directory_frame())
         if self._policy_frame is not None:
             session.put_newest("policy", self._policy_frame)
-        LOG.info("agent joined", extra={"host": member.host, "session": member.session})
+        LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
         self._spread_directory()
         self._plan_expiry()
@@ -313,7 +237,7 @@ class AgentServer:
         if self._sessions.get(member.host) is not session:
             return  # replaced
         del self._sessions[member.host]
-        LOG.warning("agent lost", extra={"host": member.host, "reason": session.end_reason})
+        LOG.warning("agent %s lost: %s", member.host, session.end_reason)
         self._membership.disconnect(member.host, time.monotonic())
         self._plan_expiry()
         self._changed()
@@ -322,14 +246,14 @@ class AgentServer:
         try:
             self._on_joined(member)
         except Exception:
-            LOG.exception("telling of an agent failed", extra={"host": member.host})
+            LOG.exception("telling of agent %s failed", member.host)
 
     def _left(self, member: Member) -> None:
-        LOG.warning("agent left", extra={"host": member.host})
+        LOG.warning("agent %s left", member.host)
         try:
             self._on_left(member)
         except Exception:
-            LOG.exception("telling of an agent failed", extra={"host": member.host})
+            LOG.exception("telling of agent %s failed", member.host)
 
     def _plan_expiry(self) -> None:
         if self._expiry is not None:
@@ -377,26 +301,7 @@ class AgentServer:
         frame = self._directory_frame()
         for session in self._sessions.values():
             session.put_newest("directory", frame)
-        self._remember()
-
-    def _remembered(self) -> tuple[Member, ...]:
-        try:
-            return members_from_plain(json.loads(self._settings.members_file.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            return ()
-        except (OSError, ValueError, PlainError) as error:
-            LOG.warning("the list of members is lost", extra={"reason": str(error)})
-            return ()
-
-    def _remember(self) -> None:
-        path = self._settings.members_file
-        try:
-            draft = path.with_name(f"{path.name}.new")
-            draft.write_text(json.dumps(members_to_plain(self._membership.members())), encoding="utf-8")
-            draft.chmod(0o600)
-            draft.replace(path)
-        except OSError as error:
-            LOG.error("the list of members cannot be kept", extra={"reason": str(error)})
+        write_members(self._settings.members_file, self._membership.members())
 
     async def _set_policy(self, policy: Policy) -> None:
         self._policy = policy
@@ -408,41 +313,14 @@ class AgentServer:
         deadline = time.monotonic() + timeout
         while True:
             pulse = self._pulse
-            refused: list[Unconfirmed] = []
-            silent: list[Unconfirmed] = []
-            for member in self._membership.members():
-                session = self._sessions.get(member.host)
-                who = f"agent {member.host}"
-                if session is None:
-                    silent.append(Unconfirmed(who, "has no channel to the controller"))
-                elif session.applied_version >= version:
-                    continue
-                elif session.error_version >= version:
-                    refused.append(Unconfirmed(who, session.applied_error))
-                else:
-                    silent.append(Unconfirmed(who, f"has not confirmed policy {version}"))
+            refused, silent = asking.unconfirmed(self._membership.members(), self._sessions, version)
             left = deadline - time.monotonic()
             if not silent or left <= 0:
                 return (*refused, *silent)
             await asyncio.wait((pulse,), timeout=left)
 
     async def _report(self, forget: bool, timeout: float) -> FlowReports:
-        asked: dict[str, tuple[Session, int, asyncio.Future[list[FlowEntry]]]] = {}
-        for host, session in list(self._sessions.items()):
-            number, future = session.new_report()
-            try:
-                session.queue(Report(number, forget))
-            except SessionClosed:
-                session.drop_report(number)
-                continue
-            asked[host] = (session, number, future)
-        if asked:
-            await asyncio.wait([future for _, _, future in asked.values()], timeout=timeout)
-        hosts: dict[str, list[FlowEntry]] = {}
-        for host, (session, number, future) in asked.items():
-            session.drop_report(number)
-            if future.done() and future.exception() is None:
-                hosts[host] = future.result()
+        hosts = await asking.flow_entries(self._sessions, forget, timeout)
         names = [member.host for member in self._membership.members()]
         return FlowReports(hosts, [host for host in names if host not in hosts])
 
@@ -452,66 +330,10 @@ class AgentServer:
             if host in {member.host for member in self._membership.members()}:
                 raise ChannelError(f"agent {host!r} has no channel to the controller now")
             raise KeyError(host)
-        try:
-            session.queue(impairment)
-            confirmed = session.ping(wait=True)
-            assert confirmed is not None
-            async with asyncio.timeout(timeout):
-                await confirmed
-        except TimeoutError:
-            raise ChannelError(f"agent {host!r} has not confirmed within {timeout:g} s") from None
-        except SessionClosed as error:
-            raise ChannelError(f"agent {host!r}: {error}") from None
+        await asking.impair(session, host, impairment, timeout)
 
     async def _agents(self) -> list[AgentInfo]:
-        return [self._info(member) for member in self._membership.members()]
-
-    def _info(self, member: Member) -> AgentInfo:
-        session = self._sessions.get(member.host)
-        trip = None if session is None else session.round_trip_s
-        return AgentInfo(
-            host=member.host,
-            connected=session is not None,
-            underlay_ip=member.underlay_ip,
-            overlay=list(member.overlay),
-            session=member.session,
-            version=member.version,
-            policy_version=-1 if session is None else session.applied_version,
-            policy_error="" if session is None else session.applied_error,
-            counters={} if session is None else session.counters,
-            counters_at=None if session is None else session.counters_at,
-            connected_at=None if session is None else session.connected_at,
-            round_trip_ms=None if trip is None else trip * 1000,
-        )
-
-
-def _unix_listener(path: Path) -> socket.socket:
-    """A socket bound to *path*, mode 0660, that does not listen yet: nobody can connect before the mode is set."""
-    _clear_stale(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listener.bind(str(path))
-        os.chmod(path, 0o660)
-    except OSError as error:
-        listener.close()
-        why = "the path is too long" if "too long" in str(error) else error.strerror or str(error)
-        raise ChannelError(f"socket {path} cannot be made: {why}") from None
-    return listener
-
-
-def _clear_stale(path: Path) -> None:
-    try:
-        if not stat.S_ISSOCK(path.stat().st_mode):
-            raise ChannelError(f"{path} is there and is no socket: remove it or give another path")
-    except FileNotFoundError:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1.0)
-        try:
-            probe.connect(str(path))
-        except OSError as error:
-            if error.errno in (errno.ECONNREFUSED, errno.ENOENT):
-                path.unlink(missing_ok=True)
-                return
-            raise ChannelError(f"socket {path} cannot be taken over: {error}") from None
-    raise ChannelError(f"another controller listens on {path}: stop it or give another path")
+        return [
+            asking.agent_info(member, self._sessions.get(member.host))
+            for member in self._membership.members()
+        ]

@@ -12,7 +12,7 @@ from flask import Flask, Response, request
 from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException
 
-from controller.agents.server import ChannelError
+from controller.agents.listeners import ChannelError
 from controller.api.problems import ProblemError, problem_response
 from controller.api.routes_experiments import experiment_routes
 from controller.api.routes_fabric import fabric_routes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from controller.agents.server import AgentInfo
+from controller.agents.asking import AgentInfo
 from controller.effects import ModeChanged
 from controller.events import EventLog, Logged, kind_of
 from controller.fabric.graph import PortRef

@@ -1,0 +1,122 @@
+"""What is asked of agents, and what they answer: confirmed policies, flow entries, impairments, their state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from controller.agents.listeners import ChannelError
+from controller.agents.membership import Member
+from controller.agents.session import Session, SessionClosed
+from protocol.control import FlowEntry, Impair, Report
+
+
+@dataclass(frozen=True)
+class AgentInfo:
+    """What is known of one member. ``*_at`` are Unix seconds."""
+
+    host: str
+    connected: bool
+    underlay_ip: str
+    overlay: list[str]
+    session: int
+    version: str
+    policy_version: int
+    policy_error: str
+    counters: dict[str, float]
+    counters_at: float | None
+    connected_at: float | None
+    round_trip_ms: float | None
+
+
+@dataclass(frozen=True)
+class Unconfirmed:
+    """Somebody who has not confirmed, and why as far as is known."""
+
+    who: str
+    why: str
+
+
+@dataclass(frozen=True)
+class FlowReports:
+    """Flow entries by host; ``missing``: hosts that did not answer in time."""
+
+    hosts: dict[str, list[FlowEntry]]
+    missing: list[str]
+
+
+def agent_info(member: Member, session: Session | None) -> AgentInfo:
+    """*session*: None for a member without a channel."""
+    trip = None if session is None else session.round_trip_s
+    return AgentInfo(
+        host=member.host,
+        connected=session is not None,
+        underlay_ip=member.underlay_ip,
+        overlay=list(member.overlay),
+        session=member.session,
+        version=member.version,
+        policy_version=-1 if session is None else session.applied_version,
+        policy_error="" if session is None else session.applied_error,
+        counters={} if session is None else session.counters,
+        counters_at=None if session is None else session.counters_at,
+        connected_at=None if session is None else session.connected_at,
+        round_trip_ms=None if trip is None else trip * 1000,
+    )
+
+
+def unconfirmed(
+    members: Iterable[Member], sessions: Mapping[str, Session], version: int
+) -> tuple[list[Unconfirmed], list[Unconfirmed]]:
+    """Members that refused policy *version*, and those that have said nothing of it yet."""
+    refused: list[Unconfirmed] = []
+    silent: list[Unconfirmed] = []
+    for member in members:
+        session = sessions.get(member.host)
+        who = f"agent {member.host}"
+        if session is None:
+            silent.append(Unconfirmed(who, "has no channel to the controller"))
+        elif session.applied_version >= version:
+            continue
+        elif session.error_version >= version:
+            refused.append(Unconfirmed(who, session.applied_error))
+        else:
+            silent.append(Unconfirmed(who, f"has not confirmed policy {version}"))
+    return refused, silent
+
+
+async def flow_entries(
+    sessions: Mapping[str, Session], forget: bool, timeout: float
+) -> dict[str, list[FlowEntry]]:
+    """Flow entries of all who answer within *timeout* seconds, by host."""
+    asked: dict[str, tuple[Session, int, asyncio.Future[list[FlowEntry]]]] = {}
+    for host, session in list(sessions.items()):
+        number, future = session.new_report()
+        try:
+            session.queue(Report(number, forget))
+        except SessionClosed:
+            session.drop_report(number)
+            continue
+        asked[host] = (session, number, future)
+    if asked:
+        await asyncio.wait([future for _, _, future in asked.values()], timeout=timeout)
+    answers: dict[str, list[FlowEntry]] = {}
+    for host, (session, number, future) in asked.items():
+        session.drop_report(number)
+        if future.done() and future.exception() is None:
+            answers[host] = future.result()
+    return answers
+
+
+async def impair(session: Session, host: str, impairment: Impair, timeout: float) -> None:
+    """Returns once the agent has it in force. Raises ChannelError if it does not say so in time."""
+    try:
+        session.queue(impairment)
+        confirmed = session.ping(wait=True)
+        assert confirmed is not None
+        async with asyncio.timeout(timeout):
+            await confirmed
+    except TimeoutError:
+        raise ChannelError(f"agent {host!r} has not confirmed within {timeout:g} s") from None
+    except SessionClosed as error:
+        raise ChannelError(f"agent {host!r}: {error}") from None

@@ -1,0 +1,419 @@
+"""The controller's end of the agents' channel, over real sockets: who gets in, and what bad ones can do."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import ssl
+import stat
+import threading
+import time
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from controller.agents.listeners import ChannelError, TcpListener
+from controller.agents.server import AgentServer, ChannelSettings
+from controller.agents.session import OPENING_BYTES, Timing
+from protocol.control import (
+    Challenge,
+    Counters,
+    Directory,
+    FlowEntry,
+    FlowReport,
+    Impair,
+    Ping,
+    PolicyApplied,
+    Pong,
+    Refused,
+    Report,
+    SetPolicy,
+    Welcome,
+    encode,
+)
+from protocol.policy import Policy
+from tests.unit.agents_channel import TOKEN, RawAgent, frame, hello, served, wait_for
+from tests.unit.own_ca import make_ca
+
+
+def test_an_agent_that_knows_the_token_is_a_member_and_in_everybodys_directory(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        first, second = RawAgent.joined(at.socket_path, 1), RawAgent.joined(at.socket_path, 2)
+        for agent in (first, second):
+            while [peer.host for peer in agent.next(Directory).peers] != ["h1", "h2"]:
+                continue
+        assert [member.host for member in at.joined] == ["h1", "h2"]
+        assert at.connected() == ["h1", "h2"]
+        first.close()
+        second.close()
+
+
+def test_a_wrong_proof_gets_a_reason_and_nothing_else(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        thief = RawAgent.unix(at.socket_path)
+        thief.send(hello(1, thief.next(Challenge).nonce, token="a guess at the token"))
+        assert [type(message) for message in thief.all()] == [Refused]
+        assert at.server.agents() == []
+        assert at.joined == []
+
+
+def test_a_recorded_hello_is_worth_nothing_on_another_connection(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        honest = RawAgent.unix(at.socket_path)
+        recorded = hello(1, honest.next(Challenge).nonce)
+        honest.send(recorded)
+        honest.next(Welcome)
+        honest.close()
+        replayed = RawAgent.unix(at.socket_path)
+        replayed.next(Challenge)
+        replayed.send(recorded)
+        answer = replayed.all()
+        assert [type(message) for message in answer] == [Refused]
+        assert "proof does not match" in answer[0].reason  # type: ignore[union-attr]
+
+
+BAD_FRAMES = {
+    "a length beyond all bounds": frame(2**32 - 1, 0x4A, b""),
+    "length 0": frame(0, 0x4A, b""),
+    "another format": frame(5, 0x99, b"abcd"),
+    "no JSON": frame(6, 0x4A, b"{nope"),
+    "JSON that is no object": frame(3, 0x4A, b"[]"),
+    "bottomless JSON": frame(60_001, 0x4A, b"[" * 60_000),
+    "a type that nobody knows": frame(16, 0x4A, b'{"type":"quit"}'),
+    "a field of another type": frame(25, 0x4A, b'{"type":"ping","id":"x"}'),
+    "bytes that are no text": frame(4, 0x4A, b"\xff\xfe\xfd"),
+    "text of another protocol": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "what only a controller says": encode(SetPolicy({"version": 5})),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_FRAMES.values(), ids=BAD_FRAMES)
+@pytest.mark.parametrize("known", [False, True], ids=["before the hello", "after the welcome"])
+def test_a_bad_frame_ends_its_own_connection_only(tmp_path: Path, bad: bytes, known: bool) -> None:
+    with served(tmp_path) as at:
+        good = RawAgent.joined(at.socket_path, 1)
+        broken = RawAgent.unix(at.socket_path)
+        if known:
+            broken.register(2)
+        broken.connection.sendall(bad)
+        broken.all()  # returns: the server closes
+        wait_for(lambda: at.connected() == ["h1"], "the bad one gone")
+        at.server.set_policy(Policy(3, "caps"))
+        assert good.next(SetPolicy).policy["version"] == 3
+        good.close()
+
+
+def test_half_a_frame_and_then_nothing_is_dropped_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.agents.session.OPENING_TIMEOUT_S", 0.3)
+    with served(tmp_path) as at:
+        slow = RawAgent.unix(at.socket_path)
+        whole = encode(hello(1, slow.next(Challenge).nonce))
+        slow.connection.sendall(whole[:-1])
+        began = time.monotonic()
+        assert [type(message) for message in slow.all()] == [Refused]
+        assert 0.2 < time.monotonic() - began < 3
+
+
+def test_truncated_frames_at_the_end_of_a_connection_do_no_harm(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        for cut in (1, 4, 5, 40):
+            agent = RawAgent.joined(at.socket_path, 1)
+            agent.connection.sendall(encode(Counters({"packets": 1.0}))[:cut])
+            agent.close()
+            wait_for(lambda: at.connected() == [], "disconnected")
+        agent = RawAgent.joined(at.socket_path, 1)
+        agent.send(Counters({"packets": 2.0}))
+        wait_for(lambda: at.server.agents()[0].counters == {"packets": 2.0}, "counters")
+        agent.close()
+
+
+def test_nobody_may_say_much_before_it_is_known_who_speaks(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        flood = RawAgent.unix(at.socket_path)
+        flood.next(Challenge)
+        flood.connection.sendall(frame(16 * 1024 * 1024, 0x4A, b""))
+        said = 0
+        with suppress(OSError):
+            while said < 16 * 1024 * 1024:
+                said += flood.connection.send(b" " * 4096)
+        assert said < OPENING_BYTES + 2 * 1024 * 1024, "what the buffers of two sockets and a reader hold"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"host": "../../etc"}, "host name '../../etc' must be letters"),
+        ({"host": ""}, "host name '' must be letters"),
+        ({"underlay_ip": "10.0.1"}, "10.0.1"),
+        ({"underlay_ip": "fd00::1"}, "fd00::1"),
+        ({"underlay_mac": "00:00"}, "underlay_mac '00:00' is no Ethernet address"),
+        ({"overlay": []}, "at least one overlay address"),
+        ({"overlay": ["10.128.1.1/9"]}, "10.128.1.1/9"),
+        ({"session": 2**32}, "no 32-bit number"),
+        ({"session": -1}, "no 32-bit number"),
+    ],
+)
+def test_an_agent_that_cannot_be_is_told_why(tmp_path: Path, changes: dict[str, object], reason: str) -> None:
+    with served(tmp_path) as at:
+        agent = RawAgent.unix(at.socket_path)
+        agent.send(hello(1, agent.next(Challenge).nonce, **changes))
+        assert reason in agent.next(Refused).reason
+        assert at.server.agents() == []
+
+
+def test_an_address_has_one_owner(tmp_path: Path) -> None:
+    with served(tmp_path, grace_s=60) as at:
+        first = RawAgent.joined(at.socket_path, 1)
+        second = RawAgent.unix(at.socket_path)
+        second.send(hello(2, second.next(Challenge).nonce, underlay_ip="10.0.1.1"))
+        assert "address 10.0.1.1 belongs to host 'h1', which is here" in second.next(Refused).reason
+        first.close()
+        wait_for(lambda: at.connected() == [], "h1 without a channel")
+        third = RawAgent.joined(at.socket_path, 2, underlay_ip="10.0.1.1")
+        assert [member.host for member in at.left] == ["h1"], "whoever is not here cannot keep an address"
+        third.close()
+
+
+def test_a_second_agent_of_a_host_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        old = RawAgent.joined(at.socket_path, 1)
+        new = RawAgent.joined(at.socket_path, 1, session=77)
+        assert "another agent of host 'h1'" in old.next(Refused).reason
+        assert old.message() is None
+        assert [agent.session for agent in at.server.agents() if agent.connected] == [77]
+        assert at.left == []
+        new.close()
+
+
+def test_an_agent_that_reads_nothing_is_dropped_and_holds_nobody_up(tmp_path: Path) -> None:
+    with served(tmp_path, timing=Timing(ping_s=0.05, dead_s=1.0)) as at:
+        deaf = RawAgent.joined(at.socket_path, 1)
+        deaf.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        good = RawAgent.joined(at.socket_path, 2)
+        policy = Policy(1, "x" * 20_000)
+        for version in range(1, 60):
+            began = time.monotonic()
+            at.server.set_policy(Policy(version, policy.scheme))
+            assert time.monotonic() - began < 1
+            while good.next(SetPolicy).policy["version"] != version:
+                good.send(Pong(0))
+            good.send(Pong(0))
+        wait_for(lambda: (good.send(Pong(0)), at.connected() == ["h2"])[1], "the deaf one dropped")
+        good.close()
+
+
+def test_newest_policy_only_for_whoever_reads_late(tmp_path: Path) -> None:
+    """Policies that nobody has read yet are replaced, not queued: memory stays bounded."""
+    with served(tmp_path) as at:
+        late = RawAgent.joined(at.socket_path, 1)
+        for version in range(1, 2001):
+            at.server.set_policy(Policy(version, "y" * 2000))
+        versions = [late.next(SetPolicy).policy["version"]]
+        while versions[-1] != 2000:
+            versions.append(late.next(SetPolicy).policy["version"])
+        assert versions == sorted(set(versions))
+        assert len(versions) < 1000
+        late.close()
+
+
+def test_silence_costs_the_channel_and_then_the_membership(tmp_path: Path) -> None:
+    with served(tmp_path, grace_s=0.4, timing=Timing(ping_s=0.05, dead_s=0.3)) as at:
+        began = time.monotonic()
+        silent = RawAgent.joined(at.socket_path, 1)
+        wait_for(lambda: at.connected() == [], "its channel closed")
+        closed = time.monotonic() - began
+        assert [agent.host for agent in at.server.agents()] == ["h1"], (
+            "still a member: its data plane goes on"
+        )
+        wait_for(lambda: at.left, "its membership ended")
+        assert closed > 0.25
+        assert time.monotonic() - began > closed + 0.3
+        assert at.server.agents() == []
+        silent.close()
+
+
+def test_a_refused_policy_is_known_at_once_and_says_why(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        agents = [RawAgent.joined(at.socket_path, number) for number in (1, 2)]
+        at.server.set_policy(Policy(5, "caps"))
+        for agent in agents:
+            agent.next(SetPolicy)
+        agents[0].send(PolicyApplied(5, "policy.short: no such code"))
+        agents[1].send(PolicyApplied(5))
+        began = time.monotonic()
+        found = at.server.wait_applied(5, 30)
+        assert time.monotonic() - began < 5
+        assert [(one.who, one.why) for one in found] == [("agent h1", "policy.short: no such code")]
+        for agent in agents:
+            agent.close()
+
+
+def test_who_comes_late_gets_the_policy_and_old_confirmations_count_for_nothing(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        at.server.set_policy(Policy(9, "caps"))
+        agent = RawAgent.joined(at.socket_path, 1)
+        assert agent.next(SetPolicy).policy["version"] == 9
+        agent.send(PolicyApplied(8))
+        assert [one.why for one in at.server.wait_applied(9, 0.2)] == ["has not confirmed policy 9"]
+        agent.close()
+        wait_for(lambda: at.connected() == [], "h1 away")
+        assert [one.why for one in at.server.wait_applied(9, 0.0)] == ["has no channel to the controller"]
+
+
+def test_reports_name_who_did_not_answer(tmp_path: Path) -> None:
+    entry = FlowEntry("sender", 6, "10.128.1.1", 1, "10.128.1.2", 2, "short", 3, 4, 0.0, 1.0)
+    with served(tmp_path) as at:
+        one, two = RawAgent.joined(at.socket_path, 1), RawAgent.joined(at.socket_path, 2)
+        one.send(FlowReport(1, [entry]))  # nobody asked: no answer to anything
+        two.connection.setblocking(True)
+
+        def answer() -> None:
+            asked = one.next(Report)
+            assert asked.forget
+            one.send(FlowReport(asked.id, [entry, entry]))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        reports = at.server.report(True, 0.5)
+        thread.join()
+        assert {host: len(flows) for host, flows in reports.hosts.items()} == {"h1": 2}
+        assert reports.missing == ["h2"]
+        one.close()
+        two.close()
+
+
+def test_an_impairment_is_in_force_when_the_call_returns(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        agent = RawAgent.joined(at.socket_path, 1)
+        with pytest.raises(KeyError):
+            at.server.impair("h7", Impair(loss=0.1), 1)
+        with pytest.raises(ChannelError, match=r"'h1' has not confirmed within 0.2 s"):
+            at.server.impair("h1", Impair(loss=0.1), 0.2)
+        assert agent.next(Impair).loss == 0.1
+        assert isinstance(agent.message(), Ping), "the ping whose answer says that the order was carried out"
+        agent.close()
+        wait_for(lambda: at.connected() == [], "h1 away")
+        with pytest.raises(ChannelError, match="'h1' has no channel"):
+            at.server.impair("h1", Impair(), 1)
+
+
+def test_members_outlive_the_controller_and_a_damaged_list_does_not_stop_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with served(tmp_path) as at:
+        RawAgent.joined(at.socket_path, 1).close()
+    assert stat.S_IMODE((tmp_path / "members.json").stat().st_mode) == 0o600
+    with served(tmp_path) as at:
+        assert [member.host for member in at.joined] == ["h1"]
+    for damage in (b"", b"[{", b'{"a": 1}', b'[{"host": 1}]', b"\xff", b"[" * 100_000):
+        (tmp_path / "members.json").write_bytes(damage)
+        caplog.clear()
+        with served(tmp_path) as at:
+            assert at.joined == []
+            RawAgent.joined(at.socket_path, 2).close()
+        assert "is lost" in caplog.text
+        assert [one["host"] for one in json.loads((tmp_path / "members.json").read_text())] == ["h2"]
+
+
+def test_the_log_says_why_somebody_was_refused_and_never_the_token(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with served(tmp_path) as at:
+        thief = RawAgent.unix(at.socket_path)
+        thief.connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        thief.all()
+        RawAgent.joined(at.socket_path, 1).close()
+        wait_for(lambda: "agent h1 lost: the agent closed it" in caplog.text, "a line in the log")
+    assert "agent refused: frame" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+def open_and_close(directory: Path, path: Path | None, tcp: TcpListener | None = None) -> None:
+    server = AgentServer(
+        ChannelSettings(path, directory / "members.json", tcp), TOKEN, lambda _: None, lambda _: None
+    )
+    server.start()
+    server.stop()
+
+
+def test_sockets_are_private_and_gone_afterwards_and_never_taken_from_somebody(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        assert stat.S_IMODE(at.socket_path.stat().st_mode) == 0o660
+        with pytest.raises(ChannelError, match=r"another controller listens on .*agents\.sock"):
+            open_and_close(tmp_path, at.socket_path)
+        assert RawAgent.joined(at.socket_path, 1).next(Directory)
+    assert not (tmp_path / "agents.sock").exists()
+
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(tmp_path / "agents.sock"))
+    stale.close()  # as a controller that was killed leaves it
+    with served(tmp_path) as at:
+        RawAgent.joined(at.socket_path, 1).close()
+
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(ChannelError, match="is no socket: remove it or give another path"):
+        open_and_close(tmp_path, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "precious"
+    with pytest.raises(ChannelError, match="the path is too long"):
+        open_and_close(tmp_path, tmp_path / ("x" * 120))
+    with pytest.raises(ChannelError, match="cannot be made"):
+        open_and_close(tmp_path, tmp_path / "no" / "such" / "directory")
+
+
+def test_a_socket_that_somebody_else_put_there_meanwhile_stays(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        os.rename(at.socket_path, tmp_path / "moved")
+        other = socket.socket(socket.AF_UNIX)
+        other.bind(str(at.socket_path))
+    assert (tmp_path / "agents.sock").exists()
+    other.close()
+
+
+def test_tls_lets_in_whoever_trusts_our_authority_and_nobody_without_tls(tmp_path: Path) -> None:
+    ca = make_ca(tmp_path / "ca")
+    with served(tmp_path, TcpListener("127.0.0.1", 0, ca.certificate, ca.key)) as at:
+        port = at.server.tcp_port
+        assert port is not None
+        context = ssl.create_default_context(cafile=str(ca.authority))
+        agent = RawAgent.tls(port, context)
+        agent.register(1)
+        assert agent.next(Directory)
+
+        plain = RawAgent(socket.create_connection(("127.0.0.1", port), timeout=10))
+        plain.connection.sendall(encode(hello(2, "00")))
+        assert plain.connection.recv(65536)[:1] in (b"", b"\x15"), "a TLS alert, no challenge"
+        plain.close()
+
+        old = ssl.create_default_context(cafile=str(ca.authority))
+        old.set_ciphers("ALL:@SECLEVEL=0")
+        with warnings.catch_warnings(action="ignore"):
+            old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            RawAgent.tls(port, old)
+
+        wrong = RawAgent.tls(port, context)
+        wrong.send(hello(3, wrong.next(Challenge).nonce, token="not the token at all"))
+        assert [type(message) for message in wrong.all()] == [Refused]
+        assert at.connected() == ["h1"]
+        agent.close()
+
+
+def test_what_keeps_a_tls_listener_from_opening_is_named(tmp_path: Path) -> None:
+    ca, other = make_ca(tmp_path / "ca"), make_ca(tmp_path / "other")
+    with pytest.raises(ChannelError, match=r"TLS certificate .*missing.pem"):
+        open_and_close(tmp_path, None, TcpListener("127.0.0.1", 0, tmp_path / "missing.pem", ca.key))
+    with pytest.raises(ChannelError, match="TLS certificate"):
+        open_and_close(tmp_path, None, TcpListener("127.0.0.1", 0, ca.certificate, other.key))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ChannelError, match=rf"tls:127.0.0.1:{port}: .*in use"):
+            open_and_close(tmp_path, None, TcpListener("127.0.0.1", port, ca.certificate, ca.key))
+    with pytest.raises(ChannelError, match=r"tls:203.0.113.9:1"):
+        open_and_close(tmp_path, None, TcpListener("203.0.113.9", 1, ca.certificate, ca.key))

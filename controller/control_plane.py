@@ -20,7 +20,7 @@ first and its share of packets `JOIN_DELAY_S` later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,6 +33,7 @@ from controller.effects import (
     LinkUp,
     ModeChanged,
     PacketOut,
+    PathsChanged,
     Port,
     SchemeChanged,
     StateSent,
@@ -123,6 +124,9 @@ class ControlPlane:
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
         self._routing = Routing()
         self._hosts_version = self._hosts.version
+        self._paths: dict[int, Mapping[int, tuple[int, ...]]] = {}
+        """Stamps of live paths by source and destination leaf."""
+        self._paths_told: dict[int, Mapping[int, tuple[int, ...]]] = {}
         self._scheme: Scheme | None = None
         self._packet_time_s = 0.0
         self._monitor: ModeMonitor | None = None
@@ -413,6 +417,7 @@ class ControlPlane:
             for dpid, switch in self._switches.items():
                 switch.wanted.want(views.view(dpid), self._scheme, self._mode_of(dpid))
                 out.touched.add(dpid)
+            self._paths = {leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)}
         resync = set()
         for dpid, switch in self._switches.items():
             if switch.connected and not switch.synced and self._may_sync(switch, now):
@@ -423,7 +428,16 @@ class ControlPlane:
             if switch.connected and switch.usable_at is not None and switch.usable_at > now:
                 self._mark(switch.usable_at)
             self._watch_modes(switch, now)
+        self._tell_paths(out, now)
         return resync
+
+    def _tell_paths(self, out: _Outcome, now: float) -> None:
+        """Only of leaves that forward by our state: while links are still to be found, paths are missing."""
+        for leaf, paths in self._paths.items():
+            switch = self._switches.get(leaf)
+            if switch is not None and switch.synced and self._paths_told.get(leaf) != paths:
+                self._paths_told[leaf] = paths
+                out.events.append(PathsChanged(now, leaf, paths))
 
     def _may_sync(self, switch: _Switch, now: float) -> bool:
         """Whether our state would forward to all hosts that the switch's own does, or it has waited enough."""

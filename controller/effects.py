@@ -124,6 +124,15 @@ class ModeChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PathsChanged:
+    """Which paths from ``leaf`` (a dpid) are alive: stamps, ascending, by dpid of the destination leaf."""
+
+    at: float
+    leaf: int
+    paths: Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class SchemeChanged:
     at: float
     scheme: str
@@ -145,6 +154,7 @@ Event = (
     | HostSeen
     | HostConflict
     | ModeChanged
+    | PathsChanged
     | SchemeChanged
     | StateSent
 )

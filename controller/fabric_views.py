@@ -8,6 +8,7 @@ from controller.fabric.graph import Link
 from controller.fabric.hosts import Host
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import Routing
+from controller.fabric.turning import TurningPoints, Ways
 from controller.openflow.pipeline import LocalHost, RemoteHost, SwitchView, Towards
 
 
@@ -19,6 +20,8 @@ class FabricViews:
     ) -> None:
         self._routing = routing
         self._numbers = numbers
+        self._turning = TurningPoints(routing)
+        self._labels_of: dict[Ways, Ways] = {}
         self._local: dict[int, list[LocalHost]] = {}
         self._remote: dict[int, list[RemoteHost]] = {}
         for host in sorted(hosts, key=lambda one: one.ipv4):
@@ -39,6 +42,7 @@ class FabricViews:
                 self._numbers[to],
                 tuple(hop.port for hop in hops),
                 self._numbers[dpid] if routing.turns(dpid, to) else None,
+                self._labels(dpid, to),
             )
             for to, hops in sorted(routing.next_hops.get(dpid, {}).items())
         )
@@ -51,3 +55,19 @@ class FabricViews:
             towards,
             tuple(sorted(self._uplinks.get(dpid, ()))) if guards else (),
         )
+
+    def stamps(self, leaf: int) -> dict[int, tuple[int, ...]]:
+        """Stamps of all paths from *leaf*, ascending, by destination leaf; no entry where no path is stamped."""
+        stamps = {
+            to: tuple(sorted(stamp for stamp, _ in self._labels(leaf, to)))
+            for to in sorted(self._local)
+            if to != leaf
+        }
+        return {to: found for to, found in stamps.items() if found}
+
+    def _labels(self, dpid: int, leaf: int) -> Ways:
+        ways = self._turning.ways(dpid, leaf)
+        labels = self._labels_of.get(ways)
+        if labels is None:
+            labels = self._labels_of[ways] = tuple((self._numbers[turn], ports) for turn, ports in ways)
+        return labels

@@ -15,7 +15,7 @@ from controller.agents.asking import Unconfirmed
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
 from controller.control_plane import ControlPlane
-from controller.effects import HostSeen, ModeChanged
+from controller.effects import HostSeen, ModeChanged, PathsChanged
 from controller.events import EventLog
 from controller.openflow.errors import OpenFlowError
 from controller.openflow.shell import OpenFlowShell
@@ -24,6 +24,7 @@ from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
 from controller.snapshot import FabricSnapshot
+from protocol.control import Paths
 
 _LOG: Final = logging.getLogger("capstan")
 
@@ -137,9 +138,13 @@ class RunningController:
         ]
 
     def _note(self, event: object) -> None:
+        if isinstance(event, PathsChanged):
+            paths = {_leaf_key(leaf): stamps for leaf, stamps in event.paths.items()}
+            self.agents.set_paths(_leaf_key(event.leaf), Paths(paths))
+            return  # not news in itself: what changed it is
         self.events.add(event)
         if isinstance(event, HostSeen):
-            self.agents.set_leaf(event.ipv4, f"{event.place.dpid:016x}")
+            self.agents.set_leaf(event.ipv4, _leaf_key(event.place.dpid))
 
     def _joined(self, member: Member) -> None:
         self.events.add(AgentEvent(member.host, joined=True))
@@ -192,6 +197,11 @@ class RunningController:
         except (OSError, ValueError, KeyError, TypeError) as error:
             _LOG.warning("%s cannot be used, starting afresh: %s", self._state_file, error)
             return None
+
+
+def _leaf_key(dpid: int) -> str:
+    """A leaf in messages to agents."""
+    return f"{dpid:016x}"
 
 
 def leaf_names(snapshot: FabricSnapshot) -> dict[int, str]:

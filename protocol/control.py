@@ -9,7 +9,7 @@ Opening, so that neither side's token ever crosses the wire::
     agent      -> Hello(proof = HMAC-SHA256(token, "agent" + nonce), nonce, who it is)
     controller -> Welcome(proof = HMAC-SHA256(token, "controller" + agent's nonce)) or Refused
 
-then Directory and Policy whenever they change; the agent answers a Policy with PolicyApplied, sends Counters
+then Directory, Policy and Paths whenever they change; the agent answers a Policy with PolicyApplied, sends Counters
 every second, and FlowReport when asked by Report.
 """
 
@@ -83,6 +83,20 @@ class Directory:
 
     type: ClassVar[str] = "directory"
     peers: list[Peer]
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Which paths are alive from the receiver's leaf; replaces the last one.
+
+    ``paths``: by destination leaf (as in `Peer.leaf`) the stamps of its paths, ascending; a leaf that is missing is the
+    receiver's own, or cannot be reached, or is reached without a switch that stamps. ``by_class``: the stamps that a
+    traffic class ("short", "long", "control") is to keep to, wherever it goes; a class that is missing has them all.
+    """
+
+    type: ClassVar[str] = "paths"
+    paths: dict[str, tuple[int, ...]]
+    by_class: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +194,7 @@ Message = (
     | Welcome
     | Refused
     | Directory
+    | Paths
     | SetPolicy
     | PolicyApplied
     | Counters

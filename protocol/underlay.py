@@ -4,13 +4,15 @@
 outer field         meaning                                    read by
 ==================  =========================================  ==============================================
 UDP source port     entropy value (EV) of this packet          switches: `dp_hash` spray groups
+UDP source port     path label: ``LABEL_FIRST`` + path stamp   switches, for classes with ``group: label``
 UDP source port     path stamp, written by the topmost switch  the receiving agent
 UDP destination     ``BASE_PORT`` + flow key                   switches: ECMP groups; leaf puts BASE_PORT back
 DSCP                traffic class and priority                 classification, queues
 ==================  =========================================  ==============================================
 
-EVs and path stamps come from disjoint ranges of port numbers, so a receiver knows whether a packet crossed
-the top tier (it carries a stamp) or stayed below one leaf (it still carries its EV).
+EVs, path labels and path stamps come from disjoint ranges of port numbers, so a receiver knows whether a packet crossed
+the top tier (it carries a stamp) or stayed below one leaf (it still carries its EV or label). A label names the path by
+the switch that turns it downwards, as DRB's bounce switch does; one whose path is dead is sprayed.
 """
 
 from __future__ import annotations
@@ -29,6 +31,10 @@ EV_LAST: Final = 65535
 STAMP_FIRST: Final = 1
 STAMP_LAST: Final = 4095
 """Path stamps are STAMP_FIRST..STAMP_LAST, both included."""
+
+LABEL_FIRST: Final = 8192
+LABEL_LAST: Final = LABEL_FIRST + STAMP_LAST
+"""The path with stamp s is named by source port LABEL_FIRST + s."""
 
 PRIORITIES: Final = 8
 """Priority levels per traffic class; 0 is the highest."""
@@ -59,3 +65,10 @@ def class_of_dscp(value: int) -> TrafficClass:
 def is_stamp(source_port: int) -> bool:
     """Whether a received datagram's UDP source port is a path stamp (else: an EV that met no top tier)."""
     return STAMP_FIRST <= source_port <= STAMP_LAST
+
+
+def label_of(stamp: int) -> int:
+    """The UDP source port that names the path with *stamp*. Raises ValueError for what is no stamp."""
+    if not is_stamp(stamp):
+        raise ValueError(f"path stamp must be {STAMP_FIRST}..{STAMP_LAST}, not {stamp}")
+    return LABEL_FIRST + stamp

@@ -20,8 +20,9 @@ from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
 from controller.agents.listeners import ChannelError, Listeners, TcpListener
 from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
+from controller.agents.places import Places
 from controller.agents.session import Session, SessionClosed, Timing
-from protocol.control import ControlError, Directory, Impair, SetPolicy, encode
+from protocol.control import ControlError, Directory, Impair, Paths, SetPolicy, encode
 from protocol.policy import Policy
 
 LOG: Final = logging.getLogger("capstan.agents")
@@ -62,7 +63,7 @@ class AgentServer:
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._listeners = Listeners()
-        self._leaves: dict[str, str] = {}
+        self._places = Places()
         self._unknown = 0
         self._policy: Policy | None = None
         self._policy_frame: bytes | None = None
@@ -130,6 +131,12 @@ class AgentServer:
         if self._loop is not None and self._thread is not None:
             with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._place, underlay_ip, leaf)
+
+    def set_paths(self, leaf: str, paths: Paths) -> None:
+        """Tell the agents at a leaf which paths they have. Returns at once; for the thread of the OpenFlow shell."""
+        if self._loop is not None and self._thread is not None:
+            with suppress(RuntimeError):  # the loop has just ended
+                self._loop.call_soon_threadsafe(self._set_paths, leaf, paths)
 
     def wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         """Wait, up to *timeout* seconds, until all members have applied policy *version* or a later one.
@@ -226,6 +233,7 @@ class AgentServer:
         session.put_newest("directory", self._directory_frame())
         if self._policy_frame is not None:
             session.put_newest("policy", self._policy_frame)
+        self._tell_paths(member.underlay_ip, session)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
         self._spread_directory()
@@ -283,13 +291,28 @@ class AgentServer:
     def _directory_frame(self) -> bytes:
         peers = [member.peer() for member in self._membership.members()]
         return encode(
-            Directory([replace(peer, leaf=self._leaves.get(peer.underlay_ip, "")) for peer in peers])
+            Directory([replace(peer, leaf=self._places.leaf_of(peer.underlay_ip)) for peer in peers])
         )
 
     def _place(self, underlay_ip: str, leaf: str) -> None:
-        if self._leaves.get(underlay_ip) != leaf:
-            self._leaves[underlay_ip] = leaf
+        if self._places.set_leaf(underlay_ip, leaf):
             self._spread_directory()
+            for member in self._membership.members():
+                session = self._sessions.get(member.host)
+                if member.underlay_ip == underlay_ip and session is not None:
+                    self._tell_paths(underlay_ip, session)
+
+    def _set_paths(self, leaf: str, paths: Paths) -> None:
+        if self._places.set_paths(leaf, paths):
+            for member in self._membership.members():
+                session = self._sessions.get(member.host)
+                if self._places.leaf_of(member.underlay_ip) == leaf and session is not None:
+                    self._tell_paths(member.underlay_ip, session)
+
+    def _tell_paths(self, underlay_ip: str, session: Session) -> None:
+        frame = self._places.paths_frame(underlay_ip)
+        if frame is not None:
+            session.put_newest("paths", frame)
 
     def _spread_directory(self) -> None:
         if self._spreading is None:

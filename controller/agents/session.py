@@ -52,7 +52,7 @@ class Timing:
 
 @dataclass
 class Session:
-    """``newest`` frames (directory, policy) replace the one before them that was not sent yet; ``queue`` is kept
+    """``newest`` frames (directory, policy, paths) replace the one before them that was not sent yet; ``queue`` is kept
     in order and bounded: an agent that does not read is dropped, and holds up nobody."""
 
     reader: asyncio.StreamReader

@@ -133,18 +133,24 @@ def set_group(group: Group) -> bytes:
     """Make *group*, or replace the one with its id as a whole."""
     if group.method == "hash" and not group.fields:
         raise EncodingError(f"group {group.id}: method hash needs the fields to hash")
-    if group.method == "dp_hash" and group.fields:
-        raise EncodingError(f"group {group.id}: dp_hash hashes the 5-tuple, so it takes no fields")
-    buckets = [_EncodedBucket(number, bucket) for number, bucket in enumerate(group.buckets)]
+    if group.method != "hash" and group.fields:
+        raise EncodingError(f"group {group.id}: {group.method} hashes no fields of its own, so it takes none")
+    properties = []
+    if group.method != "failover":
+        properties.append(SelectionMethod(group.method, group.basis, group.fields))
+    elif any(one.watch_port is None and one.watch_group is None for one in group.buckets):
+        raise EncodingError(f"group {group.id}: failover needs a port or group to watch in every bucket")
+    select = group.method != "failover"
+    buckets = [_EncodedBucket(number, bucket, select) for number, bucket in enumerate(group.buckets)]
     return _serialized(
         parser.OFPGroupMod(
             PROTOCOL,
             command=_ADD_OR_MODIFY,
-            type_=ofp.OFPGT_SELECT,
+            type_=ofp.OFPGT_SELECT if select else ofp.OFPGT_FF,
             group_id=group.id,
             command_bucket_id=ofp.OFPG_BUCKET_ALL,
             buckets=buckets,
-            properties=[SelectionMethod(group.method, group.basis, group.fields)],
+            properties=properties,
         )
     )
 
@@ -204,8 +210,9 @@ class _EncodedBucket:
     each uplink's bucket many times, and this way only the number differs.
     """
 
-    def __init__(self, number: int, bucket: Bucket) -> None:
-        self._data = _BUCKET_HEAD.pack(*_bucket_lengths(bucket), number) + _bucket_tail(bucket)
+    def __init__(self, number: int, bucket: Bucket, weighted: bool) -> None:
+        tail, actions = _bucket_tail(bucket, weighted)
+        self._data = _BUCKET_HEAD.pack(_BUCKET_HEAD.size + len(tail), actions, number) + tail
         self.len = len(self._data)
 
     def serialize(self, buffer: bytearray, offset: int) -> None:
@@ -218,22 +225,21 @@ _BUCKET_WEIGHT: Final = struct.Struct("!HHH2x")
 _BUCKET_WATCH: Final = struct.Struct("!HHI")
 
 
-def _bucket_lengths(bucket: Bucket) -> tuple[int, int]:
-    tail = len(_bucket_tail(bucket))
-    properties = _BUCKET_WEIGHT.size + (_BUCKET_WATCH.size if bucket.watch_port is not None else 0)
-    return _BUCKET_HEAD.size + tail, tail - properties
-
-
 @lru_cache(maxsize=1 << 12)
-def _bucket_tail(bucket: Bucket) -> bytes:
+def _bucket_tail(bucket: Bucket, weighted: bool) -> tuple[bytes, int]:
+    """Actions and properties, and the length of the actions. Only buckets of select groups may have a weight."""
     buffer = bytearray()
     for action in bucket.actions:
         encoded = _action(action)
         encoded.serialize(buffer, len(buffer))
-    buffer += _BUCKET_WEIGHT.pack(ofp.OFPGBPT_WEIGHT, _BUCKET_WEIGHT.size, bucket.weight)
+    actions = len(buffer)
+    if weighted:
+        buffer += _BUCKET_WEIGHT.pack(ofp.OFPGBPT_WEIGHT, _BUCKET_WEIGHT.size, bucket.weight)
     if bucket.watch_port is not None:
         buffer += _BUCKET_WATCH.pack(ofp.OFPGBPT_WATCH_PORT, _BUCKET_WATCH.size, bucket.watch_port)
-    return bytes(buffer)
+    if bucket.watch_group is not None:
+        buffer += _BUCKET_WATCH.pack(ofp.OFPGBPT_WATCH_GROUP, _BUCKET_WATCH.size, bucket.watch_group)
+    return bytes(buffer), actions
 
 
 def _action(action: Action) -> Any:

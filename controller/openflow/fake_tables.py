@@ -105,7 +105,9 @@ class FakeSwitch:
         groups = {} if whole else dict(self.state.groups)
         meters = {} if whole else dict(self.state.meters)
         meters |= {meter.id: meter for meter in change.add_meters}
-        groups |= {group.id: group for group in change.add_groups}
+        for group in change.add_groups:
+            groups[group.id] = group
+            self._check_group(group, groups)
         for flow in change.add_flows:
             self._check_flow(flow, groups, meters)
             flows[flow.key] = flow
@@ -120,6 +122,8 @@ class FakeSwitch:
                 raise FakeTablesError(f"deletes meter {meter_id}, which is not there")
         for flow in flows.values():
             self._check_flow(flow, groups, meters)
+        for group in groups.values():
+            self._check_group(group, groups)
         self.state = SwitchState(flows, groups, meters)
 
     def outcomes(self, packet: Packet, in_port: int, choose: Chooser = by_hash) -> list[Outcome]:
@@ -198,17 +202,40 @@ class FakeSwitch:
     def _group(
         self, group: Group, packet: Packet, in_port: int, cookie: int, choose: Chooser
     ) -> Iterator[Outcome]:
-        live = tuple(
-            index
-            for index, bucket in enumerate(group.buckets)
-            if bucket.watch_port is None or bucket.watch_port not in self.down
-        )
+        live = self._live(group)
         if not live:
             yield Outcome()
             return
-        for index in choose(group, live, packet):
+        for index in live[:1] if group.method == "failover" else choose(group, live, packet):
             for done, _ in self._actions(group.buckets[index].actions, packet, in_port, cookie, choose):
                 yield done
+
+    def _live(self, group: Group) -> tuple[int, ...]:
+        """Indices of the buckets that may be chosen."""
+
+        def alive(bucket: Bucket) -> bool:
+            port, other = bucket.watch_port, bucket.watch_group
+            if port is None and other is None:
+                return True
+            return (port is not None and port not in self.down) or (
+                other is not None and bool(self._live(self.state.groups[other]))
+            )
+
+        return tuple(index for index, bucket in enumerate(group.buckets) if alive(bucket))
+
+    @staticmethod
+    def _check_group(group: Group, groups: Mapping[int, Group], above: tuple[int, ...] = ()) -> None:
+        """Groups that *group* leads to or watches are there, and none leads back to itself."""
+        if group.id in above:
+            raise FakeTablesError(f"group {group.id} leads to itself by way of {above}")
+        for bucket in group.buckets:
+            needed = [action.group for action in bucket.actions if isinstance(action, ToGroup)]
+            if bucket.watch_group is not None:
+                needed.append(bucket.watch_group)
+            for other in needed:
+                if other not in groups:
+                    raise FakeTablesError(f"group {group.id} needs group {other}, which is not there")
+                FakeSwitch._check_group(groups[other], groups, (*above, group.id))
 
     @staticmethod
     def _check_flow(flow: Flow, groups: Mapping[int, Group], meters: Mapping[int, Meter]) -> None:

@@ -9,8 +9,10 @@ Tables and metadata: `controller.openflow.tables`. What each switch does with an
   agents' ports mean nothing: its packets are plain, whatever their port and DSCP.
 - CLASS: which kind of group serves the class here, by scheme and mode. The short class of a leaf passes the meter
   and, while the leaf is OFF, is copied to the controller. A mode change is a change of two entries.
-- CHOOSE: by leaf and kind: a port, or a group over the next hops. The first switch that sends an agent's datagram down
-  (the turning point of its path) writes its path stamp over the entropy value; those after it see a stamp and leave it.
+- CHOOSE: by leaf and kind: a port, or a group over the next hops. Under a scheme that uses path labels, a label leads
+  to the next hops from which the switch with that stamp is reached; a label of a dead path, and an entropy value, to
+  the spray group. The first switch that sends an agent's datagram down (the turning point of its path) writes its path
+  stamp over the entropy value or label; those after it see a stamp and leave it.
 
 Destination leaves with the same next hops share their groups, named after the lowest leaf number among them. So a
 group's buckets are exactly the next hops that reach the leaf: a spine that cannot is not among them.
@@ -35,6 +37,7 @@ from controller.openflow.tables import (
     CLASS_MASK,
     CLASS_SHIFT,
     HASH,
+    LABEL,
     LEAF_MASK,
     SHORT_METER,
     Table,
@@ -56,7 +59,18 @@ from controller.openflow.wanted import (
     ToGroup,
 )
 from controller.schemes.scheme import GroupKind, Mode, Scheme
-from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS, PRIORITIES, TrafficClass, dscp
+from protocol.underlay import (
+    BASE_PORT,
+    EV_FIRST,
+    EV_LAST,
+    FLOW_KEYS,
+    LABEL_FIRST,
+    LABEL_LAST,
+    PRIORITIES,
+    TrafficClass,
+    dscp,
+    label_of,
+)
 
 ETH_IPV4: Final = 0x0800
 ETH_ARP: Final = 0x0806
@@ -69,10 +83,12 @@ FIRST_SHORT_BYTES: Final = 64
 """How much of a packet the controller gets."""
 
 AGENT_PORTS: Final = prefixes(BASE_PORT, BASE_PORT + FLOW_KEYS - 1)
-ENTROPY_PORTS: Final = prefixes(EV_FIRST, EV_LAST)
-FORGED_PORTS: Final = prefixes(0, EV_FIRST - 1)
+UNSTAMPED_PORTS: Final = (*prefixes(LABEL_FIRST, LABEL_LAST), *prefixes(EV_FIRST, EV_LAST))
+"""Source ports that agents send with: labels and entropy values."""
+FORGED_PORTS: Final = (*prefixes(0, LABEL_FIRST - 1), *prefixes(LABEL_LAST + 1, EV_FIRST - 1))
 
 _IDENTITY: Final = LEAF_MASK | CLASS_MASK | AGENT
+_KIND_BITS: Final[dict[GroupKind, int]] = {"spray": 0, "hash": HASH, "label": LABEL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +112,15 @@ class RemoteHost:
 
 @dataclass(frozen=True, slots=True)
 class Towards:
-    """Next hops to one leaf: ports, in order. ``stamp``: what to write because paths turn here, or None."""
+    """Next hops to one leaf: ports, in order. ``stamp``: what to write because paths turn here, or None.
+
+    ``labels``: the stamps that paths from here may get further up, each with the ports that lead there.
+    """
 
     leaf: int
     ports: tuple[int, ...]
     stamp: int | None = None
+    labels: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +147,7 @@ class SwitchView:
 def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchState:
     """The whole state. No scheme: every class by the hash group (ECMP), no modes."""
     groups, choose = choose_part(view.dpid, view.towards)
+    label_groups, label_flows = label_part(view.dpid, view.towards, scheme)
     return SwitchState(
         flows=by_key(
             (
@@ -135,9 +156,10 @@ def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchS
                 *deliver_flows(view.local, view.remote),
                 *class_flows(view, scheme, mode),
                 *choose,
+                *label_flows,
             )
         ),
-        groups={group.id: group for group in groups},
+        groups={group.id: group for group in (*groups, *label_groups)},
         meters=meters(view, scheme),
     )
 
@@ -251,7 +273,7 @@ def _class_flow(kind: TrafficClass, view: SwitchView, scheme: Scheme | None, mod
         Match(metadata=(kind << CLASS_SHIFT, CLASS_MASK)),
         actions,
         goto=Table.CHOOSE,
-        metadata=(HASH if _group_kind(kind, scheme, mode) == "hash" else 0, HASH),
+        metadata=(_KIND_BITS[_group_kind(kind, scheme, mode)], HASH | LABEL),
         cookie=rule,
     )
 
@@ -289,16 +311,21 @@ def choose_part(dpid: int, towards: Iterable[Towards]) -> tuple[tuple[Group, ...
     basis = basis_of(dpid)
     groups: dict[int, Group] = {}
     flows: list[Flow] = []
-    first: dict[tuple[tuple[int, ...], int | None], int] = {}
-    for way in sorted(towards, key=lambda one: one.leaf):
-        if len(way.ports) <= 1:
+    for way, shared in _sharing(towards):
+        if shared is None:
             flows += _single(way)
             continue
-        number = first.setdefault((way.ports, way.stamp), way.leaf)
-        if number == way.leaf:
-            groups.update((group.id, group) for group in _groups(number, way, basis))
-        flows += _several(number, way)
+        if shared == way.leaf:
+            groups.update((group.id, group) for group in _groups(shared, way, basis))
+        flows += _several(shared, way)
     return tuple(groups.values()), tuple(flows)
+
+
+def _sharing(towards: Iterable[Towards]) -> Iterable[tuple[Towards, int | None]]:
+    """Every way, by leaf, with the leaf that its groups are named after; None where there is no choice of next hops."""
+    first: dict[tuple[tuple[int, ...], int | None], int] = {}
+    for way in sorted(towards, key=lambda one: one.leaf):
+        yield way, first.setdefault((way.ports, way.stamp), way.leaf) if len(way.ports) > 1 else None
 
 
 def _single(way: Towards) -> Iterable[Flow]:
@@ -306,7 +333,7 @@ def _single(way: Towards) -> Iterable[Flow]:
     out = tuple(Output(port) for port in way.ports)
     yield Flow(Table.CHOOSE, 10, Match(metadata=(way.leaf, LEAF_MASK)), out, cookie=Rule.CHOOSE)
     if way.ports and way.stamp is not None:
-        for source in ENTROPY_PORTS:
+        for source in UNSTAMPED_PORTS:
             match = _datagram((way.leaf | AGENT, LEAF_MASK | AGENT), source)
             yield Flow(Table.CHOOSE, 20, match, (SetField("udp_src", way.stamp), *out), cookie=Rule.CHOOSE)
 
@@ -325,7 +352,7 @@ def _several(number: int, way: Towards) -> Iterable[Flow]:
         )
     if way.stamp is not None:
         for kind in (0, HASH):
-            for source in ENTROPY_PORTS:
+            for source in UNSTAMPED_PORTS:
                 match = _datagram((way.leaf | AGENT | kind, LEAF_MASK | AGENT | HASH), source)
                 yield entry(20, match, group_id(number, kind, stamped=True))
         return
@@ -333,6 +360,50 @@ def _several(number: int, way: Towards) -> Iterable[Flow]:
     for part in range(1, parts):
         match = _datagram((way.leaf | AGENT, LEAF_MASK | AGENT | HASH), (part, parts - 1))
         yield entry(20, match, group_id(number, 0, stamped=False, part=part))
+
+
+def label_part(
+    dpid: int, towards: Iterable[Towards], scheme: Scheme | None
+) -> tuple[tuple[Group, ...], tuple[Flow, ...]]:
+    """Entries by which path labels lead to their paths, and their groups; nothing under a scheme without labels.
+
+    A label's group takes the ways to its switch while one is alive (by hash if there are several: parallel links) and
+    else falls back to the spray group at once. Labels and leaves with the same ways share groups, named after the first
+    of them.
+    """
+    if scheme is None or not scheme.labels:
+        return (), ()
+    basis = basis_of(dpid)
+    groups: dict[int, Group] = {}
+    flows: list[Flow] = []
+    first: dict[tuple[int, tuple[int, ...]], int] = {}
+    for way, shared in _sharing(towards):
+        if shared is None:
+            continue
+        spray = group_id(shared, 0, stamped=False)
+        for stamp, ports in way.labels:
+            number = first.setdefault((spray, ports), label_group_id(way.leaf, stamp))
+            if number not in groups:
+                groups.update((group.id, group) for group in _label_groups(number, ports, spray, basis))
+            match = _datagram(
+                (way.leaf | AGENT | LABEL, LEAF_MASK | AGENT | LABEL), (label_of(stamp), 0xFFFF)
+            )
+            flows.append(Flow(Table.CHOOSE, 30, match, (ToGroup(number),), cookie=Rule.CHOOSE))
+    return tuple(groups.values()), tuple(flows)
+
+
+def label_group_id(leaf: int, stamp: int) -> int:
+    """Group of label *stamp* towards leaf *leaf*; apart from all of `group_id`, whose numbers end below 2^20."""
+    return 1 << 24 | leaf << 12 | stamp
+
+
+def _label_groups(number: int, ports: tuple[int, ...], spray: int, basis: int) -> Iterable[Group]:
+    way = _bucket(ports[0], None)
+    if len(ports) > 1:
+        several = number | 1 << 25
+        yield Group(several, "dp_hash", basis, tuple(_bucket(port, None) for port in spray_order(ports, 0)))
+        way = Bucket((ToGroup(several),), watch_group=several)
+    yield Group(number, "failover", 0, (way, Bucket((ToGroup(spray),), watch_group=spray)))
 
 
 def _datagram(metadata: Masked, source: Masked) -> Match:

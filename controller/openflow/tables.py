@@ -28,6 +28,8 @@ AGENT: Final = 0x0004_0000
 """Metadata bit 18: a datagram of an agent."""
 HASH: Final = 0x0008_0000
 """Metadata bit 19: by the hash group (else the spray group)."""
+LABEL: Final = 0x0010_0000
+"""Metadata bit 20: by the label if it is that of a live path (else by the spray group; HASH is not set then)."""
 
 SHORT_METER: Final = 1
 """Meter that counts the short class at a leaf."""

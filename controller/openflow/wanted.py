@@ -88,17 +88,20 @@ class Flow:
 @dataclass(frozen=True, slots=True)
 class Bucket:
     actions: tuple[Action, ...]
-    watch_port: int | None
-    """Port whose liveness decides whether the bucket may be chosen; select groups need one everywhere."""
+    watch_port: int | None = None
+    """Port whose liveness decides whether the bucket may be chosen; every bucket needs one, or a ``watch_group``."""
     weight: int = 1
+    watch_group: int | None = None
+    """Group whose liveness decides: it is alive while one of its buckets is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A select group. ``dp_hash`` hashes the whole 5-tuple; ``hash`` only ``fields``; each with ``basis``."""
+    """``dp_hash`` and ``hash`` select a live bucket by the whole 5-tuple or ``fields``, each hashed with ``basis``;
+    ``failover`` takes the first live one."""
 
     id: int
-    method: Literal["dp_hash", "hash"]
+    method: Literal["dp_hash", "hash", "failover"]
     basis: int
     buckets: tuple[Bucket, ...]
     fields: tuple[Literal["ipv4_src", "ipv4_dst", "udp_dst"], ...] = ()

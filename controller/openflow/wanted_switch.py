@@ -9,6 +9,7 @@ from controller.openflow.pipeline import (
     class_flows,
     classify_flows,
     deliver_flows,
+    label_part,
     meters,
     punt_flows,
 )
@@ -30,6 +31,7 @@ class WantedSwitch:
         self._make_deliver()
         self._make_class()
         self._make_choose()
+        self._make_labels()
 
     @property
     def mode(self) -> Mode:
@@ -39,8 +41,11 @@ class WantedSwitch:
         before, self.view = self.view, view
         if (before.local, before.remote) != (view.local, view.remote):
             self._make_deliver()
+        labels = self._scheme is not None and self._scheme.labels
         if before.towards != view.towards:
             self._make_choose()
+        if before.towards != view.towards or labels != (scheme is not None and scheme.labels):
+            self._make_labels(scheme)
         if (self._scheme, self._mode) != (scheme, mode) or _class_inputs(before) != _class_inputs(view):
             self._scheme, self._mode = scheme, mode
             self._make_class()
@@ -84,6 +89,10 @@ class WantedSwitch:
     def _make_choose(self) -> None:
         groups, flows = choose_part(self.view.dpid, self.view.towards)
         self._parts["choose"] = SwitchState(by_key(flows), {group.id: group for group in groups})
+
+    def _make_labels(self, scheme: Scheme | None = None) -> None:
+        groups, flows = label_part(self.view.dpid, self.view.towards, scheme)
+        self._parts["labels"] = SwitchState(by_key(flows), {group.id: group for group in groups})
 
 
 def _class_inputs(view: SwitchView) -> tuple[object, ...]:

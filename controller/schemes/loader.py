@@ -108,9 +108,9 @@ def _check_class(name: str, one: ClassScheme, need: Any) -> None:
     need(
         (one.group is None) != (one.by_mode is None),
         f"{name}.group",
-        "give either group (spray or hash) or by_mode, not both"
+        "give either group (spray, hash or label) or by_mode, not both"
         if one.group
-        else "is missing: give group (spray or hash) or by_mode",
+        else "is missing: give group (spray, hash or label) or by_mode",
     )
     if one.release is not None:
         need(

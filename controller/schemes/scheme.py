@@ -7,12 +7,14 @@ from typing import Literal
 
 from protocol.policy import CodeName, EstimatorName, PathKind, RedundancyRule
 
-GroupKind = Literal["spray", "hash"]
-"""Which of a leaf's two groups towards a destination leaf serves a class: dp_hash or ECMP hash."""
+GroupKind = Literal["spray", "hash", "label"]
+"""What serves a class at a switch: a dp_hash group, an ECMP hash group, or the way to the path that the agent names
+(what names none, or a dead one, is sprayed)."""
 Replication = Literal["flow", "syn"]
 """What senders open twice (RepFlow, INFOCOM 2014): whole short flows, or their connections only (RepSYN)."""
 Mode = Literal["on", "off"]
 """Whether short flows are present (CAPS, section IV-C)."""
+_MODES: tuple[Mode, ...] = ("on", "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,12 @@ class Scheme:
     short_limit_bytes: int = 100_000
     replication: Replication | None = None
     """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""
+
+    @property
+    def labels(self) -> bool:
+        """Whether any class may be sent by path labels."""
+        classes = (self.short, self.long, self.control)
+        return any(one.group_in(mode) == "label" for one in classes for mode in _MODES)
 
     def group_of(self, kind: Literal["short", "long", "control"], mode: Mode) -> GroupKind:
         one: ClassScheme = getattr(self, kind)

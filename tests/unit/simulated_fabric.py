@@ -30,6 +30,7 @@ DELAY_S = 0.0005
 
 ECMP = Scheme("ecmp", "", "", *(ClassScheme("hash", entropy="flow-hash") for _ in range(3)))
 RPS = Scheme("rps", "", "", *(ClassScheme("spray") for _ in range(3)))
+LABELS = Scheme("labels", "", "", *(ClassScheme("label") for _ in range(3)))
 CAPS = Scheme(
     "caps",
     "",

@@ -474,7 +474,7 @@ def test_before_any_scheme_is_set_traffic_is_hashed() -> None:
     sim.run_until(sim.plane.ready, 3)
     assert all_deliver(sim)
     assert all(
-        flow.metadata == (1 << 19, 1 << 19)
+        flow.metadata == (1 << 19, 3 << 19)
         for flow in sim.fabric.switches[0x10001].state.flows.values()
         if flow.table == Table.CLASS and flow.priority == 10
     )

@@ -183,8 +183,12 @@ def test_groups_must_fit_their_method() -> None:
     buckets = (Bucket((Output(1),), 1),)
     with pytest.raises(EncodingError, match="needs the fields"):
         codec.set_group(Group(1, "hash", 0, buckets))
-    with pytest.raises(EncodingError, match="takes no fields"):
+    with pytest.raises(EncodingError, match="dp_hash hashes no fields"):
         codec.set_group(Group(1, "dp_hash", 0, buckets, ("udp_dst",)))
+    with pytest.raises(EncodingError, match="takes none"):
+        codec.set_group(Group(1, "failover", 0, buckets, ("udp_dst",)))
+    with pytest.raises(EncodingError, match="needs a port or group to watch"):
+        codec.set_group(Group(1, "failover", 0, (*buckets, Bucket((Output(2),)))))
 
 
 @given(
@@ -195,6 +199,7 @@ def test_groups_must_fit_their_method() -> None:
             st.lists(ACTIONS, max_size=3).map(tuple),
             st.none() | st.integers(1, 0xFFFFFF00),
             st.integers(1, 0xFFFF),
+            st.none() | st.integers(1, 0xFFFFFF00),
         ),
         max_size=8,
     ),
@@ -230,10 +235,39 @@ def test_a_group_is_laid_out_as_the_standard_says(number, buckets, basis, fields
         expected = {ofp.OFPGBPT_WEIGHT: bucket.weight}
         if bucket.watch_port is not None:
             expected[ofp.OFPGBPT_WATCH_PORT] = bucket.watch_port
+        if bucket.watch_group is not None:
+            expected[ofp.OFPGBPT_WATCH_GROUP] = bucket.watch_group
         assert properties == expected
         offset += size
     assert offset == 24 + array
     assert message[offset:] == SelectionMethod(method, basis, tuple(fields)).serialize()
+
+
+def test_a_failover_group_has_neither_weights_nor_a_selection_method() -> None:
+    buckets = (Bucket((Output(7),), 7), Bucket((ToGroup(4),), watch_group=4))
+    message = codec.set_group(Group(5, "failover", 0, buckets))
+    expected = parser.OFPGroupMod(
+        codec.PROTOCOL,
+        0x8000,
+        ofp.OFPGT_FF,
+        5,
+        command_bucket_id=ofp.OFPG_BUCKET_ALL,
+        buckets=[
+            parser.OFPBucket(
+                bucket_id=0,
+                actions=[parser.OFPActionOutput(7)],
+                properties=[parser.OFPGroupBucketPropWatch(type_=ofp.OFPGBPT_WATCH_PORT, length=8, watch=7)],
+            ),
+            parser.OFPBucket(
+                bucket_id=1,
+                actions=[parser.OFPActionGroup(4)],
+                properties=[parser.OFPGroupBucketPropWatch(type_=ofp.OFPGBPT_WATCH_GROUP, length=8, watch=4)],
+            ),
+        ],
+    )
+    expected.set_xid(0)
+    expected.serialize()
+    assert message == bytes(expected.buf)
 
 
 def test_the_selection_method_is_laid_out_as_open_vswitch_reads_it() -> None:

@@ -15,11 +15,22 @@ from controller.openflow.fake_fabric import FakeFabric
 from controller.openflow.fake_tables import FakeTablesError, Packet, by_hash
 from controller.openflow.pipeline import basis_of, punt_flows
 from controller.openflow.tables import SHORT_METER
-from controller.openflow.wanted import Difference, Flow, Match, Output, SwitchState, difference
+from controller.openflow.wanted import (
+    Bucket,
+    Difference,
+    Flow,
+    Group,
+    Match,
+    Output,
+    SwitchState,
+    ToGroup,
+    difference,
+)
 from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS, PRIORITIES, TrafficClass
 from tests.unit.simulated_fabric import (
     CAPS,
     ECMP,
+    LABELS,
     RPS,
     Shape,
     SimHost,
@@ -38,7 +49,7 @@ shapes = st.one_of(
     st.builds(leaf_spine, st.integers(2, 4), st.integers(1, 5), st.integers(1, 2)),
     st.builds(fat_tree, st.just(4), st.integers(1, 2)),
 )
-schemes = st.sampled_from([None, ECMP, RPS, CAPS])
+schemes = st.sampled_from([None, ECMP, RPS, CAPS, LABELS])
 
 
 @st.composite
@@ -349,6 +360,11 @@ def test_the_interpreter_refuses_what_a_switch_would() -> None:
         switch.apply(Difference(add_flows=(Flow(2, 5, Match(), goto=1),)))
     with pytest.raises(FakeTablesError, match="without eth_type"):
         switch.apply(Difference(add_flows=(Flow(2, 5, Match(udp_src=(1, 1))),)))
+    for lost in (Bucket((ToGroup(77),), 1), Bucket((Output(1),), watch_group=77)):
+        with pytest.raises(FakeTablesError, match="group 5 needs group 77"):
+            switch.apply(Difference(add_groups=(Group(5, "failover", 0, (lost,)),)))
+    with pytest.raises(FakeTablesError, match="leads to itself"):
+        switch.apply(Difference(add_groups=(Group(5, "failover", 0, (Bucket((ToGroup(5),), 1),)),)))
     switch.apply(Difference(add_flows=(Flow(0, 10, Match(ip_proto=17, eth_type=0x800)),)))
     with pytest.raises(FakeTablesError, match="overlap"):
         switch.outcomes(Packet(ipv4_dst="10.0.1.1"), 1)

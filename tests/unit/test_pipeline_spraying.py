@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.openflow.pipeline import AGENT_PORTS, ENTROPY_PORTS, Towards, choose_part
+from controller.openflow.pipeline import AGENT_PORTS, FORGED_PORTS, UNSTAMPED_PORTS, Towards, choose_part
 from controller.openflow.port_ranges import prefixes
 from controller.openflow.spraying import spray_order, spray_parts
 from controller.openflow.tables import AGENT, HASH, LEAF_MASK, Table
 from controller.openflow.wanted import Group, Output, ToGroup
-from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS
+from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS, LABEL_FIRST, LABEL_LAST
 
 
 def slots_of(buckets: int) -> Counter[int]:
@@ -105,9 +105,11 @@ def test_prefixes_match_exactly_their_range(one: int, other: int) -> None:
 def test_the_ranges_in_use() -> None:
     for port in range(65536):
         agent = sum(port & mask == value for value, mask in AGENT_PORTS)
-        entropy = sum(port & mask == value for value, mask in ENTROPY_PORTS)
+        unstamped = sum(port & mask == value for value, mask in UNSTAMPED_PORTS)
+        forged = sum(port & mask == value for value, mask in FORGED_PORTS)
         assert agent == (BASE_PORT <= port < BASE_PORT + FLOW_KEYS)
-        assert entropy == (EV_FIRST <= port <= EV_LAST)
+        assert unstamped == (EV_FIRST <= port <= EV_LAST or LABEL_FIRST <= port <= LABEL_LAST)
+        assert forged == 1 - unstamped
 
 
 def test_no_range() -> None:

@@ -20,6 +20,7 @@ MESSAGES = [
         "p", "n", "h1", "10.0.1.1", "00:00:00:00:00:01", ["10.128.1.1", "fd00:ca::1:1"], 7, "0.1.0"
     ),
     Directory([Peer("h1", "10.0.1.1", ["10.128.1.1"], 5)]),
+    control.Paths({"0000000000010002": (1025, 1026)}, {"short": (1025,)}),
     SetPolicy(Policy(3, "caps").to_dict()),
     control.FlowReport(
         1, [control.FlowEntry("sender", 6, "a", 1, "b", 2, "short", 3, 4, 0.0, 1.0, {"3": 4})]

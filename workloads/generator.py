@@ -30,6 +30,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
+from workloads.announce import Announcer
 from workloads.loop import READ, Loop
 from workloads.records import FlowOrder
 from workloads.sender import Sender
@@ -46,6 +47,7 @@ class Generator:
         self._loop = loop
         self._emit = emit
         self._sink = Sink(loop, port)
+        self._announcer = Announcer()
         self._congestion_control = "cubic"
         self._orders: list[FlowOrder] = []
         self._window: tuple[float, float] = (0.0, 0.0)
@@ -84,7 +86,15 @@ class Generator:
     def _start(self, epoch: float) -> None:
         self._finished = self._failed = 0
         self._senders = [
-            Sender(self._loop, order, self._sink.port, self._congestion_control, epoch, self._flow_ended)
+            Sender(
+                self._loop,
+                order,
+                self._sink.port,
+                self._congestion_control,
+                epoch,
+                self._announcer,
+                self._flow_ended,
+            )
             for order in self._orders
         ]
         for sender in self._senders:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from workloads.announce import Announcer
 from workloads.loop import READ, WRITE, Loop
 from workloads.records import FlowOrder, FlowState, SentFlow
 from workloads.sink import abort_on_close
@@ -23,7 +24,8 @@ _NOTHING: Final = TcpInfo(0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
 class Sender:
     """One flow, from before connect() to the receiver's acknowledgement or to its failure.
 
-    epoch: monotonic time of the run's start; on_end: called once, when the flow is finished or has failed.
+    epoch: monotonic time of the run's start; announcer: tells the agent of the flow's size; on_end: called once, when
+    the flow is finished or has failed.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class Sender:
         port: int,
         congestion_control: str,
         epoch: float,
+        announcer: Announcer,
         on_end: Callable[[Sender], None],
     ) -> None:
         self.order = order
@@ -41,6 +44,7 @@ class Sender:
         self._port = port
         self._congestion_control = congestion_control
         self._epoch = epoch
+        self._announcer = announcer
         self._on_end = on_end
         self._error = ""
         self._connection: socket.socket | None = None
@@ -68,6 +72,8 @@ class Sender:
             if begun not in (0, errno.EINPROGRESS):
                 raise OSError(begun, os.strerror(begun))
             self._local = connection.getsockname()[:2]
+            # the SYN has left, but no data goes before its answer
+            self._announcer.announce(self._local, (self.order.address, self._port), self.order.size_bytes)
         except (OSError, RuntimeError) as error:
             self._end("failed", f"connect: {error}")
             return

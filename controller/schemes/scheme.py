@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from protocol.policy import CodeName, EstimatorName, PathKind, RedundancyRule
+from protocol.policy import CodeName, EstimatorName, PathKind, RedundancyRule, UnitRule, Weight
 
 GroupKind = Literal["spray", "hash"]
 """Which of a leaf's two groups towards a destination leaf serves a class: dp_hash or ECMP hash."""
@@ -36,6 +36,9 @@ class Coding:
     redundancy: RedundancyRule = "target-decode-probability"
     target_decode_probability: float = 0.95
     estimator: EstimatorName = "paths"
+    unit: UnitRule = "optimal"
+    weight: Weight | None = None
+    sampling_packet_times: float | None = None
     max_k: int = 32
     max_r: int = 16
     max_overhead: float = 0.75
@@ -86,6 +89,8 @@ class Scheme:
     mode: ModeRule | None = None
     """None: the scheme has no modes, leaves need no signal."""
     short_limit_bytes: int = 100_000
+    prior_knowledge: bool = False
+    """Whether flows whose size was announced are believed; False: only what they have sent counts."""
 
     def group_of(self, kind: Literal["short", "long", "control"], mode: Mode) -> GroupKind:
         one: ClassScheme = getattr(self, kind)

@@ -85,7 +85,7 @@ class Announcements:
 
     def read(self) -> list[tuple[bytes, float]]:
         """All announcements that have come; what is none is counted."""
-        announced = []
+        announced: list[tuple[bytes, float]] = []
         while True:
             try:
                 data = self._socket.recv(MAX_BYTES)

@@ -214,8 +214,8 @@ class Sender:
         ack = int.from_bytes(packet[seen.transport + 8 : seen.transport + 12], "big")
         if flow.window is not None:
             flow.window.acknowledged(ack)
-            if flow.unacked is None:
-                return
+        if flow.unacked is None:
+            return
         end, left = flow.unacked
         if serial_difference(ack, end) >= 0:
             peer.estimator.ack_rtt(now - left, now)

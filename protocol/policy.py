@@ -8,6 +8,7 @@ All times are in seconds; the controller has already turned packet times into se
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -171,10 +172,8 @@ def _check(policy: Policy) -> None:
             )
             if wrong is not None:
                 need(False, f"{name}.coding.{wrong[0]}", wrong[1])
-    short, long = policy.short.coding, policy.long.coding
-    different = one_estimator(
-        short and (short.estimator, short.sampling_s), long and (long.estimator, long.sampling_s)
-    )
+    codings = [one for one in (policy.short.coding, policy.long.coding) if one is not None]
+    different = one_estimator([(one.estimator, one.sampling_s) for one in codings])
     need(different is None, "long.coding.estimator", different or "")
 
 
@@ -199,13 +198,11 @@ def coding_problem(
     return None
 
 
-def one_estimator(
-    short: tuple[EstimatorName, float | None] | None, long: tuple[EstimatorName, float | None] | None
-) -> str | None:
-    """What is wrong if both classes are coded with different estimators (name, sampling time): it speaks of paths."""
-    if short is None or long is None or short == long:
+def one_estimator(wanted: Sequence[tuple[EstimatorName, float | None]]) -> str | None:
+    """What is wrong if coded classes, short before long, want different estimators (name, sampling time)."""
+    if len(set(wanted)) < 2:
         return None
-    shown = [
-        f"{name} (sampling {'default' if time is None else f'{time:g}'})" for name, time in (long, short)
-    ]
-    return f"{shown[0]} is not short.coding's {shown[1]}: one estimator serves both classes"
+    short, long = (
+        f"{name} with {'the default' if time is None else f'{time:g}'} sampling time" for name, time in wanted
+    )
+    return f"{long} is not what short.coding has ({short}): one estimator serves both classes"

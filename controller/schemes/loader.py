@@ -88,11 +88,8 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
     need(scheme.short_limit_bytes >= 0, "short_limit_bytes", "must not be negative")
     for name in _CLASSES:
         _check_class(name, getattr(scheme, name), need)
-    short, long = scheme.short.coding, scheme.long.coding
-    different = one_estimator(
-        short and (short.estimator, short.sampling_packet_times),
-        long and (long.estimator, long.sampling_packet_times),
-    )
+    codings = [one for one in (scheme.short.coding, scheme.long.coding) if one is not None]
+    different = one_estimator([(one.estimator, one.sampling_packet_times) for one in codings])
     need(different is None, "long.coding.estimator", different or "")
     by_mode = [name for name in _CLASSES if getattr(scheme, name).by_mode is not None]
     if scheme.mode is None:

@@ -50,10 +50,11 @@ class BlockingEstimator(ABC):
         as much as they are blocked, so those that come first all speak of the others.
         """
 
+    @abstractmethod
     def told(self, arrived: int, overdue: int, now: float) -> None:
         """One feedback: of coded datagrams not told of before, so many had arrived, so many were overdue or lost.
 
-        Each coded datagram is counted once, on whatever path; most estimators need no more than the calls above.
+        Each coded datagram is counted once, on whatever path.
         """
 
     @abstractmethod
@@ -133,6 +134,9 @@ class RttEstimator(BlockingEstimator):
         """Not used."""
 
     def path_loss(self, stamp: int | None, now: float) -> None:
+        """Not used."""
+
+    def told(self, arrived: int, overdue: int, now: float) -> None:
         """Not used."""
 
     def blocking_probability(self, now: float) -> float:
@@ -315,6 +319,9 @@ class PathsEstimator(BlockingEstimator):
         else:
             path.blocked = 0.5 * path.blocked + 0.5
             path.at = now
+
+    def told(self, arrived: int, overdue: int, now: float) -> None:
+        """Not used: paths, not packets, are what is counted."""
 
     def blocking_probability(self, now: float) -> float:
         shares = list(self._recent(now))

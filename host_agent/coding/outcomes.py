@@ -7,8 +7,8 @@ together, which the binomial model of `redundancy` does not know.
 
 `Margin` is the outer loop of a two-loop power control (Sampath, Kumar, Holtzman: On setting reverse link target SIR in
 a CDMA system, IEEE VTC 1997): each failure raises the assumed pB by a step, each success lowers it by
-(1 - P) / P steps. It stands still where the share of successes is P, so that is where it goes, from above as from below:
-the least redundancy that keeps the stated decode probability P.
+(1 - P) / P steps. It stands still where the share of successes is P, so that is where it goes, from above as from
+below: the least redundancy that keeps the stated decode probability P.
 """
 
 from __future__ import annotations

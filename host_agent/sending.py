@@ -189,18 +189,19 @@ class Sender:
                 arrived += 1
                 if newest is None or left > newest:
                     newest = left
-                if peer.outcomes:
-                    peer.outcomes.arrived(number)
             if remembered and stamp:
                 peer.stamps.add(stamp)
                 known.path_delay(stamp, peer.above_least(delay_us), now)
         if known is not None and newest is not None:
             overdue = peer.outstanding.overdue(newest - known.overdue_s)
-            for number in overdue:
+            for _ in range(overdue):
                 known.path_loss(None, now)
-                if peer.outcomes:
-                    peer.outcomes.overdue(number)
-            known.told(arrived, len(overdue), now)
+            known.told(arrived, overdue, now)
+        if known is not None and peer.outcomes:
+            for number, delay_us in zip(numbers, delays_us, strict=True):
+                peer.outcomes.arrived(number, delay_us, known.overdue_s, now)
+            for first, count in lost:
+                peer.outcomes.lost(first, count)
         self._counts["recovered_at_peers"] += recovered
         self._counts["lost_at_peers"] += sum(min(count, 65536) for _, count in lost)
 

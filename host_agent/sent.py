@@ -78,13 +78,13 @@ class Outstanding:
         """The peer reports *number*; returns when it left, None if it was reported or was overdue before."""
         return self._sent.pop(number, None)
 
-    def overdue(self, sent_before: float) -> list[int]:
-        """Numbers that left before that time and were not reported; each is told once."""
-        numbers = []
+    def overdue(self, sent_before: float) -> int:
+        """How many left before that time and were not reported; each is counted once."""
+        count = 0
         while self._sent:
             number = next(iter(self._sent))
             if self._sent[number] >= sent_before:
                 break
             del self._sent[number]
-            numbers.append(number)
-        return numbers
+            count += 1
+        return count

@@ -192,6 +192,8 @@ def test_a_unit_succeeds_if_k_of_its_symbols_arrive_in_whatever_order(data: st.D
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
     outcomes, margin = Outcomes(), Margin(0.9)
     number, events, expected = 0, [], [0, 0]
+    offset = int(rng.integers(MODULUS))  # between the clocks
+    outcomes.arrived(MODULUS - 1, offset, 0.008, 0.0)
     for _ in range(data.draw(st.integers(1, 20))):
         unit, k, r = SentUnit(margin), int(rng.integers(1, 12)), int(rng.integers(0, 6))
         lost = rng.random(k + r) < 0.25
@@ -203,7 +205,12 @@ def test_a_unit_succeeds_if_k_of_its_symbols_arrive_in_whatever_order(data: st.D
         expected[int(lost.sum() <= r)] += 1
     for index in rng.permutation(len(events)):
         one, gone = events[index]
-        (outcomes.overdue if gone else outcomes.arrived)(one)
+        if gone and rng.random() < 0.5:
+            outcomes.lost(one, 1)
+        else:
+            outcomes.arrived(
+                one, (offset + (9000 if gone else int(rng.integers(8000)))) % MODULUS, 0.008, 0.0
+            )
     assert [margin.failures, margin.successes] == expected
     assert len(outcomes) == 0
 
@@ -213,13 +220,24 @@ def test_a_unit_whose_sources_are_reported_before_it_closes_is_decided_when_it_c
     unit = SentUnit(margin)
     for number in range(3):
         outcomes.sent(number, unit)
-    outcomes.overdue(0)
-    outcomes.arrived(1)
+    outcomes.lost(0, 1)
+    outcomes.arrived(1, 70, 0.01, 0.0)
     assert (margin.successes, margin.failures) == (0, 0)
     outcomes.closed(unit, 3)
     assert (margin.successes, margin.failures) == (0, 1)
-    outcomes.arrived(2)
+    outcomes.arrived(2, 70, 0.01, 0.0)
     assert (margin.successes, margin.failures) == (0, 1)
+
+
+def test_the_least_delay_follows_clocks_that_drift() -> None:
+    outcomes, margin = Outcomes(), Margin(0.9)
+    for second in range(100):
+        unit = SentUnit(margin)
+        outcomes.sent(second, unit)
+        outcomes.closed(unit, 1)
+        # 1e-4: 100 us a second, 10 ms in all
+        outcomes.arrived(second, 100 * second, 0.0025, float(second))
+    assert (margin.successes, margin.failures) == (100, 0)
 
 
 @given(p=st.floats(0, 1), outcomes=st.lists(st.booleans(), max_size=100), target=st.floats(0.5, 0.999))

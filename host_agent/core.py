@@ -115,6 +115,11 @@ class AgentCore:
         else:
             self._impairment.set(setting)
 
+    def announce(self, key: bytes, size: float) -> None:
+        """The host will send *size* bytes of payload on this flow (`InnerPacket.flow`); `math.inf`: without end."""
+        self._counts["flows_announced"] += 1
+        self._sender.announce(key, size)
+
     # -- what happens --------------------------------------------------------------------------------
 
     def packet_from_host(self, packet: bytes, now: float) -> None:

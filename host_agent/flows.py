@@ -11,7 +11,9 @@ from crc32c import crc32c
 
 from host_agent.addresses import text
 from host_agent.coding.decoder import UnitDecoder
+from host_agent.coding.outcomes import SentUnit
 from host_agent.coding.unit import UnitEncoder
+from host_agent.coding.window import WindowEstimate
 from host_agent.inner_packet import addresses, ports
 from host_agent.release import Release
 from protocol.control import FlowEntry
@@ -39,6 +41,14 @@ class SendFlow:
     traffic_class: int = TrafficClass.SHORT
     encoder: UnitEncoder | None = None
     encoder_class: int = TrafficClass.NONE
+    short_bytes: int = 0
+    """It is short while it has sent less payload than this."""
+    announced: float | None = None
+    """Payload that it was announced with, bytes (inf: it has no end); None: it was not."""
+    unit: SentUnit | None = None
+    """Its open unit, where outcomes are learned from."""
+    window: WindowEstimate | None = None
+    """Where units are windows."""
     unacked: tuple[int, float] | None = None
     """TCP: sequence number behind the segment that is being timed, and when it left."""
     peer: PeerState | None = None

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from host_agent.arrivals import Arrivals
 from host_agent.coding.blocking import BlockingEstimator
+from host_agent.coding.outcomes import Outcomes
 from host_agent.flows import FlowTable, ReceiveFlow
 from host_agent.sent import Outstanding, SentLog
 from protocol.control import Peer
@@ -36,6 +37,7 @@ class PeerState:
     """Number of the next datagram to this peer."""
     sent: SentLog = field(default_factory=SentLog)
     outstanding: Outstanding = field(default_factory=Outstanding)
+    outcomes: Outcomes = field(default_factory=Outcomes)
     estimator: BlockingEstimator | None = None
     least_delay_us: int | None = None
     stamps: set[int] = field(default_factory=set)

@@ -11,8 +11,10 @@ from crc32c import crc32c
 
 from host_agent import tunnel
 from host_agent.coding.blocking import BlockingEstimator, estimator
+from host_agent.coding.outcomes import Margin, SentUnit
 from host_agent.coding.unit import Repair, UnitEncoder
 from host_agent.coding.unit_size import optimal_k
+from host_agent.coding.window import WindowEstimate
 from host_agent.flows import FlowTable, SendFlow
 from host_agent.inner_packet import TCP, InnerPacket
 from host_agent.paths import PathPolicy, path_policy
@@ -52,6 +54,8 @@ _HEADER: Final = np.dtype(
 """`protocol.datagram`'s header, for many datagrams at a time."""
 _SHORT, _LONG, _CONTROL = int(TrafficClass.SHORT), int(TrafficClass.LONG), int(TrafficClass.CONTROL)
 _SOURCE, _REPAIR, _FEEDBACK = int(Kind.SOURCE), int(Kind.REPAIR), int(Kind.FEEDBACK)
+MAX_ANNOUNCED: Final = 65536
+"""Flows that were announced and have not begun."""
 _FRONT: Final = OUTER_HEADER_BYTES + HEADER_BYTES
 
 
@@ -67,6 +71,10 @@ class Sender:
         self._counts = counts
         self.flows: FlowTable[bytes, SendFlow] = FlowTable()
         self._estimators: dict[str, BlockingEstimator] = {}
+        self._margins: dict[tuple[str, int], Margin] = {}
+        """Of redundancy ``adaptive``, by leaf and class."""
+        self._announced: dict[bytes, float] = {}
+        """Payload of flows that have not begun, bytes."""
         self._open: dict[bytes, SendFlow] = {}
         """Flows whose coding unit is open."""
         self._next_flow = 1
@@ -83,12 +91,14 @@ class Sender:
         for flow in list(self._open.values()):
             self._close(flow, now)
         for flow in self.flows:
-            flow.encoder = None
+            flow.encoder = flow.window = flow.unit = None
+            flow.short_bytes = _short_bytes(flow, policy)
         self._policy = policy
         self._classes = (ClassPolicy(), policy.short, policy.long, policy.control)
         self._paths = tuple(path_policy(one.path.kind, self._rng) for one in self._classes)
         self._coding = policy.short.coding or policy.long.coding
         self._estimators.clear()
+        self._margins.clear()
         for peer in peers:
             peer.estimator = None
             self.adopt(peer)
@@ -102,7 +112,9 @@ class Sender:
         if self._coding is not None and peer.estimator is None:
             leaf = peer.peer.leaf
             if leaf not in self._estimators:
-                self._estimators[leaf] = estimator(self._coding.estimator, self._policy.packet_time_s)
+                self._estimators[leaf] = estimator(
+                    self._coding.estimator, self._policy.packet_time_s, self._coding.sampling_s
+                )
             peer.estimator = self._estimators[leaf]
 
     def send(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
@@ -115,7 +127,7 @@ class Sender:
         if seen.control:
             self._wrap(peer, flow, _SOURCE, _CONTROL, packet, flow.position, 0, ecn, now)
             return
-        kind = _SHORT if flow.payload < self._policy.short_limit_bytes else _LONG
+        kind = _SHORT if flow.payload < flow.short_bytes else _LONG
         flow.payload += seen.payload
         flow.traffic_class = kind
         position = flow.position
@@ -127,6 +139,19 @@ class Sender:
             flow.encoder = None
         if coding is not None:
             self._code(peer, flow, kind, coding, position, packet, seen, now)
+
+    def announce(self, key: bytes, size: float) -> None:
+        """A flow of ours (`InnerPacket.flow`) will send *size* bytes of payload, `math.inf` if it has no end."""
+        flow = self.flows.get(key)
+        if flow is not None:
+            flow.announced = size
+            flow.short_bytes = _short_bytes(flow, self._policy)
+            if not flow.payload:
+                return
+        self._announced.pop(key, None)  # of the next connection on these ports
+        if len(self._announced) >= MAX_ANNOUNCED:
+            del self._announced[next(iter(self._announced))]
+        self._announced[key] = size
 
     def takes_bursts(self) -> bool:
         """Whether `send_super` may be used: coding needs every packet for itself."""
@@ -141,7 +166,7 @@ class Sender:
         flow.bytes += len(packet) + (count - 1) * header_bytes(packet, seen)
         self._counts["packets_sent"] += count
         ecn = tunnel.ecn_of(packet)
-        short = min(count, max(0, -(-(self._policy.short_limit_bytes - flow.payload) // size)))
+        short = min(count, max(0, -(-(flow.short_bytes - flow.payload) // size)))
         flow.payload += seen.payload
         if short:
             whole = rows.shape[1] - _FRONT
@@ -154,19 +179,29 @@ class Sender:
         numbers, stamps, delays_us, lost, recovered = decode_feedback(body)
         known, sent = peer.estimator, peer.sent
         newest: float | None = None
+        arrived = 0
         for number, stamp, delay_us in zip(numbers, stamps, delays_us, strict=True):
             remembered = sent.arrived(number, stamp)
             if known is None:
                 continue
             left = peer.outstanding.arrived(number)
-            if left is not None and (newest is None or left > newest):
-                newest = left
+            if left is not None:
+                arrived += 1
+                if newest is None or left > newest:
+                    newest = left
             if remembered and stamp:
                 peer.stamps.add(stamp)
                 known.path_delay(stamp, peer.above_least(delay_us), now)
         if known is not None and newest is not None:
-            for _ in range(peer.outstanding.overdue(newest - known.overdue_s)):
+            overdue = peer.outstanding.overdue(newest - known.overdue_s)
+            for _ in range(overdue):
                 known.path_loss(None, now)
+            known.told(arrived, overdue, now)
+        if known is not None and peer.outcomes:
+            for number, delay_us in zip(numbers, delays_us, strict=True):
+                peer.outcomes.arrived(number, delay_us, known.overdue_s, now)
+            for first, count in lost:
+                peer.outcomes.lost(first, count)
         self._counts["recovered_at_peers"] += recovered
         self._counts["lost_at_peers"] += sum(min(count, 65536) for _, count in lost)
 
@@ -175,9 +210,13 @@ class Sender:
         if peer.estimator is None or seen.protocol != TCP:
             return
         flow = self.flows.get(seen.reverse)
-        if flow is None or flow.unacked is None:
+        if flow is None or (flow.unacked is None and flow.window is None):
             return
         ack = int.from_bytes(packet[seen.transport + 8 : seen.transport + 12], "big")
+        if flow.window is not None:
+            flow.window.acknowledged(ack)
+        if flow.unacked is None:
+            return
         end, left = flow.unacked
         if serial_difference(ack, end) >= 0:
             peer.estimator.ack_rtt(now - left, now)
@@ -223,16 +262,6 @@ class Sender:
         if flow.encoder is None:
             flow.encoder, flow.encoder_class = UnitEncoder(coding, self._rng), kind
         encoder, known = flow.encoder, peer.estimator
-        if known is not None and not encoder.open_packets:
-            blocked = known.blocking_probability(now)
-            k = optimal_k(
-                coding,
-                blocked,
-                known.rtt_s(),
-                known.blocked_rtt_s(),
-                packet_time_s=self._spray_time_s(peer),
-            )
-            encoder.set_redundancy(blocked, k)
         if seen.protocol == TCP:
             start = int.from_bytes(packet[seen.transport + 4 : seen.transport + 8], "big")
             end = (start + seen.payload) % NUMBER_MODULUS
@@ -240,6 +269,14 @@ class Sender:
                 flow.unacked = (end, now)
             elif serial_difference(end, flow.unacked[0]) <= 0:
                 flow.unacked = None  # sent again: its ACK would not tell which one it is for
+            if coding.unit == "window":
+                if flow.window is None:
+                    flow.window = WindowEstimate()
+                flow.window.sent(start, seen.payload)
+        if known is not None and not encoder.open_packets:
+            self._plan_unit(peer, known, flow, encoder, kind, coding, flow.payload - seen.payload, now)
+        if flow.unit is not None:
+            peer.outcomes.sent((peer.number - 1) % NUMBER_MODULUS, flow.unit)
         repairs = encoder.add(position, packet, now, seen.push)
         if encoder.open_packets:
             self._open[flow.key] = flow
@@ -247,6 +284,39 @@ class Sender:
             self._open.pop(flow.key, None)
         flow.peer = peer
         self._send_repairs(flow, repairs, now)
+        if not encoder.open_packets:
+            self._end_unit(flow, len(repairs))
+
+    def _plan_unit(
+        self,
+        peer: PeerState,
+        known: BlockingEstimator,
+        flow: SendFlow,
+        encoder: UnitEncoder,
+        kind: int,
+        coding: CodingPolicy,
+        sent_bytes: int,
+        now: float,
+    ) -> None:
+        """A unit begins: its size and redundancy. *sent_bytes*: payload of the flow before it."""
+        blocked = known.blocking_probability(now)
+        if coding.redundancy == "adaptive":
+            margin = self._margins.setdefault(
+                (peer.peer.leaf, kind), Margin(coding.target_decode_probability)
+            )
+            flow.unit = SentUnit(margin) if blocked > 0.0 else None
+            blocked = margin.corrected(blocked)
+        if coding.unit == "window":
+            k = coding.max_k if flow.window is None else flow.window.packets()
+        else:
+            k = optimal_k(
+                coding,
+                blocked,
+                known.rtt_s(),
+                known.blocked_rtt_s(),
+                packet_time_s=self._spray_time_s(peer),
+            )
+        encoder.set_redundancy(blocked, k, sent_bytes)
 
     def _spray_time_s(self, peer: PeerState) -> float:
         """Seconds a packet takes when all paths that were heard of carry one at a time."""
@@ -254,8 +324,17 @@ class Sender:
 
     def _close(self, flow: SendFlow, now: float) -> None:
         self._open.pop(flow.key, None)
-        if flow.encoder is not None:
-            self._send_repairs(flow, flow.encoder.close(), now)
+        if flow.encoder is not None and flow.encoder.open_packets:
+            repairs = flow.encoder.close()
+            self._send_repairs(flow, repairs, now)
+            self._end_unit(flow, len(repairs))
+
+    def _end_unit(self, flow: SendFlow, repairs: int) -> None:
+        """The flow's unit is closed and its repairs have left."""
+        self._counts["units_sent"] += 1
+        if flow.unit is not None and flow.peer is not None:
+            flow.peer.outcomes.closed(flow.unit, flow.unit.symbols - repairs)
+            flow.unit = None
 
     def _send_repairs(self, flow: SendFlow, repairs: list[Repair], now: float) -> None:
         if not repairs or flow.peer is None:
@@ -263,6 +342,8 @@ class Sender:
         flow.repairs += len(repairs)
         self._counts["repairs_sent"] += len(repairs)
         for position, head, symbol in repairs:
+            if flow.unit is not None:
+                flow.peer.outcomes.sent(flow.peer.number, flow.unit)
             body = head.encode() + symbol
             self._wrap(flow.peer, flow, _REPAIR, flow.encoder_class, body, position, FLAG_CODED, 0, now)
 
@@ -274,6 +355,8 @@ class Sender:
                 self._close(flow, now)
                 self.flows.end(seen.flow)
             flow = SendFlow(seen.flow, self._next_flow, first=now)
+            flow.announced = self._announced.pop(seen.flow, None)
+            flow.short_bytes = _short_bytes(flow, self._policy)
             self._next_flow = self._next_flow % (NUMBER_MODULUS - 1) + 1
             self.flows.put(seen.flow, flow)
         flow.last = now
@@ -354,3 +437,15 @@ class Sender:
                 HEADER_BYTES + last_bytes,
             )
         )
+
+
+def _short_bytes(flow: SendFlow, policy: Policy) -> int:
+    """Payload that a flow sends as a short one.
+
+    Of an announced flow, all or nothing: one that was announced as short has twice the limit for what TCP sends again,
+    and beyond that the announcement was wrong.
+    """
+    limit = policy.short_limit_bytes
+    if not policy.prior_knowledge or flow.announced is None:
+        return limit
+    return 2 * limit if flow.announced < limit else 0

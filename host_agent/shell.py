@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from host_agent.announcements import Announcements
 from host_agent.channel import Channel, Connected
 from host_agent.config import AgentConfig
 from host_agent.core import AgentCore
@@ -69,6 +70,11 @@ class Agent:
             self._underlay.close()
             raise
         self._channel = Channel(config, session, mac_of(config.interface), VERSION)
+        self._announcements: Announcements | None = None
+        try:
+            self._announcements = Announcements()
+        except OSError as error:
+            _LOG.warning("sizes of flows cannot be announced here, is there another agent? %s", error)
         self._stopping = False
         self._refused = 0
 
@@ -93,6 +99,8 @@ class Agent:
             self._channel.stop()
             self._tun.close()
             self._underlay.close()
+            if self._announcements is not None:
+                self._announcements.close()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
@@ -102,6 +110,9 @@ class Agent:
         poll = select.epoll()
         for fd in (tun.fd, self._channel.wake_fd, wake_read, *underlay.sockets):
             poll.register(fd, select.EPOLLIN)
+        announcements = self._announcements
+        if announcements is not None:
+            poll.register(announcements.fd, select.EPOLLIN)
         next_counters = next_announcement = time.monotonic() + COUNTERS_EVERY_S
         gc.collect()
         gc.freeze()  # what is here stays: no collection has to look at it again
@@ -122,6 +133,9 @@ class Agent:
                 elif fd == self._channel.wake_fd:
                     for message in self._channel.messages():
                         self._obey(message, now)
+                elif announcements is not None and fd == announcements.fd:
+                    for key, size in announcements.read():
+                        core.announce(key, size)
                 now = time.monotonic()
             self._put_out()
             timer = core.get_timer()
@@ -189,6 +203,8 @@ class Agent:
         values["unsent"] = self._underlay.unsent
         values["refused_by_host"] = self._refused
         values["control_messages_dropped"] = self._channel.dropped
+        if self._announcements is not None:
+            values["announcements_malformed"] = self._announcements.malformed
         values["cpu_s"] = time.process_time()
         for host, probability in self._core.blocking_probability(now).items():
             values[f"blocking_probability.{host}"] = round(probability, 4)

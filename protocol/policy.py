@@ -8,6 +8,7 @@ All times are in seconds; the controller has already turned packet times into se
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -16,8 +17,11 @@ from protocol.plain import PlainError, build
 PathKind = Literal["spray", "flow-hash"]
 """How EVs are drawn: a fresh one per packet, or one per flow."""
 CodeName = Literal["xor", "rlc", "ldpc"]
-RedundancyRule = Literal["paper", "target-decode-probability"]
-EstimatorName = Literal["paths", "rtt"]
+RedundancyRule = Literal["paper", "target-decode-probability", "adaptive", "htpc", "one-per-unit"]
+"""How many repairs a unit gets (docs/coding.md)."""
+UnitRule = Literal["optimal", "window"]
+"""Size of a unit: CAPS's Eq. 4, or the flow's congestion window."""
+EstimatorName = Literal["paths", "rtt", "loss-rate"]
 
 
 class PolicyError(ValueError):
@@ -30,15 +34,42 @@ class PathPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Weight:
+    """HTPC's: how the redundancy of a flow fades with the payload bytes D that it has sent."""
+
+    full_bytes: int = 100_000
+    """T_s: up to here a flow has the weight 1."""
+    none_bytes: int = 1_000_000
+    """T_w: from here on it has the weight 0."""
+    fast_retransmit: int = 3
+    """T_fr: duplicate ACKs that make TCP send again without a time-out."""
+
+    def problem(self) -> tuple[str, str] | None:
+        """Field and text of what cannot be; None if all is well."""
+        if self.full_bytes < 0:
+            return "full_bytes", "must not be negative"
+        if self.none_bytes <= self.full_bytes:
+            return "none_bytes", f"must be above full_bytes ({self.full_bytes} B)"
+        if not 0 <= self.fast_retransmit <= 128:
+            return "fast_retransmit", "must be 0..128 packets"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class CodingPolicy:
-    """Coding of one class's packets (CAPS, sections IV-V; estimators: docs/architecture.md)."""
+    """Coding of one class's packets (CAPS, sections IV-V; rules and estimators: docs/coding.md)."""
 
     code: CodeName = "rlc"
     redundancy: RedundancyRule = "target-decode-probability"
     target_decode_probability: float = 0.95
     estimator: EstimatorName = "paths"
+    unit: UnitRule = "optimal"
+    weight: Weight | None = None
+    """Of redundancy ``htpc``, and of no other."""
+    sampling_s: float | None = None
+    """Sampling time of the estimators ``rtt`` and ``loss-rate``; None: 256 packet times."""
     max_k: int = 32
-    """Most source packets in one unit; the unit size is the smaller of this and the paper's Eq. 4."""
+    """Most source packets in one unit; the unit size is the smaller of this and what ``unit`` says."""
     max_r: int = 16
     max_overhead: float = 8.0
     """Most repairs per source packet: past some share of blocked paths, repairs only lengthen the queues."""
@@ -68,6 +99,9 @@ class Policy:
     """Time of 1500 B on the slowest fabric link (default: 20 Mbit/s)."""
     short_limit_bytes: int = 100_000
     """A flow is short while it has sent less payload than this (per inner 5-tuple and direction)."""
+    prior_knowledge: bool = False
+    """Whether announced sizes (`host_agent.announcements`) are believed: such a flow has its class from its first
+    packet. False: only what a flow has sent counts."""
     short: ClassPolicy = field(default_factory=ClassPolicy)
     long: ClassPolicy = field(default_factory=ClassPolicy)
     control: ClassPolicy = field(default_factory=ClassPolicy)
@@ -127,3 +161,48 @@ def _check(policy: Policy) -> None:
                 "must lie between 0 and 1, both excluded",
             )
             need(0 < one.coding.flush_s <= 1, f"{name}.coding.flush_s", "must be above 0 s and at most 1 s")
+            sampling = one.coding.sampling_s
+            need(
+                sampling is None or 0 < sampling <= 60,
+                f"{name}.coding.sampling_s",
+                "must be above 0 s and at most 60 s",
+            )
+            wrong = coding_problem(
+                one.coding.code, one.coding.redundancy, one.coding.weight, one.coding.estimator, sampling
+            )
+            if wrong is not None:
+                need(False, f"{name}.coding.{wrong[0]}", wrong[1])
+    codings = [one for one in (policy.short.coding, policy.long.coding) if one is not None]
+    different = one_estimator([(one.estimator, one.sampling_s) for one in codings])
+    need(different is None, "long.coding.estimator", different or "")
+
+
+def coding_problem(
+    code: CodeName,
+    redundancy: RedundancyRule,
+    weight: Weight | None,
+    estimator: EstimatorName,
+    sampling: float | None,
+) -> tuple[str, str] | None:
+    """Field and text of what does not go together in a coding (of a scheme or a policy); None if all does."""
+    if redundancy == "htpc" and weight is None:
+        return "weight", "is missing: redundancy htpc needs it (`weight: {}` for the defaults)"
+    if redundancy != "htpc" and weight is not None:
+        return "weight", f"means nothing to redundancy {redundancy}, only to htpc: leave it out"
+    if weight is not None and (wrong := weight.problem()) is not None:
+        return f"weight.{wrong[0]}", wrong[1]
+    if redundancy == "adaptive" and code != "rlc":
+        return "redundancy", f"adaptive counts symbols, which decide for code rlc alone, not for {code}"
+    if sampling is not None and estimator == "paths":
+        return "sampling_s", "means nothing to estimator paths, only to rtt and loss-rate: leave it out"
+    return None
+
+
+def one_estimator(wanted: Sequence[tuple[EstimatorName, float | None]]) -> str | None:
+    """What is wrong if coded classes, short before long, want different estimators (name, sampling time)."""
+    if len(set(wanted)) < 2:
+        return None
+    short, long = (
+        f"{name} with {'the default' if time is None else f'{time:g}'} sampling time" for name, time in wanted
+    )
+    return f"{long} is not what short.coding has ({short}): one estimator serves both classes"

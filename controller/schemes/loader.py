@@ -15,6 +15,7 @@ import yaml
 
 from controller.schemes.scheme import ClassScheme, Scheme
 from protocol.plain import PlainError, build, did_you_mean
+from protocol.policy import coding_problem, one_estimator
 
 SCHEME_DIRECTORY: Final = Path(__file__).parent
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -87,6 +88,9 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
     need(scheme.short_limit_bytes >= 0, "short_limit_bytes", "must not be negative")
     for name in _CLASSES:
         _check_class(name, getattr(scheme, name), need)
+    codings = [one for one in (scheme.short.coding, scheme.long.coding) if one is not None]
+    different = one_estimator([(one.estimator, one.sampling_packet_times) for one in codings])
+    need(different is None, "long.coding.estimator", different or "")
     by_mode = [name for name in _CLASSES if getattr(scheme, name).by_mode is not None]
     if scheme.mode is None:
         need(
@@ -132,6 +136,16 @@ def _check_class(name: str, one: ClassScheme, need: Any) -> None:
         "must lie between 0 and 1, both excluded",
     )
     need(_positive(coding.flush_packet_times), f"{where}.flush_packet_times", "must be above 0 packet times")
+    sampling = coding.sampling_packet_times
+    need(
+        sampling is None or _positive(sampling),
+        f"{where}.sampling_packet_times",
+        "must be above 0 packet times",
+    )
+    wrong = coding_problem(coding.code, coding.redundancy, coding.weight, coding.estimator, sampling)
+    if wrong is not None:
+        field = "sampling_packet_times" if wrong[0] == "sampling_s" else wrong[0]
+        need(False, f"{where}.{field}", wrong[1])
 
 
 def _positive(value: float) -> bool:

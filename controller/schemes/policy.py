@@ -19,6 +19,7 @@ def policy_for(scheme: Scheme, packet_time_s: float, version: int) -> Policy:
         scheme=scheme.name,
         packet_time_s=packet_time_s,
         short_limit_bytes=scheme.short_limit_bytes,
+        prior_knowledge=scheme.prior_knowledge,
         short=_class_policy(scheme.short, packet_time_s),
         long=_class_policy(scheme.long, packet_time_s),
         control=_class_policy(scheme.control, packet_time_s),
@@ -37,6 +38,11 @@ def _class_policy(one: ClassScheme, packet_time_s: float) -> ClassPolicy:
             redundancy=coding.redundancy,
             target_decode_probability=coding.target_decode_probability,
             estimator=coding.estimator,
+            unit=coding.unit,
+            weight=coding.weight,
+            sampling_s=None
+            if coding.sampling_packet_times is None
+            else coding.sampling_packet_times * packet_time_s,
             max_k=coding.max_k,
             max_r=coding.max_r,
             max_overhead=coding.max_overhead,

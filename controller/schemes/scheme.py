@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from protocol.policy import CodeName, EstimatorName, PathKind, RedundancyRule
+from protocol.policy import CodeName, EstimatorName, PathKind, RedundancyRule, UnitRule, Weight
 
 GroupKind = Literal["spray", "hash", "label"]
 """What serves a class at a switch: a dp_hash group, an ECMP hash group, or the way to the path that the agent names
@@ -40,6 +40,9 @@ class Coding:
     redundancy: RedundancyRule = "target-decode-probability"
     target_decode_probability: float = 0.95
     estimator: EstimatorName = "paths"
+    unit: UnitRule = "optimal"
+    weight: Weight | None = None
+    sampling_packet_times: float | None = None
     max_k: int = 32
     max_r: int = 16
     max_overhead: float = 0.75
@@ -92,6 +95,8 @@ class Scheme:
     short_limit_bytes: int = 100_000
     replication: Replication | None = None
     """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""
+    prior_knowledge: bool = False
+    """Whether flows whose size was announced are believed; False: only what they have sent counts."""
 
     @property
     def labels(self) -> bool:

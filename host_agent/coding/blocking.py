@@ -1,8 +1,8 @@
 """Blocking probability pB: how likely the next sprayed packet of a peer is blocked (queued for long, or lost).
 
-One estimator per (sending agent, peer), fed from the peer's feedback and, for RTTs, from the inner ACKs. Two, by
-name: `rtt` is the CAPS paper's, `paths` the default, because the former is nearly blind behind a recovering code and
-cumulative ACKs (docs/traps.md).
+One estimator per (sending agent, peer), fed from the peer's feedback and, for RTTs, from the inner ACKs. By name:
+`rtt` is the CAPS paper's, `loss-rate` HTPC's, and `paths` the default, because the first is nearly blind behind a
+recovering code and cumulative ACKs (docs/traps.md).
 """
 
 from __future__ import annotations
@@ -51,6 +51,13 @@ class BlockingEstimator(ABC):
         """
 
     @abstractmethod
+    def told(self, arrived: int, overdue: int, now: float) -> None:
+        """One feedback: of coded datagrams not told of before, so many had arrived, so many were overdue or lost.
+
+        Each coded datagram is counted once, on whatever path.
+        """
+
+    @abstractmethod
     def blocking_probability(self, now: float) -> float:
         """pB, 0 .. MAX_BLOCKING_PROBABILITY."""
 
@@ -63,13 +70,20 @@ class BlockingEstimator(ABC):
         """Round-trip time over blocked paths, seconds; at least `rtt_s`."""
 
 
-def estimator(name: EstimatorName, packet_time_s: float) -> BlockingEstimator:
-    """The estimator of that name; *packet_time_s*: 1500 B on the slowest fabric link."""
+def estimator(
+    name: EstimatorName, packet_time_s: float, sampling_s: float | None = None
+) -> BlockingEstimator:
+    """The estimator of that name; *packet_time_s*: 1500 B on the slowest fabric link.
+
+    *sampling_s*: of ``rtt`` and ``loss-rate``; None: 256 packet times.
+    """
     if name == "rtt":
-        return RttEstimator(packet_time_s)
+        return RttEstimator(packet_time_s, sampling_s)
+    if name == "loss-rate":
+        return LossRateEstimator(packet_time_s, sampling_s)
     if name == "paths":
         return PathsEstimator(packet_time_s)
-    raise ValueError(f"estimator {name!r} is not known; there are paths, rtt")
+    raise ValueError(f"estimator {name!r} is not known; there are loss-rate, paths, rtt")
 
 
 class _Average:
@@ -122,6 +136,9 @@ class RttEstimator(BlockingEstimator):
     def path_loss(self, stamp: int | None, now: float) -> None:
         """Not used."""
 
+    def told(self, arrived: int, overdue: int, now: float) -> None:
+        """Not used."""
+
     def blocking_probability(self, now: float) -> float:
         self._roll(now)
         return min(self.prior if self._share is None else self._share, MAX_BLOCKING_PROBABILITY)
@@ -139,6 +156,60 @@ class RttEstimator(BlockingEstimator):
             if self._samples >= self.MIN_SAMPLES:
                 self._share = self._late / self._samples
                 self._samples = self._late = 0
+            self._since = now
+
+
+class LossRateEstimator(BlockingEstimator):
+    """HTPC's (Eq. 1): P_L = n_b / n, n_b of the n packets of a sampling time T being blocked or lost.
+
+    Blocked is what is overdue, as everywhere here. A sampling time with fewer than MIN_SAMPLES datagrams is carried
+    on into the next. Round-trip times are told as `PathsEstimator` tells them, for units of CAPS's optimal size.
+    """
+
+    name: EstimatorName = "loss-rate"
+    MIN_SAMPLES: Final = 8
+
+    def __init__(self, packet_time_s: float, sampling_s: float | None = None) -> None:
+        self._delays = PathsEstimator(packet_time_s)
+        self.overdue_s = self._delays.overdue_s
+        self._sampling_s = 256 * packet_time_s if sampling_s is None else sampling_s
+        self._since: float | None = None
+        self._arrived = 0
+        self._overdue = 0
+        self._rate: float | None = None
+
+    def told(self, arrived: int, overdue: int, now: float) -> None:
+        self._roll(now)
+        self._arrived += arrived
+        self._overdue += overdue
+
+    def ack_rtt(self, rtt_s: float, now: float) -> None:
+        self._delays.ack_rtt(rtt_s, now)
+
+    def path_delay(self, stamp: int, delay_us: int, now: float) -> None:
+        self._delays.path_delay(stamp, delay_us, now)
+
+    def path_loss(self, stamp: int | None, now: float) -> None:
+        """Counted by `told`."""
+
+    def blocking_probability(self, now: float) -> float:
+        self._roll(now)
+        return min(self.prior if self._rate is None else self._rate, MAX_BLOCKING_PROBABILITY)
+
+    def rtt_s(self) -> float:
+        return self._delays.rtt_s()
+
+    def blocked_rtt_s(self) -> float:
+        return self._delays.blocked_rtt_s()
+
+    def _roll(self, now: float) -> None:
+        if self._since is None:
+            self._since = now
+        elif now - self._since >= self._sampling_s:
+            n = self._arrived + self._overdue
+            if n >= self.MIN_SAMPLES:
+                self._rate = self._overdue / n
+                self._arrived = self._overdue = 0
             self._since = now
 
 
@@ -248,6 +319,9 @@ class PathsEstimator(BlockingEstimator):
         else:
             path.blocked = 0.5 * path.blocked + 0.5
             path.at = now
+
+    def told(self, arrived: int, overdue: int, now: float) -> None:
+        """Not used: paths, not packets, are what is counted."""
 
     def blocking_probability(self, now: float) -> float:
         shares = list(self._recent(now))

@@ -1,14 +1,18 @@
 """How many repairs r a unit of k sources gets, from the blocking probability pB of one packet.
 
-Two rules (docs/coding.md has the reasons):
+The rules (docs/coding.md has the reasons):
 
 - ``paper`` (CAPS, section IV): r = ceil(k / (1 - pB) - k), so that k of the k + r packets arrive *on average*.
 - ``target-decode-probability``: the smallest r with which the unit is decoded with at least that probability when
   every one of the k + r packets is blocked or lost independently with probability pB. It counts what the code
   itself fails at: rank deficiency (RLC), weak graphs (LDPC, measured), two losses in one parity (XOR).
+- ``adaptive``: the same, with a pB that outcomes have corrected (`margin`).
+- ``htpc`` (HTPC, Eq. 2-5): r = x / (1 - P_L) - k, where x is k for a flow that has sent little, and no more than the
+  packets that fast retransmission needs for one that has sent much. P_L is the estimator's pB.
+- ``one-per-unit`` (Corrective): 1, whatever pB.
 
-pB = 0 gives r = 0 by both rules: there is nothing to repair, and an estimator that knows nothing does not say 0 (its
-prior is above it).
+pB = 0 gives r = 0 by all but the last rule: there is nothing to repair, and an estimator that knows nothing does not
+say 0 (its prior is above it).
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from typing import Final
 
 from host_agent.coding.codes import code_named
 from host_agent.coding.ldpc_failure import ldpc_failure
-from protocol.policy import CodeName, CodingPolicy
+from protocol.policy import CodeName, CodingPolicy, Weight
 
 MAX_BLOCKING: Final = 0.95
 """pB is cut here: k / (1 - pB) has a pole at 1."""
@@ -28,11 +32,20 @@ BLOCKING_STEPS: Final = 256
 """`target` decisions are cached for pB rounded to multiples of 1 / BLOCKING_STEPS."""
 
 
-def repairs_for(coding: CodingPolicy, blocking_probability: float, k: int) -> int:
-    """r for a unit of *k* sources under *coding*: 0 .. min(max_r, k max_overhead, what the code can use)."""
+def repairs_for(coding: CodingPolicy, blocking_probability: float, k: int, sent_bytes: int = 0) -> int:
+    """r for a unit of *k* sources under *coding*: 0 .. min(max_r, k max_overhead, what the code can use).
+
+    *sent_bytes*: payload that the flow had sent before the unit (HTPC's D).
+    """
     cap = min(coding.max_r, math.ceil(k * coding.max_overhead), code_named(coding.code).most_repairs(k))
-    if coding.redundancy == "paper":
+    rule = coding.redundancy
+    if rule == "one-per-unit":
+        return min(cap, 1)
+    if rule == "paper":
         return min(cap, paper_rule(k, blocking_probability))
+    if rule == "htpc":
+        assert coding.weight is not None  # checked when the policy is read
+        return min(cap, htpc_rule(k, blocking_probability, coding.weight, sent_bytes))
     step = round(min(max(blocking_probability, 0.0), MAX_BLOCKING) * BLOCKING_STEPS)
     return _target_rule(coding.code, k, step, coding.target_decode_probability, cap)
 
@@ -41,6 +54,30 @@ def paper_rule(k: int, blocking_probability: float) -> int:
     """r = ceil(k / (1 - pB) - k) (CAPS); the ceiling forgives 1e-9 of rounding, so k = 9, pB = 0.1 gives 1."""
     p = min(max(blocking_probability, 0.0), MAX_BLOCKING)
     return math.ceil(k * p / (1.0 - p) - 1e-9)
+
+
+def flow_weight(weight: Weight, sent_bytes: int) -> float:
+    """w(D) of a flow that has sent D = *sent_bytes* (HTPC, Eq. 2-3): 1 up to T_s, 0 from T_w on, linear between.
+
+    The straight line is our reading of a weight that falls from 1 to 0.
+    """
+    if sent_bytes <= weight.full_bytes:
+        return 1.0
+    if sent_bytes >= weight.none_bytes:
+        return 0.0
+    return (weight.none_bytes - sent_bytes) / (weight.none_bytes - weight.full_bytes)
+
+
+def htpc_rule(k: int, loss_rate: float, weight: Weight, sent_bytes: int) -> int:
+    """r = x / (1 - P_L) - k rounded up, 0 if negative, for x = w k + (1 - w) T_fr (HTPC, Eq. 4-5).
+
+    x packets arrive on average: all k of a short flow's; of a long flow's, those that let TCP retransmit fast, so
+    that only windows of about T_fr packets or less get repairs. The ceiling forgives 1e-9 of rounding.
+    """
+    w = flow_weight(weight, sent_bytes)
+    p = min(max(loss_rate, 0.0), MAX_BLOCKING)
+    x = w * k + (1.0 - w) * weight.fast_retransmit
+    return max(0, math.ceil(x / (1.0 - p) - k - 1e-9))
 
 
 def target_rule(code: CodeName, k: int, blocking_probability: float, target: float, max_r: int) -> int:

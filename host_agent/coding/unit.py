@@ -34,6 +34,7 @@ class UnitEncoder:
         self._code = code_named(coding.code)
         self._rng = rng
         self._blocking_probability = 0.0
+        self._sent_bytes = 0
         self._k = coding.max_k
         self._first = 0
         self._packets: list[bytes] = []
@@ -43,9 +44,13 @@ class UnitEncoder:
         self.repairs = 0
         """Repairs made so far."""
 
-    def set_redundancy(self, blocking_probability: float, k: int) -> None:
-        """What the next units aim at: pB (0..1), and unit size k (cut to 1..max_k)."""
+    def set_redundancy(self, blocking_probability: float, k: int, sent_bytes: int = 0) -> None:
+        """What the next units aim at: pB (0..1), and unit size k (cut to 1..max_k).
+
+        *sent_bytes*: payload that the flow has sent before them.
+        """
         self._blocking_probability = blocking_probability
+        self._sent_bytes = sent_bytes
         self._k = max(1, min(k, self._coding.max_k))
 
     @property
@@ -95,7 +100,7 @@ class UnitEncoder:
             return []
         self.units += 1
         k = len(packets)
-        r = repairs_for(self._coding, self._blocking_probability, k)
+        r = repairs_for(self._coding, self._blocking_probability, k, self._sent_bytes)
         if r == 0:
             return []
         self.repairs += r

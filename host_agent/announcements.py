@@ -1,0 +1,100 @@
+"""Applications may tell the agent of their host how much a flow will send, so that its class is known from its first
+packet (schemes with ``prior_knowledge: true``; all others ignore it).
+
+An announcement is one JSON object in one datagram, to the Unix socket of abstract name `NAME` (which every network
+namespace has for itself), best sent after ``bind()`` and before ``connect()``::
+
+    {"protocol": "tcp", "source": "10.128.1.1", "source_port": 20000,
+     "destination": "10.128.2.1", "destination_port": 7000, "bytes": 2500000}
+
+``bytes`` is what will be sent from source to destination; null: it has no end. Nothing is answered.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+import socket
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from host_agent.inner_packet import TCP, UDP
+from protocol.plain import PlainError, build
+
+NAME: Final = "\0capstan-announcements"
+MAX_BYTES: Final = 1024
+_PROTOCOLS: Final = {"tcp": TCP, "udp": UDP}
+
+
+class AnnouncementError(ValueError):
+    """A datagram that is no announcement; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Announcement:
+    protocol: Literal["tcp", "udp"]
+    source: str
+    source_port: int
+    destination: str
+    destination_port: int
+    bytes: int | None
+
+
+def read_announcement(data: bytes) -> tuple[bytes, float]:
+    """The flow (as `InnerPacket.flow` has it) and its bytes, `math.inf` where it has no end.
+
+    Raises:
+        AnnouncementError: it is not one.
+    """
+    try:
+        said = build(_Announcement, json.loads(data), "announcement")
+        source, destination = (
+            ipaddress.ip_address(said.source).packed,
+            ipaddress.ip_address(said.destination).packed,
+        )
+    except (PlainError, ValueError, RecursionError) as error:
+        raise AnnouncementError(str(error)) from None
+    ports = (said.source_port, said.destination_port)
+    if len(source) != len(destination):
+        raise AnnouncementError(f"{said.source} and {said.destination} are not of one IP version")
+    if not all(0 < port < 65536 for port in ports):
+        raise AnnouncementError(f"ports {ports[0]} and {ports[1]} must be 1..65535")
+    if said.bytes is not None and said.bytes < 0:
+        raise AnnouncementError(f"bytes: {said.bytes} must not be negative")
+    key = bytes((_PROTOCOLS[said.protocol],)) + source + destination
+    key += b"".join(port.to_bytes(2, "big") for port in ports)
+    return key, math.inf if said.bytes is None else float(said.bytes)
+
+
+class Announcements:
+    """The agent's socket. Raises OSError if another agent of this network namespace has it."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        try:
+            self._socket.bind(NAME)
+        except OSError:
+            self._socket.close()
+            raise
+        self.malformed = 0
+
+    @property
+    def fd(self) -> int:
+        return self._socket.fileno()
+
+    def read(self) -> list[tuple[bytes, float]]:
+        """All announcements that have come; what is none is counted."""
+        announced: list[tuple[bytes, float]] = []
+        while True:
+            try:
+                data = self._socket.recv(MAX_BYTES)
+            except BlockingIOError:
+                return announced
+            try:
+                announced.append(read_announcement(data))
+            except AnnouncementError:
+                self.malformed += 1
+
+    def close(self) -> None:
+        self._socket.close()

@@ -1,0 +1,257 @@
+"""Coding policies with real agents: what is on the wire against the equations, and bytes that arrive as they were."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.schemes.loader import load
+from controller.schemes.policy import policy_for
+from experiments.deployment import Deployment
+from experiments.spec import SchemeChoice, spec_from_dict
+from protocol.control import Impair
+from protocol.policy import Policy, Weight
+from tests.lab.agent_pair import INTERFACE, OVERLAY, AgentPair, end, wait_until
+from tests.unit.coded_units import UnitWatch
+from tests.unit.test_coding_policies import equation_5
+
+_SPEC = importlib.util.spec_from_file_location(
+    "overlay_transfer", Path(__file__).with_name("overlay_transfer.py")
+)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+programs = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(programs)
+
+PORT = 7000
+SAMPLING_S = 5.0
+UDP_AND_IP_BYTES = 28
+WATCH = """
+import socket, sys
+tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+tap.setsockopt(socket.SOL_SOCKET, 33, 1 << 27)
+tap.bind((sys.argv[1], 0))
+print("watching", flush=True)
+with open(sys.argv[2], "wb") as file:
+    while True:
+        packet, (_, protocol, kind, *_) = tap.recvfrom(1 << 16)
+        if kind == socket.PACKET_OUTGOING and protocol == 0x0800 and packet[9] == 17:
+            file.write(len(packet).to_bytes(4, "big") + packet)
+            file.flush()
+"""
+ANNOUNCE_AND_SEND = """
+import socket, sys
+from workloads.announce import Announcer
+address, port, announced, total = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+connection = socket.socket()
+connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+connection.bind(("", int(sys.argv[5])))
+connection.connect((address, port))
+assert Announcer().announce(connection.getsockname(), (address, port), announced), "no agent listens"
+connection.sendall(bytes(total))
+connection.shutdown(socket.SHUT_WR)
+connection.recv(1)
+"""
+
+
+def policy(scheme: str, version: int, **changes: Any) -> Policy:
+    chosen = policy_for(load(scheme), 0.0006, version)
+    assert chosen.short.coding is not None
+    assert chosen.long.coding is not None
+    return replace(
+        chosen,
+        short=replace(chosen.short, coding=replace(chosen.short.coding, **changes)),
+        long=replace(chosen.long, coding=replace(chosen.long.coding, **changes)),
+    )
+
+
+def transfer(pair: AgentPair, size: int, port: int) -> None:
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    receiver = pair.popen(1, [sys.executable, "-c", programs.RECEIVE, str(port)], **options)
+    assert receiver.stdout is not None
+    assert "listening" in receiver.stdout.readline()
+    sender = pair.popen(
+        0, [sys.executable, "-c", programs.SEND, OVERLAY[1], str(port), str(size), "0"], **options
+    )
+    out, err = sender.communicate(timeout=40)
+    assert sender.returncode == 0, err
+    assert out.split()[-2:] == receiver.communicate(timeout=10)[0].split()[-2:]
+
+
+def watched(pair: AgentPair, name: str, size: int, port: int) -> UnitWatch:
+    """All units that host 0 put on the wire for one transfer."""
+    file = pair.directory / name
+    tap = pair.popen(
+        0, [sys.executable, "-c", WATCH, INTERFACE, str(file)], stdout=subprocess.PIPE, text=True
+    )
+    assert tap.stdout is not None
+    assert "watching" in tap.stdout.readline()
+    transfer(pair, size, port)
+    (repairs,) = [
+        flow.repairs
+        for flow in pair.server.report(True, 5.0).hosts["h1"]
+        if flow.side == "sender" and flow.destination_port == port
+    ]
+    seen = UnitWatch()
+
+    def all_seen() -> bool:
+        nonlocal seen
+        seen, data, at = UnitWatch(), file.read_bytes(), 0
+        while len(data) >= (end_of := at + 4 + int.from_bytes(data[at : at + 4], "big")) > at + 4:
+            seen.see(data[at + 4 + UDP_AND_IP_BYTES : end_of])
+            at = end_of
+        units = [unit for unit in seen.units(whole=False) if seen.ports[unit.flow][1] == port]
+        return sum(len(unit.indices) for unit in units) == repairs
+
+    wait_until(all_seen, 10, lambda: "the agent counts as many repairs as are on the wire")
+    end(tap)
+    return seen
+
+
+def test_repairs_on_the_wire_are_those_of_the_equations() -> None:
+    weight = Weight(full_bytes=100_000, none_bytes=1_000_000, fast_retransmit=3)
+    htpc = policy("htpc", 1, sampling_s=SAMPLING_S, weight=weight)
+    with AgentPair(htpc) as pair:
+
+        def loss_rate() -> float:
+            return pair.counters(0).get("blocking_probability.h2", 0.1)
+
+        for attempt in range(3):
+            # a sampling time ends, and the transfer that is measured is over before the next one does
+            pair.server.impair("h2", Impair(0.2), 5.0)
+            before = loss_rate()
+            while loss_rate() == before:
+                transfer(pair, 100_000, PORT - 1)
+            p = loss_rate()
+            pair.server.impair("h2", Impair(), 5.0)
+            seen = watched(pair, f"htpc{attempt}", 1_500_000, PORT)
+            if loss_rate() == p:
+                break
+        else:
+            pytest.fail(f"no transfer went within a sampling time of {SAMPLING_S} s")
+        assert 0.15 < p < 0.25, "a fifth of all datagrams gets lost"
+        units = seen.units()
+        sources = seen.sources(units[0].flow)
+        covered: set[int] = set()
+        for unit in units:
+            low, high = (
+                equation_5(unit.k, Fraction(round(p * 10_000) * 2 + half, 20_000), weight, unit.before)
+                for half in (-1, 1)
+            )
+            assert low <= unit.r <= high <= low + 1, (unit, p)
+            covered |= set(range(unit.position, unit.position + unit.k))
+        short = [unit for unit in units if unit.before <= weight.full_bytes]
+        assert len(short) >= 3
+        for unit in units:
+            assert unit.before < weight.none_bytes or unit.k < 5, (
+                "only tiny windows of long flows have repairs"
+            )
+        assert covered.issuperset(range(short[-1].position)), "units follow each other without a gap"
+        assert len(covered) < sources
+
+        pair.set_policy(policy("corrective", 2))
+        units = watched(pair, "corrective", 1_500_000, PORT + 1).units()
+        assert {(unit.code, unit.r) for unit in units} == {(1, 1)}
+        assert sum(unit.k for unit in units) == 1 + max(unit.position + unit.k - 1 for unit in units)
+        assert max(unit.k for unit in units) > 10, "windows grow"
+
+
+def deployment(scheme: str) -> Deployment:
+    flows = {
+        "count": 1,
+        "sizes": {"kind": "fixed", "bytes": 1000},
+        "arrivals": {"kind": "poisson", "rate_per_s": 1},
+        "pattern": "left-to-right",
+    }
+    return Deployment(
+        spec_from_dict(
+            {
+                "name": "test",
+                "title": "test",
+                "fabric": {
+                    "leaves": 2,
+                    "spines": 4,
+                    "hosts_per_leaf": 1,
+                    "link": {"buffer_packets": 1000, "rate_mbps": 100},
+                    "access": {},
+                },
+                "schemes": [scheme],
+                "workload": {"flows": flows},
+            }
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Deployment]:
+    with deployment("htpc") as one:
+        yield one
+
+
+def start(lab: Deployment, host: str, program: str, *arguments: object) -> subprocess.Popen[str]:
+    return lab.lab.popen(
+        host,
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+
+
+@pytest.mark.parametrize("scheme", ["htpc", "corrective", "caps-adaptive", "caps-dark"])
+def test_bytes_arrive_as_they_were_through_loss_and_reordering(lab: Deployment, scheme: str) -> None:
+    lab.set_scheme(SchemeChoice(scheme, scheme))
+    lab.client.report_flows(forget=True)
+    lab.client.impair("h2", loss=0.02, reorder=0.3, reorder_delay_s=0.002)
+    try:
+        receiver = start(lab, "h2", programs.RECEIVE, PORT)
+        assert receiver.stdout is not None
+        assert "listening" in receiver.stdout.readline()
+        sender = start(lab, "h1", programs.SEND, "10.128.2.1", PORT, 4_000_000, 0)
+        out, err = sender.communicate(timeout=60)
+        assert sender.returncode == 0, err
+        assert out.split()[-2:] == receiver.communicate(timeout=10)[0].split()[-2:]
+    finally:
+        lab.client.impair("h2")
+    (flow,) = [
+        one
+        for one in lab.client.report_flows(forget=True)["h2"]
+        if one["side"] == "receiver" and one["destination_port"] == PORT
+    ]
+    assert flow["repairs"] > 0
+    assert flow["recovered"] > 0
+    assert len(flow["paths"]) == 4
+
+
+def test_announced_sizes_decide_the_class_where_the_scheme_believes_them(lab: Deployment) -> None:
+    sink = start(lab, "h2", programs.DISCARD, PORT + 2)
+    assert sink.stdout is not None
+    assert "listening" in sink.stdout.readline()
+    found = {}
+    for scheme in ("caps", "caps-dark"):
+        lab.set_scheme(SchemeChoice(scheme, scheme))
+        for source_port, size in ((20_001, 10_000_000), (20_002, 60_000)):
+            client = start(lab, "h1", ANNOUNCE_AND_SEND, "10.128.2.1", PORT + 2, size, 60_000, source_port)
+            out, err = client.communicate(timeout=30)
+            assert client.returncode == 0, out + err
+        for flow in lab.client.report_flows(forget=True)["h1"]:
+            if flow["side"] == "sender" and flow["source_port"] in (20_001, 20_002):
+                found[scheme, flow["source_port"]] = flow["traffic_class"]
+    sink.kill()
+    sink.wait()
+    assert found == {
+        ("caps", 20_001): "long",
+        ("caps", 20_002): "short",
+        ("caps-dark", 20_001): "short",
+        ("caps-dark", 20_002): "short",
+    }

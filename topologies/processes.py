@@ -21,6 +21,9 @@ from typing import IO, Any, Final
 from topologies.namespaces import Namespace
 
 LAB_VARIABLE: Final = "CAPSTAN_LAB"
+_PF_KTHREAD: Final = 0x00200000
+_EXECVE_TRIES: Final = 5
+_EXECVE_S: Final = 0.001
 
 
 def lab_environment(lab_id: str, env: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -109,9 +112,27 @@ def start_time(pid: int) -> int | None:
     return int(after_name[19])
 
 
+def _environment(pid: int) -> bytes:
+    """What /proc tells of a process's environment; of one in the middle of execve(), once that is done.
+
+    Meanwhile the new program's environment reads as empty, though its parent already runs again.
+    """
+    for _ in range(_EXECVE_TRIES):
+        found = _read(f"/proc/{pid}/environ")
+        if found or _is_kernel_thread(pid) or start_time(pid) is None:
+            return found
+        time.sleep(_EXECVE_S)
+    return b""
+
+
+def _is_kernel_thread(pid: int) -> bool:
+    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return len(fields) > 6 and bool(int(fields[6]) & _PF_KTHREAD)
+
+
 def is_marked(pid: int, lab_id: str) -> bool:
     """Whether the process carries this lab's mark."""
-    return f"{LAB_VARIABLE}={lab_id}".encode() in _read(f"/proc/{pid}/environ").split(b"\0")
+    return f"{LAB_VARIABLE}={lab_id}".encode() in _environment(pid).split(b"\0")
 
 
 def _network(pid: int | str) -> int | None:

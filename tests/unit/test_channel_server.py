@@ -280,7 +280,7 @@ def test_reports_name_who_did_not_answer(tmp_path: Path) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        reports = at.server.report(True, 0.5)
+        reports = at.server.report(True, 2.0)
         thread.join()
         assert {host: len(flows) for host, flows in reports.hosts.items()} == {"h1": 2}
         assert reports.missing == ["h2"]
@@ -330,7 +330,7 @@ def test_the_log_says_why_somebody_was_refused_and_never_the_token(
         thief.connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
         thief.all()
         RawAgent.joined(at.socket_path, 1).close()
-        wait_for(lambda: "agent h1 lost: the agent closed it" in caplog.text, "a line in the log")
+        wait_for(lambda: "agent h1 lost: " in caplog.text, "a line in the log")
     assert "agent refused: frame" in caplog.text
     assert TOKEN not in caplog.text
 

@@ -10,30 +10,22 @@ NAME: Final = "\0capstan-announcements"
 """Abstract Unix socket of the agent in this network namespace."""
 
 
-class Announcer:
-    """Sends announcements; where no agent listens, they go nowhere."""
+def announce(source: tuple[str, int], destination: tuple[str, int], size: int | None) -> bool:
+    """A TCP connection between these will carry *size* bytes to *destination*; None: it has no end.
 
-    def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-
-    def announce(self, source: tuple[str, int], destination: tuple[str, int], size: int | None) -> bool:
-        """A TCP connection between these will carry *size* bytes to *destination*; None: it has no end.
-
-        Returns whether an agent took it: False if none listens, or it has too many to read.
-        """
-        said = {
-            "protocol": "tcp",
-            "source": source[0],
-            "source_port": source[1],
-            "destination": destination[0],
-            "destination_port": destination[1],
-            "bytes": size,
-        }
+    Returns whether an agent took it: False if none listens here, or it has too many to read.
+    """
+    said = {
+        "protocol": "tcp",
+        "source": source[0],
+        "source_port": source[1],
+        "destination": destination[0],
+        "destination_port": destination[1],
+        "bytes": size,
+    }
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as out:
         try:
-            self._socket.sendto(json.dumps(said).encode(), NAME)
+            out.sendto(json.dumps(said).encode(), NAME)
         except OSError:
             return False
-        return True
-
-    def close(self) -> None:
-        self._socket.close()
+    return True

@@ -30,7 +30,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
-from workloads.announce import Announcer
 from workloads.loop import READ, Loop
 from workloads.records import FlowOrder
 from workloads.replication import ReplicatedFlow
@@ -48,7 +47,6 @@ class Generator:
         self._loop = loop
         self._emit = emit
         self._sink = Sink(loop, port)
-        self._announcer = Announcer()
         self._congestion_control = "cubic"
         self._orders: list[FlowOrder] = []
         self._window: tuple[float, float] = (0.0, 0.0)
@@ -88,13 +86,7 @@ class Generator:
         self._finished = self._failed = 0
         self._senders = [
             (ReplicatedFlow if order.replication else Sender)(
-                self._loop,
-                order,
-                self._sink.port,
-                self._congestion_control,
-                epoch,
-                self._announcer,
-                self._flow_ended,
+                self._loop, order, self._sink.port, self._congestion_control, epoch, self._flow_ended
             )
             for order in self._orders
         ]

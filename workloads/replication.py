@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from workloads.announce import Announcer
 from workloads.loop import Loop
 from workloads.records import FlowOrder, FlowState, SentFlow
 from workloads.sender import Sender
@@ -33,7 +32,6 @@ class ReplicatedFlow:
         port: int,
         congestion_control: str,
         epoch: float,
-        announcer: Announcer,
         on_end: Callable[[ReplicatedFlow], None],
     ) -> None:
         if order.copy_port is None or order.replication is None:
@@ -48,7 +46,6 @@ class ReplicatedFlow:
                 port,
                 congestion_control,
                 epoch,
-                announcer,
                 self._copy_ended,
                 copy,
                 self._copy_connected if order.replication == "syn" else None,

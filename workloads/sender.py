@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from workloads.announce import Announcer
+from workloads.announce import announce
 from workloads.loop import READ, WRITE, Loop
 from workloads.records import FlowOrder, FlowState, SentFlow
 from workloads.sink import abort_on_close
@@ -24,9 +24,8 @@ _NOTHING: Final = TcpInfo(0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
 class Sender:
     """One flow, from before connect() to the receiver's acknowledgement or to its failure.
 
-    epoch: monotonic time of the run's start; announcer: tells the agent of the flow's size; on_end: called once, when
-    the flow is finished or has failed. copy: which copy of a replicated flow this is; on_connected: called once, before
-    the first byte is sent.
+    epoch: monotonic time of the run's start; on_end: called once, when the flow is finished or has failed.
+    copy: which copy of a replicated flow this is; on_connected: called once, before the first byte is sent.
     """
 
     def __init__(
@@ -36,7 +35,6 @@ class Sender:
         port: int,
         congestion_control: str,
         epoch: float,
-        announcer: Announcer,
         on_end: Callable[[Sender], None],
         copy: int = 0,
         on_connected: Callable[[Sender], None] | None = None,
@@ -48,7 +46,6 @@ class Sender:
         self._port = port
         self._congestion_control = congestion_control
         self._epoch = epoch
-        self._announcer = announcer
         self._on_end = on_end
         self._on_connected = on_connected
         self._error = ""
@@ -78,7 +75,7 @@ class Sender:
                 raise OSError(begun, os.strerror(begun))
             self._local = connection.getsockname()[:2]
             # the SYN has left, but no data goes before its answer
-            self._announcer.announce(self._local, (self.order.address, self._port), self.order.size_bytes)
+            announce(self._local, (self.order.address, self._port), self.order.size_bytes)
         except (OSError, RuntimeError) as error:
             self._end("failed", f"connect: {error}")
             return

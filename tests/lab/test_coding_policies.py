@@ -50,13 +50,13 @@ with open(sys.argv[2], "wb") as file:
 """
 ANNOUNCE_AND_SEND = """
 import socket, sys
-from workloads.announce import Announcer
+from workloads.announce import announce
 address, port, announced, total = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 connection = socket.socket()
 connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 connection.bind(("", int(sys.argv[5])))
 connection.connect((address, port))
-assert Announcer().announce(connection.getsockname(), (address, port), announced), "no agent listens"
+assert announce(connection.getsockname(), (address, port), announced), "no agent listens"
 connection.sendall(bytes(total))
 connection.shutdown(socket.SHUT_WR)
 connection.recv(1)

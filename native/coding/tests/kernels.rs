@@ -45,10 +45,10 @@ fn all_kernels_agree_with_the_definition() {
 #[test]
 fn every_coefficient_meets_every_byte() {
     let source: Vec<u8> = (0..=255).collect();
-    let coefficients: Vec<u8> = (0..=255).collect();
+    let coefficients: Vec<u8> = (0..=255).step_by(if cfg!(miri) { 51 } else { 1 }).collect();
     let expected = by_definition(&coefficients, &[&source], 256);
     for kernel in Kernel::available() {
-        let mut out = vec![0; 256 * 256];
+        let mut out = vec![0; coefficients.len() * 256];
         product(kernel, &coefficients, &[&source], 256, &mut out).unwrap();
         assert!(out == expected, "{}", kernel.name());
     }

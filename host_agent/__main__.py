@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from host_agent.config import AgentConfig, Endpoint
-from host_agent.shell import Agent
 
 
 def run(config: AgentConfig) -> None:
     """Run one agent until SIGTERM or SIGINT."""
+    from host_agent.shell import Agent  # the command line describes this command where no agent can run
+
     Agent(config).run()
 
 

@@ -185,6 +185,7 @@ class CodeId(IntEnum):
     XOR = 1
     RLC = 2
     LDPC = 3
+    MDS = 4
 
 
 _CODES: Final[dict[int, CodeId]] = {int(code): code for code in CodeId}

@@ -16,7 +16,7 @@ from protocol.plain import PlainError, build
 
 PathKind = Literal["spray", "flow-hash"]
 """How EVs are drawn: a fresh one per packet, or one per flow."""
-CodeName = Literal["xor", "rlc", "ldpc"]
+CodeName = Literal["xor", "rlc", "ldpc", "mds"]
 RedundancyRule = Literal["paper", "target-decode-probability", "adaptive", "htpc", "one-per-unit"]
 """How many repairs a unit gets (docs/coding.md)."""
 UnitRule = Literal["optimal", "window"]

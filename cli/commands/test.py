@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -13,6 +14,10 @@ from cli.console import progress
 from cli.privileges import need_lab
 
 _ROOT = Path(__file__).resolve().parents[2]
+_CARGO: Final = [
+    *("cargo", "test", "--quiet", "--workspace", "--locked"),
+    *("--manifest-path", "native/Cargo.toml", "--target-dir", ".setup/native/target"),
+]
 
 
 @click.command(
@@ -26,9 +31,15 @@ def test_command(arguments: tuple[str, ...]) -> None:
     if not arguments:
         need_lab("test")
         for step in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
-            progress.print(f"$ {' '.join(step)}", markup=False)
-            done = subprocess.run([sys.executable, "-m", *step], cwd=_ROOT, check=False)
-            if done.returncode != 0:
-                sys.exit(done.returncode)
+            _check(step, [sys.executable, "-m", *step])
+        _check(_CARGO, _CARGO)
     os.chdir(_ROOT)
     os.execv(sys.executable, [sys.executable, "-m", "pytest", *(arguments or ("tests",))])
+
+
+def _check(name: list[str], command: list[str]) -> None:
+    """Run *command*; end the program with its exit code if it fails."""
+    progress.print(f"$ {' '.join(name)}", markup=False)
+    code = subprocess.run(command, cwd=_ROOT, check=False).returncode
+    if code != 0:
+        sys.exit(code)

@@ -1,17 +1,83 @@
-"""The codes by name and by number on the wire."""
+"""The erasure codes, by name and by number on the wire.
+
+All are systematic and linear: a repair is a sum of multiples of the unit's symbols. A packet's symbol is its length in
+2 bytes, the packet, and zeros up to the unit's longest. The kernels are in native/; docs/coding.md has the formulas.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from host_agent.coding.code import Code
-from host_agent.coding.ldpc import Ldpc
-from host_agent.coding.rlc import Rlc
-from host_agent.coding.xor import Xor
-from protocol.datagram import CodeId
+from host_agent.coding.native import decode_packets, encode_packets
+from protocol.datagram import SYMBOL_LENGTH_BYTES, CodeId
 from protocol.policy import CodeName
 
-_CODES: Final[tuple[Code, ...]] = (Xor(), Rlc(), Ldpc())
+MAX_PACKET_BYTES: Final = 0xFFFF
+MAX_SYMBOL_BYTES: Final = SYMBOL_LENGTH_BYTES + MAX_PACKET_BYTES
+
+_MOST_REPAIRS: Final = 255
+"""A repair's index is one byte on the wire."""
+_FIELD: Final = 256
+"""Elements of GF(256): a Cauchy matrix has at most so many rows and columns together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One code. Units have 1..255 sources, 1..`most_repairs` repairs, and an unsigned 32-bit seed."""
+
+    name: CodeName
+    id: CodeId
+    all_or_nothing: bool
+    """Whether fewer repairs than losses tell nothing: each repair is a sum of all sources."""
+
+    def most_repairs(self, k: int) -> int:
+        """Repairs beyond this number would be of no use for *k* sources, or cannot be."""
+        if self.id == CodeId.XOR:
+            return k
+        return min(_MOST_REPAIRS, _FIELD - k) if self.id == CodeId.MDS else _MOST_REPAIRS
+
+    def encode(self, packets: Sequence[bytes], r: int, seed: int) -> list[bytes]:
+        """The r repairs' symbols, as long as the symbol of the longest packet.
+
+        Raises:
+            ValueError: a packet is empty or above 65535 B, or k or r is out of range.
+        """
+        return encode_packets(self.id, packets, r, seed)
+
+    def worth_trying(self, missing: int, repairs: int) -> bool:
+        """Whether `decode` is likely to find anything with so many sources missing and repairs at hand."""
+        return repairs >= missing if self.all_or_nothing else repairs > 0
+
+    def decode(
+        self, packets: Sequence[bytes | None], repairs: Mapping[int, bytes], r: int, seed: int
+    ) -> list[tuple[int, bytes]]:
+        """Rebuild what the received symbols determine.
+
+        Args:
+            packets: the unit's k packets, None where one has not come.
+            repairs: symbols of received repairs by index 0..r-1, at least one.
+            r: repairs that the unit was sent with.
+            seed: from the repairs' head.
+
+        Returns:
+            Index and packet of what is rebuilt, ascending; what is not determined yet is absent.
+
+        Raises:
+            ContradictionError: the symbols cannot all be right: there are more equations than unknowns and they do
+                not agree, or a rebuilt symbol is not a packet and zeros, or a packet is longer than the symbols.
+            ValueError: no unit can be like that (sizes, indices, k, r).
+        """
+        return decode_packets(self.id, packets, dict(repairs), r, seed)
+
+
+_CODES: Final[tuple[Code, ...]] = (
+    Code("xor", CodeId.XOR, all_or_nothing=False),
+    Code("rlc", CodeId.RLC, all_or_nothing=True),
+    Code("ldpc", CodeId.LDPC, all_or_nothing=False),
+    Code("mds", CodeId.MDS, all_or_nothing=True),
+)
 _BY_NAME: Final[dict[str, Code]] = {code.name: code for code in _CODES}
 _BY_ID: Final[dict[CodeId, Code]] = {code.id: code for code in _CODES}
 

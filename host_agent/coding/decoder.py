@@ -9,17 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from host_agent.coding.code import Code, ContradictionError
-from host_agent.coding.codes import code_numbered
-from host_agent.coding.gf256 import Words
-from host_agent.coding.symbols import (
-    MAX_SYMBOL_BYTES,
-    SymbolError,
-    pack,
-    row_of,
-    symbol_bytes,
-    unpack,
-)
+from host_agent.coding.codes import MAX_SYMBOL_BYTES, Code, code_numbered
+from host_agent.coding.native import ContradictionError
 from protocol.datagram import NUMBER_MODULUS, SYMBOL_LENGTH_BYTES, RepairHead, serial_difference
 
 MAX_K: Final = 128
@@ -62,7 +53,7 @@ class _Unit:
     length: int
     """Bytes of a symbol."""
     since: float
-    repairs: dict[int, Words] = field(default_factory=dict)
+    repairs: dict[int, bytes] = field(default_factory=dict)
     given_up: bool = False
 
 
@@ -136,7 +127,7 @@ class UnitDecoder:
         elif head.index in unit.repairs:
             counters.duplicate_repairs += 1
             return []
-        unit.repairs[head.index] = row_of(symbol, unit.length)
+        unit.repairs[head.index] = bytes(symbol)
         self._bytes += unit.length
         self._trim()
         if position not in self._units:
@@ -219,19 +210,12 @@ class UnitDecoder:
         if not unit.code.worth_trying(len(missing), len(unit.repairs)):
             return []
         packets = [self._packets.get((first + index) % NUMBER_MODULUS) for index in range(k)]
-        if any(packet is not None and symbol_bytes(packet) > unit.length for packet in packets):
-            self._give_up(unit)
-            return []
         try:
-            sources = pack(packets, unit.length)
-            found = unit.code.decode(sources, missing, unit.repairs, unit.head.r, unit.head.seed)
-            rebuilt = [
-                ((first + index) % NUMBER_MODULUS, unpack(row, unit.length))
-                for index, row in sorted(found.items())
-            ]
-        except (ContradictionError, SymbolError):
+            found = unit.code.decode(packets, unit.repairs, unit.head.r, unit.head.seed)
+        except ContradictionError:
             self._give_up(unit)
             return []
+        rebuilt = [((first + index) % NUMBER_MODULUS, packet) for index, packet in found]
         for position, packet in rebuilt:
             self._keep(position, packet, trim=False)
         self.counters.recovered += len(rebuilt)

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from host_agent.coding.ldpc import rows_of
+from host_agent.coding.native import ldpc_rows
 
 GRID_K: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 GRID_R: Final = tuple(range(1, 25))
@@ -71,7 +71,7 @@ def measure(k: int, r: int, graphs: int, patterns: int, source: random.Random) -
 def _generator_columns(k: int, r: int, seed: int) -> list[int]:
     """For every source the repairs it enters, as bits: rows of the staircase add up."""
     columns = [0] * k
-    for j, members in enumerate(rows_of(k, r, seed)):
+    for j, members in enumerate(ldpc_rows(k, r, seed)):
         for source in members:
             columns[source] ^= (1 << r) - (1 << j)  # into repair j and all that follow
     return columns

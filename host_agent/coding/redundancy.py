@@ -109,7 +109,8 @@ def decode_probability(code: CodeName, k: int, r: int, blocking_probability: flo
         return _xor(k, r, p)
     if code == "ldpc":
         return sum(binomial(k + r, x, p) * (1.0 - ldpc_failure(k, r, x)) for x in range(r + 1))
-    return _rlc(k, r, p)
+    arrives = _enough(k, r, p)
+    return arrives if code == "mds" else arrives - _rank_failure(k, r, p)
 
 
 def binomial(n: int, x: int, p: float) -> float:
@@ -125,22 +126,28 @@ columns or more: 1/255 at surplus 0. Ours has no zero coefficients, so one colum
 fail with 1/255 exactly; for more columns the difference is below 1e-4."""
 
 
-def _rlc(k: int, r: int, p: float) -> float:
-    """P(at most r of k + r blocked), as the negative binomial sum, less the rank failures.
-
-    With x of all packets blocked, repairs received exceed sources missing by r - x, however x is split.
-    """
+def _enough(k: int, r: int, p: float) -> float:
+    """P(at most r of k + r blocked), as the negative binomial sum: what an MDS code decodes."""
     term = (1.0 - p) ** k
     total = term
     for x in range(1, r + 1):
         term *= p * (k - 1 + x) / x
         total += term
+    return total
+
+
+def _rank_failure(k: int, r: int, p: float) -> float:
+    """P(at most r of k + r blocked, but the coefficients of RLC lack rank).
+
+    With x of all packets blocked, repairs received exceed sources missing by r - x, however x is split.
+    """
+    total = 0.0
     n = k + r
     for surplus, failure in enumerate(RANK_FAILURE[: r + 1]):
         x = r - surplus
         at_most_one_source = math.comb(r, x) + (k * math.comb(r, x - 1) if x else 0)
         chance = (math.comb(n, x) - at_most_one_source) * p**x * (1.0 - p) ** (n - x)
-        total -= chance * failure
+        total += chance * failure
     return total
 
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from host_agent.coding.codes import code_named
+from host_agent.coding.codes import MAX_PACKET_BYTES, code_named
 from host_agent.coding.redundancy import repairs_for
-from host_agent.coding.symbols import MAX_PACKET_BYTES, pack, symbol_bytes, symbol_of
 from protocol.datagram import NUMBER_MODULUS, RepairHead
 from protocol.policy import CodingPolicy
 
@@ -105,13 +104,8 @@ class UnitEncoder:
             return []
         self.repairs += r
         seed = int(self._rng.integers(1 << 32))
-        length = max(map(symbol_bytes, packets))
-        rows = self._code.encode(pack(packets, length), r, seed)
+        symbols = self._code.encode(packets, r, seed)
         return [
-            Repair(
-                self._first,
-                RepairHead(code=self._code.id, k=k, r=r, index=index, seed=seed),
-                symbol_of(rows[index], length),
-            )
-            for index in range(r)
+            Repair(self._first, RepairHead(code=self._code.id, k=k, r=r, index=index, seed=seed), symbol)
+            for index, symbol in enumerate(symbols)
         ]

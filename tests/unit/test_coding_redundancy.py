@@ -51,22 +51,24 @@ def test_rlc_decodes_when_at_most_r_are_blocked_but_for_its_rank(k: int, r: int,
         assert real == pytest.approx(1 - p ** (r + 1))
 
 
-@pytest.mark.parametrize("code", ["rlc", "xor", "ldpc"])
+@pytest.mark.parametrize("code", ["rlc", "xor", "ldpc", "mds"])
 @pytest.mark.parametrize(("k", "r", "p"), [(6, 3, 0.3), (10, 5, 0.2), (16, 4, 0.1)])
 def test_decode_probability_is_what_the_real_decoder_reaches(code: str, k: int, r: int, p: float) -> None:
     """1500 units through the real code with independent blocking."""
     rng = np.random.default_rng(7)
     the_code = code_named(code)  # type: ignore[arg-type]
-    sources = np.zeros((k, 1), dtype=np.uint64)
+    packets = [bytes([index + 1]) for index in range(k)]
     decoded = 0
     for seed in range(1500):
         blocked = rng.random(k + r) < p
         lost = np.flatnonzero(blocked[:k]).tolist()
-        repairs = {j: sources[0] for j in range(r) if not blocked[k + j]}
+        made = the_code.encode(packets, r, seed)
+        repairs = {j: made[j] for j in range(r) if not blocked[k + j]}
+        known = [None if blocked[index] else packet for index, packet in enumerate(packets)]
         if not lost:
             decoded += 1
         elif repairs and the_code.worth_trying(len(lost), len(repairs)):
-            decoded += len(the_code.decode(sources, lost, repairs, r, seed)) == len(lost)
+            decoded += len(the_code.decode(known, repairs, r, seed)) == len(lost)
     expected = decode_probability(code, k, r, p)  # type: ignore[arg-type]
     assert decoded / 1500 == pytest.approx(
         expected, abs=4 * math.sqrt(expected * (1 - expected) / 1500) + 0.01

@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host_agent.coding.decoder import MAX_K, WINDOW, UnitDecoder
-from host_agent.coding.symbols import SymbolError, pack, row_of, symbol_of, unpack
 from host_agent.coding.unit import Repair, UnitEncoder
 from protocol.datagram import CodeId, RepairHead
 from protocol.policy import CodingPolicy
 
 MODULUS = 1 << 32
-CODES = ("xor", "rlc", "ldpc")
+CODES = ("xor", "rlc", "ldpc", "mds")
 
 
 def coding(code: str = "rlc", **more: object) -> CodingPolicy:
@@ -40,40 +39,6 @@ def unit_of(packets: list[bytes], first: int = 0, code: str = "rlc", blocking: f
     for index, packet in enumerate(packets):
         made += sender.add(first + index, packet, 0.0, False)
     return made
-
-
-# symbols
-
-
-@given(packets=st.lists(st.binary(min_size=1, max_size=80), min_size=1), extra=st.integers(0, 20))
-def test_a_symbol_gives_its_packet_back(packets: list[bytes], extra: int) -> None:
-    length = 2 + max(map(len, packets)) + extra
-    rows = pack(packets, length)
-    for packet, row in zip(packets, rows, strict=True):
-        assert unpack(row, length) == packet
-        assert symbol_of(row, length) == len(packet).to_bytes(2, "big") + packet + bytes(
-            length - 2 - len(packet)
-        )
-        assert np.array_equal(row_of(symbol_of(row, length), length), row)
-
-
-@pytest.mark.parametrize(
-    ("symbol", "text"),
-    [
-        (b"\x00\x00abc", "length of 0 B"),
-        (b"\x00\x04abc", "length of 4 B"),
-        (b"\xff\xffabc", "length of 65535 B"),
-        (b"\x00\x02abc", "not followed by zeros"),
-    ],
-)
-def test_a_symbol_that_is_no_packet_is_refused(symbol: bytes, text: str) -> None:
-    with pytest.raises(SymbolError, match=text):
-        unpack(row_of(symbol, len(symbol)), len(symbol))
-
-
-def test_a_packet_too_long_for_its_symbol_is_refused() -> None:
-    with pytest.raises(ValueError, match="does not fit"):
-        pack([b"12345"], 6)
 
 
 # encoder

@@ -1,0 +1,204 @@
+//! The codes by their numbers on the wire, and their encoding and decoding of symbols of equal length.
+
+use crate::error::{invalid, Error};
+use crate::field::{inverse, multiply};
+use crate::kernels::{product, Kernel};
+use crate::{ldpc, linear, parity};
+
+/// Most sources of a unit, and most repairs: both are one byte on the wire.
+pub const MOST: usize = 255;
+/// Most sources and repairs together of `Mds`: the elements of the field.
+pub const MOST_MDS: usize = 256;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Repair j is the XOR of the sources i with i mod r = j.
+    Xor,
+    /// Random linear: coefficients 1..255 by splitmix64 from (seed, j, i).
+    Rlc,
+    /// LDPC-staircase of RFC 5170.
+    Ldpc,
+    /// Cauchy matrix: any k of the k + r symbols give the unit.
+    Mds,
+}
+
+/// Symbols that were rebuilt.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Source indices, ascending.
+    pub indices: Vec<usize>,
+    /// Their symbols, `width` bytes each.
+    pub symbols: Vec<u8>,
+}
+
+impl Code {
+    pub const ALL: [Code; 4] = [Code::Xor, Code::Rlc, Code::Ldpc, Code::Mds];
+
+    pub fn numbered(number: u8) -> Result<Code, Error> {
+        match number {
+            1 => Ok(Code::Xor),
+            2 => Ok(Code::Rlc),
+            3 => Ok(Code::Ldpc),
+            4 => Ok(Code::Mds),
+            _ => invalid!("code number {number} is not known"),
+        }
+    }
+
+    /// Whether a unit of k sources and r repairs can be.
+    pub fn check(self, k: usize, r: usize) -> Result<(), Error> {
+        if k == 0 || k > MOST || r == 0 || r > MOST {
+            return invalid!("a unit of k = {k}, r = {r} cannot be: both must be 1..{MOST}");
+        }
+        if self == Code::Mds && k + r > MOST_MDS {
+            return invalid!("a unit of k = {k}, r = {r} cannot be: mds has at most {MOST_MDS} symbols");
+        }
+        Ok(())
+    }
+
+    /// The coefficients of repair `index` (below MOST) for k sources, of a code over GF(256).
+    fn row(self, seed: u32, index: usize, k: usize) -> impl Iterator<Item = u8> {
+        (0..k).map(move |source| match self {
+            Code::Mds => cauchy(index as u8, source as u8),
+            _ => random(seed, index as u64, source as u64),
+        })
+    }
+
+    /// Coefficients over GF(256): a row of k for each index; None for codes that are not given by such rows.
+    pub fn coefficients(self, seed: u32, indices: &[usize], k: usize) -> Option<Vec<u8>> {
+        match self {
+            Code::Xor | Code::Ldpc => None,
+            _ => Some(indices.iter().flat_map(|&index| self.row(seed, index, k)).collect()),
+        }
+    }
+
+    /// Write the r repairs of `sources`, all `width` bytes wide, into `out` (r x width bytes).
+    pub fn encode(
+        self,
+        kernel: Kernel,
+        seed: u32,
+        sources: &[&[u8]],
+        width: usize,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        let k = sources.len();
+        if width == 0 || out.len() % width != 0 {
+            return invalid!("{} B of repairs are not whole rows of {width} B", out.len());
+        }
+        let r = out.len() / width;
+        self.check(k, r)?;
+        if let Some(wrong) = sources.iter().find(|source| source.len() != width) {
+            return invalid!("a source of {} B does not fit a width of {width} B", wrong.len());
+        }
+        let indices: Vec<usize> = (0..r).collect();
+        match self.coefficients(seed, &indices, k) {
+            Some(coefficients) => product(kernel, &coefficients, sources, width, out)?,
+            None if self == Code::Xor => parity::encode(sources, width, out),
+            None => ldpc::encode(&ldpc::rows(k, r, seed), sources, width, out),
+        }
+        Ok(())
+    }
+
+    /// Rebuild what the received symbols determine.
+    ///
+    /// `sources` are the unit's k sources, None where one has not come; `repairs` are received ones of the r, with
+    /// their indices, in any order. All symbols are `width` bytes wide. Those that are not determined are absent.
+    pub fn decode(
+        self,
+        kernel: Kernel,
+        seed: u32,
+        r: usize,
+        sources: &[Option<&[u8]>],
+        repairs: &[(usize, &[u8])],
+        width: usize,
+    ) -> Result<Rebuilt, Error> {
+        self.check(sources.len(), r)?;
+        let symbols = sources.iter().flatten().chain(repairs.iter().map(|(_, symbol)| symbol));
+        for symbol in symbols {
+            if symbol.len() != width {
+                return invalid!("a symbol of {} B does not fit a width of {width} B", symbol.len());
+            }
+        }
+        let mut seen = [false; MOST];
+        for &(index, _) in repairs {
+            if index >= r {
+                return invalid!("repair {index} of r = {r} cannot be");
+            }
+            if std::mem::replace(&mut seen[index], true) {
+                return invalid!("repair {index} was given twice");
+            }
+        }
+        match self {
+            Code::Xor => parity::decode(r, sources, repairs, width),
+            Code::Ldpc => ldpc::decode(&ldpc::rows(sources.len(), r, seed), sources, repairs, width),
+            Code::Rlc | Code::Mds => {
+                let k = sources.len();
+                let coefficients: Vec<u8> =
+                    repairs.iter().flat_map(|&(index, _)| self.row(seed, index, k)).collect();
+                linear::decode(kernel, &coefficients, sources, repairs, width)
+            }
+        }
+    }
+}
+
+/// c(seed, j, i) of `Rlc`: splitmix64 (Steele, Lea, Flood, OOPSLA 2014) at the counter that seed, j and i make.
+/// Never 0, so that any repair heals any single loss.
+fn random(seed: u32, repair: u64, source: u64) -> u8 {
+    let mut state = (u64::from(seed) << 32) ^ (repair << 8 | source);
+    state = state.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    state ^= state >> 31;
+    (1 + (state >> 32) % 255) as u8
+}
+
+/// c(j, i) of `Mds`: the Cauchy matrix 1 / (x_j + y_i) with y_i = i and x_j = 255 - j, its columns scaled so that
+/// repair 0 is the XOR of the sources. Scaling keeps every square part invertible.
+fn cauchy(repair: u8, source: u8) -> u8 {
+    multiply(255 ^ source, inverse((255 - repair) ^ source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repair_0_of_mds_is_the_xor() {
+        for k in [1, 2, 32, 128, 255] {
+            assert_eq!(Code::Mds.coefficients(7, &[0], k), Some(vec![1; k]));
+        }
+    }
+
+    #[test]
+    fn random_coefficients_are_never_zero_and_depend_on_all() {
+        let rows = Code::Rlc.coefficients(1, &[0, 1, 2], 255).unwrap();
+        assert!(rows.iter().all(|&factor| factor != 0));
+        assert_ne!(rows[..255], rows[255..510]);
+        assert_ne!(rows, Code::Rlc.coefficients(2, &[0, 1, 2], 255).unwrap());
+    }
+
+    #[test]
+    fn units_that_cannot_be_are_refused() {
+        for code in Code::ALL {
+            for (k, r) in [(0, 1), (1, 0), (256, 1), (1, 256)] {
+                assert!(matches!(code.check(k, r), Err(Error::Invalid(_))));
+            }
+        }
+        assert!(Code::Mds.check(200, 57).is_err());
+        assert!(Code::Mds.check(200, 56).is_ok());
+        assert!(Code::numbered(0).is_err() && Code::numbered(5).is_err());
+    }
+
+    #[test]
+    fn wrong_symbols_are_refused() {
+        let (kernel, symbol) = (Kernel::best(), [1u8; 8]);
+        let sources = [Some(&symbol[..]), None];
+        let decode = |repairs: &[(usize, &[u8])]| Code::Rlc.decode(kernel, 1, 2, &sources, repairs, 8);
+        assert!(decode(&[(2, &symbol)]).is_err());
+        assert!(decode(&[(0, &symbol[..7])]).is_err());
+        assert!(decode(&[(1, &symbol), (1, &symbol)]).is_err());
+        let mut out = [0; 8];
+        assert!(Code::Xor.encode(kernel, 1, &[&symbol, &symbol[..4]], 8, &mut out).is_err());
+        assert!(Code::Xor.encode(kernel, 1, &[&symbol], 5, &mut out).is_err());
+        assert!(Code::Xor.encode(kernel, 1, &[&[]], 0, &mut out).is_err());
+    }
+}

@@ -28,7 +28,8 @@ class EventLog:
         self._events: deque[Logged] = deque(maxlen=KEPT)
         self._cursor = 0
         self._lock = threading.Lock()
-        self._offset = time.time() - time.monotonic()
+        self._began = time.time()
+        self._offset = self._began - time.monotonic()
 
     def add(self, event: Any) -> None:
         """Keep an event; its ``at``, if it has one, is on the monotonic clock."""
@@ -57,7 +58,7 @@ class EventLog:
         with self._lock:
             if self._events and self._events[0].cursor > 1:
                 return self._events[0].at
-        return 0.0
+        return self._began
 
 
 def kind_of(event: Any) -> str:

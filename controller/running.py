@@ -100,7 +100,7 @@ class RunningController:
         """Switch the fabric. Returns the milliseconds it took, and who has not confirmed.
 
         Raises:
-            SchemeError, PlainError: the scheme cannot be.
+            SchemeError, PolicyError, PlainError: the scheme cannot be; the old one stays.
         """
         with self._changing:
             began = time.monotonic()
@@ -108,10 +108,11 @@ class RunningController:
             current = self._compose(
                 scheme, dict(overrides), packet_time_s or self.current.packet_time_s, self.current.version + 1
             )
+            policy = policy_for(current.scheme, current.packet_time_s, current.version)
             self.current = current
             self._remember()
             # agents first: their classes mean the same to the switches before and after
-            self.agents.set_policy(policy_for(current.scheme, current.packet_time_s, current.version))
+            self.agents.set_policy(policy)
             self.shell.call(
                 lambda: self._plane.set_scheme(current.scheme, current.packet_time_s, self.shell.now())
             )
@@ -185,16 +186,18 @@ class RunningController:
         try:
             data = json.loads(self._state_file.read_text())
             scheme = loader.scheme_from_dict(data["scheme"])
-            return CurrentScheme(
+            current = CurrentScheme(
                 scheme,
-                data["base"],
-                data["overrides"],
+                str(data["base"]),
+                dict(data["overrides"]),
                 float(data["packet_time_s"]),
                 int(data["version"]) + 1,
             )
+            policy_for(scheme, current.packet_time_s, current.version)
+            return current
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             _LOG.warning("%s cannot be used, starting afresh: %s", self._state_file, error)
             return None
 

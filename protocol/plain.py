@@ -31,10 +31,12 @@ def build(kind: type[T], data: object, where: str) -> T:
 
 
 def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
-    """A hint ready to append to an error: "; did you mean 'caps'?", or the list of what is known."""
+    """A hint ready to append to an error: "; did you mean 'caps'?", or what is known."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known: {', '.join(names)}" if names else "; there are none"
 
 
 def _read(kind: Any, data: object, where: str) -> Any:

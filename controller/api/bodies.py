@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar
 
 from flask import request
 
@@ -11,11 +15,15 @@ from controller.api.problems import ProblemError
 from protocol.plain import PlainError, build
 
 T = TypeVar("T")
+LARGEST: Final = 2**63 - 1
+"""Of whole numbers: what every database can hold."""
+DEEPEST: Final = 64
+"""Levels of objects and lists in a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemeBody:
-    scheme: Any
+    scheme: Annotated[Any, str | dict[str, Any]]
     """A scheme's name, or a whole scheme as an object."""
     overrides: dict[str, Any] = field(default_factory=dict)
     packet_time_us: float | None = None
@@ -106,21 +114,60 @@ def body(kind: type[T]) -> T:
     """The request's body as *kind*. Raises ProblemError: 415, 400, or 422 naming the field."""
     if not request.is_json:
         raise ProblemError(415, "the body must be JSON: Content-Type: application/json")
-    data = request.get_json(silent=True)
-    if data is None:
-        raise ProblemError(400, "the body is not JSON")
     try:
-        return build(kind, data, "body")
+        data = json.loads(request.get_data(), parse_constant=_no_constant)
+        read = build(kind, data, "body")
+        _check_keepable(read, "body")
     except PlainError as error:
         raise ProblemError(422, str(error), error.where) from None
+    except ValueError:
+        raise ProblemError(400, "the body is not JSON") from None
+    except RecursionError:
+        raise ProblemError(400, "the body is nested too deeply") from None
+    return read
 
 
-def number(name: str, default: int | None, low: int = 0, high: int = 2**62) -> int | None:
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_keepable(value: object, where: str, depth: int = 0) -> None:
+    """Raises PlainError for a field that some database would not take, or give back, somewhere in *value*."""
+    if depth > DEEPEST:
+        raise PlainError(where, f"is nested more than {DEEPEST} levels deep")
+    if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
+        raise PlainError(where, f"{value} has more than 64 bits")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise PlainError(where, f"{value} is not a finite number")
+    if isinstance(value, str) and (not _is_text(value) or "\0" in value):
+        raise PlainError(where, "holds a character that is no text")
+    inner: Iterable[tuple[str, object]] = ()
+    if isinstance(value, list):
+        inner = ((f"{where}[{index}]", item) for index, item in enumerate(value))
+    elif isinstance(value, dict):
+        for name in value:
+            _check_keepable(name, where)
+        inner = ((f"{where}.{name}", item) for name, item in value.items())
+    elif dataclasses.is_dataclass(value):
+        inner = ((f"{where}.{one.name}", getattr(value, one.name)) for one in dataclasses.fields(value))
+    for place, item in inner:
+        _check_keepable(item, place, depth + 1)
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
+
+
+def number(name: str, default: int | None, low: int = 0, high: int = LARGEST) -> int | None:
     """A query parameter as an integer low..high. Raises ProblemError (422)."""
     text = request.args.get(name)
     if text is None:
         return default
-    if not text.isdecimal() or not low <= int(text) <= high:
+    if not text.isdecimal() or len(text) > 19 or not low <= int(text) <= high:
         raise ProblemError(422, f"query.{name}: {text!r} is not a number {low}..{high}", f"query.{name}")
     return int(text)
 

@@ -8,13 +8,18 @@ import io
 import json
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from flask import Blueprint, Response
 
-from controller.api.bodies import EndBody, ExperimentBody, RunBody, body, number
+from controller.api import answers
+from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number
+from controller.api.describing import Description, Query, describe
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
+
+ONE: Final = f"/<int(max={LARGEST}):experiment>"
+_RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 
 def experiment_routes(running: RunningController, store: ExperimentStore) -> Blueprint:
@@ -22,26 +27,40 @@ def experiment_routes(running: RunningController, store: ExperimentStore) -> Blu
     routes = Blueprint("experiments", __name__, url_prefix="/api/v1/experiments")
 
     @routes.post("")
+    @describe(Description("Begin an experiment.", answers.ExperimentObject, ExperimentBody, status=201))
     def create() -> tuple[dict[str, Any], int]:
         wanted = body(ExperimentBody)
         return store.create(wanted.name, wanted.seed, wanted.spec, wanted.versions, wanted.machine), 201
 
     @routes.get("")
-    def listing() -> dict[str, Any]:
+    @describe(
+        Description(
+            "Experiments, newest first.",
+            answers.ExperimentsView,
+            query=(
+                Query("before", "Only those with a number below this."),
+                Query("limit", "At most so many.", 1, 500, 50),
+            ),
+        )
+    )
+    def listing() -> answers.ExperimentsView:
         limit = number("limit", 50, 1, 500) or 50
         found = store.experiments(number("before", None), limit)
         return {"experiments": found, "next": found[-1]["id"] if len(found) == limit else None}
 
-    @routes.get("/<int:experiment>")
+    @routes.get(ONE)
+    @describe(Description("One experiment with its runs.", answers.ExperimentWithRuns, problems=(404,)))
     def one(experiment: int) -> dict[str, Any]:
         return store.experiment(experiment)
 
-    @routes.patch("/<int:experiment>")
+    @routes.patch(ONE)
+    @describe(Description("End an experiment.", answers.ExperimentObject, EndBody, problems=(404, 409)))
     def end(experiment: int) -> dict[str, Any]:
         wanted = body(EndBody)
         return store.finish(experiment, wanted.state, wanted.summary, wanted.error)
 
-    @routes.post("/<int:experiment>/runs")
+    @routes.post(ONE + "/runs")
+    @describe(Description("Keep a finished run.", answers.AddedRun, RunBody, status=201, problems=(404, 409)))
     def add_run(experiment: int) -> tuple[dict[str, Any], int]:
         wanted = body(RunBody)
         finished_at = wanted.finished_at if wanted.finished_at is not None else time.time()
@@ -61,18 +80,32 @@ def experiment_routes(running: RunningController, store: ExperimentStore) -> Blu
         flows = [dataclasses.asdict(flow) for flow in wanted.flows]
         return store.add_run(experiment, run, flows, modes), 201
 
-    @routes.get("/<int:experiment>/results")
-    def results(experiment: int) -> dict[str, Any]:
+    @routes.get(ONE + "/results")
+    @describe(Description("An experiment's runs and summary.", answers.ResultsView, problems=(404,)))
+    def results(experiment: int) -> answers.ResultsView:
         data = store.experiment(experiment)
-        return {"runs": data.pop("runs"), "summary": data.pop("summary"), "experiment": data}
+        return {"runs": data.pop("runs"), "summary": data["summary"], "experiment": data}
 
-    @routes.get("/<int:experiment>/flows")
-    def flows(experiment: int) -> dict[str, Any]:
+    @routes.get(ONE + "/flows")
+    @describe(
+        Description(
+            "Flow records, oldest first.",
+            answers.FlowsView,
+            query=(
+                _RUN,
+                Query("after", "Only those with a number above this."),
+                Query("limit", "At most so many.", 1, 10_000, 1000),
+            ),
+            problems=(404,),
+        )
+    )
+    def flows(experiment: int) -> answers.FlowsView:
         limit = number("limit", 1000, 1, 10_000) or 1000
         found = store.flows(experiment, number("run", None), number("after", 0) or 0, limit)
         return {"flows": found, "next": found[-1]["id"] if len(found) == limit else None}
 
-    @routes.get("/<int:experiment>/flows.csv")
+    @routes.get(ONE + "/flows.csv")
+    @describe(Description("All flow records as CSV.", str, query=(_RUN,), problems=(404,), media="text/csv"))
     def flows_csv(experiment: int) -> Response:
         run = number("run", None)
         store.flows(experiment, run, 0, 1)  # a wrong number is told before the first byte goes out
@@ -89,8 +122,9 @@ def experiment_routes(running: RunningController, store: ExperimentStore) -> Blu
 
         return Response(lines(), mimetype="text/csv")
 
-    @routes.get("/<int:experiment>/modes")
-    def modes(experiment: int) -> dict[str, Any]:
+    @routes.get(ONE + "/modes")
+    @describe(Description("Mode changes during the runs.", answers.KeptModes, query=(_RUN,), problems=(404,)))
+    def modes(experiment: int) -> answers.KeptModes:
         return {"modes": store.modes(experiment, number("run", None))}
 
     return routes

@@ -8,14 +8,16 @@ from typing import Any
 
 from flask import Blueprint
 
-from controller.api import views
+from controller.api import answers, views
 from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, number, share
+from controller.api.describing import Description, Query, describe
 from controller.api.problems import ProblemError
 from controller.running import RunningController
 from controller.schemes import loader
 from controller.schemes.loader import SchemeError
 from protocol.control import Impair
 from protocol.plain import PlainError, did_you_mean
+from protocol.policy import PolicyError
 
 MAX_WAIT_S = 60.0
 
@@ -25,11 +27,14 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
     routes = Blueprint("fabric", __name__, url_prefix="/api/v1")
 
     @routes.get("/health")
-    def health() -> dict[str, Any]:
+    @describe(Description("Whether everything that is known is set up.", answers.Health))
+    def health() -> answers.Health:
         snapshot = running.snapshot()
         agents = running.agents.agents()
         reasons = []
-        if not snapshot.settled:
+        if not any(switch.connected for switch in snapshot.switches):
+            reasons.append("no switch is connected")
+        elif not snapshot.settled:
             reasons.append("links are still being discovered")
         placeless = [host.name or host.ipv4 for host in snapshot.hosts if host.place is None]
         if placeless:
@@ -54,40 +59,71 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         }
 
     @routes.get("/fabric")
-    def fabric() -> dict[str, Any]:
+    @describe(Description("The fabric as discovered.", answers.FabricView))
+    def fabric() -> answers.FabricView:
         return views.fabric_view(running.snapshot())
 
     @routes.get("/modes")
-    def modes() -> dict[str, Any]:
+    @describe(
+        Description(
+            "Every leaf's mode, and changes after a cursor.",
+            answers.ModesView,
+            query=(Query("since", "Changes after this cursor; without it: none."),),
+        )
+    )
+    def modes() -> answers.ModesView:
         return views.modes_view(running.snapshot(), running.events, number("since", None))
 
     @routes.get("/events")
-    def events() -> dict[str, Any]:
+    @describe(
+        Description(
+            "What happened, in order.",
+            answers.EventsView,
+            query=(
+                Query("since", "Events after this cursor.", default=0),
+                Query("limit", "At most so many.", 1, 10_000, 1000),
+            ),
+        )
+    )
+    def events() -> answers.EventsView:
         limit = number("limit", 1000, 1, 10_000)
         logged = running.events.since(number("since", 0) or 0, limit)
         cursor = logged[-1].cursor if logged else running.events.cursor
         return {"events": [views.event_view(one) for one in logged], "cursor": cursor}
 
     @routes.get("/agents")
-    def agents() -> dict[str, Any]:
+    @describe(Description("All host agents, with their counters.", answers.AgentsView, problems=(503,)))
+    def agents() -> answers.AgentsView:
         return {"agents": [views.agent_view(agent) for agent in running.agents.agents()]}
 
     @routes.get("/schemes")
-    def schemes() -> dict[str, Any]:
+    @describe(Description("The schemes that come with Capstan.", answers.SchemesView))
+    def schemes() -> answers.SchemesView:
         return {"schemes": [loader.scheme_to_dict(scheme) for scheme in loader.all_schemes()]}
 
     @routes.get("/schemes/<name>")
+    @describe(Description("One of them.", answers.SchemeObject, problems=(404,)))
     def scheme(name: str) -> dict[str, Any]:
         if name not in loader.scheme_names():
-            raise ProblemError(404, f"there is no scheme {name!r}")
+            hint = did_you_mean(name, loader.scheme_names())
+            raise ProblemError(404, f"there is no scheme {name!r}{hint}")
         return loader.scheme_to_dict(loader.load(name))
 
     @routes.get("/scheme")
-    def current() -> dict[str, Any]:
+    @describe(Description("The scheme in force.", answers.SchemeView))
+    def current() -> answers.SchemeView:
         return views.scheme_view(running.current)
 
     @routes.put("/scheme")
-    def set_scheme() -> dict[str, Any]:
+    @describe(
+        Description(
+            "Switch the fabric to a scheme; answers once everybody has confirmed.",
+            answers.AppliedScheme,
+            SchemeBody,
+            problems=(503, 504),
+        )
+    )
+    def set_scheme() -> answers.AppliedScheme:
         wanted = body(SchemeBody)
         if not isinstance(wanted.scheme, str | dict):
             raise ProblemError(422, "body.scheme: expected a name or an object", "body.scheme")
@@ -102,7 +138,7 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         timeout_s = min(max(wanted.timeout_s, 0.1), MAX_WAIT_S)
         try:
             took_ms, late = running.set_scheme(wanted.scheme, wanted.overrides, packet_time_s, timeout_s)
-        except (SchemeError, PlainError) as error:
+        except (SchemeError, PolicyError, PlainError) as error:
             raise ProblemError(422, str(error), getattr(error, "where", "body.scheme")) from None
         if late:
             raise ProblemError(
@@ -113,13 +149,22 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         return {**views.scheme_view(running.current), "applied_ms": round(took_ms, 3)}
 
     @routes.post("/flows/report")
-    def report() -> dict[str, Any]:
+    @describe(Description("Ask all agents for their flows.", answers.ReportView, ReportBody, problems=(503,)))
+    def report() -> answers.ReportView:
         wanted = body(ReportBody)
         reports = running.agents.report(wanted.forget, min(max(wanted.timeout_s, 0.1), MAX_WAIT_S))
         hosts = {host: [dataclasses.asdict(flow) for flow in flows] for host, flows in reports.hosts.items()}
         return {"hosts": hosts, "missing": reports.missing}
 
     @routes.put("/agents/<host>/impairment")
+    @describe(
+        Description(
+            "Make an agent's receiving side lossy (labs only).",
+            answers.ImpairmentObject,
+            ImpairmentBody,
+            problems=(403, 404, 503),
+        )
+    )
     def impair(host: str) -> dict[str, Any]:
         if not lab:
             raise ProblemError(403, "agents are impaired in labs only: this controller does not run for one")
@@ -132,7 +177,8 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         try:
             running.agents.impair(host, setting, 5.0)
         except KeyError:
-            raise ProblemError(404, f"there is no agent {host!r}") from None
+            hint = did_you_mean(host, [one.host for one in running.agents.agents()])
+            raise ProblemError(404, f"there is no agent {host!r}{hint}") from None
         return dataclasses.asdict(setting)
 
     return routes

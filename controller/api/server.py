@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from flask import Flask, Response, request
 from flask.json.provider import DefaultJSONProvider
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from controller.agents.listeners import ChannelError
+from controller.api.describing import Description, describe
+from controller.api.openapi import openapi_document
 from controller.api.problems import ProblemError, problem_response
 from controller.api.routes_experiments import experiment_routes
 from controller.api.routes_fabric import fabric_routes
@@ -54,12 +56,18 @@ def make_app(
     app.register_blueprint(fabric_routes(running, settings.lab, version, time.monotonic()))
     app.register_blueprint(experiment_routes(running, store))
 
+    @app.get("/api/v1/openapi.json")
+    @describe(Description("This document.", dict[str, Any]))
+    def openapi() -> dict[str, Any]:
+        return openapi_document(app, version, settings.token is not None)
+
     @app.before_request
     def check_token() -> None:
         if settings.token is None:
             return
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), settings.token.encode()):
+        kind, _, given = request.headers.get("Authorization", "").partition(" ")
+        known = hmac.compare_digest(given.strip().encode(), settings.token.encode())
+        if kind.lower() != "bearer" or not known:
             raise ProblemError(401, "this address needs the header Authorization: Bearer TOKEN")
 
     @app.errorhandler(ProblemError)
@@ -71,7 +79,10 @@ def make_app(
 
     @app.errorhandler(HTTPException)
     def http(error: HTTPException) -> Response:
-        return problem_response(ProblemError(error.code or 500, error.description or error.name))
+        response = problem_response(ProblemError(error.code or 500, error.description or error.name))
+        if isinstance(error, MethodNotAllowed):
+            response.headers["Allow"] = ", ".join(error.valid_methods or ())
+        return response
 
     @app.errorhandler(NotFoundError)
     def not_found(error: NotFoundError) -> Response:

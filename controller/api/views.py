@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from controller.agents.asking import AgentInfo
+from controller.api.answers import (
+    AgentObject,
+    EventObject,
+    FabricView,
+    ModesView,
+    Place,
+    SchemeView,
+)
 from controller.effects import ModeChanged
 from controller.events import EventLog, Logged, kind_of
 from controller.fabric.graph import PortRef
@@ -15,7 +22,7 @@ from controller.schemes.policy import policy_for
 from controller.snapshot import FabricSnapshot
 
 
-def fabric_view(snapshot: FabricSnapshot) -> dict[str, Any]:
+def fabric_view(snapshot: FabricSnapshot) -> FabricView:
     """Switches, links and hosts as discovered."""
     names = leaf_names(snapshot)
     return {
@@ -53,7 +60,7 @@ def fabric_view(snapshot: FabricSnapshot) -> dict[str, Any]:
     }
 
 
-def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) -> dict[str, Any]:
+def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) -> ModesView:
     """Every leaf's mode now, and the changes after a cursor."""
     names = leaf_names(snapshot)
     logged = [] if since is None else events.since(since)
@@ -81,7 +88,7 @@ def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) ->
     }
 
 
-def event_view(logged: Logged) -> dict[str, Any]:
+def event_view(logged: Logged) -> EventObject:
     """One event of any kind."""
     return {
         "cursor": logged.cursor,
@@ -91,12 +98,12 @@ def event_view(logged: Logged) -> dict[str, Any]:
     }
 
 
-def agent_view(agent: AgentInfo) -> dict[str, Any]:
+def agent_view(agent: AgentInfo) -> AgentObject:
     """One agent."""
     return dataclasses.asdict(agent)
 
 
-def scheme_view(current: CurrentScheme) -> dict[str, Any]:
+def scheme_view(current: CurrentScheme) -> SchemeView:
     """The scheme in force, and the policy that agents have."""
     return {
         "scheme": scheme_to_dict(current.scheme),
@@ -108,5 +115,5 @@ def scheme_view(current: CurrentScheme) -> dict[str, Any]:
     }
 
 
-def _end(place: PortRef, names: dict[int, str]) -> dict[str, Any]:
+def _end(place: PortRef, names: dict[int, str]) -> Place:
     return {"switch": names.get(place.dpid, f"{place.dpid:#x}"), "port": place.port}

@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, create_engine, event
+from alembic.util import CommandError
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_BEGIN: Final = "capstan_begin"
 
 
 class DatabaseError(RuntimeError):
@@ -28,17 +30,40 @@ def open_database(url: str) -> Engine:
     """
     try:
         parsed = make_url(url)
-        if parsed.get_backend_name() == "sqlite" and parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(url)
+    except SQLAlchemyError:
+        raise DatabaseError(
+            f"database {url!r} is no SQLAlchemy URL, as sqlite:////var/lib/capstan/capstan.db or "
+            "postgresql+psycopg://user:password@host/name"
+        ) from None
+    shown = parsed.render_as_string(hide_password=True)
+    try:
+        if parsed.get_backend_name() == "sqlite":
+            _prepare_file(parsed.database, shown)
+        engine = create_engine(parsed)
         if engine.dialect.name == "sqlite":
             event.listen(engine, "connect", _prepare_sqlite)
+            event.listen(engine, "begin", _begin_sqlite)
         migrate(engine)
+    except ImportError as error:
+        raise DatabaseError(
+            f"database {shown} needs a Python package that is not installed: {error}; "
+            ".venv/bin/pip install psycopg[binary], for one"
+        ) from None
     except (SQLAlchemyError, OSError) as error:
-        raise DatabaseError(f"database {url}: {str(error).splitlines()[0]}") from None
-    except Exception as error:  # alembic's CommandError: an unknown revision
-        raise DatabaseError(f"database {url} cannot be brought up to date: {error}") from None
+        raise DatabaseError(f"database {shown}: {str(error).splitlines()[0]}") from None
+    except CommandError as error:
+        raise DatabaseError(
+            f"database {shown} cannot be brought up to date: {error}; is it of a newer Capstan?"
+        ) from None
     return engine
+
+
+def _prepare_file(database: str | None, shown: str) -> None:
+    if not database or database == ":memory:":
+        raise DatabaseError(
+            f"database {shown} would be gone with the controller: give a file, sqlite:////PATH"
+        )
+    Path(database).parent.mkdir(parents=True, exist_ok=True)
 
 
 def migration_config() -> Config:
@@ -49,14 +74,23 @@ def migration_config() -> Config:
 
 
 def migrate(engine: Engine, revision: str = "head") -> None:
-    """Bring the schema forward to *revision*."""
+    """Bring the schema forward to *revision*, wholly or not at all."""
     config = migration_config()
-    with engine.begin() as connection:
+    with engine.connect().execution_options(**{_BEGIN: "IMMEDIATE"}) as connection, connection.begin():
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
 
 
+def _begin_sqlite(connection: Connection) -> None:
+    """Python's driver begins no transaction before CREATE TABLE; a start that was killed would leave half a schema.
+
+    Transactions that read first and then write must ask for IMMEDIATE: SQLite refuses a later upgrade at once.
+    """
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get(_BEGIN, 'DEFERRED')}")
+
+
 def _prepare_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # we begin transactions, not the driver
     cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):
         cursor.execute(f"PRAGMA {pragma}")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Engine, insert, inspect, select
+from sqlalchemy import Engine, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -82,9 +82,7 @@ class ExperimentStore:
         """
         try:
             with Session(self._engine) as session, session.begin():
-                experiment = _get(session, experiment_id)
-                if experiment.state != "running":
-                    raise StateError(f"experiment {experiment_id} is {experiment.state}, not running")
+                _lock_running(session, experiment_id)
                 row = Run(experiment_id=experiment_id, **run)
                 session.add(row)
                 session.flush()
@@ -106,9 +104,7 @@ class ExperimentStore:
     ) -> dict[str, Any]:
         """End an experiment as finished or failed. Raises NotFoundError, StateError."""
         with Session(self._engine) as session, session.begin():
-            experiment = _get(session, number)
-            if experiment.state != "running":
-                raise StateError(f"experiment {number} is {experiment.state} already")
+            experiment = _lock_running(session, number)
             experiment.state, experiment.error = state, error
             experiment.summary = dict(summary) if summary is not None else None
             experiment.finished_at = time.time()
@@ -154,6 +150,25 @@ def _get(session: Session, number: int) -> Experiment:
     experiment = session.get(Experiment, number)
     if experiment is None:
         raise NotFoundError(f"there is no experiment {number}")
+    return experiment
+
+
+def _lock_running(session: Session, number: int) -> Experiment:
+    """The experiment, in which nobody else changes anything before this transaction ends.
+
+    The first statement writes, so that the database lets one transaction at a time past it; to read the state
+    first and to write later would let two end one experiment.
+    """
+    touched = session.execute(
+        update(Experiment)
+        .where(Experiment.id == number, Experiment.state == "running")
+        .values(state="running")
+        .returning(Experiment.id)
+    )
+    found = touched.scalar_one_or_none() is not None
+    experiment = _get(session, number)
+    if not found:
+        raise StateError(f"experiment {number} is {experiment.state}, not running")
     return experiment
 
 

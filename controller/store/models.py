@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import JSON, ForeignKey, Index, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+WHOLE: Final = BigInteger().with_variant(Integer(), "sqlite")
+"""64 bits everywhere: SQLite's INTEGER has them, PostgreSQL's has 32, fewer than seeds and byte counts need."""
 
 
 class Base(DeclarativeBase):
-    type_annotation_map = {dict[str, Any]: JSON, dict[str, int]: JSON}  # noqa: RUF012 (SQLAlchemy's interface)
+    type_annotation_map = {int: WHOLE, dict[str, Any]: JSON, dict[str, int]: JSON}  # noqa: RUF012 (SQLAlchemy's interface)
 
 
 class Experiment(Base):

@@ -1,0 +1,187 @@
+"""What the API answers: types that mypy checks the views by, and that `openapi` describes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+
+from controller.agents.asking import AgentInfo, Unconfirmed
+from controller.api.bodies import ImpairmentBody
+from controller.api.describing import Open, With
+from controller.schemes.scheme import Mode, Scheme
+from controller.store.models import Experiment, FlowRecord, Run
+from protocol.control import FlowEntry
+from protocol.policy import Policy
+
+SchemeObject = Annotated[dict[str, Any], Scheme]
+AgentObject = Annotated[dict[str, Any], AgentInfo]
+UnconfirmedObject = Annotated[dict[str, Any], Unconfirmed]
+ImpairmentObject = Annotated[dict[str, Any], ImpairmentBody]
+ExperimentObject = Annotated[dict[str, Any], Experiment]
+RunObject = Annotated[dict[str, Any], Run]
+FlowObject = Annotated[dict[str, Any], FlowRecord]
+AddedRun = Annotated[dict[str, Any], With(Run, {"mode_events": int})]
+ExperimentWithRuns = Annotated[dict[str, Any], With(Experiment, {"runs": list[RunObject]})]
+
+
+class Health(TypedDict):
+    """``reasons``: what is waited for. Switches, links, hosts and agents: how many are there."""
+
+    ready: bool
+    reasons: list[str]
+    version: str
+    uptime_s: float
+    scheme: str
+    switches: int
+    links: int
+    hosts: int
+    agents: int
+
+
+class Place(TypedDict):
+    """A port of a switch."""
+
+    switch: str
+    port: int
+
+
+class SwitchView(TypedDict):
+    """``tier``: 0 is a leaf; null while no hosts are known. ``stamp``: its path stamp."""
+
+    name: str
+    dpid: str
+    connected: bool
+    tier: int | None
+    stamp: int
+
+
+class LinkView(TypedDict):
+    """``speed_kbps``: the lower of what its two ports say, 0 if they do not."""
+
+    a: Place
+    b: Place
+    up: bool
+    speed_kbps: int
+
+
+class HostView(TypedDict):
+    """``name``: as its agent says, "" without one. ``place``: null until it was heard."""
+
+    name: str
+    underlay_ip: str
+    mac: str
+    agent: bool
+    place: Place | None
+
+
+class FabricView(TypedDict):
+    """The fabric as discovered; ``settled``: links are not still being found."""
+
+    switches: list[SwitchView]
+    links: list[LinkView]
+    hosts: list[HostView]
+    scheme: str
+    settled: bool
+
+
+class LeafMode(TypedDict):
+    leaf: str
+    mode: Mode
+    since_at: float
+
+
+class ModeChange(TypedDict):
+    cursor: int
+    at: float
+    leaf: str
+    mode: Mode
+    cause: str
+
+
+class ModesView(TypedDict):
+    leaves: list[LeafMode]
+    events: list[ModeChange]
+    cursor: int
+
+
+class EventHead(TypedDict):
+    """An event; further fields by its kind."""
+
+    cursor: int
+    at: float
+    kind: str
+
+
+EventObject = Annotated[dict[str, Any], Open(EventHead)]
+
+
+class EventsView(TypedDict):
+    """``cursor``: of the newest event told; go on with ``since=cursor``."""
+
+    events: list[EventObject]
+    cursor: int
+
+
+class AgentsView(TypedDict):
+    agents: list[AgentObject]
+
+
+class SchemesView(TypedDict):
+    schemes: list[SchemeObject]
+
+
+class SchemeView(TypedDict):
+    """The scheme in force, with its overrides; ``policy``: what agents have been told."""
+
+    scheme: SchemeObject
+    base: str
+    overrides: dict[str, Any]
+    packet_time_us: float
+    version: int
+    policy: Annotated[dict[str, Any], Policy]
+
+
+class AppliedScheme(SchemeView):
+    """As `SchemeView`; ``applied_ms``: until everybody had confirmed."""
+
+    applied_ms: float
+
+
+class ReportView(TypedDict):
+    """``missing``: hosts that did not answer in time."""
+
+    hosts: dict[str, list[Annotated[dict[str, Any], FlowEntry]]]
+    missing: list[str]
+
+
+class ExperimentsView(TypedDict):
+    """Newest first; ``next``: go on with ``before=next``, null at the end."""
+
+    experiments: list[ExperimentObject]
+    next: int | None
+
+
+class ResultsView(TypedDict):
+    experiment: ExperimentObject
+    runs: list[RunObject]
+    summary: dict[str, Any] | None
+
+
+class FlowsView(TypedDict):
+    """Oldest first; ``next``: go on with ``after=next``, null at the end."""
+
+    flows: list[FlowObject]
+    next: int | None
+
+
+class KeptMode(TypedDict):
+    """A mode change during a run; ``at_s``: from the run's start."""
+
+    run: int
+    at_s: float
+    leaf: str
+    mode: Mode
+    cause: str
+
+
+class KeptModes(TypedDict):
+    modes: list[Annotated[dict[str, Any], KeptMode]]

@@ -1,0 +1,67 @@
+"""What a route says of itself, next to its code: for `openapi` and for those who read the code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+_ATTRIBUTE: Final = "capstan_description"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query parameter, always optional and always a whole number."""
+
+    name: str
+    meaning: str
+    low: int = 0
+    high: int | None = None
+    default: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """``answer``, ``body``: types, read by `openapi.Schemas`. ``problems``: statuses beside those of every route."""
+
+    summary: str
+    answer: Any
+    body: type | None = None
+    query: tuple[Query, ...] = ()
+    status: int = 200
+    problems: tuple[int, ...] = ()
+    media: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Marks an object that may have more fields than its type says: ``Annotated[dict[str, Any], Open(Head)]``."""
+
+    kind: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class With:
+    """Marks an object with fields beside those of its type: ``Annotated[dict[str, Any], With(Run, {...})]``."""
+
+    kind: Any
+    more: dict[str, Any]
+
+
+def describe(description: Description) -> Callable[[F], F]:
+    """Decorator of a view, nearest to it."""
+
+    def attach(view: F) -> F:
+        setattr(view, _ATTRIBUTE, description)
+        return view
+
+    return attach
+
+
+def description_of(view: Callable[..., Any]) -> Description:
+    """Raises LookupError for a view without one: every route has to say what it is."""
+    found = getattr(view, _ATTRIBUTE, None)
+    if not isinstance(found, Description):
+        raise LookupError(f"route {view.__name__!r} has no description: decorate it with describe(...)")
+    return found

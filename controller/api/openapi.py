@@ -1,0 +1,219 @@
+"""The API's description for programs: OpenAPI 3.1, made of the types that the routes read and answer with."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from http import HTTPStatus
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, is_typeddict
+
+import sqlalchemy
+from flask import Flask
+
+from controller.api.describing import Description, Open, Query, With, description_of
+from controller.store.models import Base
+
+_PLAIN: Final[dict[Any, dict[str, Any]]] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    types.NoneType: {"type": "null"},
+    Any: {},
+}
+_OF_ALL: Final = (401, 500)
+"""Problems that any request may meet."""
+_OF_BODIES: Final = (400, 413, 415, 422)
+PROBLEM: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "A problem document (RFC 9457).",
+    "properties": {
+        "type": {"const": "about:blank"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What is wrong, where, and what to do."},
+        "field": {"type": "string", "description": "The field of the request that is wrong: body.scheme"},
+    },
+    "required": ["type", "title", "status", "detail"],
+    "additionalProperties": True,
+}
+
+
+class Schemas:
+    """JSON Schemas (2020-12) of Python types; dataclasses, TypedDicts and database models by name.
+
+    whole: fields with a default are there nevertheless, as in all answers.
+    """
+
+    def __init__(self, components: dict[str, Any], whole: bool) -> None:
+        self._components = components
+        self._whole = whole
+        self._named: dict[str, Any] = {}
+
+    def of(self, kind: Any) -> dict[str, Any]:
+        """The schema of *kind*. Raises TypeError for a type that JSON has no form for."""
+        if kind in _PLAIN:
+            return dict(_PLAIN[kind])
+        origin, inner = get_origin(kind), get_args(kind)
+        if origin is Annotated:
+            return self.of(inner[1])
+        if origin is Literal:
+            return {"enum": list(inner)}
+        if origin in (types.UnionType, typing.Union):
+            return {"anyOf": [self.of(one) for one in inner]}
+        if origin in (list, tuple):
+            return {"type": "array", "items": self.of(inner[0])}
+        if origin is dict:
+            return {"type": "object", "additionalProperties": self.of(inner[1])}
+        if isinstance(kind, Open):
+            return {**self._object(kind.kind), "additionalProperties": True}
+        if isinstance(kind, With):
+            return self._with(kind)
+        return self._reference(kind)
+
+    def _reference(self, kind: Any) -> dict[str, Any]:
+        name = kind.__name__
+        if self._named.setdefault(name, kind) is not kind:
+            raise TypeError(f"two types of the API are called {name!r}: rename one")
+        name = name if self._whole else f"{name}Request".replace("BodyRequest", "Request")
+        if name not in self._components:
+            self._components[name] = {}  # a type that contains itself finds it begun
+            self._components[name] = self._object(kind)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def _with(self, kind: With) -> dict[str, Any]:
+        schema = self._object(kind.kind)
+        schema["properties"] = schema["properties"] | {name: self.of(one) for name, one in kind.more.items()}
+        schema["required"] = [*schema["required"], *kind.more]
+        return schema
+
+    def _object(self, kind: Any) -> dict[str, Any]:
+        fields, required = self._fields(kind)
+        schema: dict[str, Any] = {"type": "object"}
+        text = inspect.getdoc(kind) or ""
+        if text and not text.startswith(f"{kind.__name__}("):  # a dataclass without a docstring
+            schema["description"] = text
+        return schema | {"properties": fields, "required": required, "additionalProperties": False}
+
+    def _fields(self, kind: Any) -> tuple[dict[str, Any], list[str]]:
+        """Schemas of the fields, and names of those that are always there."""
+        if dataclasses.is_dataclass(kind):
+            hints = typing.get_type_hints(kind, include_extras=True)
+            members = dataclasses.fields(kind)
+            fields = {one.name: self.of(hints[one.name]) for one in members}
+            if not self._whole:
+                fields = {one.name: fields[one.name] | _default(one) for one in members}
+            return fields, [one.name for one in members if self._whole or _obliged(one)]
+        if is_typeddict(kind):
+            hints = typing.get_type_hints(kind, include_extras=True)
+            fields = {name: self.of(typing.cast(Any, hint)) for name, hint in hints.items()}
+            return fields, [name for name in hints if name in kind.__required_keys__]
+        if isinstance(kind, type) and issubclass(kind, Base):
+            columns = sqlalchemy.inspect(kind).columns
+            return {one.key: self._column(one) for one in columns}, [one.key for one in columns]
+        raise TypeError(f"{kind!r} has no form in JSON")
+
+    def _column(self, column: Any) -> dict[str, Any]:
+        forms = {
+            sqlalchemy.Boolean: "boolean",
+            sqlalchemy.Integer: "integer",
+            sqlalchemy.Float: "number",
+            sqlalchemy.String: "string",
+            sqlalchemy.JSON: "object",
+        }
+        form = next(form for kind, form in forms.items() if isinstance(column.type, kind))
+        return {"type": [form, "null"] if column.nullable else form}
+
+
+def _obliged(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _default(field: dataclasses.Field[Any]) -> dict[str, Any]:
+    """The default of a field whose default JSON can hold; else nothing."""
+    value = field.default
+    if value is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
+    return {"default": value} if isinstance(value, str | int | float | list | dict | None) else {}
+
+
+def openapi_document(app: Flask, version: str, token: bool) -> dict[str, Any]:
+    """The whole document. *token*: whether requests need one."""
+    components: dict[str, Any] = {"Problem": PROBLEM}
+    bodies, answers = Schemas(components, whole=False), Schemas(components, whole=True)
+    paths: dict[str, dict[str, Any]] = {}
+    for rule in sorted(app.url_map.iter_rules(), key=lambda one: one.rule):
+        description = description_of(app.view_functions[rule.endpoint])
+        path = re.sub(r"<(?:[^:>]*:)?(\w+)>", r"{\1}", rule.rule)
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            paths.setdefault(path, {})[method.lower()] = _operation(
+                description, rule.endpoint, sorted(rule.arguments), rule.rule, bodies, answers
+            )
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "Capstan controller", "version": version, "license": {"name": "Apache-2.0"}},
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {"schemas": components},
+    }
+    if token:
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+    return document
+
+
+def _operation(
+    description: Description,
+    endpoint: str,
+    arguments: list[str],
+    rule: str,
+    bodies: Schemas,
+    answers: Schemas,
+) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": endpoint.replace(".", "_"),
+        "summary": description.summary,
+        "parameters": [
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "schema": {"type": "integer" if f":{name}>" in rule else "string"},
+            }
+            for name in arguments
+        ]
+        + [_query(one) for one in description.query],
+        "responses": {
+            str(description.status): {
+                "description": "The answer.",
+                "content": {description.media: {"schema": answers.of(description.answer)}},
+            }
+        },
+    }
+    problems = {*_OF_ALL, *description.problems}
+    if description.query:
+        problems.add(422)
+    if description.body is not None:
+        problems |= {*_OF_BODIES}
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": bodies.of(description.body)}},
+        }
+    for status in sorted(problems):
+        operation["responses"][str(status)] = {
+            "description": HTTPStatus(status).phrase,
+            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+    return operation
+
+
+def _query(query: Query) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "integer", "minimum": query.low}
+    if query.high is not None:
+        schema["maximum"] = query.high
+    if query.default is not None:
+        schema["default"] = query.default
+    return {"name": query.name, "in": "query", "description": query.meaning, "schema": schema}

@@ -1,0 +1,148 @@
+"""Opening the database: from nothing to the newest schema, from any older one, and what keeps it from opening."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, inspect, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.schema import CreateTable
+
+from controller.store.database import DatabaseError, migrate, migration_config, open_database
+from controller.store.experiments import ExperimentStore
+from controller.store.models import Base
+from tests.unit.experiments_store import flow_row, new_experiment, run_row
+
+REVISIONS = [script.revision for script in ScriptDirectory.from_config(migration_config()).walk_revisions()][
+    ::-1
+]
+
+
+def test_an_empty_directory_becomes_a_database_of_exactly_the_models(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'new' / 'deep' / 'capstan.db'}")
+    assert set(inspect(engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Base.metadata) == []
+
+
+def test_migrations_are_one_line_without_branches() -> None:
+    scripts = ScriptDirectory.from_config(migration_config())
+    assert len(scripts.get_heads()) == 1
+    assert [f"{number:04}" for number in range(1, len(REVISIONS) + 1)] == REVISIONS
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_database_of_any_older_version_keeps_its_rows(tmp_path: Path, revision: str) -> None:
+    url = f"sqlite:///{tmp_path / 'old.db'}"
+    old = create_engine(url)
+    migrate(old, revision)
+    store = ExperimentStore(old)
+    number = new_experiment(store, "old", 2**62)
+    store.add_run(number, run_row(), [flow_row(one) for one in range(20)], [])
+    old.dispose()
+    store = ExperimentStore(open_database(url))
+    assert store.experiment(number)["seed"] == 2**62
+    assert len(store.flows(number, None, 0, 100)) == 20
+
+
+def test_opening_twice_changes_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'capstan.db'}"
+    number = new_experiment(ExperimentStore(open_database(url)))
+    store = ExperimentStore(open_database(url))
+    assert store.experiment(number)["name"] == "one"
+    with store._engine.connect() as connection:
+        assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
+        assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
+
+
+def test_downgrades_lead_back_to_nothing(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
+    config = migration_config()
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+    assert inspect(engine).get_table_names() == ["alembic_version"]
+
+
+def test_postgresql_gets_64_bit_integers() -> None:
+    for table in Base.metadata.sorted_tables:
+        statement = str(CreateTable(table).compile(dialect=postgresql.dialect()))
+        assert " INTEGER" not in statement
+        assert "BIGSERIAL" in statement
+        assert "BIGINT" not in str(CreateTable(table).compile(dialect=sqlite.dialect())), "one word there"
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("nonsense", r"database 'nonsense' is no SQLAlchemy URL, as sqlite:"),
+        ("", r"is no SQLAlchemy URL"),
+        ("sqlite:////proc/nothing/here/capstan.db", r"No such file|cannot|not permitted|Permission"),
+        ("sqlite:///{file}/below/capstan.db", r"Not a directory|File exists"),
+        ("sqlite:///{directory}", r"unable to open database file"),
+        ("sqlite:///{file}", r"file is not a database"),
+        ("sqlite://", r"would be gone with the controller: give a file"),
+        ("sqlite:///:memory:", r"would be gone with the controller"),
+        ("nosuchdatabase://host/name", r"Can't load plugin.*nosuchdatabase"),
+        ("mysql+pymysql://host/name", r"needs a Python package that is not installed: .*pymysql"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_named_with_the_reason(
+    tmp_path: Path, url: str, words: str
+) -> None:
+    (tmp_path / "file").write_text("something that is certainly no database " * 30)
+    with pytest.raises(DatabaseError, match=words):
+        open_database(url.format(file=tmp_path / "file", directory=tmp_path))
+    assert (tmp_path / "file").read_text().startswith("something")
+
+
+def test_passwords_are_not_shown() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    for driver in ("mysql+pymysql", "postgresql+psycopg2", "sqlite"):
+        with pytest.raises(DatabaseError) as caught:
+            open_database(f"{driver}://someone:s3cret@127.0.0.1:{port}/name")
+        assert "s3cret" not in str(caught.value)
+
+
+def test_a_database_of_a_newer_capstan_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "capstan.db"
+    new_experiment(ExperimentStore(open_database(f"sqlite:///{path}")))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(DatabaseError, match=r"cannot be brought up to date: .*9999.*newer Capstan"):
+        open_database(f"sqlite:///{path}")
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM experiments").fetchone() == (1,)
+    connection.close()
+
+
+def test_a_database_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE flows (water REAL)")
+    connection.close()
+    with pytest.raises(DatabaseError, match="already exists"):
+        open_database(f"sqlite:///{path}")
+    with sqlite3.connect(path) as connection:
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    connection.close()
+    assert tables == {"flows"}, "all of a migration or nothing"
+
+
+def test_many_may_open_a_new_database_at_once(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'capstan.db'}"
+    with ThreadPoolExecutor(6) as pool:
+        stores = [ExperimentStore(engine) for engine in pool.map(open_database, [url] * 6)]
+        numbers = list(pool.map(new_experiment, stores))
+    assert sorted(numbers) == [1, 2, 3, 4, 5, 6]

@@ -39,7 +39,7 @@ def tables(document: Document) -> Group:
 def completion_table(document: Document, kind: str) -> Table:
     """Completion times of one class."""
     baseline = document["baseline"]
-    enough = any(scheme.get(kind, {}).get("n", 0) >= FLOWS_FOR_P99 for scheme in document["schemes"].values())
+    enough = any(scheme.get(kind, {}).get("p99_shown") for scheme in document["schemes"].values())
     columns = [
         "flows",
         "mean ms\n[95 % CI]",
@@ -53,7 +53,7 @@ def completion_table(document: Document, kind: str) -> Table:
         block = scheme.get(kind)
         if block is None or "afct_ms" not in block:
             continue
-        p99 = [_ms(block["p99_ms"]) if block["n"] >= FLOWS_FOR_P99 else "-"] if enough else []
+        p99 = [_ms(block["p99_ms"]) if block["p99_shown"] else "-"] if enough else []
         table.add_row(
             _name(label, scheme),
             str(block["n"]),

@@ -16,7 +16,9 @@ import pytest
 from experiments.check import load
 from experiments.controller_client import ControllerError
 from experiments.deployment import Deployment, DeploymentError
-from experiments.runner import Progress, Result, run_experiment
+from experiments.experiment import Result
+from experiments.progress import Progress
+from experiments.runner import run_experiment
 from experiments.spec import Spec
 from experiments.tables import tables
 from experiments.traffic import Traffic, TrafficError

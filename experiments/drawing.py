@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from experiments.claims import RATIOS
 from experiments.spec import Measure
@@ -14,9 +15,16 @@ from experiments.sweep import show
 from figures.charts import Estimate, scheme_bars, scheme_lines
 from figures.style import applied, label, new_figure, save
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Document = Mapping[str, Any]
 SIDE_BY_SIDE: Final = 6
 """Up to this many schemes the panels stand beside each other, more have them one below the other."""
+
+
+LETTERS_PER_INCH: Final = 15
+"""Of the caption, in its 7 point type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ def draw_comparison(document: Document, directory: Path) -> tuple[Path, ...]:
             scheme_bars(axes, {name: one for name, one in bars.items() if one is not None}, 1.0, names)
             label(axes, x="", y=f"{panel.axis}\nover {baseline}")
         figure.suptitle(document["title"], x=0.01, ha="left", fontsize=10)
-        figure.supxlabel(_caption(document, schemes.values()), x=0.01, ha="left", fontsize=7)
+        _caption(figure, document, schemes.values())
         return save(figure, directory / "comparison")
 
 
@@ -90,13 +98,16 @@ def _estimate(value: float | None, interval: Sequence[float] | None, doubtful: b
     )  # a bootstrap interval may miss its figure
 
 
-def _caption(document: Document, schemes: Iterable[Document]) -> str:
-    text = f"95 % bootstrap intervals, {document['repeats']} repeats, the same flows for all schemes."
+def _caption(figure: Figure, document: Document, schemes: Iterable[Document]) -> None:
+    """What a reader needs to judge the figure, in as many lines as it takes."""
+    repeats = document["repeats"]
+    text = f"95 % bootstrap intervals, {repeats} repeat{'' if repeats == 1 else 's'}, same flows for all schemes."
     if any(one.get("short", {}).get("p99_shown") is False for one in schemes):
         text += f" No p99 of fewer than {FLOWS_FOR_P99} flows."
     if document["cpu_limited"]:
         text += " * and pale or hollow: limited by the processor, not to be used."
-    return text
+    lines = textwrap.wrap(text, int(figure.get_figwidth() * LETTERS_PER_INCH))
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=7)
 
 
 def draw_sweep(document: Document, directory: Path) -> tuple[Path, ...]:
@@ -139,7 +150,7 @@ def _draw_lines(document: Document, points: Sequence[Document], title: str, stem
             label(axes, x=axis["label"], x_unit=axis["unit"], y=panel.axis, y_unit=panel.unit)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)
         every = [scheme for point in points for scheme in point["schemes"].values()]
-        figure.supxlabel(_caption(document, every), x=0.01, ha="left", fontsize=7)
+        _caption(figure, document, every)
         return save(figure, stem)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from experiments.deployment import Deployment
 from experiments.drawing import draw_comparison, draw_sweep
-from experiments.experiment import Experiment, Result
+from experiments.experiment import Experiment, Keep, Result
 from experiments.progress import OnProgress, Steps
 from experiments.results import Run, new_directory, write_result
 from experiments.spec import Spec, spec_text
@@ -81,45 +80,61 @@ def run_sweep(
     before it stay, and there is no result of the sweep.
     """
     grid = points(spec)
-    steps = Steps([point.spec for point in grid], on_progress)
+    order = _by_fabric(grid)
+    steps = Steps([grid[index].spec for group in order for index in group], on_progress)
+    plans = iter(steps.plans)
     directory = new_directory(results, spec.name, datetime.now(UTC))
-    found: list[tuple[Point, Result]] = []
-    for group in _same_fabric(grid):
-        with _deployment(group[0].spec, results, database, steps) as deployment:
+    found: dict[int, Result] = {}
+    for group in order:
+        with _deployment(grid[group[0]].spec, results, database, steps) as deployment:
             on_up(deployment)
-            for point in group:
-                number = len(found)
+            for index in group:
+                point = grid[index]
+                place = directory / f"point-{index + 1:0{len(str(len(grid)))}d}"
+                place.mkdir()
                 deployment.take(point.spec)
                 steps.begin_point(words(spec.sweep, point.at))
-                place = directory / f"point-{number + 1:0{len(str(len(grid)))}d}"
-                place.mkdir()
-
-                def keep(
-                    document: Any, runs: Sequence[Run], place: Path = place, point: Point = point
-                ) -> Path:
-                    return write_result(place, document, runs, spec_text(point.spec))
-
-                found.append(
-                    (point, Experiment(point.spec, deployment, steps, steps.plans[number], keep).run())
-                )
+                found[index] = Experiment(
+                    point.spec, deployment, steps, next(plans), _keep_in(place, point)
+                ).run()
             steps.begin_point("")
             if len(found) == len(grid):
                 steps.stage("drawing")
-                document = sweep_document(
-                    spec, [(point.at, one.directory, one.document) for point, one in found]
-                )
-                write_sweep(directory, document, text)
-                draw_sweep(document, directory)
-                result = SweepResult(document, directory, tuple(one.experiment for _, one in found))
+                result = _whole(spec, text, grid, found, directory)
                 on_result(result, deployment)
             steps.stage("taking the fabric down")
     return result
 
 
-def _same_fabric(grid: Sequence[Point]) -> Iterator[list[Point]]:
-    """The points in turn, those together that one deployment can serve."""
-    for _, group in groupby(grid, lambda point: (point.spec.fabric, point.spec.transport)):
-        yield list(group)
+def _by_fabric(grid: Sequence[Point]) -> list[list[int]]:
+    """Indices of the points, those together that one deployment can serve."""
+    groups: list[list[int]] = []
+    for index, point in enumerate(grid):
+        for group in groups:
+            first = grid[group[0]].spec
+            if (first.fabric, first.transport) == (point.spec.fabric, point.spec.transport):
+                group.append(index)
+                break
+        else:
+            groups.append([index])
+    return groups
+
+
+def _keep_in(place: Path, point: Point) -> Keep:
+    return lambda document, runs: write_result(place, document, runs, spec_text(point.spec))
+
+
+def _whole(
+    spec: Spec, text: str, grid: Sequence[Point], found: Mapping[int, Result], directory: Path
+) -> SweepResult:
+    """The sweep's result out of its points', kept and drawn."""
+    ordered = [found[index] for index in range(len(grid))]
+    document = sweep_document(
+        spec, [(point.at, one.directory, one.document) for point, one in zip(grid, ordered, strict=True)]
+    )
+    write_sweep(directory, document, text)
+    draw_sweep(document, directory)
+    return SweepResult(document, directory, tuple(sorted(one.experiment for one in ordered)))
 
 
 def _deployment(spec: Spec, results: Path, database: str | None, steps: Steps) -> Deployment:

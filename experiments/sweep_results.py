@@ -103,11 +103,16 @@ def _table(document: Document, title: str, cells: Mapping[str, Sequence[str | No
     for label, row in cells.items():
         limited = any(point["schemes"][label]["cpu_limited"] for point in document["points"])
         texts = [
-            ("-" if text is None else text) + ("*" if point["schemes"][label]["cpu_limited"] else "")
+            _marked("-" if text is None else text, point["schemes"][label]["cpu_limited"])
             for text, point in zip(row, document["points"], strict=True)
         ]
         table.add_row(scheme_name(label, {"cpu_limited": limited}), *texts)
     return table
+
+
+def _marked(text: str, limited: bool) -> str:
+    value, line, rest = text.partition("\n")
+    return f"{value}{'*' if limited else ''}{line}{rest}"
 
 
 def _time(scheme: Document, kind: str, name: str) -> str | None:
@@ -135,8 +140,8 @@ def _reordered(scheme: Document) -> str | None:
 
 def _notes(document: Document) -> list[str]:
     lines = [
-        f"{len(document['points'])} points of {document['repeats']} repeats of "
-        f"{len(document['points'][0]['schemes'])} schemes, seed {document['seed']}, congestion control "
+        f"{len(document['points'])} points, {document['repeats']} runs of each of "
+        f"{len(document['points'][0]['schemes'])} schemes at each, seed {document['seed']}, congestion control "
         f"{document['transport']['congestion_control']}; at each point every scheme got the same flows.",
     ]
     few = [
@@ -147,9 +152,9 @@ def _notes(document: Document) -> list[str]:
         )
     ]
     if few:
+        where = "all points" if len(few) == len(document["points"]) else "; ".join(few)
         lines.append(
-            f"p99 is not shown for fewer than {FLOWS_FOR_P99} short flows a scheme ({'; '.join(few)}): more repeats "
-            "give it."
+            f"p99 is not shown for fewer than {FLOWS_FOR_P99} short flows of a scheme ({where}); more repeats give it."
         )
     failed = [
         f"{label} at {point['words']}: {block['failed']}"

@@ -45,10 +45,14 @@ _SAID: Final[dict[type, dict[str, tuple[str, dict[str, Any]]]]] = {
         "mtu": ("bytes, of all interfaces", {"minimum": 1280, "maximum": 9000}),
     },
     Sizes: {
-        "kind": ("uniform: low_bytes up to high_bytes; fixed: bytes; table: a published distribution", {}),
-        "low_bytes": ("smallest size in bytes (kind uniform)", _FROM_1),
-        "high_bytes": ("sizes stay below this many bytes (kind uniform)", _FROM_1),
-        "bytes": ("the size in bytes (kind fixed)", _FROM_1),
+        "kind": (
+            "uniform: low_bytes up to high_bytes; fixed: bytes; mix: both; table: a published distribution",
+            {},
+        ),
+        "low_bytes": ("smallest size in bytes (kinds uniform, mix)", _FROM_1),
+        "high_bytes": ("sizes stay below this many bytes (kinds uniform, mix)", _FROM_1),
+        "bytes": ("the size in bytes (kind fixed; of the large flows, kind mix)", _FROM_1),
+        "large_share": ("share of the flows that have `bytes` (kind mix)", {"minimum": 0, "maximum": 1}),
         "table": ("name of a flow-size table (kind table)", {"enum": [*table_names(), None]}),
         "scale": ("factor on every size", _POSITIVE),
     },

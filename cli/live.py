@@ -16,7 +16,7 @@ from rich.text import Text
 
 from cli.console import progress
 from experiments.deployment import Deployment
-from experiments.runner import Progress
+from experiments.progress import Progress
 
 PLAIN_EVERY_S = 10.0
 

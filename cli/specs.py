@@ -12,7 +12,7 @@ import click
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
 from experiments import check as checking
-from experiments.spec import SchemeChoice, Spec, spec_from_dict
+from experiments.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from experiments.yaml_source import Problem, read
 
 
@@ -40,7 +40,7 @@ def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
         print_problems(path, problems)
         sys.exit(1)
     text = checking.find_spec(name).read_text(encoding="utf-8")
-    spec = spec_from_dict(read(text, path).data)
+    spec = with_all_schemes(spec_from_dict(read(text, path).data), loader.scheme_names())
     if schemes:
         choices = tuple(SchemeChoice(name, loader.load(name).name) for name in schemes)
         spec = replace(spec, schemes=choices, baseline=choices[0].label)

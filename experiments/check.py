@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import jsonschema
 import numpy as np
-from jsonschema.exceptions import ValidationError
 
-from experiments.schema import schema
-from experiments.spec import Spec, is_scheme_file, merge_overrides, scheme_choice, spec_from_dict, uplinks_bps
+from experiments.schema_problems import against_schema
+from experiments.spec import (
+    ALL_SCHEMES,
+    Axis,
+    Spec,
+    is_scheme_file,
+    merge_overrides,
+    scheme_choice,
+    spec_from_dict,
+    uplinks_bps,
+)
+from experiments.sweep import SweepError, check_axes, grid, words
 from experiments.yaml_source import Path as FieldPath
 from experiments.yaml_source import Problem, Source, read, text_of
 from protocol.plain import PlainError, build, did_you_mean
@@ -80,89 +88,54 @@ def check(
             Problem(1, 1, "", "is empty; a spec needs at least name, title, fabric, schemes, workload")
         )
     if source.data is not None:
-        found += _against_schema(source)
+        found += against_schema(source)
         if isinstance(source.data, dict):
             found += _Meaning(source, found).problems(schemes, check_overrides)
+            found += _sweep(source, found, schemes, check_overrides)
     named = {
         Problem(item.line, item.column, item.path, item.message, filename): None for item in sorted(found)
     }
     return list(named)
 
 
-# -- the schema's part ---------------------------------------------------------------------------
-
-
-def _against_schema(source: Source) -> Iterator[Problem]:
-    validator = jsonschema.Draft202012Validator(schema())
-    for error in validator.iter_errors(source.data):
-        yield from _explain(source, error)
-
-
-def _explain(source: Source, error: ValidationError) -> Iterator[Problem]:
-    path: FieldPath = tuple(error.absolute_path)
-    rule = str(error.validator)
-    wanted: Any = error.validator_value
-    given: Any = error.instance
-    assert isinstance(error.schema, Mapping)
-    if rule == "additionalProperties":
-        known = error.schema.get("properties", {})
-        for name in given:
-            if name not in known:
-                here = (*path, name)
-                text = f"{name!r} is not known{did_you_mean(str(name), known)}"
-                yield Problem(*source.place(here, key=True), text_of(here), text)
+def _sweep(
+    source: Source,
+    found: list[Problem],
+    schemes: Collection[str],
+    check_overrides: CheckOverrides | None,
+) -> Iterator[Problem]:
+    """What is wrong with a sweep, and with the specs that it stands for where the spec itself is fine."""
+    if not source.data.get("sweep") or any(problem.path.startswith("sweep") for problem in found):
         return
-    if rule == "required":
-        # jsonschema gives one error for each name that is missing
-        name = next(name for name in wanted if name not in given and repr(name) in error.message)
-        described = error.schema["properties"][name].get("description", "")
-        text = f"{name!r} is missing" + (f" ({described})" if described else "")
-        yield Problem(*source.place(path), text_of(path), text)
-        return
-    if rule == "anyOf" and isinstance(given, Mapping) and error.context:
-        for inner in error.context:
-            if inner.schema_path[0] == 1:  # an object was meant: say what is wrong with it as one
-                yield from _explain(source, inner)
-        return
-    yield Problem(*source.place(path), text_of(path), _say(rule, wanted, given))
-
-
-def _say(rule: str, wanted: Any, given: Any) -> str:
-    if rule == "enum":
-        options = [str(option) for option in wanted if option is not None]
-        return f"{given!r} is not known{did_you_mean(str(given), options)}"
-    if rule == "type":
-        names = {"integer": "a whole number", "number": "a number", "string": "text", "null": "null"}
-        names |= {"object": "a mapping", "array": "a list", "boolean": "true or false"}
-        kinds = [wanted] if isinstance(wanted, str) else wanted
-        text = f"must be {' or '.join(names[kind] for kind in kinds)}, not {given!r}"
-        if isinstance(given, str) and "number" in kinds and _is_number(given):
-            text += f" (YAML takes this for text; write {_plain_digits(given)})"
-        return text
-    if rule == "anyOf":
-        return f"must be a scheme's name, or a mapping with name, label and overrides, not {given!r}"
-    if rule == "minimum":
-        return f"must be at least {wanted}, not {given}"
-    if rule == "maximum":
-        return f"must be at most {wanted}, not {given}"
-    if rule == "exclusiveMinimum":
-        return f"must be above {wanted}, not {given}"
-    if rule == "minItems":
-        return "must name at least one"
-    assert rule == "pattern", rule
-    return f"{given!r} must be small letters, digits, '.', '_' and '-' only, at most 31 of them"
-
-
-def _plain_digits(text: str) -> str:
-    value = float(text)
-    return str(int(value)) if value.is_integer() else str(value)
-
-
-def _is_number(text: str) -> bool:
+    axes = tuple(build(Axis, item, "sweep") for item in source.data["sweep"])
     try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+        check_axes(axes)
+        data = list(grid(source.data, axes))
+    except SweepError as error:
+        where: FieldPath = ("sweep", *error.where)
+        yield Problem(*source.place(where), text_of(where), str(error))
+        return
+    told = set()
+    for at, one in data:
+        point = replace(source, data=one, problems=[])
+        wrong = list(against_schema(point))
+        wrong += _Meaning(point, wrong).problems(schemes, check_overrides)
+        for problem in wrong:
+            if (problem.path, problem.message) in told or problem in found:
+                continue
+            told.add((problem.path, problem.message))
+            cause = _axis_of(problem.path, axes)
+            place: FieldPath = ("sweep",) if cause is None else ("sweep", cause)
+            text = f"where {words(axes, at)}: {problem.path}: {problem.message}"
+            yield Problem(*source.place(place), text_of(place), text)
+
+
+def _axis_of(path: str, axes: tuple[Axis, ...]) -> int | None:
+    """Index of the axis that sets the field at *path*, or something in it."""
+    for index, axis in enumerate(axes):
+        if any(field.startswith(path) or path.startswith(field) for field in axis.fields):
+            return index
+    return None
 
 
 # -- what a schema cannot say --------------------------------------------------------------------
@@ -204,26 +177,53 @@ class _Meaning:
         items = self._data.get("schemes")
         policy = self._data.get("policy") or {}
         labels: dict[str, int] = {}
+        listed = self._listed(items)
         for index, item in enumerate(items if isinstance(items, list) else []):
             if not self._fits("schemes", index):
                 continue
             choice = scheme_choice(item)
             at: FieldPath = ("schemes", index) if isinstance(item, str) else ("schemes", index, "name")
+            every = choice.name == ALL_SCHEMES
+            names = sorted(set(known) - listed) if every else [choice.name]
             if is_scheme_file(choice.name):
                 if not Path(choice.name).is_file():
                     self._say(at, f"there is no file {choice.name!r} (from where this is run)")
-            elif choice.name not in known:
+            elif not every and choice.name not in known:
                 self._say(at, f"scheme {choice.name!r} is not known{did_you_mean(choice.name, known)}")
             elif check_overrides is not None and self._fits("policy") | ("policy" not in self._data):
-                self._overrides(index, choice.name, policy, choice.overrides, check_overrides)
-            if choice.label in labels:
-                self._say(
-                    at, f"{choice.label!r} is there already (schemes[{labels[choice.label]}]); give a label"
-                )
-            labels.setdefault(choice.label, index)
+                for name in names:
+                    self._overrides(index, name, policy, choice.overrides, check_overrides)
+            for label in names if every else [choice.label]:
+                if label in labels:
+                    text = f"{label!r} is there already (schemes[{labels[label]}]); give a label"
+                    self._say(at, text)
+                labels.setdefault(label, index)
+        if labels:
+            self._claims(labels)
         baseline = self._data.get("baseline")
         if isinstance(baseline, str) and labels and baseline not in labels:
             self._say(("baseline",), f"{baseline!r} is not among the schemes{did_you_mean(baseline, labels)}")
+
+    def _listed(self, items: object) -> set[str]:
+        """Names of the schemes that are listed by themselves."""
+        given = items if isinstance(items, list) else []
+        return {scheme_choice(item).name for index, item in enumerate(given) if self._fits("schemes", index)}
+
+    def _claims(self, labels: Collection[str]) -> None:
+        claims = self._data.get("claims")
+        for index, item in enumerate(claims if isinstance(claims, list) else []):
+            if not self._fits("claims", index) or "compare" not in item or item["compare"] is None:
+                continue
+            compare, at = item["compare"], ("claims", index, "compare")
+            for name in ("scheme", "against"):
+                if compare[name] not in labels:
+                    hint = did_you_mean(compare[name], labels)
+                    self._say((*at, name), f"{compare[name]!r} is not among the schemes{hint}")
+            wrong = "at_most" if compare["measure"] == "long-goodput" else "at_least"
+            if compare.get(wrong) is not None:
+                self._say(
+                    (*at, wrong), f"is not for {compare['measure']}: goodput takes at_least, times at_most"
+                )
 
     def _overrides(
         self,

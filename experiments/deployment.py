@@ -151,6 +151,14 @@ class Deployment:
             raise DeploymentError(f"the fabric is not whole: {'; '.join(missing)}{self._tails()}")
         return health
 
+    def take(self, spec: Spec) -> None:
+        """Go on with another spec. Raises DeploymentError unless its fabric and transport are those of this one."""
+        if (spec.fabric, spec.transport) != (self.spec.fabric, self.spec.transport):
+            raise DeploymentError(
+                f"{spec.name!r} needs another fabric or transport: start a deployment for it"
+            )
+        self.spec = spec
+
     def set_scheme(self, choice: SchemeChoice) -> dict[str, Any]:
         """Switch to a scheme of the spec, with its overrides; returns when all have confirmed."""
         return self.client.set_scheme(

@@ -15,8 +15,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
+from experiments.claims import findings
 from experiments.cpu import CpuUse
 from experiments.outcome import FlowOutcome
 from experiments.spec import Spec, spec_to_dict
@@ -95,7 +96,10 @@ def result_document(
         },
         "schemes": schemes,
         "runs": [_run(run) for run in runs],
-        "claims": [asdict(claim) for claim in spec.claims],
+        "claims": [
+            asdict(claim) | {"ours": ours}
+            for claim, ours in zip(spec.claims, findings(spec.claims, schemes), strict=True)
+        ],
         "notices": list(notices),
         "versions": dict(versions),
         "machine": machine(),
@@ -188,27 +192,32 @@ def flow_table(runs: Iterable[Run]) -> str:
     return text.getvalue()
 
 
-def table_text(document: Mapping[str, Any]) -> str:
-    """The tables as plain text."""
+def text_of(shown: RenderableType) -> str:
+    """Tables as plain text."""
     console = Console(file=io.StringIO(), width=TABLE_COLUMNS, no_color=True)
-    console.print(tables(document))
+    console.print(shown)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-def keep(document: Mapping[str, Any], runs: Sequence[Run], spec_text: str, results: Path) -> Path:
-    """Write result.json, flows.csv, tables.txt and spec.yaml into a new directory below *results*."""
-    when = datetime.fromisoformat(document["started"]).astimezone(UTC).strftime("%Y%m%d-%H%M%S")
-    for attempt in range(1000):
-        suffix = f"-{attempt}" if attempt else ""
-        directory = results / f"{document['name']}-{when}{suffix}"
+def new_directory(results: Path, name: str, started: datetime) -> Path:
+    """A new directory below *results* for what began then; never one that is there already."""
+    stem = f"{name}-{started.astimezone(UTC).strftime('%Y%m%d-%H%M%S')}"
+    attempt = 0
+    while True:
+        directory = results / (f"{stem}-{attempt}" if attempt else stem)
         try:
             directory.mkdir(parents=True)
         except FileExistsError:
-            continue
-        break
+            attempt += 1
+        else:
+            return directory
+
+
+def write_result(directory: Path, document: Mapping[str, Any], runs: Sequence[Run], spec_text: str) -> Path:
+    """Write result.json, flows.csv, tables.txt and spec.yaml into a directory; returns it."""
     (directory / "result.json").write_text(json_text(document), encoding="utf-8")
     (directory / "flows.csv").write_text(flow_table(runs), encoding="utf-8")
-    (directory / "tables.txt").write_text(table_text(document), encoding="utf-8")
+    (directory / "tables.txt").write_text(text_of(tables(document)), encoding="utf-8")
     (directory / "spec.yaml").write_text(spec_text, encoding="utf-8")
     return directory

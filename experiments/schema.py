@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
-from experiments.spec import Claim
+from experiments.spec import ALL_SCHEMES, Axis, Claim, Comparison
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link
 from workloads.description import Arrivals, Flows, LongFlows, Sizes, Transport, Workload
@@ -45,10 +45,14 @@ _SAID: Final[dict[type, dict[str, tuple[str, dict[str, Any]]]]] = {
         "mtu": ("bytes, of all interfaces", {"minimum": 1280, "maximum": 9000}),
     },
     Sizes: {
-        "kind": ("uniform: low_bytes up to high_bytes; fixed: bytes; table: a published distribution", {}),
-        "low_bytes": ("smallest size in bytes (kind uniform)", _FROM_1),
-        "high_bytes": ("sizes stay below this many bytes (kind uniform)", _FROM_1),
-        "bytes": ("the size in bytes (kind fixed)", _FROM_1),
+        "kind": (
+            "uniform: low_bytes up to high_bytes; fixed: bytes; mix: both; table: a published distribution",
+            {},
+        ),
+        "low_bytes": ("smallest size in bytes (kinds uniform, mix)", _FROM_1),
+        "high_bytes": ("sizes stay below this many bytes (kinds uniform, mix)", _FROM_1),
+        "bytes": ("the size in bytes (kind fixed; of the large flows, kind mix)", _FROM_1),
+        "large_share": ("share of the flows that have `bytes` (kind mix)", {"minimum": 0, "maximum": 1}),
         "table": ("name of a flow-size table (kind table)", {"enum": [*table_names(), None]}),
         "scale": ("factor on every size", _POSITIVE),
     },
@@ -82,7 +86,27 @@ _SAID: Final[dict[type, dict[str, tuple[str, dict[str, Any]]]]] = {
         "congestion_control": ("of the senders' sockets; default cubic, with the ns2 profile reno", {}),
         "profile": ("linux: as the kernel comes; ns2: the simulated TCP of the papers (no RACK)", {}),
     },
-    Claim: {"text": ("what should be seen", {}), "source": ("paper and section", {})},
+    Claim: {
+        "text": ("what should be seen", {}),
+        "source": ("paper, venue, year", {}),
+        "figure": ("where in it, like 'Fig. 11'", {}),
+        "kind": ("figures: the text has the paper's own; qualitative: only what it concludes from them", {}),
+        "compare": ("the ratio of ours in which it would show, printed beside it", {}),
+    },
+    Comparison: {
+        "measure": ("completion time of a class, or rate of background flows", {}),
+        "scheme": ("label of the scheme that the paper says is better", {}),
+        "against": ("label of the other", {}),
+        "at_most": ("the claimed ratio of times, if it is known", _POSITIVE),
+        "at_least": ("the claimed ratio of goodput, if it is known", _POSITIVE),
+    },
+    Axis: {
+        "label": ("what tables and figures call it", {"minLength": 1}),
+        "fields": ("dotted paths of the fields that take the values, like workload.long_flows.number", {}),
+        "values": ("the values, in the order of the figure", {}),
+        "unit": ("of the values as they are shown", {}),
+        "shown": ("other numbers to show in their place, one for each", {}),
+    },
 }
 
 
@@ -99,7 +123,10 @@ def schema() -> dict[str, Any]:
             {
                 "type": "object",
                 "properties": {
-                    "name": {"type": "string", "description": "a scheme's name, or the path of its file"},
+                    "name": {
+                        "type": "string",
+                        "description": f"a scheme's name, the path of its file, or {ALL_SCHEMES}",
+                    },
                     "label": label | {"description": "what tables call it; default: its name"},
                     "overrides": overrides,
                 },
@@ -133,6 +160,11 @@ def schema() -> dict[str, Any]:
             "timeout_s": _number(
                 "number", "a flow not finished this long after the last arrival failed", 1, 3600
             ),
+            "sweep": {
+                "type": "array",
+                "items": _of(Axis),
+                "description": "run the grid of all combinations of these values",
+            },
             "claims": {"type": "array", "items": _of(Claim), "description": "printed beside the results"},
         },
         "required": ["name", "title", "fabric", "schemes", "workload"],
@@ -167,6 +199,8 @@ def _of(kind: Any) -> dict[str, Any]:
 
 def _of_type(kind: Any) -> dict[str, Any]:
     origin = get_origin(kind)
+    if kind is Any:
+        return {}
     if dataclasses.is_dataclass(kind):
         return _of(kind)
     if origin is Literal:
@@ -175,6 +209,8 @@ def _of_type(kind: Any) -> dict[str, Any]:
         inner = _of_type(next(option for option in get_args(kind) if option is not types.NoneType))
         if "enum" in inner:
             return inner | {"enum": [*inner["enum"], None]}
+        if "type" not in inner:
+            return inner
         return inner | {"type": [inner["type"], "null"]}
     if origin is tuple:
         return {"type": "array", "items": _of_type(get_args(kind)[0])}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+import yaml
 
 from protocol.plain import build
 from topologies.fabric_spec import FabricSpec
@@ -15,6 +17,10 @@ from workloads.plan import Plan, build_plan, offered_capacity_bps
 PACKET_BYTES: Final = 1500
 """A packet time is the time of this many bytes on the slowest link between switches."""
 DRAIN_MARGIN_S: Final = 0.2
+ALL_SCHEMES: Final = "all"
+"""In place of a scheme's name: every scheme that comes with Capstan, and is not listed by itself."""
+Measure = Literal["short-mean", "short-p99", "long-mean", "long-goodput"]
+"""Completion times of a class of flows, or the sum of background flows' rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +33,53 @@ class SchemeChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """The figure of ours in which a claim would show: *scheme* is better than *against* (labels) in *measure*.
+
+    at_most: for times, the ratio scheme / against that is claimed; at_least: the same for goodput. Without one,
+    any difference that the interval confirms counts.
+    """
+
+    measure: Measure
+    scheme: str
+    against: str
+    at_most: float | None = None
+    at_least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
-    """What a paper says that should be seen, printed beside the results."""
+    """What a paper says that should be seen, printed beside the results.
+
+    source: paper, venue, year; figure: where in it, like "Fig. 11". kind: whether the paper's figures are known and
+    in the text ("figures"), or only what it concludes ("qualitative"). compare: None if no one figure of ours shows it.
+    """
 
     text: str
     source: str = ""
+    figure: str = ""
+    kind: Literal["qualitative", "figures"] = "qualitative"
+    compare: Comparison | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One dimension of a sweep: values that the named fields of the spec take in turn, all of them alike.
+
+    fields: dotted paths like "workload.long_flows.number". shown: what tables and figures call each value, where
+    that is another number (asymmetry instead of a rate); None: the values themselves.
+    """
+
+    label: str
+    fields: tuple[str, ...]
+    values: tuple[Any, ...]
+    unit: str = ""
+    shown: tuple[float, ...] | None = None
+
+    @property
+    def ticks(self) -> tuple[Any, ...]:
+        """What each value is called."""
+        return self.values if self.shown is None else self.shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +91,7 @@ class Spec:
     warm_up_s: background flows alone, before the first sized flow may start.
     quiet_s: silence between two runs; None: as long as full queues take to drain, and a little more.
     timeout_s: a sized flow that is not finished this long after the last arrival has failed.
+    sweep: the spec stands for a grid of experiments (`experiments.sweep.points`), one for each combination.
     """
 
     name: str
@@ -60,6 +109,7 @@ class Spec:
     quiet_s: float | None = None
     timeout_s: float = 20.0
     claims: tuple[Claim, ...] = ()
+    sweep: tuple[Axis, ...] = ()
 
     @property
     def packet_time_s(self) -> float:
@@ -129,6 +179,7 @@ def spec_from_dict(data: Mapping[str, Any]) -> Spec:
     values["workload"] = build(Workload, values.get("workload"), "workload")
     values["transport"] = build(Transport, values.get("transport") or {}, "transport")
     values["claims"] = tuple(build(Claim, item, "claims") for item in values.get("claims") or ())
+    values["sweep"] = tuple(build(Axis, item, "sweep") for item in values.get("sweep") or ())
     values["policy"] = values.get("policy") or {}
     for name in ("warm_up_s", "quiet_s", "timeout_s"):
         if name in values:
@@ -147,6 +198,20 @@ def scheme_choice(item: object) -> SchemeChoice:
     name = item["name"]
     label = Path(name).stem if is_scheme_file(name) else name
     return SchemeChoice(name, item.get("label", label), item.get("overrides") or {})
+
+
+def with_all_schemes(spec: Spec, known: Iterable[str]) -> Spec:
+    """The spec with every *known* scheme that it does not list in the place of "all", with the same overrides."""
+    listed = {choice.name for choice in spec.schemes}
+    schemes: list[SchemeChoice] = []
+    for choice in spec.schemes:
+        if choice.name == ALL_SCHEMES:
+            rest = (name for name in known if name not in listed)
+            schemes += [SchemeChoice(name, name, choice.overrides) for name in rest]
+        else:
+            schemes.append(choice)
+    baseline = schemes[0].label if spec.baseline == ALL_SCHEMES else spec.baseline
+    return replace(spec, schemes=tuple(schemes), baseline=baseline)
 
 
 def is_scheme_file(name: str) -> bool:
@@ -171,8 +236,22 @@ def spec_to_dict(spec: Spec) -> dict[str, Any]:
         "warm_up_s": spec.warm_up_s,
         **({} if spec.quiet_s is None else {"quiet_s": spec.quiet_s}),
         "timeout_s": spec.timeout_s,
-        "claims": [asdict(claim) for claim in spec.claims],
+        "claims": [_without_none(asdict(claim)) for claim in spec.claims],
+        **({"sweep": [_without_none(asdict(axis)) for axis in spec.sweep]} if spec.sweep else {}),
     }
+
+
+def spec_text(spec: Spec) -> str:
+    """YAML that `spec_from_dict` takes back, for a spec that nobody wrote."""
+    text: str = yaml.safe_dump(plain(spec_to_dict(spec)), sort_keys=False, allow_unicode=True, width=110)
+    return text
+
+
+def plain(value: Any) -> Any:
+    """Mappings and lists only: YAML has no tuples."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _without_none(data: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,8 @@ CONFIDENCE: Final = 0.95
 FLOWS_FOR_P99: Final = 1000
 """Tables show a p99 from this many flows on: of 100 flows it is one flow's luck."""
 
+PERCENTILES: Final = (0.5, 0.95, 0.99)
+
 Interval = tuple[float, float]
 Runs = Sequence[Sequence[FlowOutcome]]
 """Outcomes of one scheme: one sequence for each repeat, planned flows in the plan's order."""
@@ -61,7 +63,8 @@ def _pick(values: Sequence[NDArray[np.float64]], resamples: Resamples, index: in
 
 def _interval(values: Sequence[float] | NDArray[np.float64]) -> Interval:
     edge = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(np.asarray(values), [edge, 1 - edge])
+    array = np.asarray(values)
+    low, high = np.quantile(array[~np.isnan(array)], [edge, 1 - edge])
     return (float(low), float(high))
 
 
@@ -91,30 +94,53 @@ class Completion:
         """Flows per repeat, with those that failed."""
         return [len(run) for run in self.values]
 
-    def figures(self, resamples: Resamples) -> dict[str, Any]:
-        """n, failed, mean and percentiles in ms with intervals. Raises EmptyError if no flow finished."""
+    def resampled(self, resamples: Resamples) -> Resampled:
+        """Mean and percentiles of every resample."""
+        picks = [_pick(self.values, resamples, index) for index in range(len(resamples.flows))]
+        none = np.full(len(PERCENTILES), np.nan)
+        return Resampled(
+            np.array([pick.mean() if len(pick) else np.nan for pick in picks]),
+            np.array([np.quantile(pick, PERCENTILES) if len(pick) else none for pick in picks]),
+        )
+
+    @property
+    def finished(self) -> NDArray[np.float64]:
+        """Times of all flows that finished, repeats together."""
         everything = np.concatenate(self.values)
-        finished = everything[~np.isnan(everything)]
+        finished: NDArray[np.float64] = everything[~np.isnan(everything)]
+        return finished
+
+    def figures(self, resampled: Resampled) -> dict[str, Any]:
+        """n, failed, mean and percentiles in ms with intervals. Raises EmptyError if no flow finished."""
+        finished = self.finished
         if len(finished) == 0:
             raise EmptyError("no flow finished")
-        picks = [_pick(self.values, resamples, index) for index in range(len(resamples.flows))]
-        picks = [pick for pick in picks if len(pick)]
-        quantiles = np.array([np.quantile(pick, [0.5, 0.95, 0.99]) for pick in picks])
-        p50, p95, p99 = np.quantile(finished, [0.5, 0.95, 0.99])
+        p50, p95, p99 = np.quantile(finished, PERCENTILES)
         return {
             "n": len(finished),
-            "failed": len(everything) - len(finished),
+            "failed": sum(self.counts) - len(finished),
             "afct_ms": float(finished.mean()),
-            "afct_ci_ms": _interval([float(pick.mean()) for pick in picks]),
+            "afct_ci_ms": _interval(resampled.means),
             "p50_ms": float(p50),
-            "p50_ci_ms": _interval(quantiles[:, 0]),
+            "p50_ci_ms": _interval(resampled.percentiles[:, 0]),
             "p95_ms": float(p95),
-            "p95_ci_ms": _interval(quantiles[:, 1]),
+            "p95_ci_ms": _interval(resampled.percentiles[:, 1]),
             "p99_ms": float(p99),
-            "p99_ci_ms": _interval(quantiles[:, 2]),
+            "p99_ci_ms": _interval(resampled.percentiles[:, 2]),
+            "p99_shown": len(finished) >= FLOWS_FOR_P99,
             "max_ms": float(finished.max()),
             "afct_per_repeat_ms": [_mean(run) for run in self.values],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Resampled:
+    """What each resample gave, in ms; NaN for one without a finished flow."""
+
+    means: NDArray[np.float64]
+    """Shape (resamples,)."""
+    percentiles: NDArray[np.float64]
+    """Shape (resamples, 3): p50, p95, p99."""
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:
@@ -122,15 +148,11 @@ def _mean(values: NDArray[np.float64]) -> float | None:
     return float(kept.mean()) if len(kept) else None
 
 
-def mean_ratio(ours: Completion, theirs: Completion, resamples: Resamples) -> tuple[float, Interval]:
-    """Mean completion time of ours over theirs, paired, with its interval."""
-    ratios = []
-    for index in range(len(resamples.flows)):
-        a, b = _pick(ours.values, resamples, index), _pick(theirs.values, resamples, index)
-        if len(a) and len(b):
-            ratios.append(float(a.mean() / b.mean()))
-    whole_a, whole_b = np.concatenate(ours.values), np.concatenate(theirs.values)
-    return float(np.nanmean(whole_a) / np.nanmean(whole_b)), _interval(ratios)
+def ratio_of(
+    ours: float, theirs: float, our_resamples: NDArray[np.float64], their_resamples: NDArray[np.float64]
+) -> tuple[float, Interval]:
+    """A figure of ours over theirs with its interval, paired: both were resampled alike."""
+    return ours / theirs, _interval(our_resamples / their_resamples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +284,7 @@ def summarize(
     result: dict[str, dict[str, Any]] = {}
     completions: dict[str, dict[TrafficClassName, Completion]] = {}
     goodputs: dict[str, Goodput | None] = {}
+    resampled: dict[str, dict[TrafficClassName, Resampled]] = {label: {} for label in outcomes}
     picks: dict[TrafficClassName, Resamples] = {}
     classes: tuple[TrafficClassName, ...] = ("short", "long")
     for label, runs in outcomes.items():
@@ -276,8 +299,9 @@ def summarize(
                     picks[kind] = draw(
                         completion.counts, np.random.default_rng([seed, len(picks)]), resamples
                     )
+                resampled[label][kind] = completion.resampled(picks[kind])
                 try:
-                    block |= completion.figures(picks[kind])
+                    block |= completion.figures(resampled[label][kind])
                 except EmptyError:
                     raise EmptyError(f"scheme {label!r}: no {kind} flow finished") from None
             if kind == "long" and (goodput := goodputs[label]) is not None:
@@ -293,29 +317,36 @@ def summarize(
     for label, entry in result.items():
         entry["baseline"] = label == baseline
         entry["against"] = {
-            other: _against(label, other, completions, goodputs, picks, seed)
+            other: _ratios(entry, result[other], resampled[label], resampled[other])
+            | _goodput_ratio(goodputs[label], goodputs[other], seed)
             for other in outcomes
             if other != label
         }
     return result
 
 
-def _against(
-    label: str,
-    other: str,
-    completions: Mapping[str, Mapping[TrafficClassName, Completion]],
-    goodputs: Mapping[str, Goodput | None],
-    picks: Mapping[TrafficClassName, Resamples],
-    seed: int,
+def _ratios(
+    ours: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    our_resamples: Mapping[TrafficClassName, Resampled],
+    their_resamples: Mapping[TrafficClassName, Resampled],
 ) -> dict[str, Any]:
-    """Ratios ours / theirs of mean completion time per class and of long goodput."""
+    """Ratios ours / theirs of mean completion time per class, and of p99 where there are flows enough."""
     entry: dict[str, Any] = {}
-    for kind, resamples in picks.items():
-        ratio, interval = mean_ratio(completions[label][kind], completions[other][kind], resamples)
-        entry[f"{kind}_afct_ratio"] = ratio
-        entry[f"{kind}_afct_ratio_ci"] = interval
-    ours, theirs = goodputs[label], goodputs[other]
-    if ours is not None and theirs is not None:
-        rate, span = goodput_ratio(ours, theirs, np.random.default_rng([seed, 8]))
-        entry["goodput_ratio"], entry["goodput_ratio_ci"] = rate, span
+    for kind, one in our_resamples.items():
+        other = their_resamples[kind]
+        a, b = ours[kind], theirs[kind]
+        ratio, interval = ratio_of(a["afct_ms"], b["afct_ms"], one.means, other.means)
+        entry |= {f"{kind}_afct_ratio": ratio, f"{kind}_afct_ratio_ci": interval}
+        if a["p99_shown"] and b["p99_shown"]:
+            tails = one.percentiles[:, 2], other.percentiles[:, 2]
+            ratio, interval = ratio_of(a["p99_ms"], b["p99_ms"], *tails)
+            entry |= {f"{kind}_p99_ratio": ratio, f"{kind}_p99_ratio_ci": interval}
     return entry
+
+
+def _goodput_ratio(ours: Goodput | None, theirs: Goodput | None, seed: int) -> dict[str, Any]:
+    if ours is None or theirs is None:
+        return {}
+    rate, span = goodput_ratio(ours, theirs, np.random.default_rng([seed, 8]))
+    return {"goodput_ratio": rate, "goodput_ratio_ci": span}

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from experiments.claims import compared, found, heading
 from experiments.statistics import FLOWS_FOR_P99
 
 Document = Mapping[str, Any]
@@ -19,13 +20,7 @@ def tables(document: Document) -> Group:
     """Everything that `capstan run` prints of a result."""
     parts: list[RenderableType] = []
     if document["cpu_limited"]:
-        parts.append(
-            Text(
-                "CPU LIMITED: the processor, not the fabric, set the pace of the runs marked * below; "
-                "do not use these figures. Lower the rates or use a machine with more cores.\n",
-                style="bold red",
-            )
-        )
+        parts.append(cpu_warning())
     for kind in ("short", "long"):
         if any("afct_ms" in scheme.get(kind, {}) for scheme in document["schemes"].values()):
             parts.append(completion_table(document, kind))
@@ -36,10 +31,19 @@ def tables(document: Document) -> Group:
     return Group(*parts)
 
 
+def cpu_warning() -> Text:
+    """What stands above tables with figures that must not be used."""
+    return Text(
+        "CPU LIMITED: the processor, not the fabric, set the pace of the runs marked * below; "
+        "do not use these figures. Lower the rates or use a machine with more cores.\n",
+        style="bold red",
+    )
+
+
 def completion_table(document: Document, kind: str) -> Table:
     """Completion times of one class."""
     baseline = document["baseline"]
-    enough = any(scheme.get(kind, {}).get("n", 0) >= FLOWS_FOR_P99 for scheme in document["schemes"].values())
+    enough = any(scheme.get(kind, {}).get("p99_shown") for scheme in document["schemes"].values())
     columns = [
         "flows",
         "mean ms\n[95 % CI]",
@@ -48,20 +52,22 @@ def completion_table(document: Document, kind: str) -> Table:
         *(["p99\nms"] if enough else []),
         "worst\nms",
     ]
-    table = _table(f"Completion time of {kind} flows", [*columns, f"mean / {baseline}\n[95 % CI]", "failed"])
+    table = new_table(
+        f"Completion time of {kind} flows", [*columns, f"mean / {baseline}\n[95 % CI]", "failed"]
+    )
     for label, scheme in document["schemes"].items():
         block = scheme.get(kind)
         if block is None or "afct_ms" not in block:
             continue
-        p99 = [_ms(block["p99_ms"]) if block["n"] >= FLOWS_FOR_P99 else "-"] if enough else []
+        p99 = [milliseconds(block["p99_ms"]) if block["p99_shown"] else "-"] if enough else []
         table.add_row(
-            _name(label, scheme),
+            scheme_name(label, scheme),
             str(block["n"]),
-            f"{_ms(block['afct_ms'])} {_interval(block['afct_ci_ms'], _ms)}",
-            _ms(block["p50_ms"]),
-            _ms(block["p95_ms"]),
+            f"{milliseconds(block['afct_ms'])} {interval_text(block['afct_ci_ms'], milliseconds)}",
+            milliseconds(block["p50_ms"]),
+            milliseconds(block["p95_ms"]),
             *p99,
-            _ms(block["max_ms"]),
+            milliseconds(block["max_ms"]),
             _against(scheme, baseline, f"{kind}_afct_ratio"),
             Text(str(block["failed"]), style="bold red" if block["failed"] else ""),
         )
@@ -71,7 +77,7 @@ def completion_table(document: Document, kind: str) -> Table:
 def goodput_table(document: Document) -> Table:
     """Rates of background flows."""
     baseline = document["baseline"]
-    table = _table(
+    table = new_table(
         "Goodput of long flows",
         ["sum Mbit/s\n[95 % CI]", "per flow\nMbit/s", "slowest\nMbit/s", f"sum / {baseline}\n[95 % CI]"],
     )
@@ -80,8 +86,8 @@ def goodput_table(document: Document) -> Table:
         if block is None or "goodput_mbps" not in block:
             continue
         table.add_row(
-            _name(label, scheme),
-            f"{block['goodput_mbps']:.2f} {_interval(block['goodput_ci_mbps'], lambda value: f'{value:.2f}')}",
+            scheme_name(label, scheme),
+            f"{block['goodput_mbps']:.2f} {interval_text(block['goodput_ci_mbps'], lambda value: f'{value:.2f}')}",
             f"{block['per_flow_mbps']:.2f}",
             f"{block['slowest_flow_mbps']:.2f}",
             _against(scheme, baseline, "goodput_ratio"),
@@ -91,7 +97,7 @@ def goodput_table(document: Document) -> Table:
 
 def packets_table(document: Document) -> Table:
     """What happened to packets, and how much processor was left."""
-    table = _table(
+    table = new_table(
         "Packets, all runs of a scheme together",
         [
             "segments\nsent\nagain",
@@ -108,7 +114,7 @@ def packets_table(document: Document) -> Table:
         idle = scheme["cpu"]["idle_share"]
         mark = "*" if scheme["cpu_limited"] else ""
         table.add_row(
-            _name(label, scheme),
+            scheme_name(label, scheme),
             str(scheme["retransmissions"]),
             str(scheme["spurious_retransmissions"]),
             str(scheme["reordering"]),
@@ -151,22 +157,25 @@ def notes(document: Document) -> list[str]:
     if small and max(small) < FLOWS_FOR_P99:
         lines.append(f"p99 is not shown for fewer than {FLOWS_FOR_P99} flows; the JSON document has it.")
     for claim in document["claims"]:
-        lines.append(f"Claim: {claim['text'].strip()}" + (f" ({claim['source']})" if claim["source"] else ""))
+        lines.append(heading(claim))
+        if claim.get("ours") is not None:
+            lines.append(f"  ours: {compared(claim['compare'])}: {found(claim['ours'])}")
     return lines + [f"Note: {notice}" for notice in document["notices"]]
 
 
-def _table(title: str, columns: Sequence[str]) -> Table:
+def new_table(title: str, columns: Sequence[str], first: str = "scheme") -> Table:
     """Scheme first, figures to the right; narrow enough for a terminal of 80 columns."""
     table = Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True
     )
-    table.add_column("scheme", no_wrap=True)
+    table.add_column(first, no_wrap=True)
     for name in columns:
         table.add_column(name, justify="right", overflow="fold")
     return table
 
 
-def _name(label: str, scheme: Mapping[str, Any]) -> Text:
+def scheme_name(label: str, scheme: Mapping[str, Any]) -> Text:
+    """The label, marked if the processor limited it."""
     return Text(label + ("*" if scheme["cpu_limited"] else ""), style="bold")
 
 
@@ -175,11 +184,13 @@ def _paths(scheme: Mapping[str, Any], kind: str) -> str:
     return "-" if used is None else f"{used:.1f}"
 
 
-def _ms(value: float) -> str:
+def milliseconds(value: float) -> str:
+    """Three digits or so."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def _interval(interval: Sequence[float] | None, show: Any) -> str:
+def interval_text(interval: Sequence[float] | None, show: Any) -> str:
+    """`[low, high]`; `[-]` where there is none."""
     return "[-]" if interval is None else f"[{show(interval[0])}, {show(interval[1])}]"
 
 
@@ -189,4 +200,4 @@ def _against(scheme: Mapping[str, Any], baseline: str, name: str) -> str:
     figures = scheme["against"].get(baseline, {})
     if figures.get(name) is None:
         return "-"
-    return f"{figures[name]:.2f} {_interval(figures[f'{name}_ci'], lambda value: f'{value:.2f}')}"
+    return f"{figures[name]:.2f} {interval_text(figures[f'{name}_ci'], lambda value: f'{value:.2f}')}"

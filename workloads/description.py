@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-SizeKind = Literal["uniform", "fixed", "table"]
+SizeKind = Literal["uniform", "fixed", "mix", "table"]
 ArrivalKind = Literal["poisson", "burst"]
 PatternName = Literal["random", "permutation", "incast", "left-to-right"]
 CongestionControl = Literal["cubic", "reno", "bbr"]
@@ -27,7 +27,8 @@ HEADER_BYTES: Final = 16
 class Sizes:
     """Distribution of flow sizes.
 
-    uniform: `low_bytes` up to, not including, `high_bytes`; fixed: `bytes`; table: a cumulative distribution
+    uniform: `low_bytes` up to, not including, `high_bytes`; fixed: `bytes`; mix: a share `large_share` of the flows
+    as fixed, the others as uniform; table: a cumulative distribution
     of `workloads/flow_sizes/` by name. `scale` multiplies every drawn size.
     """
 
@@ -35,6 +36,7 @@ class Sizes:
     low_bytes: int | None = None
     high_bytes: int | None = None
     bytes: int | None = None
+    large_share: float | None = None
     table: str | None = None
     scale: float = 1.0
 

@@ -1,4 +1,4 @@
-"""Flow-size distributions: uniform, fixed, and published tables."""
+"""Flow-size distributions: uniform, fixed, a mix of both, and published tables."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocol.plain import did_you_mean
-from workloads.description import HEADER_BYTES, Sizes
+from workloads.description import HEADER_BYTES, SizeKind, Sizes
 
 TABLES: Final = Path(__file__).parent / "flow_sizes"
+
+
+_NEEDED: Final[dict[SizeKind, tuple[str, ...]]] = {
+    "uniform": ("low_bytes", "high_bytes"),
+    "fixed": ("bytes",),
+    "mix": ("low_bytes", "high_bytes", "bytes", "large_share"),
+    "table": ("table",),
+}
 
 
 class SizesError(ValueError):
@@ -55,6 +63,25 @@ class Fixed:
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         return _whole(np.full(n, round(self.size), dtype=float))
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Evenly between two sizes, but for a share of flows that all have one (long) size.
+
+    A flow that is small under two shares has the same size under both, for the same generator.
+    """
+
+    small: Uniform
+    large: Fixed
+    share: float
+
+    def mean(self) -> float:
+        return (1 - self.share) * self.small.mean() + self.share * self.large.mean()
+
+    def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        small, draws = self.small.sample(rng, n), rng.random(n)
+        return np.where(draws < self.share, self.large.sample(rng, n), small)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +150,8 @@ def distribution(sizes: Sizes) -> SizeDistribution:
     Raises:
         SizesError: a field that the kind needs is missing, does not belong to it, or is out of range.
     """
-    needed = {"uniform": ("low_bytes", "high_bytes"), "fixed": ("bytes",), "table": ("table",)}[sizes.kind]
-    for name in ("low_bytes", "high_bytes", "bytes", "table"):
+    needed = _NEEDED[sizes.kind]
+    for name in ("low_bytes", "high_bytes", "bytes", "large_share", "table"):
         given = getattr(sizes, name) is not None
         if given and name not in needed:
             raise SizesError(f"{name} does not belong to sizes of kind {sizes.kind!r}")
@@ -133,18 +160,31 @@ def distribution(sizes: Sizes) -> SizeDistribution:
     if not sizes.scale > 0:
         raise SizesError(f"scale must be above 0, not {sizes.scale}")
     if sizes.kind == "uniform":
-        assert sizes.low_bytes is not None
-        assert sizes.high_bytes is not None
-        if not 0 < sizes.low_bytes < sizes.high_bytes:
-            raise SizesError(
-                f"low_bytes ({sizes.low_bytes}) must be above 0 and below high_bytes ({sizes.high_bytes})"
-            )
-        return Uniform(sizes.low_bytes * sizes.scale, sizes.high_bytes * sizes.scale)
+        return _uniform(sizes)
     if sizes.kind == "fixed":
-        assert sizes.bytes is not None
-        if sizes.bytes < 1:
-            raise SizesError(f"bytes must be at least 1, not {sizes.bytes}")
-        return Fixed(sizes.bytes * sizes.scale)
+        return _fixed(sizes)
+    if sizes.kind == "mix":
+        assert sizes.large_share is not None
+        if not 0 <= sizes.large_share <= 1:
+            raise SizesError(f"large_share must lie between 0 and 1, not {sizes.large_share}")
+        return Mix(_uniform(sizes), _fixed(sizes), sizes.large_share)
     assert sizes.table is not None
     table = _read(sizes.table)[1]
     return Table(tuple(size * sizes.scale for size in table.sizes), table.cdf)
+
+
+def _uniform(sizes: Sizes) -> Uniform:
+    assert sizes.low_bytes is not None
+    assert sizes.high_bytes is not None
+    if not 0 < sizes.low_bytes < sizes.high_bytes:
+        raise SizesError(
+            f"low_bytes ({sizes.low_bytes}) must be above 0 and below high_bytes ({sizes.high_bytes})"
+        )
+    return Uniform(sizes.low_bytes * sizes.scale, sizes.high_bytes * sizes.scale)
+
+
+def _fixed(sizes: Sizes) -> Fixed:
+    assert sizes.bytes is not None
+    if sizes.bytes < 1:
+        raise SizesError(f"bytes must be at least 1, not {sizes.bytes}")
+    return Fixed(sizes.bytes * sizes.scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -13,8 +14,10 @@ from cli.live import Display, hold
 from cli.privileges import need_lab
 from cli.specs import load_spec
 from experiments.deployment import Deployment
+from experiments.experiment import Result
 from experiments.results import json_text
-from experiments.runner import Result, run_experiment
+from experiments.runner import SweepResult, run_experiment, run_sweep
+from experiments.sweep_results import sweep_tables
 from experiments.tables import tables
 
 RESULTS = Path("results")
@@ -79,13 +82,14 @@ def _run(
         repeats=loaded.spec.repeats if repeats is None else repeats,
     )
 
-    def kept(result: Result, deployment: Deployment) -> None:
+    def kept(result: Result | SweepResult, deployment: Deployment) -> None:
         if keep:
             _print(result, json_file)
             hold(deployment)
 
     with Display(spec.title) as display:
-        result = run_experiment(
+        run: Callable[..., Result | SweepResult] = run_sweep if spec.sweep else run_experiment
+        result = run(
             spec,
             loaded.text,
             results=directory,
@@ -98,12 +102,16 @@ def _run(
         _print(result, json_file)
 
 
-def _print(result: Result, json_file: str | None) -> None:
+def _print(result: Result | SweepResult, json_file: str | None) -> None:
     if json_file != "-":
-        shown: Group = tables(result.document)
+        one = isinstance(result, Result)
+        shown: Group = tables(result.document) if one else sweep_tables(result.document)
         results.print(shown)
+        numbers = str(result.experiment) if isinstance(result, Result) else _range(result.experiments)
         results.print(
-            f"kept in {result.directory} (result.json, flows.csv) and as experiment {result.experiment}"
+            f"kept in {result.directory} (result.json, {'flows.csv, ' if one else ''}figures) "
+            f"and as experiment {numbers}",
+            markup=False,
         )
     if json_file:
         if json_file == "-":
@@ -112,3 +120,7 @@ def _print(result: Result, json_file: str | None) -> None:
             Path(json_file).write_text(json_text(result.document))
     if json_file == "-":
         progress.print(f"kept in {result.directory}", markup=False)
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,31 +14,52 @@ import pytest
 
 from topologies.registry import RUN_ROOT, labs
 
+OURS = "CAPSTAN_TESTS"
+os.environ[OURS] = f"{os.getpid()}.{secrets.token_hex(4)}"
+"""All that these tests start inherits it: what lacks it is somebody else's, who may run labs here meanwhile."""
+_foreign: set[str] = set()
+"""Labs that were seen alive and are not ours: whatever becomes of them is not ours to judge."""
+
+
+def _variables(pid: str | int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def _is_ours(variables: list[str]) -> bool:
+    return f"{OURS}={os.environ[OURS]}" in variables
+
 
 def _orphans() -> set[str]:
-    """Processes, directories and interfaces that carry the id of a lab that does not run."""
-    alive = {record.lab_id for record in labs() if record.alive}
+    """Processes, directories and interfaces of ours that carry the id of a lab that does not run."""
+    running = [record for record in labs() if record.alive]
+    _foreign.update(
+        record.lab_id
+        for record in running
+        if record.launcher_pid != os.getpid() and not _is_ours(_variables(record.launcher_pid))
+    )
+    known = {record.lab_id for record in running} | _foreign
     found = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            variables = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
+        variables = _variables(name)
         marks = [
-            entry.removeprefix(b"CAPSTAN_LAB=") for entry in variables if entry.startswith(b"CAPSTAN_LAB=")
+            entry.removeprefix("CAPSTAN_LAB=") for entry in variables if entry.startswith("CAPSTAN_LAB=")
         ]
-        found |= {f"process {name} of lab {mark.decode()}" for mark in marks if mark.decode() not in alive}
+        if _is_ours(variables):
+            found |= {f"process {name} of lab {mark}" for mark in marks if mark not in known}
     if RUN_ROOT.exists():
-        found |= {f"{path}" for path in RUN_ROOT.iterdir() if path.name not in alive}
+        found |= {f"{path}" for path in RUN_ROOT.iterdir() if path.name not in known}
     for name in os.listdir("/proc/sys/net/ipv4/conf"):
-        if name.startswith("cap-") and name.removeprefix("cap-") not in alive:
+        if name.startswith("cap-") and name.removeprefix("cap-") not in known:
             found.add(f"interface {name}")
     return found
 
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """Fail the test if it leaves a process, directory or interface of a lab that has ended."""
+    """Fail the test if it leaves a process, directory or interface of a lab of ours that has ended."""
     before = _orphans()
     yield
     deadline = time.monotonic() + 5

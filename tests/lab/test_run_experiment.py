@@ -16,8 +16,10 @@ import pytest
 from experiments.check import load
 from experiments.controller_client import ControllerError
 from experiments.deployment import Deployment, DeploymentError
-from experiments.runner import Progress, Result, run_experiment
-from experiments.spec import Spec
+from experiments.experiment import Result
+from experiments.progress import Progress
+from experiments.runner import run_experiment, run_sweep
+from experiments.spec import Axis, Spec
 from experiments.tables import tables
 from experiments.traffic import Traffic, TrafficError
 
@@ -143,6 +145,26 @@ def test_no_packet_of_a_run_is_counted_in_the_next(tmp_path: Path) -> None:
     assert {len(stamps(row)) for row in flows if row["scheme"] == "ecmp"} == {1}
 
 
+def test_a_sweep_is_an_experiment_for_each_point_on_one_fabric(tmp_path: Path) -> None:
+    spec = one_scheme()
+    axis = Axis("short flows", ("workload.flows.count",), (4, 8))
+    workload = replace(spec.workload, flows=replace(spec.workload.flows, count=4))
+    up: list[Deployment] = []
+    result = run_sweep(
+        replace(spec, workload=workload, sweep=(axis,)), TEXT, results=tmp_path, on_up=up.append
+    )
+    assert len(up) == 1, "both points share the fabric"
+    assert len(result.experiments) == 2
+    assert [point["at"] for point in result.document["points"]] == [[4], [8]]
+    assert [point["schemes"]["ecmp"]["short"]["n"] for point in result.document["points"]] == [4, 8]
+    for point in ("point-1", "point-2"):
+        kept = json.loads((result.directory / point / "result.json").read_text())
+        assert kept["experiment"] in result.experiments
+        assert (result.directory / point / "flows.csv").exists()
+    for name in ("result.json", "tables.txt", "spec.yaml", "sweep.png", "sweep.svg"):
+        assert (result.directory / name).stat().st_size > 100
+
+
 def test_the_document_is_whole_and_so_are_the_tables(outcome: Outcome) -> None:
     result = outcome[0]
     document = json.loads((result.directory / "result.json").read_text())
@@ -154,6 +176,8 @@ def test_the_document_is_whole_and_so_are_the_tables(outcome: Outcome) -> None:
     tables(document)
     assert "Completion time of short flows" in (result.directory / "tables.txt").read_text()
     assert (result.directory / "spec.yaml").read_text() == TEXT
+    assert (result.directory / "comparison.png").read_bytes().startswith(b"\x89PNG")
+    assert "</svg>" in (result.directory / "comparison.svg").read_text()
 
 
 def test_modes_of_caps_are_kept_and_begin_with_on(outcome: Outcome) -> None:

@@ -8,9 +8,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.schemes.loader import scheme_names
 from experiments.check import SpecError, check, find_spec, load, preset_names
 from experiments.schema import PUBLISHED, published_text, schema
 from experiments.spec import merge_overrides, spec_from_dict, spec_to_dict
+from experiments.sweep import points
 
 SCHEMES = ["ecmp", "rps", "caps", "caps-spray", "rps-inorder"]
 GOOD = """\
@@ -52,11 +54,12 @@ def test_the_published_schema_is_the_one_in_use() -> None:
 @pytest.mark.parametrize("name", preset_names())
 def test_presets_are_right_and_their_plans_can_be_made(name: str) -> None:
     path = find_spec(name)
-    spec = load(path.read_text(), str(path), SCHEMES)
+    spec = load(path.read_text(), str(path), scheme_names())
     assert spec.name == name
-    plans = [spec.plan(repeat) for repeat in range(spec.repeats)]
-    assert len({plan.digest() for plan in plans}) == spec.repeats
-    assert all(plan.sized for plan in plans)
+    for point in points(spec):
+        plans = [point.spec.plan(repeat) for repeat in range(spec.repeats)]
+        assert len({plan.digest() for plan in plans}) == spec.repeats
+        assert all(plan.sized for plan in plans)
 
 
 @pytest.mark.parametrize(

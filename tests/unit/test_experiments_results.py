@@ -11,8 +11,17 @@ import pytest
 from experiments.check import find_spec, load
 from experiments.cpu import CpuSample, CpuUse, CpuWatch, judge, parse_pressure, parse_stat
 from experiments.outcome import FlowOutcome, OutcomeError, join
-from experiments.results import Run, flow_table, json_text, keep, result_document, table_text
+from experiments.results import (
+    Run,
+    flow_table,
+    json_text,
+    new_directory,
+    result_document,
+    text_of,
+    write_result,
+)
 from experiments.spec import Spec
+from experiments.tables import tables
 from protocol.control import FlowEntry
 from workloads.plan import Plan
 from workloads.records import ReceivedFlow, SentFlow
@@ -80,6 +89,10 @@ def document(spec: Spec, runs: list[Run]) -> dict[str, Any]:
     return result_document(spec, runs, datetime.now(UTC), 20.0, ["no netem here"], {"numpy": "2"})
 
 
+def tables_of(result: dict[str, Any]) -> str:
+    return text_of(tables(result))
+
+
 def test_records_of_generator_and_agents_are_joined_by_five_tuple_and_direction() -> None:
     plan = spec_small().plan(0)
     records = sent(plan)
@@ -132,7 +145,7 @@ def test_one_limited_run_marks_its_scheme_and_the_whole() -> None:
     result = document(spec, runs)
     assert result["cpu_limited"] is True
     assert [result["schemes"][name]["cpu_limited"] for name in SCHEMES] == [False, True, False]
-    text = table_text(result)
+    text = tables_of(result)
     assert "CPU LIMITED" in text
     assert "rps*" in text
     assert "caps*" not in text
@@ -148,7 +161,7 @@ def test_schemes_with_other_flows_are_no_comparison() -> None:
 
 def test_tables_have_units_and_no_p99_of_few_flows() -> None:
     spec = spec_small()
-    text = table_text(document(spec, runs_of(spec)))
+    text = tables_of(document(spec, runs_of(spec)))
     for word in ("mean ms", "[95 % CI]", "Mbit/s", "% of", "no netem here", "packet time 2.4 ms"):
         assert word in text, word
     assert "p95" in text
@@ -158,7 +171,7 @@ def test_tables_have_units_and_no_p99_of_few_flows() -> None:
 
 def test_tables_show_p99_of_many_flows() -> None:
     spec = replace(spec_small(), repeats=60)
-    text = table_text(document(spec, runs_of(spec)))
+    text = tables_of(document(spec, runs_of(spec)))
     assert text.count("p99") == 1
     assert "p99 is not shown" not in text
 
@@ -168,7 +181,7 @@ def test_long_flows_that_failed_are_said() -> None:
     runs = runs_of(spec)
     dead = replace(runs[0].flows[0], state="failed", error="connect: timed out", window_s=0.0)
     runs[0] = replace(runs[0], flows=(dead, *runs[0].flows[1:]))
-    text = table_text(document(spec, runs))
+    text = tables_of(document(spec, runs))
     assert "ecmp: 1 long flows failed" in text
     assert "rps: 1 long" not in text
 
@@ -185,7 +198,10 @@ def test_results_are_kept_and_never_overwritten(tmp_path: Path) -> None:
     spec = spec_small()
     runs = runs_of(spec)
     result = document(spec, runs)
-    first, second = (keep(result, runs, "name: small\n", tmp_path) for _ in range(2))
+    first, second = (
+        write_result(new_directory(tmp_path, "small", datetime.now(UTC)), result, runs, "name: small\n")
+        for _ in range(2)
+    )
     assert first != second
     assert {path.name for path in first.iterdir()} == {"result.json", "flows.csv", "tables.txt", "spec.yaml"}
     assert json.loads((second / "result.json").read_text())["name"] == "small"

@@ -10,9 +10,10 @@ from experiments.check import find_spec, load
 from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuUse
 from experiments.deployment import fabric_words, scheme_body
+from experiments.experiment import _prove_agents_saw, rotated, run_body
 from experiments.outcome import OutcomeError, join
+from experiments.progress import Progress, Steps
 from experiments.results import Run
-from experiments.runner import Progress, _prove_agents_saw, _Steps, rotated, run_body
 from experiments.spec import SchemeChoice, Spec
 from protocol.plain import build
 from workloads.records import SentFlow
@@ -77,18 +78,18 @@ def test_a_finished_flow_that_no_agent_saw_makes_the_run_no_result() -> None:
 def test_progress_counts_down_to_nothing() -> None:
     seen: list[Progress] = []
     spec = spec_demo()
-    steps = _Steps(spec, seen.append)
+    steps = Steps([spec], seen.append)
     steps.stage("building")
     whole = seen[-1].left_s
     assert whole is not None
     runs = spec.repeats * len(spec.schemes)
-    assert whole > sum(plan.window_s[1] for plan in steps.plans) * len(spec.schemes)
+    assert whole > sum(plan.window_s[1] for plan in steps.plans[0]) * len(spec.schemes)
     left = []
     for number in range(1, runs + 1):
-        steps.begin_run("caps", number, steps.plans[(number - 1) // len(spec.schemes)])
+        steps.begin_run("caps", steps.plans[0][(number - 1) // len(spec.schemes)])
         left.append(seen[-1].left_s)
         steps.flows(5, 1)
-        assert (seen[-1].finished, seen[-1].failed, seen[-1].flows) == (5, 1, len(steps.plans[0].sized))
+        assert (seen[-1].finished, seen[-1].failed, seen[-1].flows) == (5, 1, len(steps.plans[0][0].sized))
         steps.end_run(1.0)
     assert left == sorted(left, reverse=True)
     assert seen[-1].run == seen[-1].runs == runs

@@ -11,7 +11,6 @@ from experiments.statistics import (
     EmptyError,
     Goodput,
     draw,
-    mean_ratio,
     path_balance,
     summarize,
 )
@@ -102,7 +101,8 @@ def test_an_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
             for level in rng.normal(0, 0.03, 12)
         ]
         values = Completion.of(runs, "short")
-        low, high = values.figures(draw(values.counts, np.random.default_rng(trial), 100))["afct_ci_ms"]
+        drawn = values.resampled(draw(values.counts, np.random.default_rng(trial), 100))
+        low, high = values.figures(drawn)["afct_ci_ms"]
         covered += low <= 150 <= high
     assert 0.86 <= covered / 100 <= 1.0
 
@@ -178,7 +178,31 @@ def test_figures_do_not_depend_on_the_order_of_schemes() -> None:
 
 
 def test_ratio_leaves_out_flows_that_failed() -> None:
-    a = Completion((np.array([1.0, np.nan, 3.0]),))
-    b = Completion((np.array([2.0, 2.0, np.nan]),))
-    ratio, _ = mean_ratio(a, b, draw([3], np.random.default_rng(0), 50))
-    assert ratio == pytest.approx(1.0)
+    result = summarize(
+        {
+            "a": [[flow(0, 1.0), flow(1, None), flow(2, 3.0)]],
+            "b": [[flow(0, 2.0), flow(1, 2.0), flow(2, None)]],
+        },
+        "a",
+        1,
+    )
+    assert result["a"]["against"]["b"]["short_afct_ratio"] == pytest.approx(1.0)
+
+
+def test_a_p99_is_shown_and_compared_from_1000_flows_on() -> None:
+    few, many = (
+        summarize({"a": repeats(1, 2, each), "b": repeats(1, 2, each, 0.5)}, "a", 1, 100)
+        for each in (499, 500)
+    )
+    assert not few["b"]["short"]["p99_shown"]
+    assert "short_p99_ratio" not in few["b"]["against"]["a"]
+    assert many["b"]["short"]["p99_shown"]
+    assert many["b"]["against"]["a"]["short_p99_ratio"] == pytest.approx(0.5)
+    assert many["b"]["against"]["a"]["short_p99_ratio_ci"] == pytest.approx((0.5, 0.5))
+
+
+def test_copies_of_replicated_flows_are_overhead() -> None:
+    runs = [[flow(0, 0.1, packets=10, copy_packets=8), flow(1, 0.1, packets=10)]]
+    entry = summarize({"a": runs}, "a", 1)["a"]
+    assert entry["copy_packets"] == 8
+    assert entry["overhead"] == pytest.approx(0.4)

@@ -78,3 +78,25 @@ def test_what_cannot_be_is_said(sizes: Sizes, message: str) -> None:
 def test_a_table_that_is_no_distribution_is_refused(sizes: tuple[float, ...], cdf: tuple[float, ...]) -> None:
     with pytest.raises(SizesError):
         Table(sizes, cdf)
+
+
+@given(share=st.floats(0, 1))
+def test_a_mix_has_its_share_of_large_flows_and_leaves_the_others_alone(share: float) -> None:
+    def sizes(large_share: float) -> Sizes:
+        return Sizes("mix", low_bytes=10_000, high_bytes=100_000, bytes=500_000, large_share=large_share)
+
+    mix = distribution(sizes(share))
+    drawn = mix.sample(np.random.default_rng(5), 4000)
+    large = drawn == 500_000
+    assert np.mean(large) == pytest.approx(share, abs=0.04)
+    assert mix.mean() == pytest.approx(drawn.mean(), rel=0.08)
+    none = distribution(sizes(0)).sample(np.random.default_rng(5), 4000)
+    assert (none[~large] == drawn[~large]).all()
+    assert none.max() < 100_000
+
+
+def test_a_share_beyond_all_flows_is_refused() -> None:
+    with pytest.raises(SizesError, match="large_share must lie between 0 and 1"):
+        distribution(Sizes("mix", low_bytes=1, high_bytes=2, bytes=3, large_share=1.5))
+    with pytest.raises(SizesError, match="need large_share"):
+        distribution(Sizes("mix", low_bytes=1, high_bytes=2, bytes=3))

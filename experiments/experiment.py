@@ -1,0 +1,203 @@
+"""One experiment on a running fabric: all schemes on the same flows, interleaved, and what became of every flow."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from experiments.controller_client import ControllerClient, ControllerError
+from experiments.cpu import CpuWatch
+from experiments.deployment import Deployment
+from experiments.drain import wait_until_empty
+from experiments.outcome import FlowOutcome, OutcomeError, join
+from experiments.progress import Steps
+from experiments.results import Run, machine, own_versions, result_document
+from experiments.spec import SchemeChoice, Spec, spec_to_dict
+from experiments.traffic import Traffic
+from workloads.plan import Plan
+
+Keep = Callable[[Mapping[str, Any], Sequence[Run]], Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """document: as in result.json; directory: where it is kept; experiment: its number in the database."""
+
+    document: dict[str, Any]
+    directory: Path
+    experiment: int
+
+
+class Experiment:
+    """One spec on a fabric that is up.
+
+    plans: one for each repeat. keep: takes the result document and its runs, returns where they are kept.
+    """
+
+    def __init__(
+        self, spec: Spec, deployment: Deployment, steps: Steps, plans: Sequence[Plan], keep: Keep
+    ) -> None:
+        self._spec = spec
+        self._plans = plans
+        self._keep = keep
+        self._deployment = deployment
+        self._client: ControllerClient = deployment.client
+        self._steps = steps
+        self._runs: list[Run] = []
+        self._quiet_since = time.monotonic() - spec.pause_s
+
+    def run(self) -> Result:
+        """All runs, the document of their results, and what the controller's database is told of them.
+
+        Raises:
+            DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
+        """
+        spec, started, begun = self._spec, datetime.now(UTC), time.monotonic()
+        versions = own_versions() | {"capstan": self._client.health().version} | _ovs_version()
+        number = self._client.create_experiment(spec.name, spec.seed, spec_to_dict(spec), versions, machine())
+        try:
+            with Traffic(self._deployment.lab.popen, spec.endpoints(), self._deployment.logs) as traffic:
+                traffic.configure(spec.transport)
+                for repeat, plan in enumerate(self._plans):
+                    for choice in rotated(spec.schemes, repeat):
+                        run, body = self._one(traffic, choice, repeat, plan)
+                        run_id = int(self._client.add_run(number, body)["id"])
+                        self._runs.append(replace(run, run_id=run_id))
+            self._steps.stage("computing intervals")
+            document = result_document(
+                spec,
+                self._runs,
+                started,
+                time.monotonic() - begun,
+                self._deployment.lab.notices,
+                versions,
+            )
+            document["experiment"] = number
+            directory = self._keep(document, self._runs)
+            self._client.finish_experiment(
+                number, {key: document[key] for key in ("schemes", "cpu_limited", "baseline")}
+            )
+        except BaseException as error:
+            with suppress(ControllerError):
+                self._client.fail_experiment(number, str(error) or type(error).__name__)
+            raise
+        return Result(document, directory, number)
+
+    def _one(
+        self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan
+    ) -> tuple[Run, Mapping[str, Any]]:
+        """One run of one scheme. Anything that is not whole raises: there is no half result."""
+        spec = self._spec
+        self._steps.begin_run(choice.label, plan)
+        scheme = self._deployment.set_scheme(choice)["scheme"]
+        traffic.prepare(plan, scheme["replication"])
+        time.sleep(max(0.0, self._quiet_since + spec.pause_s - time.monotonic()))
+        wait_until_empty(
+            lambda: self._client.report_flows(forget=True), spec.packet_time_s, self._deployment.check
+        )
+        _, cursor = self._client.modes()
+
+        def check() -> None:
+            self._deployment.check()
+            self._steps.tick()
+
+        deadline = plan.window_s[1] + spec.timeout_s
+        wall_offset = time.time() - time.monotonic()
+        with CpuWatch(spec.packet_time_s) as watch:
+            epoch = traffic.run(deadline, self._steps.flows, check)
+            duration = time.monotonic() - epoch
+            sent, received = traffic.stop_flows()
+        self._quiet_since = time.monotonic()
+        self._steps.end_run(duration - plan.window_s[1])
+        # entries of the last datagrams: what is in the air now belongs to aborted background flows
+        entries = self._client.report_flows(forget=True)
+        events, _ = self._client.modes(cursor)
+        self._deployment.check_health()
+        outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
+        _prove_agents_saw(outcomes)
+        epoch_wall = epoch + wall_offset
+        modes = [
+            {
+                "at_s": round(event["at"] - epoch_wall, 6),
+                **{name: event[name] for name in ("leaf", "mode", "cause")},
+            }
+            for event in events
+            if event["at"] - epoch_wall <= duration
+        ]
+        assert watch.use is not None
+        run = Run(
+            label=choice.label,
+            scheme=choice.name,
+            repeat=repeat,
+            plan=plan.digest(),
+            duration_s=duration,
+            flows=outcomes,
+            cpu=watch.use,
+            modes=tuple(modes),
+        )
+        return run, run_body(run, spec.seed, epoch_wall)
+
+
+def rotated(schemes: tuple[SchemeChoice, ...], repeat: int) -> tuple[SchemeChoice, ...]:
+    """The order of one repeat: each scheme is first in turn, so that none always follows another."""
+    first = repeat % len(schemes)
+    return schemes[first:] + schemes[:first]
+
+
+def _prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
+    """A finished flow that no agent counted did not cross the overlay: the run would measure something else."""
+    unseen = [flow for flow in outcomes if flow.state == "finished" and not (flow.packets and flow.paths)]
+    if unseen:
+        raise OutcomeError(
+            f"{len(unseen)} finished flows are missing in the agents' reports, the first from "
+            f"{unseen[0].source}:{unseen[0].source_port} to {unseen[0].destination}; were agents restarted?"
+        )
+
+
+def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
+    """A run as the API takes it."""
+    flows = []
+    for flow in run.flows:
+        data = asdict(flow)
+        data["flow"] = data.pop("id")
+        del data["copy_packets"]  # in flows.csv; the database has the flow's own packets
+        data["paths"] = dict(flow.paths)
+        if flow.started_s is not None and flow.fct_s is not None:
+            data["finished_s"] = round(flow.started_s + flow.fct_s, 6)
+        flows.append(data)
+    short = [flow.fct_s for flow in run.flows if flow.traffic_class == "short" and flow.fct_s is not None]
+    return {
+        "scheme": run.scheme,
+        "label": run.label,
+        "repeat": run.repeat,
+        "seed": seed,
+        "started_at": epoch_wall,
+        "finished_at": epoch_wall + run.duration_s,
+        "cpu_limited": run.cpu.limited,
+        "cpu": asdict(run.cpu),
+        "measures": {
+            "short": {"n": len(short), "afct_ms": sum(short) / len(short) * 1e3 if short else None},
+            "long": {
+                "goodput_mbps": sum(
+                    flow.window_bytes * 8e-6 / flow.window_s for flow in run.flows if flow.window_s > 0
+                )
+            },
+        },
+        "flows": flows,
+    }
+
+
+def _ovs_version() -> dict[str, str]:
+    try:
+        text = subprocess.run(
+            ["ovs-vswitchd", "--version"], capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"open-vswitch": text.split("\n", 1)[0].rsplit(" ", 1)[-1]}

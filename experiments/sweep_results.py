@@ -1,0 +1,176 @@
+"""The result of a sweep: one document over all points, its tables, and the files in which it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from experiments.claims import compared, found, heading
+from experiments.results import FORMAT, json_text, text_of
+from experiments.spec import Spec, spec_to_dict
+from experiments.statistics import FLOWS_FOR_P99
+from experiments.sweep import show, words
+from experiments.tables import cpu_warning, interval_text, milliseconds, new_table, scheme_name
+
+Document = Mapping[str, Any]
+_OF_ALL: Final = ("started", "seed", "repeats", "baseline", "transport", "versions", "machine")
+_OF_EACH: Final = (
+    "experiment",
+    "schemes",
+    "cpu_limited",
+    "duration_s",
+    "packet_time_ms",
+    "long_flow_pressure",
+    "notices",
+)
+
+
+def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Document]]) -> dict[str, Any]:
+    """The whole sweep as plain data, ready for JSON.
+
+    results: for each point what its axes show, where it is kept, and its own result document.
+    """
+    first = results[0][2]
+    ours = [[claim["ours"] for claim in document["claims"]] for _, _, document in results]
+    return {
+        "format": FORMAT,
+        "kind": "sweep",
+        "name": spec.name,
+        "title": spec.title,
+        **{name: first[name] for name in _OF_ALL},
+        "duration_s": round(sum(document["duration_s"] for _, _, document in results), 1),
+        "cpu_limited": any(document["cpu_limited"] for _, _, document in results),
+        "sweep": [asdict(axis) for axis in spec.sweep],
+        "points": [
+            {
+                "at": list(at),
+                "words": words(spec.sweep, at),
+                "directory": directory.name,
+                **{name: document[name] for name in _OF_EACH if name in document},
+            }
+            for at, directory, document in results
+        ],
+        "claims": [
+            asdict(claim) | {"ours": None if claim.compare is None else [point[index] for point in ours]}
+            for index, claim in enumerate(spec.claims)
+        ],
+        "spec": spec_to_dict(spec),
+    }
+
+
+def write_sweep(directory: Path, document: Document, spec_text: str) -> None:
+    """Write result.json, tables.txt and spec.yaml of a sweep."""
+    (directory / "result.json").write_text(json_text(document), encoding="utf-8")
+    (directory / "tables.txt").write_text(text_of(sweep_tables(document)), encoding="utf-8")
+    (directory / "spec.yaml").write_text(spec_text, encoding="utf-8")
+
+
+def sweep_tables(document: Document) -> Group:
+    """Everything that `capstan run` prints of a sweep: a table for each measure, schemes by points."""
+    parts: list[RenderableType] = []
+    if document["cpu_limited"]:
+        parts.append(cpu_warning())
+    measures: list[tuple[str, Callable[[Document], str | None]]] = [
+        ("Mean completion time of short flows, ms [95 % CI]", lambda scheme: _time(scheme, "short", "afct")),
+        ("p99 of the completion time of short flows, ms [95 % CI]", _p99),
+        ("Mean completion time of long flows, ms [95 % CI]", lambda scheme: _time(scheme, "long", "afct")),
+        ("Goodput of long flows, sum in Mbit/s [95 % CI]", _goodput),
+        ("Packets out of order before release, % of packets", _reordered),
+    ]
+    for title, cell in measures:
+        cells = _cells(document, cell)
+        if any(text is not None for row in cells.values() for text in row):
+            parts.append(_table(document, title, cells))
+    parts += [Text(line) for line in _notes(document)]
+    return Group(*parts)
+
+
+def _cells(document: Document, cell: Callable[[Document], str | None]) -> dict[str, list[str | None]]:
+    labels = list(document["points"][0]["schemes"])
+    return {label: [cell(point["schemes"][label]) for point in document["points"]] for label in labels}
+
+
+def _table(document: Document, title: str, cells: Mapping[str, Sequence[str | None]]) -> RenderableType:
+    axes = document["sweep"]
+    heads = ["\n".join(show(value) for value in point["at"]) for point in document["points"]]
+    units = "\n".join(f"{axis['label']}{', ' + axis['unit'] if axis['unit'] else ''}" for axis in axes)
+    table = new_table(title, heads, first=f"scheme \\ {units}")
+    for label, row in cells.items():
+        limited = any(point["schemes"][label]["cpu_limited"] for point in document["points"])
+        texts = [
+            _marked("-" if text is None else text, point["schemes"][label]["cpu_limited"])
+            for text, point in zip(row, document["points"], strict=True)
+        ]
+        table.add_row(scheme_name(label, {"cpu_limited": limited}), *texts)
+    return table
+
+
+def _marked(text: str, limited: bool) -> str:
+    value, line, rest = text.partition("\n")
+    return f"{value}{'*' if limited else ''}{line}{rest}"
+
+
+def _time(scheme: Document, kind: str, name: str) -> str | None:
+    block = scheme.get(kind, {})
+    if f"{name}_ms" not in block:
+        return None
+    return f"{milliseconds(block[f'{name}_ms'])}\n{interval_text(block[f'{name}_ci_ms'], milliseconds)}"
+
+
+def _p99(scheme: Document) -> str | None:
+    return _time(scheme, "short", "p99") if scheme.get("short", {}).get("p99_shown") else None
+
+
+def _goodput(scheme: Document) -> str | None:
+    block = scheme.get("long", {})
+    if "goodput_mbps" not in block:
+        return None
+    return f"{block['goodput_mbps']:.2f}\n{interval_text(block['goodput_ci_mbps'], lambda value: f'{value:.2f}')}"
+
+
+def _reordered(scheme: Document) -> str | None:
+    packets = scheme["packets"]
+    return f"{scheme['reordered_in_fabric'] / packets * 100:.2f}" if packets else None
+
+
+def _notes(document: Document) -> list[str]:
+    lines = [
+        f"{len(document['points'])} points, {document['repeats']} runs of each of "
+        f"{len(document['points'][0]['schemes'])} schemes at each, seed {document['seed']}, congestion control "
+        f"{document['transport']['congestion_control']}; at each point every scheme got the same flows.",
+    ]
+    few = [
+        point["words"]
+        for point in document["points"]
+        if any(
+            "n" in one.get("short", {}) and not one["short"]["p99_shown"] for one in point["schemes"].values()
+        )
+    ]
+    if few:
+        where = "all points" if len(few) == len(document["points"]) else "; ".join(few)
+        lines.append(
+            f"p99 is not shown for fewer than {FLOWS_FOR_P99} short flows of a scheme ({where}); more repeats give it."
+        )
+    failed = [
+        f"{label} at {point['words']}: {block['failed']}"
+        for point in document["points"]
+        for label, scheme in point["schemes"].items()
+        if (block := scheme.get("short", {})).get("failed")
+    ]
+    if failed:
+        lines.append(f"Short flows that failed, and are in no mean: {'; '.join(failed)}.")
+    for claim in document["claims"]:
+        lines.append(heading(claim))
+        if claim["ours"] is not None:
+            lines.append(f"  ours, {compared(claim['compare'])}:")
+            lines += [
+                f"    {point['words']}: {found(finding)}"
+                for point, finding in zip(document["points"], claim["ours"], strict=True)
+            ]
+    notices = dict.fromkeys(notice for point in document["points"] for notice in point["notices"])
+    return lines + [f"Note: {notice}" for notice in notices]

@@ -1,0 +1,100 @@
+"""Verdicts on claims: by whole intervals only, and never on figures that must not be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.claims import RATIOS, compared, find, found, heading
+from experiments.spec import Comparison
+
+
+def schemes(measure: str, ratio: float | None, low: float, high: float, **more: Any) -> dict[str, Any]:
+    name = RATIOS[measure]  # type: ignore[index]
+    against = {"b": {} if ratio is None else {name: ratio, f"{name}_ci": [low, high]}}
+    return {"a": {"against": against, "short": {"n": 30}} | more, "b": {"against": {}, "short": {"n": 40}}}
+
+
+@given(
+    measure=st.sampled_from(["short-mean", "short-p99", "long-mean"]),
+    low=st.floats(0.01, 3),
+    width=st.floats(0, 2),
+    limit=st.none() | st.floats(0.05, 2),
+)
+def test_a_time_is_judged_by_its_whole_interval(
+    measure: Any, low: float, width: float, limit: float | None
+) -> None:
+    high = low + width
+    verdict = find(Comparison(measure, "a", "b", at_most=limit), schemes(measure, low, low, high)).verdict
+    bound = 1.0 if limit is None else limit
+    if verdict == "seen":
+        assert high <= bound
+    elif verdict == "not seen":
+        assert low > bound
+    else:
+        assert low <= bound <= high
+
+
+@given(low=st.floats(0.01, 3), width=st.floats(0, 2))
+def test_goodput_is_better_where_it_is_more(low: float, width: float) -> None:
+    comparison = Comparison("long-goodput", "a", "b")
+    verdict = find(comparison, schemes("long-goodput", low, low, low + width)).verdict
+    assert verdict == ("seen" if low > 1 else "not seen" if low + width < 1 else "open")
+
+
+def test_a_claimed_goodput_is_a_floor() -> None:
+    comparison = Comparison("long-goodput", "a", "b", at_least=1.5)
+    assert find(comparison, schemes("long-goodput", 1.8, 1.6, 2.0)).verdict == "seen"
+    assert find(comparison, schemes("long-goodput", 1.3, 1.2, 1.4)).verdict == "not seen"
+    assert find(comparison, schemes("long-goodput", 1.5, 1.2, 1.6)).verdict == "open"
+
+
+def test_equal_schemes_are_no_proof() -> None:
+    assert find(Comparison("short-mean", "a", "b"), schemes("short-mean", 1.0, 1.0, 1.0)).verdict == "open"
+
+
+@pytest.mark.parametrize(
+    ("comparison", "given", "why"),
+    [
+        (Comparison("short-mean", "a", "c"), schemes("short-mean", 1, 1, 1), "c was not run"),
+        (
+            Comparison("short-p99", "a", "b"),
+            schemes("short-p99", None, 1, 1),
+            "30 flows are too few for a p99",
+        ),
+        (
+            Comparison("long-goodput", "a", "b"),
+            schemes("long-goodput", None, 1, 1),
+            "there are no such long flows",
+        ),
+        (
+            Comparison("short-mean", "a", "b"),
+            schemes("short-mean", 0.5, 0.4, 0.6, cpu_limited=True),
+            "a limited by the processor",
+        ),
+    ],
+)
+def test_without_a_usable_figure_the_reason_is_said(comparison: Comparison, given: Any, why: str) -> None:
+    finding = find(comparison, given)
+    assert finding.verdict == "no figure"
+    assert finding.why == why
+    assert why in found(finding.to_dict())
+
+
+def test_one_repeat_leaves_goodput_open() -> None:
+    given = schemes("long-goodput", 2.0, 1, 1)
+    given["a"]["against"]["b"]["goodput_ratio_ci"] = None
+    finding = find(Comparison("long-goodput", "a", "b"), given)
+    assert (finding.verdict, finding.ratio) == ("open", 2.0)
+
+
+def test_claims_are_told_with_source_figure_and_kind() -> None:
+    claim = {"text": " It is so. ", "source": "P, 2018", "figure": "Fig. 3", "kind": "qualitative"}
+    assert heading(claim) == "Claim (P, 2018, Fig. 3; qualitative): It is so."
+    assert heading(claim | {"kind": "figures"}) == "Claim (P, 2018, Fig. 3): It is so."
+    assert heading({"text": "Bare."}) == "Claim (qualitative): Bare."
+    comparison = {"measure": "short-mean", "scheme": "a", "against": "b", "at_most": 0.7}
+    assert compared(comparison) == "a / b, mean completion time of short flows, claimed at most 0.7"

@@ -1,0 +1,268 @@
+"""Sweeps: the grid of specs, the document over all points, and what `check` says of a wrong one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.check import SpecError, check, load
+from experiments.cpu import CpuUse
+from experiments.outcome import join
+from experiments.results import Run, json_text, result_document, text_of
+from experiments.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
+from experiments.sweep import SweepError, check_axes, grid, points, words
+from experiments.sweep_results import sweep_document, sweep_tables, write_sweep
+from experiments.yaml_source import read
+from workloads.records import SentFlow
+
+SCHEMES = ["caps", "ecmp", "repflow", "rps"]
+TEXT = """\
+name: tried
+title: Tried
+fabric: {leaves: 2, spines: 4, link: {rate_mbps: 4}, access: {rate_mbps: 10}}
+schemes: [ecmp, caps]
+policy: {long.release.packet_times: 8}
+workload:
+  flows:
+    count: 6
+    sizes: {kind: uniform, low_bytes: 10000, high_bytes: 50000}
+    arrivals: {rate_per_s: 12}
+  long_flows: {number: 1}
+sweep:
+  - label: long flows
+    fields: [workload.long_flows.number]
+    values: [1, 3]
+  - label: asymmetry
+    fields: [fabric.overrides.l1-s1.rate_mbps, fabric.overrides.l2-s1.rate_mbps]
+    values: [4, 2, 1]
+    shown: [1, 2, 4]
+    unit: times
+claims:
+  - text: CAPS is better.
+    source: a paper
+    figure: Fig. 1
+    compare: {measure: short-mean, scheme: caps, against: ecmp}
+  - text: It is fine.
+"""
+
+
+def spec() -> Spec:
+    return load(TEXT, "tried.yaml", SCHEMES)
+
+
+def axis(label: str, *values: Any, fields: tuple[str, ...] = ("seed",)) -> Axis:
+    return Axis(label, fields, values)
+
+
+def test_a_grid_has_every_combination_once_in_order() -> None:
+    found = points(spec())
+    assert [point.at for point in found] == [(1, 1), (1, 2), (1, 4), (3, 1), (3, 2), (3, 4)]
+    for point in found:
+        long_flows, asymmetry = point.at
+        assert point.spec.workload.long_flows is not None
+        assert point.spec.workload.long_flows.number == long_flows
+        for name in ("l1-s1", "l2-s1"):
+            assert point.spec.fabric.overrides[name].rate_mbps == 4 / asymmetry
+            assert point.spec.fabric.overrides[name].buffer_packets == 256
+        assert point.spec.sweep == ()
+        assert point.spec.packet_time_s == pytest.approx(0.003 * asymmetry)
+    assert found[1].spec.title == "Tried (long flows = 1, asymmetry = 2 times)"
+
+
+def test_what_an_axis_does_not_touch_is_alike_at_all_points() -> None:
+    plans = [point.spec.plan(0) for point in points(spec())]
+    assert len({tuple(flow.start_s for flow in plan.sized) for plan in plans}) == 1
+    assert (
+        len({tuple((flow.source, flow.destination, flow.size_bytes) for flow in p.sized) for p in plans}) == 1
+    )
+
+
+def test_a_spec_without_a_sweep_is_its_own_point() -> None:
+    one = replace(spec(), sweep=())
+    assert [point.spec for point in points(one)] == [one]
+
+
+@given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3))
+@settings(max_examples=20, deadline=None)
+def test_there_are_as_many_points_as_combinations(sizes: list[int]) -> None:
+    axes = tuple(axis(f"axis {n}", *range(size), fields=(f"policy.x{n}",)) for n, size in enumerate(sizes))
+    data = {"policy": {"kept": 1}, "sweep": "gone"}
+    found = list(grid(data, axes))
+    assert len(found) == math.prod(sizes)
+    assert len({at for at, _ in found}) == len(found)
+    for at, one in found:
+        assert one["policy"] == {"kept": 1, **{f"x{n}": value for n, value in enumerate(at)}}
+        assert "sweep" not in one
+    assert data == {"policy": {"kept": 1}, "sweep": "gone"}, "the given data stay"
+
+
+def test_lists_are_entered_by_index() -> None:
+    [(_, one)] = grid(
+        {"schemes": [{"name": "a"}, {"name": "b"}]}, [axis("x", 5, fields=("schemes.1.overrides.k",))]
+    )
+    assert one["schemes"] == [{"name": "a"}, {"name": "b", "overrides": {"k": 5}}]
+
+
+@pytest.mark.parametrize(
+    ("axes", "said"),
+    [
+        ([axis("x")], "at least one value"),
+        ([axis("x", 1, fields=())], "at least one field"),
+        ([axis("x", 1, 1)], "look the same"),
+        ([axis("x", 1), axis("x", 2)], "'x' is there already"),
+        ([Axis("x", ("seed",), (1, 2), "", (1.0,))], "1 entries for 2 values"),
+        ([axis("x", *range(20)), axis("y", *range(11))], "220 points are more than 200"),
+    ],
+)
+def test_axes_that_cannot_be_are_refused(axes: list[Axis], said: str) -> None:
+    with pytest.raises(SweepError, match=said):
+        check_axes(axes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("[workload.long_flows.number]", "[workload.long_flow.number]", 13, "did you mean 'long_flows'?"),
+        ("[workload.long_flows.number]", "[title.x]", 14, "'title.x' is no field of this spec"),
+        (
+            "values: [1, 3]",
+            "values: [1, 0]",
+            13,
+            "where long flows = 0, asymmetry = 1 times: workload.long_flows.number",
+        ),
+        ("values: [1, 3]", "value: [1, 3]", 15, "'value' is not known"),
+        ("l2-s1.rate_mbps", "l2-s9.rate_mbps", 16, "l2-s9"),
+        ("shown: [1, 2, 4]", "shown: [1, 2]", 19, "has 2 entries for 3 values"),
+        ("against: ecmp", "against: ecmb", 25, "did you mean 'ecmp'?"),
+        ("against: ecmp", "against: ecmp, at_least: 2", 25, "is not for short-mean"),
+    ],
+)
+def test_check_says_where_a_sweep_or_a_claim_is_wrong(old: str, new: str, line: int, said: str) -> None:
+    assert old in TEXT
+    found = check(TEXT.replace(old, new), "tried.yaml", SCHEMES)
+    assert any(said in problem.message and problem.line == line for problem in found), found
+
+
+def test_a_wrong_value_is_said_once_and_not_for_every_point() -> None:
+    found = check(TEXT.replace("values: [1, 3]", "values: [0, -1]"), "tried.yaml", SCHEMES)
+    assert len(found) == 2, found
+
+
+def test_all_stands_for_every_scheme_that_is_not_listed() -> None:
+    text = TEXT.replace("[ecmp, caps]", "[caps, all]")
+    whole = with_all_schemes(load(text, "tried.yaml", SCHEMES), SCHEMES)
+    assert [choice.name for choice in whole.schemes] == ["caps", "ecmp", "repflow", "rps"]
+    assert whole.baseline == "caps"
+    only = with_all_schemes(load(TEXT.replace("[ecmp, caps]", "[all]"), "tried.yaml", SCHEMES), SCHEMES)
+    assert only.baseline == "caps"
+    with pytest.raises(SpecError, match="'rps' is there already"):
+        load(TEXT.replace("[ecmp, caps]", "[all, {name: ./x.yaml, label: rps}]"), "t.yaml", SCHEMES)
+
+
+def test_a_spec_survives_being_written() -> None:
+    for one in (spec(), *(point.spec for point in points(spec()))):
+        again = spec_from_dict(read(spec_text(one), "again.yaml").data)
+        assert spec_to_dict(again) == spec_to_dict(one)
+        assert check(spec_text(one), "again.yaml", SCHEMES) == []
+
+
+def test_words_have_units() -> None:
+    assert words(spec().sweep, (3, 2.5)) == "long flows = 3, asymmetry = 2.5 times"
+
+
+# -- results -----------------------------------------------------------------------------------------
+
+
+def point_document(one: Spec, factor: float, limited: bool = False) -> dict[str, Any]:
+    """The result of one point; caps is *factor* times as slow as ecmp."""
+    runs = []
+    for repeat in range(one.repeats):
+        plan = one.plan(repeat)
+        for choice in one.schemes:
+            slow = factor if choice.label == "caps" else 1.0
+            sent = [
+                SentFlow(
+                    flow.id,
+                    "finished" if flow.size_bytes else "background",
+                    "",
+                    flow.traffic_class,
+                    flow.size_bytes,
+                    "10.128.1.1",
+                    flow.source_port,
+                    "10.128.2.1",
+                    5501,
+                    flow.start_s,
+                    flow.start_s,
+                    flow.start_s + 0.1,
+                    (0.05 + 0.001 * flow.id) * slow if flow.size_bytes else None,
+                    window_bytes=0 if flow.size_bytes else 1_000_000,
+                    window_s=0.0 if flow.size_bytes else 2.0,
+                )
+                for flow in plan.flows
+            ]
+            cpu = CpuUse(0.02 if limited else 0.5, 0.4, None, 0.1, limited and choice.label == "caps")
+            flows = tuple(replace(flow, packets=30, reordered=3) for flow in join(plan, sent, [], []))
+            runs.append(Run(choice.label, choice.name, repeat, plan.digest(), 5.0, flows, cpu))
+    return result_document(one, runs, datetime.now(UTC), 20.0, ["no netem here"], {"numpy": "2"})
+
+
+def whole(**more: Any) -> dict[str, Any]:
+    found = points(spec())
+    return sweep_document(
+        spec(),
+        [
+            (point.at, Path(f"point-{index}"), point_document(point.spec, 0.5, **more))
+            for index, point in enumerate(found, 1)
+        ],
+    )
+
+
+def test_the_document_has_every_point_with_its_figures(tmp_path: Path) -> None:
+    document = whole()
+    write_sweep(tmp_path, document, TEXT)
+    assert {path.name for path in tmp_path.iterdir()} == {"result.json", "tables.txt", "spec.yaml"}
+    assert [point["at"] for point in document["points"]] == [[1, 1], [1, 2], [1, 4], [3, 1], [3, 2], [3, 4]]
+    assert document["points"][3]["schemes"]["ecmp"]["long"]["goodput_mbps"] == pytest.approx(12)
+    assert '"kind": "sweep"' in json_text(document)
+    assert document["cpu_limited"] is False
+
+
+def test_claims_stand_beside_what_each_point_showed() -> None:
+    first, second = whole()["claims"]
+    assert [found["verdict"] for found in first["ours"]] == ["seen"] * 6
+    assert first["ours"][0]["ratio"] == pytest.approx(0.5)
+    assert second["ours"] is None
+    text = text_of(sweep_tables(whole()))
+    assert "Claim (a paper, Fig. 1; qualitative): CAPS is better." in text
+    assert "long flows = 3, asymmetry = 4 times: 0.50 [0.50, 0.50] seen" in text
+
+
+def test_tables_have_a_column_for_each_point_units_and_reasons() -> None:
+    text = text_of(sweep_tables(whole()))
+    for part in (
+        "Mean completion time of short flows, ms",
+        "Goodput of long flows, sum in Mbit/s",
+        "asymmetry, times",
+        "10.00",
+        "p99 is not shown for fewer than 1000 short flows",
+        "no netem here",
+    ):
+        assert part in text, part
+    assert "p99 of the completion time" not in text
+
+
+def test_a_limited_point_is_marked_and_shows_no_claim() -> None:
+    document = whole(limited=True)
+    assert document["cpu_limited"] is True
+    text = text_of(sweep_tables(document))
+    assert "CPU LIMITED" in text
+    assert "caps*" in text
+    assert "ecmp*" not in text
+    assert {found["verdict"] for found in document["claims"][0]["ours"]} == {"no figure"}

@@ -82,9 +82,7 @@ def windows(packets: int, initial: int = INITIAL_WINDOW) -> tuple[int, ...]:
 
 def rounds_time(fabric: Fabric, late: Sequence[float], packets: int) -> float:
     """Expected completion time, packet times: RTT each round, RTT_b - RTT more with chance *late*, and sending."""
-    return (
-        len(late) * fabric.base_rtt + fabric.buffer_packets * sum(late) + packets / fabric.access_ratio
-    )
+    return len(late) * fabric.base_rtt + fabric.buffer_packets * sum(late) + packets / fabric.access_ratio
 
 
 def uncoded_late(share: float, sent: Sequence[int]) -> tuple[float, ...]:
@@ -167,7 +165,9 @@ def long_goodput(fabric: Fabric, long_flows: int) -> float:
 def _over_blocked(fabric: Fabric, long_flows: int, time: Callable[[float], float]) -> float:
     chances = blocked_paths(fabric.paths, long_flows)
     return sum(
-        float(chance) * time(blocked / fabric.paths) for blocked, chance in enumerate(chances) if chance > 1e-15
+        float(chance) * time(blocked / fabric.paths)
+        for blocked, chance in enumerate(chances)
+        if chance > 1e-15
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from host_agent.coding.redundancy import decode_probability, paper_rule, repairs_for
 from models import caps, trials, unit_size
-from models.study import Axis, Curve, Mark, Panel, Study, curve
+from models.study import Axis, Mark, Panel, Study, curve
 from protocol.policy import CodeName, CodingPolicy
 
 FLOW_PACKETS: Final = 42
@@ -21,28 +21,25 @@ PAPER: Final = CodingPolicy(max_r=64, redundancy="paper")
 
 
 def unit_sizes() -> Study:
-    """Completion time against unit size, and where it is least: ours, the printed optima, the closest reading."""
-    ks = tuple(range(4, 61))
-    ours, closest = unit_size.READINGS[0], unit_size.READINGS[-1]
+    """Cost against unit size, and where it is least: ours, the printed optima, the closest reading."""
+    ks = tuple(range(8, unit_size.LARGEST + 1))
     panels = []
-    for reading, title in ((ours, "as host agents compute it"), (closest, "the closest reading")):
+    for p, printed in unit_size.PRINTED.items():
         curves, marks = [], []
-        for p, printed in unit_size.PRINTED.items():
-            costs = np.array([reading.cost(k, p) for k in ks])
-            costs /= costs.min()
-            label = f"pB = {p:.2f}"
-            curves.append(curve(label, costs))
-            best = min(range(len(ks)), key=lambda i: (costs[i], -ks[i]))
-            marks.append(Mark(ks[best], float(costs[best]), label))
-            marks.append(Mark(printed, float(costs[ks.index(printed)]), label, str(printed)))
+        for reading in (unit_size.READINGS[0], unit_size.READINGS[-1]):
+            costs = [reading.cost(k, p) for k in ks]
+            least = min(costs)
+            best = reading.optimum(p)
+            curves.append(curve(reading.name, [cost / least for cost in costs]))
+            marks.append(Mark(best, reading.cost(best, p) / least, reading.name))
         panels.append(
             Panel(
-                title,
+                f"pB = {p:.2f}",
                 Axis("unit size k", "packets"),
-                Axis("cost, relative to its least"),
-                ks,
+                Axis("cost / its least"),
+                tuple(float(k) for k in ks),
                 tuple(curves),
-                tuple(marks),
+                (*marks, Mark(printed, 1.0, curves[-1].label, f"printed: {printed}")),
             )
         )
     rows = tuple(
@@ -51,7 +48,7 @@ def unit_sizes() -> Study:
             printed,
             *(reading.optimum(p) for reading in unit_size.READINGS),
             round(caps.spare_repairs(printed, p), 3),
-            round(1.0 - most_spare(p), 3),
+            round(_most_spare(p), 3),
         )
         for p, printed in unit_size.PRINTED.items()
     )
@@ -60,30 +57,33 @@ def unit_sizes() -> Study:
         tuple(panels),
         (
             "pB",
-            "printed k (packets)",
-            *(f"{reading.name} k (packets)" for reading in unit_size.READINGS),
-            "spare repairs at the printed k (packets)",
-            "most spare possible (packets)",
+            "paper (pkt)",
+            *(f"{reading.name} (pkt)" for reading in unit_size.READINGS),
+            "spare (pkt)",
+            "most spare (pkt)",
         ),
         rows,
         (
-            "Rings: least cost. Words: the paper's printed optimum.",
+            "Rings: least cost; dashed: printed by the paper. Table: k with the least cost; pkt: packets.",
             *(f"{reading.name}: {reading.formula}" for reading in unit_size.READINGS),
+            "spare: what rounding r up adds at the printed k, and at best over all k.",
             "P: all k rebuilt from k + r packets, r = ceil(k / (1 - pB) - k), perfect code. See docs/models.md.",
         ),
     )
 
 
-def most_spare(p: float) -> float:
-    """1 less the most that rounding r up can add, over all k; the least positive part of k / (1 - pB)."""
-    return 1.0 - max(caps.spare_repairs(k, p) for k in range(1, unit_size.LARGEST + 1))
+def _most_spare(p: float) -> float:
+    """The most that rounding r up can add, over all k, in packets."""
+    return max(caps.spare_repairs(k, p) for k in range(1, unit_size.LARGEST + 1))
 
 
 def decoding() -> Study:
     """Decode probability by rule and code: what the mean of blocked packets leaves out."""
     ks = tuple(range(1, 65))
     curves = [
-        curve(f"rlc, paper's r, pB = {p:.2f}", [decode_probability("rlc", k, paper_rule(k, p), p) for k in ks])
+        curve(
+            f"rlc, paper's r, pB = {p:.2f}", [decode_probability("rlc", k, paper_rule(k, p), p) for k in ks]
+        )
         for p in (0.1, 0.2, 0.35)
     ]
     codes: tuple[CodeName, ...] = ("rlc", "ldpc", "xor")
@@ -136,17 +136,21 @@ def decoding() -> Study:
             redundancy,
         ),
         (
-            "k (packets)",
+            "k (pkt)",
             "pB",
-            "paper's r (packets)",
-            "P(decode) rlc",
-            "P(decode) ldpc",
-            "P(decode) xor",
-            "r for 0.95, rlc (packets)",
-            "its P(decode)",
+            "paper's r (pkt)",
+            "P rlc",
+            "P ldpc",
+            "P xor",
+            "r for 0.95, rlc (pkt)",
+            "its P",
         ),
         rows,
-        ("r = ceil(k / (1 - pB) - k) lets k packets arrive on average: every second large unit fails.",),
+        (
+            "P: probability that the unit is decoded; pkt: packets.",
+            "The paper's r = ceil(k / (1 - pB) - k) lets k packets arrive on average: large units fail 4 times of 10."
+            " 0.5 is where it leads as k grows.",
+        ),
     )
 
 
@@ -179,18 +183,19 @@ def _completion(title: str, axis: Axis, points: list[tuple[int, caps.Fabric]], b
     packets = FLOW_PACKETS
     rng = np.random.default_rng(SEED)
     xs = tuple(float(fabric.paths if by_paths else m) for m, fabric in points)
-    lines: list[Curve] = [
-        curve("ecmp", [caps.hashed_time(f, m, packets) for m, f in points], "ecmp"),
-        curve("rps", [caps.all_sprayed_time(f, m, packets) for m, f in points], "rps"),
-        curve("caps without code", [caps.sprayed_time(f, m, packets) for m, f in points], "caps-spray"),
-        curve("caps, paper's r", [caps.coded_time(f, m, packets, PAPER) for m, f in points], "caps-paper"),
-        curve("caps, P(decode) >= 0.95", [caps.coded_time(f, m, packets, TARGET) for m, f in points], "caps"),
-    ]
+    times = {
+        ("ecmp", "ecmp"): [caps.hashed_time(f, m, packets) for m, f in points],
+        ("rps", "rps"): [caps.all_sprayed_time(f, m, packets) for m, f in points],
+        ("caps, no code", "caps-spray"): [caps.sprayed_time(f, m, packets) for m, f in points],
+        ("caps, paper's r", "caps-paper"): [caps.coded_time(f, m, packets, PAPER) for m, f in points],
+        ("caps, P >= 0.95", "caps"): [caps.coded_time(f, m, packets, TARGET) for m, f in points],
+    }
+    lines = [curve(label, ys, scheme) for (label, scheme), ys in times.items()]
     simulated = (
         ("ecmp", [trials.hashed_flow_times(f, m, packets, FLOWS, rng) for m, f in points]),
-        ("caps without code", [_simulated(f, m, rng, None) for m, f in points]),
+        ("caps, no code", [_simulated(f, m, rng, None) for m, f in points]),
         ("caps, paper's r", [_simulated(f, m, rng, PAPER) for m, f in points]),
-        ("caps, P(decode) >= 0.95", [_simulated(f, m, rng, TARGET) for m, f in points]),
+        ("caps, P >= 0.95", [_simulated(f, m, rng, TARGET) for m, f in points]),
     )
     dots = tuple(curve(label, ys, trials=True) for label, ys in simulated)
     blocking = Panel(
@@ -200,14 +205,13 @@ def _completion(title: str, axis: Axis, points: list[tuple[int, caps.Fabric]], b
         xs,
         (curve("1 - (1 - 1/n)^m", [caps.blocking_probability(f.paths, m) for m, f in points]),),
     )
-    unit = "packet times"
-    time = Panel("mean completion time", axis, Axis("time", unit), xs, (*lines, *dots))
+    time = Panel("mean completion time", axis, Axis("time", "packet times"), xs, (*lines, *dots))
     rows = tuple(
         (
             int(x),
             round(caps.blocking_probability(f.paths, m), 3),
             round(m * f.access_ratio / f.paths, 2),
-            *(round(line.ys[i], 1) for line in lines),
+            *(round(ys[i], 1) for ys in times.values()),
         )
         for i, (x, (m, f)) in enumerate(zip(xs, points, strict=True))
     )
@@ -215,12 +219,12 @@ def _completion(title: str, axis: Axis, points: list[tuple[int, caps.Fabric]], b
     return Study(
         title,
         (time, blocking),
-        (axis.what, "pB", "long flows' load if sprayed", *(f"{line.label} ({unit})" for line in lines)),
+        (axis.what, "pB", "load if sprayed", *(f"{line.label} (pt)" for line in lines)),
         rows,
         (
-            f"Points: simulation, {FLOWS} flows each. A flow of {packets} packets, RTT {fabric.base_rtt:g} packet times, "
-            f"long flows fill buffers of {fabric.buffer_packets} packets, hosts send at {fabric.access_ratio:g} times a "
-            "link's rate.",
+            f"Points: simulation, {FLOWS} flows each. pt: packet time on a fabric link. A flow has {packets} packets; "
+            f"RTT {fabric.base_rtt:g} pt; long flows fill buffers of {fabric.buffer_packets} packets; hosts send at "
+            f"{fabric.access_ratio:g} times a fabric link's rate.",
             "rps: from a load of 1 on, long flows fill every path; what reordering costs TCP is not counted.",
         ),
     )

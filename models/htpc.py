@@ -1,4 +1,4 @@
-"""HTPC's analysis (Journal of Cloud Computing 10, 2021, 31): tails of short flows and time-outs of long ones, by redundancy.
+"""HTPC's analysis (Journal of Cloud Computing 10, 2021): what redundancy does to tails and to time-outs.
 
 The stated model: a window of k packets and its r repairs is sprayed over n paths, of which n_b are bad; a packet that
 takes a bad one comes too late (short flows) or not at all (long flows). Short flows should never wait for a tail:

@@ -18,21 +18,22 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Values over a panel's x, one each; *scheme* gives it that scheme's style, else it has the next of the palette.
+    """Values over a panel's x, one each (None: not computed there); *scheme* gives it that scheme's style, else it
+    has the next of the palette.
 
-    Values of a curve with *trials* are simulated and drawn as points without a line, in the style of the curve
+    Values of a curve with *trials* are simulated and drawn as points without a line, in the colour of the curve
     of the same *label* without.
     """
 
     label: str
-    ys: tuple[float, ...]
+    ys: tuple[float | None, ...]
     scheme: str | None = None
     trials: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One point with a word beside it, e.g. an optimum; in the style of the curve *of*."""
+    """One point, e.g. an optimum, in the colour of the curve *of*; with *text*, a line at x that says it."""
 
     x: float
     y: float
@@ -50,7 +51,7 @@ class Panel:
     xs: tuple[float, ...]
     curves: tuple[Curve, ...]
     marks: tuple[Mark, ...] = ()
-    log_y: bool = False
+    log_x: bool = False
 
     def __post_init__(self) -> None:
         seen: set[tuple[str, bool]] = set()
@@ -59,8 +60,10 @@ class Panel:
                 raise ValueError(
                     f"panel {self.title!r}: curve {curve.label!r} has {len(curve.ys)} values for {len(self.xs)} xs"
                 )
-            if not all(map(isfinite, curve.ys)):
-                raise ValueError(f"panel {self.title!r}: curve {curve.label!r} holds values that are not finite")
+            if not all(y is None or isfinite(y) for y in curve.ys):
+                raise ValueError(
+                    f"panel {self.title!r}: curve {curve.label!r} holds values that are not finite"
+                )
             if (curve.label, curve.trials) in seen:
                 raise ValueError(f"panel {self.title!r} has two curves {curve.label!r}")
             seen.add((curve.label, curve.trials))
@@ -89,6 +92,6 @@ class Study:
         return asdict(self)
 
 
-def curve(label: str, ys: Sequence[float], scheme: str | None = None, trials: bool = False) -> Curve:
+def curve(label: str, ys: Sequence[float | None], scheme: str | None = None, trials: bool = False) -> Curve:
     """A `Curve` of any sequence of numbers (numpy's included)."""
-    return Curve(label, tuple(float(y) for y in ys), scheme, trials)
+    return Curve(label, tuple(None if y is None else float(y) for y in ys), scheme, trials)

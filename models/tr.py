@@ -1,7 +1,7 @@
-"""TR's analysis (Journal of Cloud Computing 10, 2021): completion time under packet spraying and under in-order rerouting.
+"""TR's analysis (Journal of Cloud Computing 10, 2021): completion time under spraying and under in-order rerouting.
 
-The stated model has n parallel paths, n_g good ones of delay d_g and n_b bad ones of delay d_b; a flow of S packets sends
-a window w a round; a round takes r = p + q, delay and wait in queues; H duplicate ACKs make TCP halve its window. So
+The stated model has n parallel paths, n_g good ones of delay d_g and n_b bad ones of delay d_b; a flow of S packets
+sends a window w a round; a round takes r = p + q, delay and wait in queues; H duplicate ACKs make TCP halve its window.
 
     FCT = S / w r        with w, p, q under RPS, and ^w, ^p, ^q under TR                (its Table 3's symbols)
 
@@ -78,8 +78,8 @@ class Asymmetry:
 def halving_probability(fabric: Asymmetry, window: int) -> float:
     """P(a round of RPS has a packet that H or more later ones overtake).
 
-    If any of the window can overtake (g = (d_b - d_g) / gap >= w - 1), the first packet on a bad path decides, for it has
-    the most behind it: sum over j of (1 - b)^(j - 1) b P(Binomial(w - j, 1 - b) >= H), b = n_b / n: exact. If only
+    If all of the window can overtake (g = (d_b - d_g) / gap >= w - 1), the first packet on a bad path decides, for it
+    has the most behind it: sum over j of (1 - b)^(j - 1) b P(Binomial(w - j, 1 - b) >= H), b = n_b / n: exact. If only
     the next g can, the window counts as w / (g + 1) windows of g + 1: within 0.1 of the truth, mostly below it.
     """
     reach = fabric.overtakers + 1
@@ -94,7 +94,7 @@ def _halving(window: int, bad: float, threshold: int) -> float:
     total = 0.0
     for j in range(1, window - threshold + 1):
         few = sum(binomial(window - j, x, 1.0 - bad) for x in range(threshold))
-        total += (1.0 - bad) ** (j - 1) * bad * (1.0 - few)
+        total += float((1.0 - bad) ** (j - 1) * bad * (1.0 - few))
     return total
 
 
@@ -120,14 +120,14 @@ def mdc_wait(servers: int, load: float) -> float:
 
 
 def rps_round(fabric: Asymmetry, window: int) -> float:
-    """r = p + q of a round of RPS with *window* packets."""
+    """r = p + q of a round of RPS with *window* packets, and no less than sending them takes."""
     any_bad = 1.0 - (1.0 - fabric.bad_share) ** window
     propagation = fabric.good_delay + (fabric.bad_delay - fabric.good_delay) * any_bad
-    return propagation + md1_wait(fabric.load)
+    return max(propagation + md1_wait(fabric.load), window * fabric.packet_gap)
 
 
-def tr_round(fabric: Asymmetry) -> float:
-    """^r = ^p + ^q of a round of TR, whatever its window.
+def tr_round(fabric: Asymmetry, window: int = 1) -> float:
+    """^r = ^p + ^q of a round of TR with *window* packets, and no less than sending them takes.
 
     The lesser of d_g + wait where only good paths serve, and d_b + wait where all do: the former while good paths
     have room, the latter once their queues have made up for d_b - d_g.
@@ -135,7 +135,8 @@ def tr_round(fabric: Asymmetry) -> float:
     good = fabric.paths - fabric.bad_paths
     all_paths = fabric.bad_delay + mdc_wait(fabric.paths, fabric.load)
     load = fabric.load * fabric.paths / good
-    return all_paths if load >= 1.0 else min(fabric.good_delay + mdc_wait(good, load), all_paths)
+    round_time = all_paths if load >= 1.0 else min(fabric.good_delay + mdc_wait(good, load), all_paths)
+    return max(round_time, window * fabric.packet_gap)
 
 
 def rps_time(fabric: Asymmetry, packets: int) -> float:
@@ -160,7 +161,7 @@ def tr_time(fabric: Asymmetry, packets: int) -> float:
     return flow_time(
         packets,
         fabric.largest_window,
-        np.full(fabric.largest_window + 1, tr_round(fabric)),
+        np.array([tr_round(fabric, width) for width in range(fabric.largest_window + 1)]),
         np.zeros(fabric.largest_window + 1),
     )[0]
 
@@ -181,7 +182,8 @@ def flow_time(packets: int, largest: int, round_time: Floats, halving: Floats) -
         round_time, halving: by packets in the round, shape (largest + 1,).
 
     Returns:
-        The time, and that of a flow in congestion avoidance by packets left and window, shape (packets + 1, largest + 1).
+        The time, and that of a flow in congestion avoidance by packets left and window, shape
+        (packets + 1, largest + 1).
     """
     avoiding = np.zeros((packets + 1, largest + 1))
     starting = np.zeros((packets + 1, largest + 1))

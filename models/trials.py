@@ -60,15 +60,12 @@ def timeouts(
 ) -> float:
     """Share of *count* windows of k sources and r repairs that end in a time-out (`htpc.timeout_probability`)."""
     arrived = rng.random((count, k + r)) >= bad_share
-    ended = 0
-    for window in arrived:
-        sources = window[:k]
-        if sources.all() or window.sum() >= k:
-            continue
-        first = int(np.argmin(sources))
-        after = window[first + 1 :] if repairs_acknowledged else sources[first + 1 :]
-        ended += int(after.sum()) < fast_retransmit
-    return ended / count
+    stuck = ~arrived[:, :k].all(axis=1) & (arrived.sum(axis=1) < k)
+    after = np.cumsum(~arrived[:, :k], axis=1) > 0  # from the first lost source on
+    answering = (arrived[:, :k] & after).sum(axis=1)
+    if repairs_acknowledged:
+        answering += arrived[:, k:].sum(axis=1)
+    return float((stuck & (answering < fast_retransmit)).mean())
 
 
 def halvings(fabric: Asymmetry, window: int, rounds: int, rng: Generator) -> float:
@@ -101,7 +98,7 @@ def least_time_delays(fabric: Asymmetry, packets: int, rng: Generator) -> tuple[
     """Packets at random times, each sent over the path with the least delay and wait (TR, but for keeping order).
 
     Returns:
-        Mean delay and wait, packet times, and the share of packets over bad paths, of the last nine tenths of *packets*.
+        Mean delay and wait, packet times, and the share of packets over bad paths; the first tenth is left out.
     """
     delay = np.full(fabric.paths, fabric.good_delay)
     delay[: fabric.bad_paths] = fabric.bad_delay

@@ -174,7 +174,7 @@ def paths() -> Study:
     return _completion(
         "CAPS: short flows over n paths beside 4 long ones",
         Axis("paths n"),
-        [(4, caps.Fabric(paths=n)) for n in (4, 6, 8, 12, 16, 20, 28, 40)],
+        [(4, caps.Fabric(paths=n)) for n in (4, 6, 8, 12, 16, 20, 24, 28, 32, 40)],
         by_paths=True,
     )
 

@@ -35,7 +35,7 @@ def draw(study: Study, stem: Path) -> tuple[Path, Path]:
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
-    styles = _styles(panel.curves)
+    styles = styles_of(panel.curves)
     for curve in panel.curves:
         look = styles[curve.label]
         points = [(x, y) for x, y in zip(panel.xs, curve.ys, strict=True) if y is not None]
@@ -69,16 +69,13 @@ def _panel(axes: Axes, panel: Panel) -> None:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
 
 
-def _styles(curves: tuple[Curve, ...]) -> dict[str, SchemeStyle]:
-    """Style by label: the scheme's, or the palette's next, of which no two share a marker."""
+def styles_of(curves: tuple[Curve, ...]) -> dict[str, SchemeStyle]:
+    """Style by label: the scheme's, or the palette's next that no scheme of the panel has taken."""
+    schemes = {one.label: style.scheme_style(one.scheme) for one in curves if one.scheme is not None}
+    taken = {look.colour for look in schemes.values()}
+    free = (i for i in range(2 * len(style.PALETTE)) if style.series_style(i).colour not in taken)
     styles: dict[str, SchemeStyle] = {}
-    free = 0
-    for curve in curves:
-        if curve.label in styles:
-            continue
-        if curve.scheme is not None:
-            styles[curve.label] = style.scheme_style(curve.scheme)
-        else:
-            styles[curve.label] = replace(style.series_style(free), line=style.LINES[free % len(style.LINES)])
-            free += 1
+    for number, label in enumerate(dict.fromkeys(curve.label for curve in curves)):
+        line = style.LINES[number % len(style.LINES)]
+        styles[label] = schemes.get(label) or replace(style.series_style(next(free)), line=line)
     return styles

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import factorial, sqrt
+from math import factorial, pow, sqrt
 from typing import Final
 
 import numpy as np
@@ -78,24 +78,29 @@ class Asymmetry:
 def halving_probability(fabric: Asymmetry, window: int) -> float:
     """P(a round of RPS has a packet that H or more later ones overtake).
 
-    If all of the window can overtake (g = (d_b - d_g) / gap >= w - 1), the first packet on a bad path decides, for it
-    has the most behind it: sum over j of (1 - b)^(j - 1) b P(Binomial(w - j, 1 - b) >= H), b = n_b / n: exact. If only
-    the next g can, the window counts as w / (g + 1) windows of g + 1: within 0.1 of the truth, mostly below it.
+    The first packet on a bad path is overtaken by those of the next g = (d_b - d_g) / gap that take good paths; if
+    they are fewer than H, all is in order again g packets later. With b = n_b / n and S(0) = 1, the window keeps with
+
+        S(w) = (1 - b)^w + sum over j = 1 .. w of (1 - b)^(j - 1) b P(Binomial(min(g, w - j), 1 - b) < H) S(w - j - g)
+
+    Exact where all of the window can overtake (g >= w - 1). Else it forgets that bad packets among the g are owed too:
+    within 0.03 of simulation for b <= 1/4, up to 0.25 too high at b = 1/2 and g of a few packets.
     """
-    reach = fabric.overtakers + 1
-    if window > reach:
-        whole = _halving(reach, fabric.bad_share, fabric.fast_retransmit)
-        return 1.0 - (1.0 - whole) ** (window / reach)
-    return _halving(window, fabric.bad_share, fabric.fast_retransmit)
+    if min(fabric.overtakers, window - 1) < fabric.fast_retransmit:
+        return 0.0
+    return 1.0 - _keeping(window, fabric.overtakers, fabric.bad_share, fabric.fast_retransmit)
 
 
 @lru_cache(maxsize=1 << 14)
-def _halving(window: int, bad: float, threshold: int) -> float:
-    total = 0.0
-    for j in range(1, window - threshold + 1):
-        few = sum(binomial(window - j, x, 1.0 - bad) for x in range(threshold))
-        total += float((1.0 - bad) ** (j - 1) * bad * (1.0 - few))
-    return total
+def _keeping(window: int, reach: int, bad: float, threshold: int) -> float:
+    if window <= 0:
+        return 1.0
+    kept = pow(1.0 - bad, window)
+    for j in range(1, window + 1):
+        overtaking = min(reach, window - j)
+        few = sum(binomial(overtaking, x, 1.0 - bad) for x in range(min(threshold, overtaking + 1)))
+        kept += pow(1.0 - bad, j - 1) * bad * few * _keeping(window - j - reach, reach, bad, threshold)
+    return kept
 
 
 def md1_wait(load: float) -> float:

@@ -3,10 +3,9 @@
 The stated model: a window of k packets and its r repairs is sprayed over n paths, of which n_b are bad; a packet that
 takes a bad one comes too late (short flows) or not at all (long flows). Short flows should never wait for a tail:
 the receiver wants x = k packets. Long flows only must not run into a time-out: x = T_fr packets, those that
-duplicate ACKs and fast retransmission take. The weight w(D) leads from one to the other as the bytes sent grow:
+duplicate ACKs and fast retransmission take. The weight w(D) leads from one to the other as the bytes sent grow.
 
-    x = w k + (1 - w) T_fr          r = max(0, x / (1 - n_b/n) - k)          (Eq. 2-5)
-
+Weight and repairs (Eq. 2-5) are what host agents run: `flow_weight` and `htpc_rule` in `host_agent.coding.redundancy`.
 The paper's Eq. 9-17 were not at hand; what is here is derived from that model, exactly, and held against simulation.
 """
 
@@ -16,32 +15,11 @@ from functools import lru_cache
 from math import ceil
 from typing import Final
 
-from host_agent.coding.redundancy import binomial, decode_probability
-from protocol.policy import CodeName
+from host_agent.coding.redundancy import binomial, decode_probability, htpc_rule
+from protocol.policy import CodeName, Weight
 
-SHORT_BYTES: Final = 100_000
-"""T_s."""
 FAST_RETRANSMIT: Final = 3
 """T_fr: duplicate ACKs that make TCP send again at once (RFC 5681)."""
-
-
-def weight(sent_bytes: float, none_bytes: float, full_bytes: float = SHORT_BYTES) -> float:
-    """w(D): 1 until D = T_s (*full_bytes*) are sent, 0 from T_w (*none_bytes*) on, linear between."""
-    if none_bytes <= full_bytes:
-        raise ValueError(f"T_w ({none_bytes:g} B) must be above T_s ({full_bytes:g} B)")
-    return min(1.0, max(0.0, (none_bytes - sent_bytes) / (none_bytes - full_bytes)))
-
-
-def expected_packets(k: int, w: float, fast_retransmit: int = FAST_RETRANSMIT) -> float:
-    """x = w k + (1 - w) T_fr."""
-    return w * k + (1.0 - w) * fast_retransmit
-
-
-def repairs(k: int, w: float, bad_share: float, fast_retransmit: int = FAST_RETRANSMIT) -> int:
-    """r = x / (1 - n_b/n) - k, rounded up, at least 0; the ceiling forgives 1e-9 of rounding."""
-    if not 0.0 <= bad_share < 1.0:
-        raise ValueError(f"the share of bad paths must be 0 or more, and below 1, not {bad_share:g}")
-    return max(0, ceil(expected_packets(k, w, fast_retransmit) / (1.0 - bad_share) - k - 1e-9))
 
 
 def tail_probability(k: int, r: int, bad_share: float, code: CodeName = "rlc") -> float:
@@ -100,7 +78,7 @@ def flow_overhead(
     flow_bytes: int,
     k: int,
     bad_share: float,
-    none_bytes: float,
+    weight: Weight,
     packet_bytes: int = 1426,
 ) -> float:
     """Repairs per source packet of a whole flow of *flow_bytes*, in windows of *k* packets, with the weight fading."""
@@ -108,6 +86,6 @@ def flow_overhead(
     sent = added = 0
     while sent < packets:
         size = min(k, packets - sent)
-        added += repairs(size, weight(sent * packet_bytes, none_bytes), bad_share)
+        added += htpc_rule(size, bad_share, weight, sent * packet_bytes)
         sent += size
     return added / packets

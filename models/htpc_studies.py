@@ -7,16 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from host_agent.coding.redundancy import repairs_for
+from host_agent.coding.redundancy import flow_weight, htpc_rule, repairs_for
 from models import htpc, trials
 from models.study import Axis, Curve, Panel, Study, curve
-from protocol.policy import CodingPolicy
+from protocol.policy import CodingPolicy, Weight
 
 PATHS: Final = 16
 WINDOW: Final = 20
 """Packets of a window, k."""
-NONE_BYTES: Final = 1_000_000
-"""T_w. The paper leaves it open."""
+WEIGHT: Final = Weight()
+"""T_s, T_w and T_fr as schemes have them if they say nothing else."""
 PACKET_BYTES: Final = 1426
 SEED: Final = 1
 WINDOWS: Final = 20_000
@@ -26,7 +26,7 @@ TARGET: Final = CodingPolicy(max_r=64)
 
 def redundancy() -> Study:
     """Repairs of a window against the bytes that its flow has sent, and what that adds to whole flows."""
-    sent = tuple(float(x) for x in np.linspace(0, 1.2 * NONE_BYTES, 121))
+    sent = tuple(int(x) for x in np.linspace(0, 1.2 * WEIGHT.none_bytes, 121))
     shares = (0.1, 0.2, 0.3, 0.4)
     by_sent = Panel(
         f"repairs of a window of {WINDOW}",
@@ -36,7 +36,7 @@ def redundancy() -> Study:
         tuple(
             curve(
                 f"n_b/n = {share:.1f}",
-                [htpc.repairs(WINDOW, htpc.weight(x, NONE_BYTES), share) for x in sent],
+                [htpc_rule(WINDOW, share, WEIGHT, x) for x in sent],
             )
             for share in shares
         ),
@@ -50,7 +50,7 @@ def redundancy() -> Study:
         tuple(
             curve(
                 f"n_b/n = {share:.1f}",
-                [100 * htpc.flow_overhead(size, WINDOW, share, NONE_BYTES, PACKET_BYTES) for size in sizes],
+                [100 * htpc.flow_overhead(size, WINDOW, share, WEIGHT, PACKET_BYTES) for size in sizes],
             )
             for share in shares
         ),
@@ -59,9 +59,8 @@ def redundancy() -> Study:
     rows = tuple(
         (
             kilobytes,
-            round(htpc.weight(kilobytes * 1000, NONE_BYTES), 3),
-            round(htpc.expected_packets(WINDOW, htpc.weight(kilobytes * 1000, NONE_BYTES)), 2),
-            *(htpc.repairs(WINDOW, htpc.weight(kilobytes * 1000, NONE_BYTES), share) for share in shares),
+            round(flow_weight(WEIGHT, kilobytes * 1000), 3),
+            *(htpc_rule(WINDOW, share, WEIGHT, kilobytes * 1000) for share in shares),
         )
         for kilobytes in (0, 100, 200, 300, 400, 500, 700, 1000)
     )
@@ -71,13 +70,13 @@ def redundancy() -> Study:
         (
             "D (kB)",
             "w",
-            "x (pkt)",
             *(f"r at n_b/n {share:.1f} (pkt)" for share in shares),
         ),
         rows,
         (
-            "D: sent before; w: weight; x: packets that shall arrive; r: repairs; pkt: packets.",
-            f"k = {WINDOW}, T_s = {htpc.SHORT_BYTES / 1000:g} kB, T_w = {NONE_BYTES / 1000:g} kB, T_fr = 3 packets.",
+            "D: sent before; w: weight; r: repairs; pkt: packets.",
+            f"k = {WINDOW}, T_s = {WEIGHT.full_bytes / 1000:g} kB, T_w = {WEIGHT.none_bytes / 1000:g} kB, "
+            f"T_fr = {WEIGHT.fast_retransmit} packets.",
             "r is 0 long before w is: w k + (1 - w) T_fr falls below k (1 - n_b/n) first.",
         ),
     )
@@ -89,7 +88,7 @@ def tail() -> Study:
     shares = [b / PATHS for b in bad]
     rules: tuple[tuple[str, str, Callable[[float], int]], ...] = (
         ("rps", "rps", lambda share: 0),
-        ("htpc, w = 1", "htpc", lambda share: htpc.repairs(WINDOW, 1.0, share)),
+        ("htpc, w = 1", "htpc", lambda share: htpc_rule(WINDOW, share, WEIGHT, 0)),
         ("P(decode) >= 0.95", "caps", lambda share: repairs_for(TARGET, share, WINDOW)),
     )
     waits = [[htpc.tail_probability(WINDOW, rule(s), s) for s in shares] for _, _, rule in rules]
@@ -105,7 +104,7 @@ def tail() -> Study:
             round(waits[0][i], 4),
             round(xor[i], 4),
             round(waits[1][i], 4),
-            htpc.repairs(WINDOW, 1.0, b / PATHS),
+            htpc_rule(WINDOW, b / PATHS, WEIGHT, 0),
             round(waits[2][i], 4),
             repairs_for(TARGET, b / PATHS, WINDOW),
         )
@@ -146,7 +145,7 @@ def timeout() -> Study:
     rows = []
     for k in (4, 6, 10, 20):
         for p in (0.05, 0.2, 0.4):
-            faded, full = (htpc.repairs(k, w, p) for w in (0.0, 1.0))
+            faded, full = (htpc_rule(k, p, WEIGHT, sent) for sent in (WEIGHT.none_bytes, 0))
             rows.append(
                 (
                     k,
@@ -189,16 +188,17 @@ def _timeout_panel(k: int, losses: tuple[float, ...]) -> Panel:
     rng = np.random.default_rng(SEED)
     some = losses[1::4]
     curves: list[Curve] = []
-    for label, w, acknowledged in (
+    half = (WEIGHT.full_bytes + WEIGHT.none_bytes) // 2
+    for label, sent, acknowledged in (
         ("rps", None, True),
-        ("w = 0", 0.0, True),
-        ("w = 0.5", 0.5, True),
-        ("w = 1", 1.0, True),
-        ("w = 1, below TCP", 1.0, False),
+        ("w = 0", WEIGHT.none_bytes, True),
+        ("w = 0.5", half, True),
+        ("w = 1", 0, True),
+        ("w = 1, below TCP", 0, False),
     ):
 
-        def repairs(p: float, w: float | None = w) -> int:
-            return 0 if w is None else htpc.repairs(k, w, p)
+        def repairs(p: float, sent: int | None = sent) -> int:
+            return 0 if sent is None else htpc_rule(k, p, WEIGHT, sent)
 
         curves.append(
             curve(
@@ -207,7 +207,7 @@ def _timeout_panel(k: int, losses: tuple[float, ...]) -> Panel:
                     htpc.timeout_probability(k, repairs(p), p, repairs_acknowledged=acknowledged)
                     for p in losses
                 ],
-                "rps" if w is None else None,
+                "rps" if sent is None else None,
             )
         )
         if label in ("rps", "w = 1"):

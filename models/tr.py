@@ -114,11 +114,11 @@ def mdc_wait(servers: int, load: float) -> float:
     Sending each packet where the least work waits is a single queue for all links (Kiefer and Wolfowitz): hence what
     TR's choice by time to the next leaf makes of equal paths. Within 3 % of simulation.
     """
-    if load == 0.0:
-        return 0.0
     offered = servers * load
     last = offered**servers / factorial(servers) / (1.0 - load)
     waits = last / (sum(offered**i / factorial(i) for i in range(servers)) + last)
+    if waits == 0.0:
+        return 0.0
     mmc = waits / (servers * (1.0 - load))
     correction = 1.0 + (1.0 - load) * (servers - 1) * (sqrt(4.0 + 5.0 * servers) - 2.0) / (16.0 * offered)
     return mmc * correction / 2.0

@@ -68,6 +68,11 @@ def test_one_server_is_an_md1_queue(load: float) -> None:
     assert tr.mdc_wait(1, load) == pytest.approx(tr.md1_wait(load))
 
 
+@given(st.integers(1, 32), st.floats(0.0, 1.0))
+def test_an_idle_fabric_waits_for_nothing(servers: int, load: float) -> None:
+    assert 0 <= tr.mdc_wait(servers, load * 1e-12) < 1e-9
+
+
 @given(st.integers(1, 32), st.floats(0.01, 0.97))
 def test_more_servers_at_equal_load_wait_less(servers: int, load: float) -> None:
     assert 0 <= tr.mdc_wait(servers + 1, load) <= tr.mdc_wait(servers, load)

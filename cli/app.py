@@ -22,6 +22,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "agent": "cli.commands.serve",
     "check": "cli.commands.describe",
     "schemes": "cli.commands.describe",
+    "model": "cli.commands.model",
     "bench": "cli.commands.bench",
     "test": "cli.commands.test",
     "clean": "cli.commands.clean",

@@ -7,20 +7,20 @@ are asked, and when a switch is told.
 **When.** Changes wait a few milliseconds for others of the same cause, then all of them are computed at once, and
 each switch gets the difference. A mode change waits for nothing.
 
-**Take-over.** A switch that holds a state of a controller before (or of this one, before its connection was lost) goes
-on forwarding by it. It gets nothing but the entries that send LLDP and ARP up, until the new state forwards to
-every host that the old one did, and every port of it is either proved to be a link's or has been quiet; or until
-`TAKEOVER_LIMIT_S` has passed. Its hosts are learnt back from what it holds. A switch above the leaves that can not do
-what it did (a link is gone) is let go when the leaves have their new states, which do not use it for that.
+**In which order.** Where the fabric has grown, a switch gets its new routes when those above it have confirmed theirs,
+so that a path's far end exists before it is used; where something failed, all are told at once. Answers to ARP wait
+until all updates are in force (`controller.in_flight`).
+
+**Take-over.** See `controller.takeover`.
 
 **Lost switches.** A leaf or spine whose connection is lost keeps its place in the graph, for it may still forward; but
 other leaves' packets avoid it where they can (`controller.fabric.paths`). One that comes back empty gets its state
-first and its share of packets `JOIN_DELAY_S` later.
+first and its share of packets when it has confirmed that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,7 +48,9 @@ from controller.fabric.lldp import decode_lldp, encode_lldp
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import Routing, compute_routing
 from controller.fabric_views import FabricViews
-from controller.modes.monitor import ModeChange, ModeMonitor
+from controller.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S, InFlight
+from controller.modes.leaf_modes import LeafModes
+from controller.modes.monitor import ModeChange
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.pipeline import punt_flows
 from controller.openflow.wanted import Difference, SwitchState
@@ -63,36 +65,18 @@ from controller.snapshot import (
     link_infos,
     path_infos,
 )
+from controller.takeover import (
+    TAKEOVER_LIMIT_S,
+    TAKEOVER_POLL_S,
+    KnownSwitch,
+    leaves_are_in_place,
+    reaches,
+)
 
 FAILURE_DELAY_S: Final = 0.003
 """How long a failure waits for others of the same cause; groups' watch ports bridge the time."""
 GROWTH_DELAY_S: Final = 0.02
 """How long a new link or host waits for others."""
-SETTLE_S: Final = 0.02
-"""How long after an update its switches surely forward by it; ARP answers wait for that."""
-JOIN_DELAY_S: Final = 0.1
-"""Between a returned switch's state and its first packets."""
-TAKEOVER_LIMIT_S: Final = 15.0
-TAKEOVER_POLL_S: Final = 0.1
-
-
-@dataclass(slots=True)
-class _Switch:
-    dpid: int
-    wanted: WantedSwitch
-    name: str = ""
-    connected: bool = False
-    connected_at: float = 0.0
-    held: Held | None = None
-    """What it forwards by, while it has not got our state."""
-    synced: bool = False
-    """It has got our whole state since it connected."""
-    synced_at: float = 0.0
-    usable_at: float | None = None
-    """From when on it may carry other leaves' packets; None: not known yet."""
-
-    def usable(self, now: float) -> bool:
-        return self.connected and self.usable_at is not None and now >= self.usable_at
 
 
 @dataclass(slots=True)
@@ -120,7 +104,10 @@ class ControlPlane:
         self._learning = HostLearning(self._discovery)
         self._hosts = self._learning.hosts
         self._numbers = SwitchNumbers()
-        self._switches: dict[int, _Switch] = {}
+        self._switches: dict[int, KnownSwitch] = {}
+        self._in_flight = InFlight()
+        self._waiting: set[int] = set()
+        """Switches whose updates wait until those above have confirmed theirs."""
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
         self._routing = Routing()
         self._hosts_version = self._hosts.version
@@ -128,12 +115,12 @@ class ControlPlane:
         """Stamps of live paths by source and destination leaf."""
         self._paths_told: dict[int, Mapping[int, tuple[int, ...]]] = {}
         self._scheme: Scheme | None = None
-        self._packet_time_s = 0.0
-        self._monitor: ModeMonitor | None = None
+        self._modes = LeafModes()
         self._dirty_at: float | None = None
+        self._failed = False
+        """Whether something that carried packets is gone since the last computation."""
         self._clear_at: float | None = None
         self._clear_stale = False
-        self._updated_at = float("-inf")
 
     # What happens
 
@@ -143,9 +130,11 @@ class ControlPlane:
         held: None if the switch has no state at all.
         """
         out = _Outcome()
-        switch = self._switches.setdefault(dpid, _Switch(dpid, WantedSwitch(dpid)))
+        switch = self._switches.setdefault(dpid, KnownSwitch(dpid, WantedSwitch(dpid)))
         switch.name = next((port.name for port in ports if port.number >= LOCAL_PORT_FIRST), switch.name)
-        switch.connected, switch.connected_at, switch.synced = True, now, False
+        switch.lost()
+        switch.connected, switch.connected_at = True, now
+        self._in_flight.applied(dpid, now)  # what an earlier connection has not confirmed it never will
         switch.held = held if held is not None and (held.hosts or held.remote) else None
         first = not any(one.synced for one in self._switches.values())
         out.events.append(SwitchUp(now, dpid, switch.held is not None))
@@ -156,7 +145,7 @@ class ControlPlane:
             out.punts.add(dpid)
             self._mark(now + GROWTH_DELAY_S)
         else:
-            switch.usable_at = now if first else now + JOIN_DELAY_S
+            switch.usable_at = now if first else now + CONFIRM_LIMIT_S
             self._mark(now)
         self._send_probes(out, now)
         return self._finish(out, now)
@@ -165,14 +154,26 @@ class ControlPlane:
         out = _Outcome()
         switch = self._switches.get(dpid)
         if switch is not None and switch.connected:
-            switch.connected = switch.synced = False
-            switch.usable_at, switch.held = None, None
+            switch.lost()
+            self._in_flight.applied(dpid, now)
+            self._waiting.discard(dpid)
+            self._failed = True
             self._discovery.switch_disconnected(dpid)
-            if self._monitor is not None:
-                self._monitor.leaf_removed(dpid)
+            self._modes.watch(dpid, False, now)
             out.events.append(SwitchDown(now, dpid))
             self._mark(now + FAILURE_DELAY_S)
         return self._finish(out, now)
+
+    def applied(self, dpid: int, now: float) -> Effects:
+        """A switch has worked off all updates that it was sent so far."""
+        self._in_flight.applied(dpid, now)
+        switch = self._switches.get(dpid)
+        if switch is not None and switch.synced and switch.in_place_at is None:
+            switch.in_place_at = now + DATAPATH_LAG_S
+            if switch.usable_at is not None:
+                switch.usable_at = min(switch.usable_at, switch.in_place_at)
+            self._mark(switch.in_place_at)
+        return self._finish(_Outcome(), now)
 
     def port_changed(self, dpid: int, port: Port, now: float) -> Effects:
         """A port is new, changed or gone (then with ``up`` False)."""
@@ -187,8 +188,7 @@ class ControlPlane:
         out = _Outcome()
         place = PortRef(dpid, in_port)
         if rule_of(cookie) is Rule.FIRST_SHORT:
-            if self._monitor is not None:
-                self._mode_changed(self._monitor.first_packet(dpid, now), out)
+            self._mode_changed(self._modes.first_packet(dpid, now), out)
         elif dpid in self._switches and in_port < LOCAL_PORT_FIRST:
             sender = decode_lldp(data, now, self._key)
             if sender is not None:
@@ -203,8 +203,7 @@ class ControlPlane:
     def meter_sample(self, dpid: int, packets: int, now: float) -> Effects:
         """The short class's meter of a leaf has counted *packets* since it was made."""
         out = _Outcome()
-        if self._monitor is not None:
-            self._mode_changed(self._monitor.sample(dpid, packets, now), out)
+        self._mode_changed(self._modes.sample(dpid, packets, now), out)
         return self._finish(out, now)
 
     def agent_joined(self, host: str, underlay_ip: str, underlay_mac: str, now: float) -> Effects:
@@ -224,20 +223,14 @@ class ControlPlane:
         return self._finish(_Outcome(), now)
 
     def set_scheme(self, scheme: Scheme, packet_time_s: float, now: float) -> Effects:
-        """Every leaf starts OFF under a new scheme; under the same mode rule it keeps its mode."""
+        """Every leaf starts OFF under a new mode rule; under the same one it keeps its mode."""
         if packet_time_s <= 0:
             raise ValueError(f"packet time must be above 0 s, not {packet_time_s} s")
         out = _Outcome()
-        same_rule = (
-            self._scheme is not None
-            and self._scheme.mode == scheme.mode
-            and self._packet_time_s == packet_time_s
-        )
-        if not same_rule:
-            self._monitor = ModeMonitor(scheme.mode, packet_time_s) if scheme.mode is not None else None
+        self._modes.set_scheme(scheme, packet_time_s)
         if self._scheme is None or self._scheme.name != scheme.name:
             out.events.append(SchemeChanged(now, scheme.name))
-        self._scheme, self._packet_time_s = scheme, packet_time_s
+        self._scheme = scheme
         for switch in self._switches.values():
             self._watch_modes(switch, now)
             switch.wanted.want(switch.wanted.view, scheme, self._mode_of(switch.dpid))
@@ -249,8 +242,7 @@ class ControlPlane:
         out = _Outcome()
         self._send_probes(out, now)
         out.packet_outs += self._learning.locate(now)
-        if self._monitor is not None:
-            out.read_meters = self._monitor.due(now)
+        out.read_meters = self._modes.due(now)
         return self._finish(out, now)
 
     def deadline(self) -> float | None:
@@ -260,8 +252,8 @@ class ControlPlane:
             self._clear_at,
             self._discovery.deadline(),
             self._learning.locate_at(),
-            self._learning.answers_at(),
-            None if self._monitor is None else self._monitor.deadline(),
+            self._in_flight.deadline(),
+            self._modes.deadline(),
         )
         return min((time for time in times if time is not None), default=None)
 
@@ -285,19 +277,14 @@ class ControlPlane:
             ),
             links=link_infos(self._discovery),
             hosts=host_infos(self._hosts),
-            modes=self.modes(),
+            modes=self._modes.infos(),
             scheme="" if self._scheme is None else self._scheme.name,
             settled=self._settled(),
         )
 
     def modes(self) -> tuple[ModeInfo, ...]:
         """Modes of the leaves; empty under a scheme without modes."""
-        monitor = self._monitor
-        if monitor is None:
-            return ()
-        return tuple(
-            ModeInfo(leaf, monitor.mode(leaf), monitor.since(leaf)) for leaf in sorted(monitor.leaves())
-        )
+        return self._modes.infos()
 
     def paths(self, host_a: str, host_b: str) -> tuple[PathInfo, ...]:
         """All equal-cost paths between two hosts, by name or IPv4 address; none if there is no way.
@@ -315,12 +302,7 @@ class ControlPlane:
     # Modes
 
     def _mode_of(self, dpid: int) -> Mode:
-        """A leaf's own mode; above the leaves ON while any leaf below is."""
-        monitor = self._monitor
-        if monitor is None:
-            return "off"
-        below = self._routing.below.get(dpid, frozenset((dpid,))) & frozenset(monitor.leaves())
-        return "on" if any(monitor.mode(leaf) == "on" for leaf in below) else "off"
+        return self._modes.of(dpid, self._routing.below)
 
     def _mode_changed(self, change: ModeChange | None, out: _Outcome) -> None:
         if change is None:
@@ -332,13 +314,8 @@ class ControlPlane:
                 switch.wanted.want_mode(self._mode_of(dpid))
                 out.touched.add(dpid)
 
-    def _watch_modes(self, switch: _Switch, now: float) -> None:
-        if self._monitor is None:
-            return
-        if switch.synced and switch.wanted.view.leaf:
-            self._monitor.leaf_added(switch.dpid, now)
-        else:
-            self._monitor.leaf_removed(switch.dpid)
+    def _watch_modes(self, switch: KnownSwitch, now: float) -> None:
+        self._modes.watch(switch.dpid, switch.synced and switch.wanted.view.leaf, now)
 
     # Links and hosts
 
@@ -364,22 +341,49 @@ class ControlPlane:
         updates: dict[int, Difference] = {
             dpid: Difference(add_flows=punt_flows()) for dpid in out.punts - resync
         }
-        tiers = self._routing.tiers
-        for dpid in sorted(out.touched | resync, key=lambda one: (-tiers.get(one, 0), one)):
-            switch = self._switches[dpid]
-            if dpid in resync:
-                updates[dpid] = switch.wanted.take_whole()
-                out.events.append(StateSent(now, dpid))
-            elif switch.synced and not (change := switch.wanted.take()).empty:
-                updates[dpid] = change
-        if updates:
-            self._updated_at = now
-        if self._hosts.version == self._hosts_version:
-            self._learning.close(max(now, self._updated_at + SETTLE_S))
-        out.packet_outs += self._learning.answers(now)
+        self._in_flight.sent(updates, now)
+        self._send(out.touched | resync, resync, updates, out, now)
+        while ready := self._those_ready(now):
+            self._send(ready, frozenset(), updates, out, now)
+        if self._hosts.version == self._hosts_version and not self._waiting:
+            self._learning.close(self._in_flight.round)
+        out.packet_outs += self._learning.answers(self._in_flight.in_force(now), now)
         if self._clear_stale or (self._clear_at is not None and now >= self._clear_at):
             self._clear_at, self._clear_stale = self._next_clear(now), False
         return Effects(updates, frozenset(resync), tuple(out.packet_outs), out.read_meters, tuple(out.events))
+
+    def _send(
+        self,
+        dpids: Set[int],
+        resync: Set[int],
+        updates: dict[int, Difference],
+        out: _Outcome,
+        now: float,
+    ) -> None:
+        """Put what these switches lack into *updates*: for those in *resync* it is their whole state."""
+        tiers = self._routing.tiers
+        fresh: dict[int, Difference] = {}
+        for dpid in sorted(dpids, key=lambda one: (-tiers.get(one, 0), one)):
+            switch = self._switches[dpid]
+            if dpid in resync:
+                fresh[dpid] = switch.wanted.take_whole()
+                out.events.append(StateSent(now, dpid))
+            elif switch.synced and not (change := switch.wanted.take()).empty:
+                fresh[dpid] = change
+        self._in_flight.sent(fresh, now)
+        updates |= fresh
+
+    def _those_ready(self, now: float) -> set[int]:
+        """Of the switches that wait for those above them: the topmost, and none until what was sent is confirmed."""
+        if not self._waiting:
+            return set()
+        tiers = self._routing.tiers
+        highest = max(tiers.get(dpid, 0) for dpid in self._waiting)
+        if any(tiers.get(dpid, 0) > highest for dpid in self._in_flight.unconfirmed(now)):
+            return set()
+        ready = {dpid for dpid in self._waiting if tiers.get(dpid, 0) == highest}
+        self._waiting -= ready
+        return ready
 
     def _digest(self, event: Event, now: float) -> None:
         match event:
@@ -389,7 +393,7 @@ class ControlPlane:
                 self._clear_stale = True
                 self._mark(now + GROWTH_DELAY_S)
             case LinkDown():
-                self._clear_stale = True
+                self._clear_stale = self._failed = True
                 self._mark(now + FAILURE_DELAY_S)
             case SwitchUp() | SwitchDown():
                 self._clear_stale = True
@@ -416,18 +420,23 @@ class ControlPlane:
             views = FabricViews(self._hosts, self._routing, known, self._numbers)
             for dpid, switch in self._switches.items():
                 switch.wanted.want(views.view(dpid), self._scheme, self._mode_of(dpid))
-                out.touched.add(dpid)
+                self._waiting.add(dpid)
             self._paths = {leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)}
         resync = set()
         for dpid, switch in self._switches.items():
             if switch.connected and not switch.synced and self._may_sync(switch, now):
                 if switch.held is not None:
                     self._mark(now)  # `leaf_transit` may have changed.
-                switch.synced, switch.synced_at, switch.held = True, now, None
+                switch.synced, switch.in_place_at, switch.held = True, None, None
                 resync.add(dpid)
             if switch.connected and switch.usable_at is not None and switch.usable_at > now:
                 self._mark(switch.usable_at)
             self._watch_modes(switch, now)
+        if self._failed:
+            out.touched |= self._waiting
+            self._waiting.clear()
+            self._failed = False
+        self._waiting -= resync
         self._tell_paths(out, now)
         return resync
 
@@ -439,34 +448,18 @@ class ControlPlane:
                 self._paths_told[leaf] = paths
                 out.events.append(PathsChanged(now, leaf, paths))
 
-    def _may_sync(self, switch: _Switch, now: float) -> bool:
+    def _may_sync(self, switch: KnownSwitch, now: float) -> bool:
         """Whether our state would forward to all hosts that the switch's own does, or it has waited enough."""
         held = switch.held
         if held is None or now >= switch.connected_at + TAKEOVER_LIMIT_S:
             return True
         if self._discovery.is_clear(switch.dpid, now) and (
-            self._reaches(switch.dpid, held) or (not held.hosts and self._leaves_are_synced(now))
+            reaches(switch.dpid, held, self._routing.next_hops.get(switch.dpid, {}), self._hosts)
+            or (not held.hosts and leaves_are_in_place(self._switches.values(), now))
         ):
             return True
         self._mark(now + TAKEOVER_POLL_S)
         return False
-
-    def _reaches(self, dpid: int, held: Held) -> bool:
-        """Whether there is a way from *dpid* to every host that it forwards to."""
-        next_hops = self._routing.next_hops.get(dpid, {})
-        hosts = (self._hosts.by_ip(ipv4) for ipv4 in held.remote)
-        return all(
-            host is not None
-            and host.place is not None
-            and (host.place.dpid == dpid or host.place.dpid in next_hops)
-            for host in hosts
-        )
-
-    def _leaves_are_synced(self, now: float) -> bool:
-        """Whether all leaves that are connected got our state, a moment ago at least."""
-        connected = [switch for switch in self._switches.values() if switch.connected]
-        leaves = [one for one in connected if one.wanted.view.leaf or (one.held and one.held.hosts)]
-        return bool(leaves) and all(leaf.synced and now >= leaf.synced_at + JOIN_DELAY_S for leaf in leaves)
 
     def _next_clear(self, now: float) -> float | None:
         times = (self._discovery.clear_at(dpid) for dpid, one in self._switches.items() if one.connected)
@@ -477,6 +470,8 @@ class ControlPlane:
         return (
             bool(connected)
             and self._dirty_at is None
+            and not self._waiting
+            and not self._in_flight.unconfirmed(self._now)
             and all(
                 switch.synced and self._discovery.is_clear(switch.dpid, self._now) for switch in connected
             )

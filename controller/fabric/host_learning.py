@@ -23,7 +23,7 @@ class HostLearning:
         self._resolver = Resolver()
         self._found: list[str] = []
         self._answers: list[tuple[Arp, PortRef]] = []
-        self._closed: deque[tuple[float, list[str], list[tuple[Arp, PortRef]]]] = deque()
+        self._closed: deque[tuple[int, list[str], list[tuple[Arp, PortRef]]]] = deque()
 
     def arp(
         self, arp: Arp, place: PortRef, now: float
@@ -71,16 +71,16 @@ class HostLearning:
         """When `locate` next has something to ask."""
         return self._resolver.locate_at(self.hosts.unlocated())
 
-    def close(self, ready_at: float) -> None:
-        """The switches have been told of all hosts found until now, and will know at *ready_at*."""
+    def close(self, update_round: int) -> None:
+        """The switches have been told of all hosts found until now, by rounds of updates up to this one."""
         if self._found or self._answers:
-            self._closed.append((ready_at, self._found, self._answers))
+            self._closed.append((update_round, self._found, self._answers))
             self._found, self._answers = [], []
 
-    def answers(self, now: float) -> list[PacketOut]:
-        """Answers to those who asked for hosts to which packets find their way by now."""
+    def answers(self, in_force: int, now: float) -> list[PacketOut]:
+        """Answers to those who asked for hosts to which packets find their way by the rounds that are in force."""
         frames: list[PacketOut] = []
-        while self._closed and self._closed[0][0] <= now:
+        while self._closed and self._closed[0][0] <= in_force:
             _, found, asked = self._closed.popleft()
             for ipv4 in found:
                 host = self.hosts.by_ip(ipv4)
@@ -91,10 +91,6 @@ class HostLearning:
                 if host is not None and host.place is not None:
                     frames.append(answer(request, host, place))
         return frames
-
-    def answers_at(self) -> float | None:
-        """When `answers` next has some."""
-        return self._closed[0][0] if self._closed else None
 
     def _learn(
         self, arp: Arp, place: PortRef, events: list[HostEvent | LinkEvent], now: float

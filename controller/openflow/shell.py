@@ -370,6 +370,9 @@ class OpenFlowShell:
             self._on_event(trace)
         if errors:
             self._heal(connection, errors)
+        dpid = connection.session.dpid
+        if dpid is not None and not connection.closed and not connection.session.unconfirmed:
+            self._guarded("a confirmation", lambda: self._control_plane.applied(dpid, at), at)
 
     def _note_error(self, error: SwitchError) -> None:
         self._counters["refused"] += 1

@@ -50,6 +50,10 @@ class ScriptedPlane:
         self.calls.append(("disconnected", dpid, now))
         return Effects()
 
+    def applied(self, dpid: int, now: float) -> Effects:
+        self.calls.append(("applied", dpid, now))
+        return Effects()
+
     def port_changed(self, dpid: int, port: Port, now: float) -> Effects:
         self.calls.append(("port", dpid, port, now))
         self.ports[dpid][port.number] = port

@@ -20,7 +20,7 @@ from controller.openflow.fake_fabric import FakeFabric
 from controller.openflow.fake_tables import FakeSwitch, Packet, by_hash
 from controller.openflow.pipeline import switch_state
 from controller.openflow.tables import Table
-from controller.openflow.wanted import Match, Output, SetField, SwitchState, difference
+from controller.openflow.wanted import Difference, Match, Output, SetField, SwitchState, difference
 from controller.schemes.scheme import ByMode, ClassScheme, Mode, ModeRule, Scheme
 from protocol.underlay import BASE_PORT, TrafficClass, dscp
 
@@ -203,6 +203,10 @@ class Simulation:
         self.plane = ControlPlane(KEY)
         self.with_agents = agents
         self.after_update: Callable[[], None] = lambda: None
+        self.apply_s: dict[int, float] = {}
+        """How long switches take to make a change; those that are not named are at once."""
+        self._unconfirmed: dict[int, list[Difference]] = {}
+        """Updates of each switch's present connection that were sent and not confirmed."""
 
     def start(self) -> None:
         for dpid in self.shape.ports:
@@ -229,11 +233,13 @@ class Simulation:
 
     def connect(self, dpid: int) -> None:
         self.connected.add(dpid)
+        self._unconfirmed[dpid] = []
         held = held_of(self.fabric.switches[dpid].state)
         self.do(self.plane.switch_connected(dpid, self.ports(dpid), held, self.now))
 
     def disconnect(self, dpid: int) -> None:
         self.connected.discard(dpid)
+        self._unconfirmed.pop(dpid, None)
         self.do(self.plane.switch_disconnected(dpid, self.now))
 
     def kill(self, dpid: int) -> None:
@@ -246,6 +252,7 @@ class Simulation:
         self.plane = ControlPlane(KEY[::-1])
         self.connected.clear()
         self._queue.clear()
+        self._unconfirmed.clear()
 
     def port(self, ref: PortRef, *, up: bool) -> None:
         """A port gains or loses its link (as its switch reports it)."""
@@ -317,8 +324,7 @@ class Simulation:
             assert dpid in self.connected, f"update for {dpid:#x}, which is not connected"
             count = sum(map(len, (change.add_flows, change.delete_flows, change.add_groups)))
             self.updates.append((self.now, dpid, count))
-            self.fabric.switches[dpid].apply(change, whole=dpid in effects.resync)
-            self.after_update()
+            self._update(dpid, change, dpid in effects.resync)
         for out in effects.packet_outs:
             if out.dpid in self.connected:
                 self._send_frame(PortRef(out.dpid, out.port), out.data)
@@ -328,6 +334,27 @@ class Simulation:
                 2 * DELAY_S,
                 lambda d=dpid, c=count: self.do(self.plane.meter_sample(d, c, self.now)),
             )
+
+    def _update(self, dpid: int, change: Difference, whole: bool) -> None:
+        unconfirmed = self._unconfirmed[dpid]
+
+        def apply() -> None:
+            if self._unconfirmed.get(dpid) is unconfirmed:
+                self.fabric.switches[dpid].apply(change, whole=whole)
+                self.after_update()
+
+        def confirm() -> None:
+            unconfirmed.pop()
+            if not unconfirmed and self._unconfirmed.get(dpid) is unconfirmed:
+                self.do(self.plane.applied(dpid, self.now))
+
+        unconfirmed.append(change)
+        takes = self.apply_s.get(dpid, 0.0)
+        if takes:
+            self._in(takes, apply)
+        else:
+            apply()
+        self._in(takes + DELAY_S, confirm)
 
     def arrive(self, place: PortRef, frame: bytes) -> None:
         """*frame* (LLDP or ARP) comes in at a switch, which does with it what its tables say."""

@@ -134,7 +134,7 @@ def test_a_cut_link_is_routed_round_within_milliseconds_and_used_again_when_mend
     sim.cut(gone)
     assert [event.cause for event in since(sim, LinkDown)] == ["port down"]  # type: ignore[attr-defined]
     assert sim.run_until(lambda: all_deliver(sim), 1) < 0.01
-    assert sim.plane.ready()
+    sim.run_until(sim.plane.ready, 0.01)
     sim.after_update = lambda: _need(all_deliver(sim))
     sim.mend(gone)
     sim.run_until(lambda: bool(since(sim, LinkUp)), 1)
@@ -164,11 +164,13 @@ def test_a_killed_switch_is_avoided_and_gets_its_state_back_before_its_packets(s
     sim.after_update = lambda: _need(all_deliver(sim))
     sim.updates.clear()
     back = sim.now
+    sim.apply_s[dead] = 0.3
     sim.connect(dead)
+    sim.run(0.301)
     assert sim.fabric.switches[dead].state == sim.plane.wanted_state(dead)
     sim.run_until(lambda: len(sim.plane.paths("h1", sim.shape.hosts[-1].name)) == paths, 3)
     others = [at for at, dpid, _ in sim.updates if dpid != dead]
-    assert min(others) - back >= 0.05, "packets may come before its state is in place"
+    assert 0.3 < min(others) - back < 0.32, "packets may come before its state is in place, or long after"
     [up] = since(sim, SwitchUp)
     assert not up.taken_over  # type: ignore[attr-defined]
 
@@ -223,9 +225,10 @@ def answers(sim: Simulation, host: SimHost) -> list[Arp]:
 def test_plain_hosts_are_learnt_from_arp_answered_and_reached() -> None:
     sim = running(leaf_spine(2, 3, 1), agents=False)
     h1, h2 = sim.shape.hosts
+    sim.apply_s[0x20002] = 0.3
     sim.arp(h1, h2.ipv4)
     sim.run_until(lambda: bool(answers(sim, h1)), 1)
-    assert sim.now - sim.updates[-1][0] >= 0.015, "packets may come before the switches know where to"
+    assert sim.now - sim.updates[0][0] > 0.3, "packets may come before the switches know where to"
     [arp] = answers(sim, h1)
     assert (arp.sender_ip, arp.sender_mac, arp.target_ip, arp.eth_dst) == (h2.ipv4, h2.mac, h1.ipv4, h1.mac)
     assert sim.delivers(h1, h2, TrafficClass.NONE)

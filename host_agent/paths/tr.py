@@ -1,7 +1,7 @@
 """Traffic-aware rerouting in order: TR.
 
-J. Hu, J. Huang, J. Wang et al.: "Fine-grained load balancing with traffic-aware rerouting in datacenter networks",
-Journal of Cloud Computing 10, 2021, Algorithm 1. TNL is the *time to next leaf*. A packet may take the paths S
+"Fine-grained load balancing with traffic-aware rerouting in datacenter networks", Journal of Cloud Computing 10,
+2021, doi:10.1186/s13677-021-00252-8, Algorithm 1. TNL is the *time to next leaf*. A packet may take the paths S
 whose TNL is not below what the flow's previous packet still needs (c_TNL >= p_TNL), so it cannot overtake. Of S a
 short flow takes the path with the smallest TNL, a long flow the one with the fewest active short flows, ties by
 TNL. A flow without a packet for a round-trip time is inactive.

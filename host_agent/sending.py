@@ -184,9 +184,9 @@ class Sender:
         numbers, stamps, delays_us, lost, recovered = decode_feedback(body)
         known, sent = peer.estimator, peer.sent
         if peer.departures is not None:
-            arrived = zip(numbers, stamps, delays_us, strict=True)
+            receipts = zip(numbers, stamps, delays_us, strict=True)
             leaf = peer.peer.leaf
-            self.steering.learn(leaf, sent, peer.departures, arrived, lost, peer.above_least, now)
+            self.steering.learn(leaf, sent, peer.departures, receipts, lost, peer.above_least, now)
         newest: float | None = None
         arrived = 0
         for number, stamp, delay_us in zip(numbers, stamps, delays_us, strict=True):

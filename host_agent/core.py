@@ -8,7 +8,7 @@ monotonic clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -107,6 +107,20 @@ class AgentCore:
         for underlay_ip, state in known.items():
             if underlay_ip not in self._peers:
                 self._drop(state)
+
+    def set_paths(
+        self, paths: Mapping[str, tuple[int, ...]], by_class: Mapping[str, tuple[int, ...]]
+    ) -> None:
+        """Which paths are alive from our leaf (`protocol.control.Paths`); path policies keep to them."""
+        self._sender.steering.set_paths(paths, by_class)
+
+    def short_flows(self, now: float) -> dict[int, int] | None:
+        """Short flows that are active here, by path stamp; None: no path policy counts them."""
+        return self._sender.steering.short_flows(now)
+
+    def set_short_flows(self, counts: Mapping[int, int]) -> None:
+        """Short flows that are active at the other agents of our leaf, by path stamp."""
+        self._sender.steering.set_short_flows(counts)
 
     def set_impairment(self, setting: Impair) -> None:
         """Harm what arrives from now on, on purpose; all zero: stop. What is delayed already comes in its time."""

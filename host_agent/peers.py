@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from crc32c import crc32c
+
+from host_agent.addresses import packed
 from host_agent.arrivals import Arrivals
 from host_agent.coding.blocking import BlockingEstimator
 from host_agent.coding.outcomes import Outcomes
 from host_agent.flows import FlowTable, ReceiveFlow
+from host_agent.paths.base import Route
+from host_agent.paths.steering import Departures, OwnFlow
 from host_agent.sent import Outstanding, SentLog
 from protocol.control import Peer
 from protocol.datagram import MAX_LOST, encode_feedback, serial_difference
@@ -38,6 +43,12 @@ class PeerState:
     sent: SentLog = field(default_factory=SentLog)
     outstanding: Outstanding = field(default_factory=Outstanding)
     outcomes: Outcomes = field(default_factory=Outcomes)
+    routes: tuple[Route, ...] = ()
+    """The ways to its leaf, by traffic class."""
+    departures: Departures | None = None
+    """Kept while a path policy learns."""
+    own: OwnFlow = field(init=False)
+    """Our feedback to it, as a flow."""
     estimator: BlockingEstimator | None = None
     least_delay_us: int | None = None
     stamps: set[int] = field(default_factory=set)
@@ -56,6 +67,10 @@ class PeerState:
     lost: list[tuple[int, int]] = field(default_factory=list)
     early: dict[int, list[EarlyRepair]] = field(default_factory=dict)
     """Repairs that overtook every source of their flow, by flow number."""
+
+    def __post_init__(self) -> None:
+        address = packed(self.peer.underlay_ip)
+        self.own = OwnFlow(-1 - int.from_bytes(address, "big"), crc32c(address))
 
     def restarted(self, peer: Peer) -> None:
         """The peer came back as a new session: what it had sent before means nothing any more."""

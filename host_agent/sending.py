@@ -17,7 +17,8 @@ from host_agent.coding.unit_size import optimal_k
 from host_agent.coding.window import WindowEstimate
 from host_agent.flows import FlowTable, SendFlow
 from host_agent.inner_packet import TCP, InnerPacket
-from host_agent.paths import PathPolicy, path_policy
+from host_agent.paths import PathPolicy
+from host_agent.paths.steering import Departures, Steering
 from host_agent.peers import PeerState
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.wire import OUTER_HEADER_BYTES, Burst, Outgoing, Rows
@@ -83,6 +84,7 @@ class Sender:
         # by traffic class
         self._classes: tuple[ClassPolicy, ...] = ()
         self._paths: tuple[PathPolicy, ...] = ()
+        self.steering = Steering(rng)
         self._tos = tuple(dscp(kind) << 2 for kind in TrafficClass)
         self.set_policy(DEFAULT_POLICY, (), 0.0)
 
@@ -95,7 +97,8 @@ class Sender:
             flow.short_bytes = _short_bytes(flow, policy)
         self._policy = policy
         self._classes = (ClassPolicy(), policy.short, policy.long, policy.control)
-        self._paths = tuple(path_policy(one.path.kind, self._rng) for one in self._classes)
+        self.steering.set_policy(policy)
+        self._paths = self.steering.policies
         self._coding = policy.short.coding or policy.long.coding
         self._estimators.clear()
         self._margins.clear()
@@ -104,11 +107,13 @@ class Sender:
             self.adopt(peer)
 
     def adopt(self, peer: PeerState) -> None:
-        """Give a peer the estimator that the policy's coding wants: the one of its leaf.
+        """Give a peer what belongs to its leaf: the ways there, and the estimator that the policy's coding wants.
 
         Hosts of one leaf are reached over the same paths, so what one of them reports holds for all; a pair of hosts
         alone sends too little to know.
         """
+        peer.routes = self.steering.routes(peer.peer.leaf)
+        peer.departures = (peer.departures or Departures()) if self.steering.learning else None
         if self._coding is not None and peer.estimator is None:
             leaf = peer.peer.leaf
             if leaf not in self._estimators:
@@ -178,6 +183,10 @@ class Sender:
         """What *peer* says of our datagrams. Raises DatagramError."""
         numbers, stamps, delays_us, lost, recovered = decode_feedback(body)
         known, sent = peer.estimator, peer.sent
+        if peer.departures is not None:
+            receipts = zip(numbers, stamps, delays_us, strict=True)
+            leaf = peer.peer.leaf
+            self.steering.learn(leaf, sent, peer.departures, receipts, lost, peer.above_least, now)
         newest: float | None = None
         arrived = 0
         for number, stamp, delay_us in zip(numbers, stamps, delays_us, strict=True):
@@ -247,6 +256,7 @@ class Sender:
         """Forget idle flows."""
         for flow in self.flows.expire(now):
             self._open.pop(flow.key, None)
+            self.steering.forget(flow.id)
 
     def _code(
         self,
@@ -354,11 +364,14 @@ class Sender:
             if flow is not None:
                 self._close(flow, now)
                 self.flows.end(seen.flow)
+                self.steering.forget(flow.id)
             flow = SendFlow(seen.flow, self._next_flow, first=now)
             flow.announced = self._announced.pop(seen.flow, None)
             flow.short_bytes = _short_bytes(flow, self._policy)
             self._next_flow = self._next_flow % (NUMBER_MODULUS - 1) + 1
-            self.flows.put(seen.flow, flow)
+            gone = self.flows.put(seen.flow, flow)
+            if gone is not None:
+                self.steering.forget(gone.id)
         flow.last = now
         return flow
 
@@ -377,11 +390,14 @@ class Sender:
         number = peer.number
         peer.number = (number + 1) % NUMBER_MODULUS
         if flow is None:
-            hashed, name, port = 0, 0, BASE_PORT
+            name, port = 0, BASE_PORT
         else:
-            hashed, name, port = flow.hash, flow.id, flow.port
-        entropy = self._paths[traffic_class].entropy(hashed, len(body), now)
+            name, port = flow.id, flow.port
+        route = peer.routes[traffic_class]
+        entropy = self._paths[traffic_class].entropy(flow or peer.own, route, len(body), now)
         peer.sent.sent(number, entropy)
+        if peer.departures is not None:
+            peer.departures.sent(number, 1, name, traffic_class, now)
         if flags & FLAG_CODED and peer.estimator is not None:
             # only what is sprayed and coded: a long flow's own queue would speak for all paths
             peer.outstanding.sent(number, now)
@@ -425,8 +441,11 @@ class Sender:
         crcs.append(crc32c(flat[last_row + OUTER_HEADER_BYTES : last_row + _FRONT + last_bytes]))
         at = OUTER_HEADER_BYTES + CRC_OFFSET
         rows[:, at : at + 4] = np.array(crcs, ">u4").view(np.uint8).reshape(count, 4)
-        entropies = self._paths[traffic_class].entropies(flow.hash, width - _FRONT, count, now)
+        route, whole = peer.routes[traffic_class], width - _FRONT
+        entropies = self._paths[traffic_class].entropies(flow, route, whole, count, last_bytes, now)
         peer.sent.sent_many(number, entropies)
+        if peer.departures is not None:
+            peer.departures.sent(number, count, flow.id, traffic_class, now)
         self._outgoing.append(
             Burst(
                 peer.peer.underlay_ip,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import os
 import secrets
 import select
@@ -27,15 +28,19 @@ from protocol.control import (
     FlowReport,
     Impair,
     Message,
+    Paths,
     PolicyApplied,
     Report,
     SetPolicy,
+    ShortFlows,
 )
 from protocol.policy import Policy, PolicyError
 
 _LOG: Final = logging.getLogger(__name__)
 VERSION: Final = "0.1.0"
 COUNTERS_EVERY_S: Final = 1.0
+SHARE_EVERY_S: Final = 0.05
+"""How often the controller is told how many short flows are on which path, where a path policy counts them."""
 ANNOUNCE_EVERY_S: Final = 10.0
 _READS: Final = 4
 _BUSY_S: Final = 50e-6
@@ -77,6 +82,9 @@ class Agent:
             _LOG.warning("sizes of flows cannot be announced here, is there another agent? %s", error)
         self._stopping = False
         self._refused = 0
+        self._next_share = math.inf
+        self._shared: dict[int, int] | None = None
+        """What the controller was told last."""
 
     def run(self) -> None:
         """Carry packets until told to stop; leaves no device behind."""
@@ -150,7 +158,9 @@ class Agent:
                 if now >= next_announcement:
                     next_announcement = now + ANNOUNCE_EVERY_S
                     announce(self._config.interface, self._config.underlay_ip)
-            timer = min(timer, next_counters)
+            if now >= self._next_share:
+                self._share(now)
+            timer = min(timer, next_counters, self._next_share)
 
     def _put_out(self) -> None:
         outgoing = self._core.datagrams_to_send()
@@ -178,8 +188,13 @@ class Agent:
         if isinstance(message, Connected):
             announce(self._config.interface, self._config.underlay_ip)
             _LOG.info("connected to the controller at %s", self._config.controller)
+            self._shared = None
         elif isinstance(message, Directory):
             self._core.set_directory(message.peers, now)
+        elif isinstance(message, Paths):
+            self._core.set_paths(message.paths, message.by_class)
+        elif isinstance(message, ShortFlows):
+            self._core.set_short_flows({int(stamp): count for stamp, count in message.counts.items()})
         elif isinstance(message, SetPolicy):
             self._apply(message, now)
         elif isinstance(message, Report):
@@ -196,7 +211,16 @@ class Agent:
             self._channel.send(PolicyApplied(version if isinstance(version, int) else -1, str(error)))
             return
         self._core.set_policy(policy, now)
+        self._shared = None
+        self._next_share = math.inf if self._core.short_flows(now) is None else now
         self._channel.send(PolicyApplied(policy.version))
+
+    def _share(self, now: float) -> None:
+        self._next_share = now + SHARE_EVERY_S
+        counts = self._core.short_flows(now)
+        if counts is not None and counts != self._shared:
+            self._shared = counts
+            self._channel.send(ShortFlows({str(stamp): count for stamp, count in counts.items()}))
 
     def _counters(self, now: float) -> dict[str, float]:
         values = self._core.counters()

@@ -10,7 +10,7 @@ Opening, so that neither side's token ever crosses the wire::
     controller -> Welcome(proof = HMAC-SHA256(token, "controller" + agent's nonce)) or Refused
 
 then Directory, Policy and Paths whenever they change; the agent answers a Policy with PolicyApplied, sends Counters
-every second, and FlowReport when asked by Report.
+every second, and FlowReport when asked by Report. ShortFlows goes both ways, under policies that count them.
 """
 
 from __future__ import annotations
@@ -97,6 +97,18 @@ class Paths:
     type: ClassVar[str] = "paths"
     paths: dict[str, tuple[int, ...]]
     by_class: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortFlows:
+    """Short flows that are active, by path stamp (as text); replaces the last one.
+
+    From an agent: those of its host. From the controller: those of the other hosts at its leaf. Sent only under
+    policies that count them.
+    """
+
+    type: ClassVar[str] = "short-flows"
+    counts: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +207,7 @@ Message = (
     | Refused
     | Directory
     | Paths
+    | ShortFlows
     | SetPolicy
     | PolicyApplied
     | Counters

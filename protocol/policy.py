@@ -14,8 +14,10 @@ from typing import Any, Final, Literal
 
 from protocol.plain import PlainError, build
 
-PathKind = Literal["spray", "flow-hash"]
-"""How EVs are drawn: a fresh one per packet, or one per flow."""
+PathKind = Literal[
+    "spray", "flow-hash", "label-hash", "round-robin", "flowcell", "flowlet", "tr", "reps", "plb"
+]
+"""How source ports are chosen (docs/paths.md)."""
 CodeName = Literal["xor", "rlc", "ldpc", "mds"]
 RedundancyRule = Literal["paper", "target-decode-probability", "adaptive", "htpc", "one-per-unit"]
 """How many repairs a unit gets (docs/coding.md)."""
@@ -30,7 +32,36 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PathPolicy:
+    """What has no meaning to a kind is at its default (`PATH_PARAMETERS`)."""
+
     kind: PathKind = "spray"
+    flowcell_bytes: int = 65536
+    """flowcell: bytes of inner packets on one path, then the next."""
+    gap_s: float = 0.025
+    """flowlet: a longer pause ends a flowlet."""
+    congested_s: float = 0.03
+    """reps, plb: a one-way delay that is more than this above the least counts as a congestion mark."""
+    explore_packets: int = 32
+    """reps: sent at random when a flow begins or thaws."""
+    freeze_s: float = 0.25
+    """reps: how long a loss freezes a flow."""
+    congested_share: float = 0.5
+    """plb: of a round's packets; makes the round congested."""
+    rounds: int = 12
+    """plb: congested rounds in succession that move a flow."""
+    idle_rounds: int = 3
+    """plb: as ``rounds``, for a flow that has nothing on its way."""
+    suspend_s: float = 60.0
+    """plb: for one to two times that long after a time-out, congestion moves the flow no more."""
+
+
+PATH_PARAMETERS: Final[dict[PathKind, frozenset[str]]] = {
+    "flowcell": frozenset({"flowcell_bytes"}),
+    "flowlet": frozenset({"gap_s"}),
+    "reps": frozenset({"congested_s", "explore_packets", "freeze_s"}),
+    "plb": frozenset({"congested_s", "congested_share", "rounds", "idle_rounds", "suspend_s"}),
+}
+"""Which parameters a kind has; a kind that is missing has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +171,9 @@ def _check(policy: Policy) -> None:
     need(policy.short_limit_bytes >= 0, "short_limit_bytes", "must not be negative")
     for name in ("short", "long", "control"):
         one: ClassPolicy = getattr(policy, name)
+        wrong = path_problem(one.path)
+        if wrong is not None:
+            need(False, f"{name}.path.{wrong[0]}", wrong[1])
         if one.release is not None:
             need(
                 0 < one.release.timeout_s <= 10,
@@ -206,3 +240,19 @@ def one_estimator(wanted: Sequence[tuple[EstimatorName, float | None]]) -> str |
         f"{name} with {'the default' if time is None else f'{time:g}'} sampling time" for name, time in wanted
     )
     return f"{long} is not what short.coding has ({short}): one estimator serves both classes"
+
+
+def path_problem(path: PathPolicy) -> tuple[str, str] | None:
+    """Field and text of what cannot be in a path policy; None if all can."""
+    for name in ("gap_s", "congested_s", "freeze_s", "suspend_s"):
+        if not 0 < getattr(path, name) <= 600:
+            return name, "must be above 0 s and at most 600 s"
+    if not 1 <= path.flowcell_bytes <= 1 << 30:
+        return "flowcell_bytes", f"must be 1 B to {1 << 30} B"
+    if not 1 <= path.explore_packets <= 65536:
+        return "explore_packets", "must be 1..65536 packets"
+    if not 0 < path.congested_share <= 1:
+        return "congested_share", "must be above 0 and at most 1"
+    if not 1 <= path.idle_rounds <= path.rounds <= 10000:
+        return "idle_rounds", f"must be 1 to rounds ({path.rounds}), which is at most 10000"
+    return None

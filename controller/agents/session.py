@@ -26,6 +26,7 @@ from protocol.control import (
     PolicyApplied,
     Pong,
     Refused,
+    ShortFlows,
     Welcome,
     encode,
     proof,
@@ -59,6 +60,7 @@ class Session:
     writer: asyncio.StreamWriter
     timing: Timing
     on_change: Callable[[], None]
+    on_short_flows: Callable[[dict[str, int]], None] = lambda counts: None
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -209,6 +211,8 @@ class Session:
                 self.on_change()
             case Counters(values):
                 self.counters, self.counters_at = values, time.time()
+            case ShortFlows(counts):
+                self.on_short_flows(counts)
             case FlowReport(number, flows):
                 report = self._reports.pop(number, None)
                 if report is not None and not report.done():

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import yaml
 
-from controller.schemes.scheme import ClassScheme, Scheme
+from controller.schemes.scheme import PATH_TIMES, ClassScheme, Scheme
 from protocol.plain import PlainError, build, did_you_mean
-from protocol.policy import coding_problem, one_estimator
+from protocol.policy import PATH_PARAMETERS, coding_problem, one_estimator, path_problem
 
 SCHEME_DIRECTORY: Final = Path(__file__).parent
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -122,6 +122,7 @@ def _check_class(name: str, one: ClassScheme, need: Any) -> None:
             f"{name}.release.packet_times",
             "must be above 0 packet times",
         )
+    _check_path(name, one, need)
     coding = one.coding
     if coding is None:
         return
@@ -146,6 +147,25 @@ def _check_class(name: str, one: ClassScheme, need: Any) -> None:
     if wrong is not None:
         field = "sampling_packet_times" if wrong[0] == "sampling_s" else wrong[0]
         need(False, f"{where}.{field}", wrong[1])
+
+
+def _check_path(name: str, one: ClassScheme, need: Any) -> None:
+    given = {} if one.path is None else one.path.given()
+    known = {
+        f"{field[:-1]}packet_times" if field in PATH_TIMES else field
+        for field in PATH_PARAMETERS.get(one.entropy, ())
+    }
+    for field, value in given.items():
+        where = f"{name}.path.{field}"
+        need(
+            field in known,
+            where,
+            f"means nothing to entropy {one.entropy!r}, which has {', '.join(sorted(known)) or 'no parameters'}",
+        )
+        need(_positive(value), where, "must be above 0")
+    wrong = path_problem(one.path_settings(packet_time_s=1e-6))
+    if wrong is not None:
+        need(False, f"{name}.path.{wrong[0]}", wrong[1])
 
 
 def _positive(value: float) -> bool:

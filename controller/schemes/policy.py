@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller.schemes.scheme import ClassScheme, Scheme
-from protocol.policy import ClassPolicy, CodingPolicy, PathPolicy, Policy, ReleasePolicy
+from protocol.policy import ClassPolicy, CodingPolicy, Policy, ReleasePolicy
 
 
 def policy_for(scheme: Scheme, packet_time_s: float, version: int) -> Policy:
@@ -30,7 +30,7 @@ def policy_for(scheme: Scheme, packet_time_s: float, version: int) -> Policy:
 def _class_policy(one: ClassScheme, packet_time_s: float) -> ClassPolicy:
     coding = one.coding
     return ClassPolicy(
-        path=PathPolicy(one.entropy),
+        path=one.path_settings(packet_time_s),
         coding=None
         if coding is None
         else CodingPolicy(

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal
 
-from protocol.policy import CodeName, EstimatorName, PathKind, RedundancyRule, UnitRule, Weight
+from protocol.policy import (
+    PATH_PARAMETERS,
+    CodeName,
+    EstimatorName,
+    PathKind,
+    PathPolicy,
+    RedundancyRule,
+    UnitRule,
+    Weight,
+)
 
 GroupKind = Literal["spray", "hash", "label"]
 """What serves a class at a switch: a dp_hash group, an ECMP hash group, or the way to the path that the agent names
@@ -50,6 +59,34 @@ class Coding:
 
 
 @dataclass(frozen=True, slots=True)
+class PathParameters:
+    """Parameters of a path policy, as in `protocol.policy.PathPolicy`; only those that ``entropy`` has may be given.
+
+    Times are in packet times, but for ``suspend_s``, which goes with TCP's own timers.
+    """
+
+    flowcell_bytes: int | None = None
+    gap_packet_times: float | None = None
+    congested_packet_times: float | None = None
+    explore_packets: int | None = None
+    freeze_packet_times: float | None = None
+    congested_share: float | None = None
+    rounds: int | None = None
+    idle_rounds: int | None = None
+    suspend_s: float | None = None
+
+    def given(self) -> dict[str, float]:
+        """What is not left out."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+PATH_TIMES: Final = {"gap_s": 41.7, "congested_s": 50.0, "freeze_s": 500.0}
+"""Times of path policies where the scheme says nothing, in packet times: LetFlow's 500 us at 1 Gbit/s; a fifth of a
+buffer of 256 packets, where REPS's switches begin to mark; two full buffers."""
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """In-order release at the receiving agent."""
 
@@ -62,8 +99,23 @@ class ClassScheme:
     """Fixed leaf group; None when ``by_mode`` decides."""
     by_mode: ByMode | None = None
     entropy: PathKind = "spray"
+    path: PathParameters | None = None
     coding: Coding | None = None
     release: Release | None = None
+
+    def path_settings(self, packet_time_s: float) -> PathPolicy:
+        """The path policy for the agents. packet_time_s: of 1500 B on the slowest fabric link."""
+        values: dict[str, Any] = {
+            name: times * packet_time_s
+            for name, times in PATH_TIMES.items()
+            if name in PATH_PARAMETERS.get(self.entropy, ())
+        }
+        for name, value in (self.path or PathParameters()).given().items():
+            if name.endswith("_packet_times"):
+                values[name.removesuffix("packet_times") + "s"] = value * packet_time_s
+            else:
+                values[name] = value
+        return PathPolicy(self.entropy, **values)
 
     def group_in(self, mode: Mode) -> GroupKind:
         """The leaf group that serves this class while the leaf is in *mode*."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from host_agent.paths.base import PathPolicy
-from protocol.underlay import EV_FIRST, EV_LAST
+from host_agent.paths.base import Flow, PathPolicy, Route, flow_entropy
 
 
 class FlowHash(PathPolicy):
     """A function of the flow alone."""
 
-    def entropy(self, flow_hash: int, size: int, now: float) -> int:
-        return EV_FIRST + (flow_hash >> 6) % (EV_LAST - EV_FIRST + 1)
+    def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
+        return flow_entropy(flow)
 
-    def entropies(self, flow_hash: int, size: int, count: int, now: float) -> list[int]:
-        return [self.entropy(flow_hash, size, now)] * count
+    def entropies(self, flow: Flow, route: Route, size: int, count: int, last: int, now: float) -> list[int]:
+        return [flow_entropy(flow)] * count

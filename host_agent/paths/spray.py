@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from host_agent.paths.base import PathPolicy
+from host_agent.paths.base import Flow, PathPolicy, Route
 from protocol.underlay import EV_FIRST, EV_LAST
 
 _BLOCK: Final = 1024
@@ -19,14 +19,22 @@ class Spray(PathPolicy):
         self._rng = rng
         self._drawn: list[int] = []
 
-    def entropy(self, flow_hash: int, size: int, now: float) -> int:
-        if not self._drawn:  # drawn in blocks: one call of numpy costs as much as forty list pops
-            self._drawn = self._rng.integers(EV_FIRST, EV_LAST + 1, size=_BLOCK).tolist()
-        return self._drawn.pop()
+    def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
+        return self.draw()
 
-    def entropies(self, flow_hash: int, size: int, count: int, now: float) -> list[int]:
+    def entropies(self, flow: Flow, route: Route, size: int, count: int, last: int, now: float) -> list[int]:
         while len(self._drawn) < count:
-            self._drawn = self._rng.integers(EV_FIRST, EV_LAST + 1, size=_BLOCK).tolist() + self._drawn
+            self._drawn = self._block() + self._drawn
         drawn = self._drawn[-count:]
         del self._drawn[-count:]
         return drawn[::-1]
+
+    def draw(self) -> int:
+        """One entropy value."""
+        if not self._drawn:  # drawn in blocks: one call of numpy costs as much as forty list pops
+            self._drawn = self._block()
+        return self._drawn.pop()
+
+    def _block(self) -> list[int]:
+        drawn: list[int] = self._rng.integers(EV_FIRST, EV_LAST + 1, size=_BLOCK).tolist()
+        return drawn

@@ -71,3 +71,18 @@ for number in range(count):
     if number % 20 == 19:
         time.sleep(0.001)
 """
+
+DATAGRAMS = """
+import socket, sys, time
+address, port, source, flows, bursts, packets, size = sys.argv[1], *map(int, sys.argv[2:8])
+pause = float(sys.argv[8])
+sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(flows)]
+for number, out in enumerate(sockets):
+    out.bind(("", source + number))
+for burst in range(bursts):
+    for number in range(packets * flows):
+        sockets[number % flows].sendto(bytes(size), (address, port))
+        if number % 8 == 7:
+            time.sleep(0.001)  # the device's queue is short
+    time.sleep(pause)
+"""

@@ -1,0 +1,226 @@
+"""Traffic-aware rerouting in order: TR.
+
+"Fine-grained load balancing with traffic-aware rerouting in datacenter networks", Journal of Cloud Computing 10,
+2021, doi:10.1186/s13677-021-00252-8, Algorithm 1. TNL is the *time to next leaf*. A packet may take the paths S
+whose TNL is not below what the flow's previous packet still needs (c_TNL >= p_TNL), so it cannot overtake. Of S a
+short flow takes the path with the smallest TNL, a long flow the one with the fewest active short flows, ties by
+TNL. A flow without a packet for a round-trip time is inactive.
+
+The paper runs on the leaf switch and reads queue lengths off the ACKs' TTL field. An agent has one-way delays
+instead, and they are old when they come: they were true of packets that left a round-trip time ago. Hence two
+readings of a path:
+
+- *at least* (for c_TNL): the measured delay less the time since; a queue cannot shrink faster than time passes;
+- *expected* (for p_TNL, and to compare paths): the same, and what this agent itself has sent there since.
+
+p_TNL has a margin on top, four mean deviations of the path's delay (as TCP's for its time-out), for what others
+send there meanwhile. It ends once the previous packet is reported. Base delays cancel out: all are above the least
+to the same peer.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from host_agent.paths.base import Flow, PathPolicy, Report, Route, flow_entropy, stamp_of_label
+from protocol.underlay import TrafficClass, label_of
+
+PACKET_BYTES: Final = 1500
+"""What a packet time is the time of."""
+FIRST_RTT_PACKET_TIMES: Final = 32.0
+"""Round-trip time while none is measured."""
+
+
+@dataclass(slots=True)
+class _Path:
+    """What is known of a path to one leaf; times in seconds."""
+
+    delay: float = 0.0
+    """Of the newest packet reported."""
+    sent: float = 0.0
+    """When that packet left."""
+    deviation: float = 0.0
+    """Mean difference between two reports in succession."""
+    own: deque[tuple[float, float]] = field(default_factory=deque)
+    """Packets that left after it: when, and their time on the slowest link."""
+    wait: float = 0.0
+    """What a packet that left at ``at`` had to wait for, those that left before counted."""
+    at: float = 0.0
+    stale: bool = False
+    """Whether a report has come since ``wait`` was reckoned."""
+
+    def at_least(self, now: float) -> float:
+        return max(0.0, self.delay - (now - self.sent))
+
+    def expected(self, now: float) -> float:
+        if self.stale:
+            self.stale = False
+            wait, at = self.delay, self.sent
+            for left, own in self.own:
+                wait, at = max(0.0, wait - (left - at)) + own, left  # Lindley's recursion
+            self.wait, self.at = wait, at
+        return max(0.0, self.wait - (now - self.at))
+
+    def put(self, own: float, now: float) -> None:
+        """A packet of ours leaves for it."""
+        self.wait, self.at = self.expected(now) + own, now
+        self.own.append((now, own))
+
+    def heard(self, delay: float, sent: float) -> None:
+        """A packet that left then had this delay."""
+        if sent < self.sent:
+            return
+        self.deviation += (abs(delay - self.delay) - self.deviation) / 8
+        self.delay, self.sent, self.stale = delay, sent, True
+        while self.own and self.own[0][0] <= sent:
+            self.own.popleft()
+
+
+@dataclass(slots=True)
+class _State:
+    label: int
+    arrives: float = 0.0
+    """When all its packets so far have arrived, as far as is known."""
+    last: float = -1.0
+    """When the last ones left, and how many of them were not reported."""
+    pending: int = 0
+
+
+class Tr(PathPolicy):
+    """packet_time_s: of 1500 B on the slowest fabric link. Without names of paths, a flow keeps one entropy value."""
+
+    learns: ClassVar[bool] = True
+
+    def __init__(self, packet_time_s: float) -> None:
+        self._byte_s = packet_time_s / PACKET_BYTES
+        self._packet_time_s = packet_time_s
+        self._rtt = FIRST_RTT_PACKET_TIMES * packet_time_s
+        self._measured = False
+        self._paths: dict[tuple[str, int], _Path] = {}
+        """By leaf and label."""
+        self._flows: dict[int, _State] = {}
+        self._active: OrderedDict[int, tuple[int, float]] = OrderedDict()
+        """Short flows: label and time of the last packet, the longest silent one first."""
+        self._short: dict[int, int] = {}
+        """Short flows that are active here, by label."""
+        self._others: dict[int, int] = {}
+
+    def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
+        if not route.labels:
+            return flow_entropy(flow)
+        label = self._choose(flow, route, now)
+        self._note(flow, route, label, 1, size, now)
+        return label
+
+    def entropies(self, flow: Flow, route: Route, size: int, count: int, last: int, now: float) -> list[int]:
+        """One decision: at one time, the next packet's S is the path of the one before and those that are worse."""
+        if not route.labels:
+            return [flow_entropy(flow)] * count
+        label = self._choose(flow, route, now)
+        self._note(flow, route, label, count, size * (count - 1) + last, now)
+        return [label] * count
+
+    def reported(self, report: Report, now: float) -> None:
+        if report.stamp == 0:
+            return
+        self._measure(now - report.sent)
+        label = label_of(report.stamp)
+        self._path(report.leaf, label).heard(report.delay_s, report.sent)
+        state = self._flows.get(report.flow)
+        if state is not None and report.sent == state.last:
+            state.pending -= 1
+            if state.pending <= 0:
+                state.arrives = 0.0  # and so have those before it, by the order that is kept
+
+    def forget(self, flow: int) -> None:
+        self._flows.pop(flow, None)
+        self._silence(flow)
+
+    def short_flows(self, now: float) -> dict[int, int] | None:
+        self._expire(now)
+        return {stamp_of_label(label): count for label, count in self._short.items() if count}
+
+    def set_short_flows(self, counts: dict[int, int]) -> None:
+        self._others = {label_of(stamp): count for stamp, count in counts.items()}
+
+    def _choose(self, flow: Flow, route: Route, now: float) -> int:
+        """Algorithm 1."""
+        leaf, state = route.leaf, self._flows.get(flow.id)
+        candidates: tuple[int, ...] | list[int] = route.labels
+        if state is not None and state.label in route.labels:
+            left = state.arrives - now
+            if left > 0.0:
+                candidates = [
+                    label
+                    for label in route.labels
+                    if label == state.label or self._path(leaf, label).at_least(now) >= left
+                ]
+            if len(candidates) == 1:
+                return state.label
+        here = None if state is None else state.label
+        if route.traffic_class is TrafficClass.LONG:
+            self._expire(now)
+            return min(
+                candidates,
+                key=lambda label: (
+                    self._short.get(label, 0) + self._others.get(label, 0),
+                    self._path(leaf, label).expected(now),
+                    label != here,
+                    _tie(flow, label),
+                ),
+            )
+        return min(
+            candidates,
+            key=lambda label: (self._path(leaf, label).expected(now), label != here, _tie(flow, label)),
+        )
+
+    def _note(self, flow: Flow, route: Route, label: int, count: int, size: int, now: float) -> None:
+        path = self._path(route.leaf, label)
+        path.put(size * self._byte_s, now)
+        state = self._flows.get(flow.id)
+        if state is None:
+            state = self._flows[flow.id] = _State(label)
+        state.label = label
+        if state.last == now:
+            state.pending += count
+        else:
+            state.last, state.pending = now, count
+        arrives = now + path.expected(now) + 4 * path.deviation + self._packet_time_s
+        state.arrives = max(state.arrives, arrives)
+        if route.traffic_class is TrafficClass.SHORT:
+            self._silence(flow.id)
+            self._active[flow.id] = label, now
+            self._short[label] = self._short.get(label, 0) + 1
+        elif route.traffic_class is TrafficClass.LONG and flow.id in self._active:
+            self._silence(flow.id)  # it has grown long
+
+    def _path(self, leaf: str, label: int) -> _Path:
+        path = self._paths.get((leaf, label))
+        if path is None:
+            path = self._paths[leaf, label] = _Path()
+        return path
+
+    def _measure(self, rtt: float) -> None:
+        if self._measured:
+            self._rtt += (rtt - self._rtt) / 8
+        else:
+            self._rtt, self._measured = rtt, True
+
+    def _expire(self, now: float) -> None:
+        while self._active:
+            flow, (_, last) = next(iter(self._active.items()))
+            if now - last <= self._rtt:
+                return
+            self._silence(flow)
+
+    def _silence(self, flow: int) -> None:
+        gone = self._active.pop(flow, None)
+        if gone is not None:
+            self._short[gone[0]] -= 1
+
+
+def _tie(flow: Flow, label: int) -> int:
+    """Flows that know nothing yet spread over all paths, whichever hosts they come from."""
+    return (flow.hash ^ label * 0x9E3779B1) * 0x85EBCA6B >> 7 & 0xFFFF

@@ -1,0 +1,129 @@
+"""Path policies on real switches, by the path stamps that the receiving agent saw; and that every byte arrives."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from experiments.deployment import Deployment
+from experiments.spec import SchemeChoice
+from tests.lab.test_schemes_on_switches import (
+    PORT,
+    RECEIVER,
+    deployment,
+    eventually,
+    fabric,
+    programs,
+    received,
+    result,
+    said,
+    start,
+)
+
+PATHS = 4
+PACKET_TIME_S = 1500 * 8 / 100e6
+_source_ports = itertools.count(5000, 64)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Deployment]:
+    with deployment(fabric(PATHS, rate=100.0), "ecmp") as running:
+        yield running
+
+
+def use(lab: Deployment, scheme: str, **overrides: Any) -> None:
+    lab.set_scheme(SchemeChoice(scheme, scheme, overrides))
+    lab.client.report_flows(forget=True)
+
+
+def flows_of(
+    lab: Deployment, flows: int, packets: int, bursts: int = 1, size: int = 1000, pause: float = 0.0
+) -> list[Counter[str]]:
+    """Packets by path of each of that many new UDP flows from h1 to h2, once all have arrived."""
+    arguments = (RECEIVER, PORT, next(_source_ports), flows, bursts, packets, size, pause)
+    assert start(lab, "h1", programs.DATAGRAMS, *arguments).wait(30) == 0
+    seen: dict[int, Counter[str]] = {}
+
+    def all_came() -> bool:
+        for flow in received(lab, "h2"):
+            if flow["protocol"] == socket.IPPROTO_UDP:
+                seen.setdefault(flow["source_port"], Counter()).update(flow["paths"])
+        return sum(one.total() for one in seen.values()) == flows * packets * bursts
+
+    eventually(all_came)
+    return list(seen.values())
+
+
+def test_drb_takes_all_paths_in_turn(lab: Deployment) -> None:
+    use(lab, "drb")
+    (paths,) = flows_of(lab, 1, 600)
+    assert len(paths) == PATHS
+    # in turn as a short flow, then anew as a long one: whole turns but for one at either end of each
+    assert max(paths.values()) - min(paths.values()) <= 2
+
+
+def test_presto_changes_path_every_64_kb_and_nowhere_else(lab: Deployment) -> None:
+    use(lab, "presto")
+    cell = 65536 // (1000 + 28)  # whole packets in a flowcell
+    (paths,) = flows_of(lab, 1, 6 * cell)
+    assert sorted(paths.values()) == [cell, cell, 2 * cell, 2 * cell]
+    (paths,) = flows_of(lab, 1, cell)
+    assert sorted(paths.values()) == [cell]
+
+
+def test_letflow_changes_path_only_after_a_gap(lab: Deployment) -> None:
+    gap = {"gap_packet_times": 0.1 / PACKET_TIME_S}
+    use(lab, "letflow", **{"short": {"path": gap}, "long": {"path": gap}})
+    (paths,) = flows_of(lab, 1, 10, bursts=12, size=200, pause=0.25)
+    assert len(paths) > 1, "twelve draws of one of four paths"
+    assert all(count % 10 == 0 for count in paths.values()), paths
+
+
+@pytest.mark.parametrize(
+    ("scheme", "entropy"), [("drb", "label-hash"), ("plb", None)], ids=["label-hash", "plb"]
+)
+def test_each_flow_keeps_to_one_path_and_all_paths_are_used(
+    lab: Deployment, scheme: str, entropy: str | None
+) -> None:
+    use(lab, scheme, **({} if entropy is None else {"short.entropy": entropy}))
+    flows = flows_of(lab, 32, 5)
+    assert all(len(paths) == 1 for paths in flows), flows
+    assert len({path for paths in flows for path in paths}) == PATHS
+
+
+def test_reps_explores_all_paths_and_then_sends_again_over_what_came_back(lab: Deployment) -> None:
+    # a hiccup of this machine is not to count as congestion
+    use(lab, "reps", **{"short.path.explore_packets": 8, "short.path.congested_packet_times": 5000})
+    (paths,) = flows_of(lab, 1, 8, bursts=8, size=100, pause=0.2)
+    assert len(paths) > 1
+    assert paths.total() == 64
+    # each burst of eight is the eight values of the first, for all of them came back
+    assert all(count % 8 == 0 for count in paths.values()), paths
+
+
+@pytest.mark.parametrize("scheme", ["drb", "presto", "letflow", "tr", "reps", "plb", "caps-reps"])
+def test_every_byte_arrives_through_loss_reordering_and_a_path_that_swallows_all(
+    lab: Deployment, scheme: str
+) -> None:
+    use(lab, scheme)
+    lab.client.impair("h2", loss=0.01, reorder=0.2, reorder_delay_s=0.002, duplicate=0.01, corrupt=0.001)
+    try:
+        receiver = start(lab, "h2", programs.RECEIVE, PORT)
+        said(receiver, "listening")
+        sender = start(lab, "h1", programs.SEND, RECEIVER, PORT, 3_000_000, 2_000_000)
+        said(sender, "connected")
+        time.sleep(0.7)
+        assert sender.poll() is None
+        lab.lab.kill_switch(
+            "s1"
+        )  # its links stay up: what is sent there is gone until the controller steps in
+        assert result(sender, 60) == result(receiver, 10)
+    finally:
+        lab.client.impair("h2")
+        lab.lab.restart_switch("s1")

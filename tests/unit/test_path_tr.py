@@ -1,0 +1,148 @@
+"""TR: Algorithm 1 rule by rule, and the order that it keeps in a simulated fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from host_agent.paths.base import PathPolicy, Report, Route
+from host_agent.paths.flowlet import Flowlet
+from host_agent.paths.round_robin import RoundRobin
+from host_agent.paths.tr import Tr
+from protocol.underlay import TrafficClass, label_of
+from tests.unit.path_simulation import Fabric
+
+PACKET_TIME_S = 0.001
+
+
+@dataclass(frozen=True)
+class Inner:
+    id: int
+    hash: int
+
+
+def route(paths: int, kind: TrafficClass = TrafficClass.SHORT) -> Route:
+    return Route("b", kind, tuple(map(label_of, range(1, paths + 1))))
+
+
+def probe(policy: Tr, way: Route, delays: list[float], now: float, round_trip_s: float = 0.002) -> None:
+    """Reports of some other host's flow, one of each path: what was sent a round-trip time ago had these delays."""
+    for stamp, delay in enumerate(delays, 1):
+        policy.reported(Report(999, way.leaf, label_of(stamp), stamp, delay, now - round_trip_s), now)
+
+
+def test_a_short_flow_begins_on_the_fastest_path() -> None:
+    policy, way = Tr(PACKET_TIME_S), route(4)
+    probe(policy, way, [0.02, 0.01, 0.004, 0.03], 1.0)
+    assert policy.entropy(Inner(1, 7), way, 1000, 1.0) == label_of(3)
+
+
+def test_a_long_flow_begins_where_the_fewest_short_flows_are_and_ties_go_to_the_fastest() -> None:
+    policy, long = Tr(PACKET_TIME_S), route(4, TrafficClass.LONG)
+    probe(policy, long, [0.02, 0.01, 0.03, 0.04], 1.0, round_trip_s=0.5)
+    for number, stamp in enumerate((1, 1, 2), 1):
+        only = Route("b", TrafficClass.SHORT, (label_of(stamp),))
+        policy.entropy(Inner(number, number), only, 1000, 1.0)
+    assert policy.short_flows(1.0) == {1: 2, 2: 1}
+    policy.set_short_flows({2: 3})
+    probe(policy, long, [0.02, 0.01, 0.03, 0.04], 1.001)
+    assert policy.entropy(Inner(9, 9), long, 1000, 1.001) == label_of(3), "3 and 4 have none, 3 is faster"
+    policy.set_short_flows({2: 3, 3: 1})
+    assert policy.entropy(Inner(10, 9), long, 1000, 1.001) == label_of(4)
+
+
+def test_short_flows_are_inactive_after_a_round_trip_time_without_a_packet() -> None:
+    policy, way = Tr(PACKET_TIME_S), route(2)
+    probe(policy, way, [0.0, 0.0], 1.0, round_trip_s=0.1)
+    policy.entropy(Inner(1, 1), way, 1000, 1.0)
+    policy.entropy(Inner(2, 2), way, 1000, 1.05)
+    assert sum((policy.short_flows(1.09) or {}).values()) == 2
+    assert sum((policy.short_flows(1.11) or {}).values()) == 1
+    assert policy.short_flows(1.2) == {}
+    policy.entropy(Inner(2, 2), way, 1000, 1.3)
+    policy.entropy(Inner(2, 2), route(2, TrafficClass.LONG), 1000, 1.31)
+    assert policy.short_flows(1.31) == {}, "it has grown long"
+
+
+@settings(max_examples=200)
+@given(
+    delays=st.lists(st.floats(0.0, 0.05), min_size=2, max_size=8),
+    later=st.lists(st.floats(0.0, 0.05), min_size=8, max_size=8),
+    pause=st.floats(0.0, 0.06),
+    kind=st.sampled_from([TrafficClass.SHORT, TrafficClass.LONG]),
+    hashed=st.integers(0, 2**32 - 1),
+)
+def test_no_packet_takes_a_path_on_which_it_may_overtake_the_one_before(
+    delays: list[float], later: list[float], pause: float, kind: TrafficClass, hashed: int
+) -> None:
+    """With queues as reported at both times: c_TNL >= p_TNL holds of the true delays."""
+    policy, way = Tr(PACKET_TIME_S), route(len(delays), kind)
+    flow = Inner(1, hashed)
+    probe(policy, way, delays, 1.0, round_trip_s=0.0)
+    first = policy.entropy(flow, way, 1426, 1.0)
+    arrives = 1.0 + delays[first - label_of(1)]
+    now = 1.0 + pause
+    probe(policy, way, later[: len(delays)], now, round_trip_s=0.0)
+    second = policy.entropy(flow, way, 1426, now)
+    if second != first:
+        assert now + later[second - label_of(1)] >= arrives
+
+
+def test_a_flow_whose_packets_have_all_arrived_is_free() -> None:
+    policy, way = Tr(PACKET_TIME_S), route(2)
+    flow, here, there = Inner(1, 1), label_of(1), label_of(2)
+    probe(policy, way, [0.05, 0.5], 1.0, round_trip_s=0.0)
+    assert policy.entropies(flow, way, 1426, 3, 1426, 1.0) == [here] * 3
+    probe(policy, way, [0.05, 0.0], 1.01)
+    for _ in range(2):
+        policy.reported(Report(1, "b", here, 1, 0.01, 1.0), 1.01)
+    assert policy.entropy(Inner(2, 2), way, 1426, 1.01) == there, "whoever is free goes there"
+    assert policy.entropy(flow, way, 1426, 1.01) == here, "the third may still be on its way"
+    probe(policy, way, [0.4, 0.0], 1.02)
+    policy.reported(Report(1, "b", here, 1, 0.01, 1.01), 1.02)
+    assert policy.entropy(flow, way, 1426, 1.02) == there
+
+
+def simulate(
+    make: Callable[[np.random.Generator, float], PathPolicy], slow: float, seed: int
+) -> tuple[Fabric, float]:
+    """Four hosts with a long flow each and 40 short flows per second, 8 paths of 1000 packets/s, two of them slower.
+
+    Returns the fabric and the mean completion time of its short flows, seconds.
+    """
+    rng = np.random.default_rng(seed)
+    rates = [1000.0 / slow] * 2 + [1000.0] * 6
+    fabric = Fabric([make(rng, slow / 1000.0) for _ in range(4)], rates, rng)
+    for agent in range(4):
+        fabric.start(0.01 * agent, agent, 10**6, 40)
+    when = 0.0
+    while (when := when + float(rng.exponential(1 / 40))) < 4.0:
+        fabric.start(when, int(rng.integers(4)), int(rng.integers(7, 70)), 10)
+    fabric.run(8.0)
+    times = [flow.finished - flow.began for flow in fabric.flows[4:] if flow.finished is not None]
+    assert len(times) == len(fabric.flows) - 4
+    return fabric, float(np.mean(times))
+
+
+@pytest.mark.parametrize("slow", [1.0, 1.5, 2.5, 3.5])
+def test_reordering_stays_below_half_a_percent_on_symmetric_and_asymmetric_fabrics(slow: float) -> None:
+    fabric, mean = simulate(lambda _, packet_time: Tr(packet_time), slow, 1)
+    assert fabric.reordering() < 0.005
+    assert len({path for flow in fabric.flows for path in flow.paths}) == 8
+    flowlets, _ = simulate(lambda rng, packet_time: Flowlet(rng, 41.7 * packet_time), slow, 1)
+    assert flowlets.reordering() > fabric.reordering()
+    turns, in_turn = simulate(lambda rng, _: RoundRobin(rng), slow, 1)
+    assert turns.reordering() > 0.2
+    if slow >= 1.5:
+        assert mean < in_turn
+        assert goodput(fabric) > goodput(flowlets)
+
+
+def goodput(fabric: Fabric) -> int:
+    """Packets of the long flows that arrived."""
+    return sum(flow.arrived for flow in fabric.flows[:4])

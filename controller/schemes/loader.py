@@ -1,6 +1,6 @@
 """Schemes from YAML files: `load` one by name or path, `all_schemes` that come with Capstan.
 
-Everything that cannot be is refused with the file and the field that is wrong.
+Everything that cannot be is refused with the file, the line and the field that is wrong.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from controller.schemes.scheme import ClassScheme, Scheme
+from controller.schemes.yaml_file import YamlError, parse
 from protocol.plain import PlainError, build, did_you_mean
 from protocol.policy import coding_problem, one_estimator
 
@@ -23,7 +22,7 @@ _CLASSES: Final = ("short", "long", "control")
 
 
 class SchemeError(ValueError):
-    """A scheme that is not known or cannot be; the text names file and field."""
+    """A scheme that is not known or cannot be; the text names file, line and field."""
 
 
 def load(name_or_path: str | Path) -> Scheme:
@@ -161,35 +160,10 @@ def _read(path: Path) -> Scheme:
         raise SchemeError(f"{path}: cannot be read: {error}") from None
     shown = path.name if path.parent == SCHEME_DIRECTORY else str(path)
     try:
-        return scheme_from_dict(yaml.load(text, _Loader), "scheme")
-    except yaml.YAMLError as error:
-        raise SchemeError(f"{shown}: {_one_line(error)}") from None
+        file = parse(text)
+        return scheme_from_dict(file.data, "scheme")
+    except YamlError as error:
+        raise SchemeError(f"{shown}:{error.line}:{error.column}: is not YAML: {error}") from None
     except PlainError as error:
-        raise SchemeError(f"{shown}: {error}") from None
-
-
-def _one_line(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error)
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem
-
-
-class _Loader(yaml.SafeLoader):
-    """Plain data only; no key twice; ``on`` and ``off`` are words, as in YAML 1.2, not truth values."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"{key.value!r} is given twice", key.start_mark
-                )
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":bool", ":timestamp"))]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
+        line, column = file.place(error.where, error.text)
+        raise SchemeError(f"{shown}:{line}:{column}: {error}") from None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Final
+from pathlib import Path
+from typing import Final, NoReturn
 
 import click
 
-from cli.console import fail
+from cli.console import error_text, fail
 from protocol.plain import did_you_mean
 
 _COMMANDS: Final[dict[str, str]] = {
@@ -30,6 +31,9 @@ _COMMANDS: Final[dict[str, str]] = {
 """Module of each command: read only when the command is used, so that --help is quick."""
 
 
+_ROOT: Final = Path(__file__).resolve().parents[1]
+
+
 class Commands(click.Group):
     """Finds commands by name in `_COMMANDS`, and says what was meant when there is none."""
 
@@ -43,7 +47,11 @@ class Commands(click.Group):
         return command
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done; 1 failed; 2 asked wrongly (an option, or a name that is not known); 130 interrupted.",
+)
 @click.version_option(package_name=None, version="0.1.0", prog_name="capstan")
 def capstan() -> None:
     """Make a data-centre fabric finish flows sooner: an SDN controller on OpenFlow, and its lab.
@@ -56,17 +64,29 @@ def main() -> None:
     """Run the command line; every expected error becomes one clear line on standard error."""
     try:
         capstan(prog_name="capstan", standalone_mode=False)
+        sys.stdout.flush()  # whoever read may be gone, and at exit it would be too late to say nothing
     except click.exceptions.Exit as leave:
         sys.exit(leave.exit_code)
-    except click.ClickException as error:
+    except click.UsageError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        fail(error.format_message(), code=error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         fail("interrupted", code=130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except ModuleNotFoundError as error:
+        _explain(error, f"{error}; Capstan's own start sets its environment up: {_ROOT / 'capstan'}")
+    except ImportError as error:
+        _explain(error, str(error))
     except (ValueError, OSError, RuntimeError) as error:
-        if os.environ.get("CAPSTAN_TRACEBACK"):
-            raise
-        fail(str(error) or repr(error))
+        _explain(error, error_text(error))
+
+
+def _explain(error: Exception, text: str) -> NoReturn:
+    """One line; or, for whoever looks for a fault in Capstan, everything."""
+    if os.environ.get("CAPSTAN_TRACEBACK"):
+        raise error
+    fail(text)

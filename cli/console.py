@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,21 +27,50 @@ def fail(text: str, code: int = 1) -> NoReturn:
     sys.exit(code)
 
 
+def error_text(error: BaseException) -> str:
+    """One line about *error*; for a system error the file and the system's words, without a number."""
+    if isinstance(error, OSError) and error.strerror:
+        about = f"{error.filename}: " if error.filename is not None else ""
+        return f"{about}{error.strerror}"
+    return str(error) or repr(error)
+
+
 def json_option(command: F) -> F:
-    """``--json FILE``: the same result as one JSON document; ``-``: on standard output, and nothing else there."""
+    """``--json FILE``: the same result as one JSON document; ``-``: on standard output, and nothing else there.
+
+    A file that cannot be written is an error at the start, not after a run of minutes.
+    """
     return click.option(
         "--json",
         "json_file",
         metavar="FILE",
+        callback=_writable,
         help="Write the result as one JSON document; - for standard output (and nothing else there).",
     )(command)
 
 
+def _writable(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is None or value == "-":
+        return value
+    path = Path(value)
+    if path.is_dir():
+        raise click.BadParameter(f"{value!r} is a directory")
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no directory {str(path.parent)!r}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise click.BadParameter(f"{value!r} cannot be written")
+    return value
+
+
 def write_json(document: dict[str, Any], file: str) -> None:
     """Write *document* to *file*, or to standard output for ``-``."""
-    text = json.dumps(document, indent=2, allow_nan=False) + "\n"
+    write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", file)
+
+
+def write_text(text: str, file: str) -> None:
+    """As `write_json`, for a document that is text already."""
     if file == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
-        Path(file).write_text(text)
+        Path(file).write_text(text, encoding="utf-8")

@@ -17,6 +17,11 @@ _PROGRAMS = {
 }
 
 
+def missing_packages() -> list[str]:
+    """Debian packages of the programs that a lab needs and that are not on PATH."""
+    return sorted({package for program, package in _PROGRAMS.items() if shutil.which(program) is None})
+
+
 def need_root(command: str) -> None:
     """End with a clear error unless we are root."""
     if os.geteuid() != 0:
@@ -28,8 +33,7 @@ def need_root(command: str) -> None:
 def need_lab(command: str) -> None:
     """End with a clear error unless a lab can be built here: root, programs and /dev/net/tun."""
     need_root(command)
-    missing = sorted({package for program, package in _PROGRAMS.items() if shutil.which(program) is None})
-    if missing:
+    if missing := missing_packages():
         fail(f"'{command}' needs programs that are not installed: apt-get install {' '.join(missing)}")
     if not os.path.exists("/dev/net/tun"):
         fail(f"'{command}' needs /dev/net/tun: modprobe tun, or give the container --device /dev/net/tun")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import click
 
+from cli.console import fail
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
+from controller.schemes.scheme import Scheme
 from experiments import check as checking
 from experiments.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from experiments.yaml_source import Problem, read
@@ -22,9 +25,25 @@ class LoadedSpec:
     text: str
 
 
+def find_spec(name: str) -> Path:
+    """The file that *name* means; ends with exit code 2 if there is none."""
+    try:
+        return checking.find_spec(name)
+    except FileNotFoundError as error:
+        fail(str(error), code=2)
+
+
+def load_scheme(name: str) -> Scheme:
+    """The scheme *name*, or of a file; ends with exit code 2 if there is none of that name, 1 if it is wrong."""
+    try:
+        return loader.load(name)
+    except loader.SchemeError as error:
+        fail(str(error), code=2 if name not in loader.scheme_names() and not loader.is_path(name) else 1)
+
+
 def problems_of(name: str) -> tuple[str, list[Problem]]:
-    """The file that *name* means, and all that is wrong with it. Raises ValueError or OSError if there is none."""
-    path = checking.find_spec(name)
+    """The file that *name* means, and all that is wrong with it. Raises OSError."""
+    path = find_spec(name)
     return str(path), checking.check(
         path.read_text(encoding="utf-8"),
         str(path),
@@ -39,10 +58,10 @@ def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
     if problems:
         print_problems(path, problems)
         sys.exit(1)
-    text = checking.find_spec(name).read_text(encoding="utf-8")
+    text = find_spec(name).read_text(encoding="utf-8")
     spec = with_all_schemes(spec_from_dict(read(text, path).data), loader.scheme_names())
     if schemes:
-        choices = tuple(SchemeChoice(name, loader.load(name).name) for name in schemes)
+        choices = tuple(SchemeChoice(name, load_scheme(name).name) for name in schemes)
         spec = replace(spec, schemes=choices, baseline=choices[0].label)
     return LoadedSpec(spec, text)
 

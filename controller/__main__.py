@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
+import math
 from pathlib import Path
 
 import click
@@ -36,7 +38,12 @@ from controller.store.database import DatabaseError
 @click.option("--scheme", default="ecmp", show_default=True, help="Scheme to begin with.")
 @click.option("--link-rate-mbps", default=20.0, show_default=True, help="Slowest fabric link, Mbit/s.")
 @click.option("--lab", is_flag=True, help="This fabric is a lab: faults may be injected by the API.")
-@click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
+@click.option(
+    "--log-level",
+    default="info",
+    show_default=True,
+    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+)
 def serve_command(
     data: Path,
     database: str | None,
@@ -54,7 +61,8 @@ def serve_command(
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    if link_rate_mbps <= 0:
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    if not 0 < link_rate_mbps < math.inf:
         raise click.BadParameter("must be above 0 Mbit/s", param_hint="--link-rate-mbps")
     tcp = None
     if agents_tls is not None:
@@ -79,15 +87,25 @@ def serve_command(
     )
     try:
         serve(settings)
-    except (OSError, ValueError, ChannelError, DatabaseError) as error:
+    except OSError as error:
+        about = f"{error.filename}: " if error.filename is not None else ""
+        raise click.ClickException(f"{about}{error.strerror or error}") from None
+    except (ValueError, ChannelError, DatabaseError) as error:
         raise click.ClickException(str(error)) from None
 
 
 def _address(text: str, option: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{text!r} is not ADDRESS:PORT", param_hint=option)
-    return host.strip("[]"), int(port)
+    host = "127.0.0.1" if host == "localhost" else host.strip("[]")
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        raise click.BadParameter(
+            f"{host!r} is not an IP address: give the one to listen at, or 0.0.0.0 for all", param_hint=option
+        ) from None
+    return host, int(port)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Settings:
     @property
     def loopback(self) -> bool:
         """Whether only this machine reaches the API."""
-        return self.api_address == "localhost" or ipaddress.ip_address(self.api_address).is_loopback
+        return ipaddress.ip_address(self.api_address).is_loopback
 
 
 def serve(settings: Settings) -> None:
@@ -65,7 +65,6 @@ def serve(settings: Settings) -> None:
     data.mkdir(parents=True, exist_ok=True)
     token = read_or_make_token(settings.token_file or data / "agents-token")
     api_token = None if settings.loopback else read_or_make_token(data / "api-token")
-    store = ExperimentStore(open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}"))
     socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
     running = RunningController(
         key=_lldp_key(data / "lldp-key"),
@@ -75,17 +74,28 @@ def serve(settings: Settings) -> None:
         state_file=data / "scheme.json",
         initial=(settings.scheme, settings.packet_time_s),
     )
+    store = ExperimentStore(open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}"))
     app = make_app(running, store, ApiSettings(api_token, settings.lab), VERSION)
-    running.start()
     try:
-        server = waitress.create_server(
-            app, host=settings.api_address, port=settings.api_port, threads=API_THREADS, ident="capstan"
-        )
-        api = f"http://{settings.api_address}:{_port(server)}"
+        running.start()
+    except BaseException as error:
+        running.stop()
+        if isinstance(error, OSError):
+            at = settings.openflow_address, settings.openflow_port
+            raise _not_listening("switches", *at, error) from None
+        raise
+    try:
+        try:
+            server = waitress.create_server(
+                app, host=settings.api_address, port=settings.api_port, threads=API_THREADS, ident="capstan"
+            )
+        except OSError as error:
+            raise _not_listening("the API", settings.api_address, settings.api_port, error) from None
+        api = f"http://{_in_url(settings.api_address)}:{_port(server)}"
         _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
         print(
             f"capstan controller: API {api}, switches at {settings.openflow_address}:{running.shell.port}, "
-            f"agents at {socket_path or settings.agents_tcp}",
+            f"agents at {_agents_at(settings, running, socket_path)}",
             flush=True,
         )
         thread = threading.Thread(target=server.run, name="api", daemon=True)
@@ -95,6 +105,22 @@ def serve(settings: Settings) -> None:
     finally:
         running.stop()
         (data / "endpoints.json").unlink(missing_ok=True)
+
+
+def _not_listening(who: str, address: str, port: int, error: OSError) -> OSError:
+    return OSError(f"{who} cannot be listened for at {_in_url(address)}:{port}: {error.strerror or error}")
+
+
+def _agents_at(settings: Settings, running: RunningController, socket_path: Path | None) -> str:
+    tcp = settings.agents_tcp
+    places = [] if socket_path is None else [f"unix:{socket_path}"]
+    if tcp is not None:
+        places.append(f"tls:{_in_url(tcp.address)}:{running.agents.tcp_port}")
+    return ", ".join(places)
+
+
+def _in_url(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
 
 
 def _wait_for_signal() -> None:
@@ -133,7 +159,7 @@ def _write_endpoints(
         "openflow": {"address": settings.openflow_address, "port": running.shell.port},
         "agents": {
             "socket": str(socket_path) if socket_path else None,
-            "tcp": f"{tcp.address}:{running.agents.tcp_port}" if tcp else None,
+            "tcp": f"{_in_url(tcp.address)}:{running.agents.tcp_port}" if tcp else None,
         },
         "pid": os.getpid(),
     }

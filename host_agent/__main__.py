@@ -39,7 +39,12 @@ def run(config: AgentConfig) -> None:
 @click.option("--congestion-control", help="Of TCP connections over the overlay (default: the kernel's).")
 @click.option("--no-offloads", is_flag=True, help="Read and write the TUN device a packet at a time.")
 @click.option("--seed", type=int, help="Seed of all randomness (default: the system's).")
-@click.option("--log-level", default="info", show_default=True, help="debug, info, warning or error.")
+@click.option(
+    "--log-level",
+    default="info",
+    show_default=True,
+    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+)
 def agent_command(
     host: str,
     interface: str,
@@ -61,6 +66,10 @@ def agent_command(
         token = token_file.read_text().strip()
     except OSError as error:
         raise click.ClickException(f"token file {token_file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise click.ClickException(f"token file {token_file} holds no text") from None
+    if not token:
+        raise click.ClickException(f"token file {token_file} is empty: copy the controller's agents-token")
     try:
         run(
             AgentConfig(
@@ -78,6 +87,10 @@ def agent_command(
                 seed=seed,
             )
         )
+    except FileNotFoundError as error:
+        raise click.ClickException(
+            f"{error.filename} is not on this machine; ip is of the package iproute2"
+        ) from None
     except (OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None
 

@@ -11,7 +11,7 @@ import click
 from cli.console import fail, progress, results
 from cli.live import hold
 from cli.privileges import need_lab, need_root
-from cli.specs import load_spec
+from cli.specs import load_scheme, load_spec
 from controller.schemes import loader
 
 
@@ -71,7 +71,7 @@ def scheme_command(name: str, lab_id: str | None) -> None:
     from experiments.controller_client import ControllerClient
     from topologies.registry import find_lab
 
-    scheme = loader.load(name)
+    scheme = load_scheme(name)
     endpoints = json.loads((find_lab(lab_id).run_dir / "controller" / "endpoints.json").read_text())
     with ControllerClient(endpoints["api"]) as client:
         packet_time_s = client.scheme()["packet_time_us"] / 1e6

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Group
 
-from cli.console import json_option, progress, results
+from cli.console import json_option, progress, results, write_text
 from cli.live import Display, hold
 from cli.privileges import need_lab
 from cli.specs import load_spec
@@ -114,10 +114,7 @@ def _print(result: Result | SweepResult, json_file: str | None) -> None:
             markup=False,
         )
     if json_file:
-        if json_file == "-":
-            click.echo(json_text(result.document))
-        else:
-            Path(json_file).write_text(json_text(result.document))
+        write_text(json_text(result.document), json_file)
     if json_file == "-":
         progress.print(f"kept in {result.directory}", markup=False)
 

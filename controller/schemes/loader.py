@@ -32,7 +32,7 @@ def load(name_or_path: str | Path) -> Scheme:
         SchemeError: there is none, or what is wrong with it.
     """
     text = str(name_or_path)
-    if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
+    if is_path(name_or_path):
         return _read(Path(text))
     known = scheme_names()
     if text not in known:
@@ -41,6 +41,12 @@ def load(name_or_path: str | Path) -> Scheme:
     if scheme.name != text:
         raise SchemeError(f"{text}.yaml: scheme.name: is {scheme.name!r}, but the file's name says {text!r}")
     return scheme
+
+
+def is_path(name_or_path: str | Path) -> bool:
+    """Whether `load` takes it for a file."""
+    text = str(name_or_path)
+    return isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml"))
 
 
 def scheme_names() -> list[str]:

@@ -65,7 +65,8 @@ def serve(settings: Settings) -> None:
     data.mkdir(parents=True, exist_ok=True)
     token = read_or_make_token(settings.token_file or data / "agents-token")
     api_token = None if settings.loopback else read_or_make_token(data / "api-token")
-    store = ExperimentStore(open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}"))
+    engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
+    store = ExperimentStore(engine)
     socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
     running = RunningController(
         key=_lldp_key(data / "lldp-key"),
@@ -94,6 +95,7 @@ def serve(settings: Settings) -> None:
         server.close()
     finally:
         running.stop()
+        engine.dispose()  # SQLite then folds its -wal into the file, and removes it
         (data / "endpoints.json").unlink(missing_ok=True)
 
 

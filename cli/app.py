@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Final, NoReturn
@@ -60,8 +61,23 @@ def capstan() -> None:
     """
 
 
+class Ended(SystemExit):
+    """A signal that asks to end: on its way out, everything that was made is taken down."""
+
+    def __str__(self) -> str:
+        return f"ended by {signal.Signals(int(str(self.code)) - 128).name}"
+
+
+def _end(number: int, _frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)  # asking twice must not cut the clean-up short
+    raise Ended(128 + number)
+
+
 def main() -> None:
     """Run the command line; every expected error becomes one clear line on standard error."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup does
+            signal.signal(number, _end)
     try:
         capstan(prog_name="capstan", standalone_mode=False)
         sys.stdout.flush()  # whoever read may be gone, and at exit it would be too late to say nothing
@@ -74,6 +90,8 @@ def main() -> None:
         fail(error.format_message(), code=error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         fail("interrupted", code=130)
+    except Ended as ended:
+        fail(str(ended), code=int(str(ended.code)))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
+from pathlib import Path
 
 from cli.console import fail
 
@@ -37,3 +39,15 @@ def need_lab(command: str) -> None:
         fail(f"'{command}' needs programs that are not installed: apt-get install {' '.join(missing)}")
     if not os.path.exists("/dev/net/tun"):
         fail(f"'{command}' needs /dev/net/tun: modprobe tun, or give the container --device /dev/net/tun")
+
+
+def give_to_caller(*paths: Path) -> None:
+    """Under sudo: what we made at these paths, and below, belongs to who called sudo. Others' files stay theirs."""
+    user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    if os.geteuid() != 0 or not (user.isdecimal() and group.isdecimal()):
+        return
+    for path in paths:
+        for one in (path, *(path.rglob("*") if path.is_dir() and not path.is_symlink() else ())):
+            with suppress(FileNotFoundError):
+                if one.lstat().st_uid == 0:
+                    os.chown(one, int(user), int(group), follow_symlinks=False)

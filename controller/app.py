@@ -74,7 +74,8 @@ def serve(settings: Settings) -> None:
         state_file=data / "scheme.json",
         initial=(settings.scheme, settings.packet_time_s),
     )
-    store = ExperimentStore(open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}"))
+    engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
+    store = ExperimentStore(engine)
     app = make_app(running, store, ApiSettings(api_token, settings.lab), VERSION)
     try:
         running.start()
@@ -104,6 +105,7 @@ def serve(settings: Settings) -> None:
         server.close()
     finally:
         running.stop()
+        engine.dispose()  # SQLite then folds its -wal into the file, and removes it
         (data / "endpoints.json").unlink(missing_ok=True)
 
 

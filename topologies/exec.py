@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ from topologies.directory import HOSTS_FILE
 from topologies.processes import lab_environment, start_time
 from topologies.registry import LabError, LabRecord, find_lab
 
+ROOT: Final = Path(__file__).resolve().parent.parent
 MACHINE_HOSTS: Final = Path("/etc/hosts")
 # In a mount namespace of its own, so that only this program sees the lab's names.
 _WITH_NAMES: Final = (
@@ -58,8 +60,19 @@ def exec_in_lab(host: str, argv: Sequence[str], lab_id: str | None = None, **opt
             names.write(MACHINE_HOSTS.read_text(encoding="utf-8", errors="replace"))
         names.flush()
         command = host_command(record, host, argv, Path(names.name))
-        child = subprocess.Popen(command, env=lab_environment(record.lab_id), **options)
+        child = subprocess.Popen(command, env=lab_environment(record.lab_id, _environment()), **options)
         return _wait_passing_signals(child)
+
+
+def _environment() -> dict[str, str]:
+    """The caller's environment: ours without what the launcher added so that Python finds Capstan."""
+    variables = dict(os.environ)
+    kept = [part for part in variables.pop("PYTHONPATH", "").split(os.pathsep) if part and Path(part) != ROOT]
+    if kept:
+        variables["PYTHONPATH"] = os.pathsep.join(kept)
+    if variables.get("PYTHONPYCACHEPREFIX", "").endswith("/capstan/pycache"):
+        del variables["PYTHONPYCACHEPREFIX"]
+    return variables
 
 
 def _wait_passing_signals(child: subprocess.Popen[Any]) -> int:

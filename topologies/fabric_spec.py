@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal
-
-from mininet.topo import Topo
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from topologies.addressing import MAX_HOSTS_PER_LEAF, MAX_LEAVES, HostPlace, link_name
-from topologies.fat_tree import FatTree
-from topologies.leaf_spine import LeafSpine
+from topologies.layout import Layout, fat_tree, leaf_spine
 from topologies.links import Link, LinkError
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
 
 TOPOLOGIES: Final = ("leaf-spine", "fat-tree")
 MTU_RANGE: Final = (1280, 9000)
@@ -80,8 +80,18 @@ class FabricSpec:
             return self.hosts_per_leaf
         return 2 if self.topology == "leaf-spine" else self.k // 2
 
+    def layout(self) -> Layout:
+        """Names of its switches, hosts and links."""
+        if self.topology == "leaf-spine":
+            return leaf_spine(self.leaves, self.spines, self.hosts_on_leaf)
+        return fat_tree(self.k, self.hosts_on_leaf)
+
     def topo(self) -> Topo:
         """The fabric as a Mininet topology."""
+        # Here, for a spec is also read where no Mininet is installed.
+        from topologies.fat_tree import FatTree
+        from topologies.leaf_spine import LeafSpine
+
         if self.topology == "leaf-spine":
             return LeafSpine(
                 self.leaves, self.spines, self.hosts_on_leaf, self.link, self.access, self.overrides
@@ -89,13 +99,12 @@ class FabricSpec:
         return FatTree(self.k, self.hosts_on_leaf, self.link, self.access, self.overrides)
 
     def link_names(self) -> list[str]:
-        """Names of all links, in Mininet's order."""
-        return [link_name(end, other) for end, other in self.topo().links(sort=True)]
+        """Names of all links, in natural order."""
+        return self.layout().link_names()
 
     def hosts(self) -> list[HostPlace]:
         """Where the hosts sit, in order."""
-        topo = self.topo()
-        return [topo.nodeInfo(name)["place"] for name in topo.hosts()]
+        return list(self.layout().hosts)
 
     @property
     def slowest_link_mbps(self) -> float | None:

@@ -1,7 +1,6 @@
 """k-ary fat tree (Al-Fares, Loukissas, Vahdat: A Scalable, Commodity Data Center Network Architecture, 2008).
 
-k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores; edge switches are numbered e1.. over all pods,
-and so are a1.. and c1...  Aggregation switch j of every pod is linked to cores (j-1)*k/2+1 .. j*k/2.
+Its switches and how they are linked: see `layout`.
 
 Also for Mininet's own command (k, hosts per edge switch or 0 for k/2, rates in Mbit/s)::
 
@@ -17,7 +16,7 @@ from collections.abc import Mapping
 if "__file__" not in globals():  # `mn --custom` executes this text by itself: let it find its package
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(sys._getframe().f_code.co_filename))))
 
-from topologies.addressing import place_hosts
+from topologies.layout import fat_tree
 from topologies.links import Link as FabricLink
 from topologies.links import link_of
 from topologies.shaped_topo import ShapedTopo
@@ -40,31 +39,7 @@ class FatTree(ShapedTopo):
         overrides: Mapping[str, FabricLink] | None = None,
     ) -> None:
         """Add all nodes and links (Mininet calls this). Raises ValueError for an odd k."""
-        if k < 2 or k % 2:
-            raise ValueError(f"k must be an even number from 2 on, not {k}")
-        overrides = overrides or {}
-        fabric, edge_shape = link_of(link), link_of(access)
-        half = k // 2
-        for tier, count in (("e", k * half), ("a", k * half), ("c", half * half)):
-            for number in range(1, count + 1):
-                self.add_switch(f"{tier}{number}")
-        for host in place_hosts(k * half, hosts_per_leaf or half):
-            self.add_host(host)
-            self.join(host.name, f"e{host.leaf}", edge_shape, overrides)
-        for pod in range(k):
-            for edge in range(half):
-                for aggregation in range(half):
-                    self.join(
-                        f"e{pod * half + edge + 1}", f"a{pod * half + aggregation + 1}", fabric, overrides
-                    )
-            for aggregation in range(half):
-                for core in range(half):
-                    self.join(
-                        f"a{pod * half + aggregation + 1}",
-                        f"c{aggregation * half + core + 1}",
-                        fabric,
-                        overrides,
-                    )
+        self.lay_out(fat_tree(k, hosts_per_leaf or k // 2), link_of(link), link_of(access), overrides or {})
 
 
 topos = {"fattree": FatTree}

@@ -245,13 +245,15 @@ class Lab:
         return ended
 
     def _start(self) -> None:
+        # The reaper comes first: from the registration on, a launcher that is killed must not go unnoticed.
+        self._reaper = start_reaper(self.lab_id)
         self._claimed = True
         try:
             self._record = register(self.lab_id)
         except LabError:
             self._claimed = False
+            self._reaper.kill()  # it would end a lab of this name, which is another's
             raise
-        self._reaper = start_reaper(self.lab_id)
         self._controller_port = free_port(self._management_address(1), CONTROLLER_PORT)
         self._spawner = Spawner(self.lab_id)
         datapath = self._choose_datapath()
@@ -387,12 +389,14 @@ class Lab:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """A second Ctrl-C does not cut the clean-up short."""
+    """A second Ctrl-C, or SIGTERM, does not cut the clean-up short."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) or signal.SIG_DFL
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) or signal.SIG_DFL for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

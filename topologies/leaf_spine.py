@@ -15,7 +15,7 @@ from collections.abc import Mapping
 if "__file__" not in globals():  # `mn --custom` executes this text by itself: let it find its package
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(sys._getframe().f_code.co_filename))))
 
-from topologies.addressing import place_hosts
+from topologies.layout import leaf_spine
 from topologies.links import Link as FabricLink
 from topologies.links import link_of
 from topologies.shaped_topo import ShapedTopo
@@ -38,18 +38,9 @@ class LeafSpine(ShapedTopo):
         overrides: Mapping[str, FabricLink] | None = None,
     ) -> None:
         """Add all nodes and links (Mininet calls this)."""
-        overrides = overrides or {}
-        fabric, edge = link_of(link), link_of(access)
-        for number in range(1, leaves + 1):
-            self.add_switch(f"l{number}")
-        for number in range(1, spines + 1):
-            self.add_switch(f"s{number}")
-        for host in place_hosts(leaves, hosts_per_leaf):
-            self.add_host(host)
-            self.join(host.name, f"l{host.leaf}", edge, overrides)
-        for leaf in range(1, leaves + 1):
-            for spine in range(1, spines + 1):
-                self.join(f"l{leaf}", f"s{spine}", fabric, overrides)
+        self.lay_out(
+            leaf_spine(leaves, spines, hosts_per_leaf), link_of(link), link_of(access), overrides or {}
+        )
 
 
 topos = {"leafspine": LeafSpine}

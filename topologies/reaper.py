@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from topologies.processes import lab_environment, own_network
-from topologies.registry import end_lab
+from topologies.registry import end_lab_of
 
 SETTLE_SECONDS: Final = 0.1
 """A child that the launcher was just starting bears the lab's mark only once it has become its program."""
@@ -50,7 +50,7 @@ def main() -> None:
         waiting.register(os.pidfd_open(launcher_pid), select.POLLIN)
         waiting.poll()
     time.sleep(SETTLE_SECONDS)
-    end_lab(lab_id, home)
+    end_lab_of(lab_id, launcher_pid, home)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ STATE_FILE: Final = "state.json"
 MANAGEMENT_RANGE: Final = ipaddress.IPv4Network("198.18.0.0/15")
 """Set aside for benchmarks of network devices (RFC 2544): nobody's real network."""
 MANAGEMENT_PREFIX: Final = 22
+
+LOOK_AGAIN_S: Final = 0.3
 
 
 class LabError(RuntimeError):
@@ -60,8 +63,9 @@ class LabRecord:
         """Whether the process that started the lab is still there (the same one, not only its pid)."""
         return start_time(self.launcher_pid) == self.launcher_start
 
-    def save(self) -> None:
-        """Write state.json, whole or not at all."""
+    def save(self, directory: Path | None = None) -> None:
+        """Write state.json, whole or not at all; into the lab's directory if no other is given."""
+        directory = directory or self.run_dir
         data = {
             "lab_id": self.lab_id,
             "launcher": {"pid": self.launcher_pid, "start": self.launcher_start},
@@ -69,9 +73,9 @@ class LabRecord:
             "subnet": self.subnet,
             "details": self.details,
         }
-        draft = self.run_dir / f"{STATE_FILE}.new"
+        draft = directory / f"{STATE_FILE}.new"
         draft.write_text(json.dumps(data, indent=1), encoding="utf-8")
-        draft.replace(self.run_dir / STATE_FILE)
+        draft.replace(directory / STATE_FILE)
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,9 @@ def _load(directory: Path) -> LabRecord | None:
 def labs() -> list[LabRecord]:
     """All registered labs, alive or dead, by id."""
     try:
-        directories = sorted(path for path in RUN_ROOT.iterdir() if path.is_dir())
+        directories = sorted(
+            path for path in RUN_ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")
+        )
     except FileNotFoundError:
         return []
     records = [_load(path) for path in directories]
@@ -198,9 +204,17 @@ def register(lab_id: str) -> LabRecord:
             )
         subnet = _free_subnet([record.subnet for record in labs()])
         record = LabRecord(lab_id, os.getpid(), start, own_network(), subnet)
-        directory.mkdir(mode=0o755)
-        record.save()
+        draft = _draft(lab_id, os.getpid())
+        draft.mkdir(mode=0o755)
+        record.save(draft)
+        draft.rename(
+            directory
+        )  # a directory that is there has its state: whoever is killed now leaves a draft
     return record
+
+
+def _draft(lab_id: str, launcher_pid: int) -> Path:
+    return RUN_ROOT / f".{lab_id}-{launcher_pid}"
 
 
 def _free_subnet(claimed: Iterable[str]) -> str:
@@ -220,24 +234,42 @@ def _free_subnet(claimed: Iterable[str]) -> str:
     raise LabError(f"no free management network in {MANAGEMENT_RANGE}; `ip route` shows who has them")
 
 
-def end_lab(lab_id: str, home: int | None) -> Ended:
+def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:
     """End whatever there is of one lab: processes, interface, directory. Harmless when there is nothing.
 
-    home: inode of the network namespace that it was started from.
+    home: inode of the network namespace that it was started from. look_again_s: if above 0, look a second time after
+    so many seconds: a program that a killed launcher had just started may still have made something.
     """
-    processes = end_processes(lab_id, lab_networks(lab_id, home))
-    interface = interface_name(check_lab_id(lab_id))
-    interfaces: tuple[str, ...] = ()
-    if _interface_exists(interface):
-        gone = subprocess.run(["ip", "link", "delete", "dev", interface], capture_output=True, check=False)
-        interfaces = (interface,) if gone.returncode == 0 else ()
+    processes, interfaces = _end_once(lab_id, home)
+    if look_again_s:
+        time.sleep(look_again_s)
+        late = _end_once(lab_id, home)
+        processes, interfaces = processes + late[0], interfaces + late[1]
     directories: tuple[str, ...] = ()
     with _locked():
-        directory = RUN_ROOT / lab_id
+        directory = RUN_ROOT / lab_id  # last: until it is gone, nobody else takes the id
         if directory.exists():
             shutil.rmtree(directory, ignore_errors=True)
             directories = (str(directory),)
-    return Ended(lab_id, tuple(processes), interfaces, directories)
+    return Ended(lab_id, processes, interfaces, directories)
+
+
+def _end_once(lab_id: str, home: int | None) -> tuple[tuple[EndedProcess, ...], tuple[str, ...]]:
+    processes = end_processes(lab_id, lab_networks(lab_id, home))
+    interface = interface_name(check_lab_id(lab_id))
+    if not _interface_exists(interface):
+        return tuple(processes), ()
+    gone = subprocess.run(["ip", "link", "delete", "dev", interface], capture_output=True, check=False)
+    return tuple(processes), (interface,) if gone.returncode == 0 else ()
+
+
+def end_lab_of(lab_id: str, launcher_pid: int, home: int | None) -> None:
+    """End what a launcher that is gone left of its lab; a lab of the same name that is another's stays."""
+    with _locked():
+        shutil.rmtree(_draft(lab_id, launcher_pid), ignore_errors=True)
+        record = _load(RUN_ROOT / lab_id)
+    if record is not None and record.launcher_pid == launcher_pid:
+        end_lab(lab_id, home, LOOK_AGAIN_S)
 
 
 def clean() -> list[Ended]:
@@ -245,6 +277,7 @@ def clean() -> list[Ended]:
     dead = [record for record in labs() if not record.alive]
     ended = [end_lab(record.lab_id, record.home_network) for record in dead]
     if RUN_ROOT.exists():
-        with _locked():
-            pass  # removes an empty /run/capstan
+        with _locked():  # which removes an empty /run/capstan
+            for draft in RUN_ROOT.glob(".*-*"):  # nobody is registering now
+                shutil.rmtree(draft, ignore_errors=True)
     return ended

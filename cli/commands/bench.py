@@ -13,6 +13,7 @@ from cli.privileges import need_lab
 from protocol.plain import did_you_mean
 
 BENCHMARKS: Final = {
+    "bringup": "a fabric of 16 hosts up, from nothing until all reach each other, and gone",
     "fabric": "round-trip time and throughput through host agents, against the raw path",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
 }

@@ -11,7 +11,7 @@ from rich.console import Group
 
 from cli.console import json_option, progress, results, write_text
 from cli.live import Display, hold
-from cli.privileges import need_lab
+from cli.privileges import give_to_caller, need_lab
 from cli.specs import load_spec
 from experiments.deployment import Deployment
 from experiments.experiment import Result
@@ -87,17 +87,23 @@ def _run(
             _print(result, json_file)
             hold(deployment)
 
-    with Display(spec.title) as display:
-        run: Callable[..., Result | SweepResult] = run_sweep if spec.sweep else run_experiment
-        result = run(
-            spec,
-            loaded.text,
-            results=directory,
-            database=database,
-            on_progress=display.update,
-            on_up=lambda deployment: display.notices(deployment.lab.notices),
-            on_result=kept,
-        )
+    run: Callable[..., Result | SweepResult] = run_sweep if spec.sweep else run_experiment
+    made = [path for path in (*reversed(directory.absolute().parents), directory) if not path.exists()]
+    result: Result | SweepResult | None = None
+    try:
+        with Display(spec.title) as display:
+            result = run(
+                spec,
+                loaded.text,
+                results=directory,
+                database=database,
+                on_progress=display.update,
+                on_up=lambda deployment: display.notices(deployment.lab.notices),
+                on_result=kept,
+            )
+    finally:
+        of_ours = [directory / "logs", *directory.glob("capstan.db*"), *directory.glob(f"{spec.name}-*")]
+        give_to_caller(*made, *of_ours)
     if not keep:
         _print(result, json_file)
 

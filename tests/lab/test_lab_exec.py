@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -30,9 +31,12 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
-def start(lab: Lab, host: str, *argv: str) -> subprocess.Popen[str]:
+def start(lab: Lab, host: str, *argv: str, **variables: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", EXEC, host, lab.lab_id, *argv]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    env = {**os.environ, **variables}
+    return subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
 
 
 def run(lab: Lab, host: str, *argv: str) -> tuple[int, str]:
@@ -59,6 +63,19 @@ def test_it_runs_in_the_host(lab: Lab) -> None:
     assert run(lab, "h2", "printenv", "CAPSTAN_LAB") == (0, f"{lab.lab_id}\n")
     assert run(lab, "h1", "pwd") == (0, f"{ROOT}\n")
     assert run(lab, "h1", "echo", "a  b", "$HOME", "'") == (0, "a  b $HOME '\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"), [(f"{ROOT}", None), (f"{ROOT}:/own/modules", "/own/modules"), ("/a:/b", "/a:/b")]
+)
+def test_programs_do_not_see_where_capstan_has_its_modules(lab: Lab, given: str, seen: str | None) -> None:
+    prefix = "/root/.cache/capstan/pycache"
+    process = start(lab, "h1", "env", PYTHONPATH=given, PYTHONPYCACHEPREFIX=prefix, OTHER="kept")
+    out, _ = process.communicate(timeout=30)
+    variables = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
+    assert variables.get("PYTHONPATH") == seen
+    assert "PYTHONPYCACHEPREFIX" not in variables
+    assert variables["OTHER"] == "kept"
 
 
 @pytest.mark.parametrize(

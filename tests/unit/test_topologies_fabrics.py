@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -217,3 +218,28 @@ def test_mininet_can_read_the_file_from_anywhere(
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == counts
+
+
+@given(
+    spec=st.builds(
+        FabricSpec, leaves=st.integers(1, 12), spines=st.integers(1, 12), hosts_per_leaf=st.integers(1, 12)
+    )
+    | st.builds(FabricSpec, topology=st.just("fat-tree"), k=st.sampled_from([2, 4, 6]))
+)
+@settings(max_examples=30, deadline=None)
+def test_names_are_those_of_the_mininet_topology_in_its_order(spec: FabricSpec) -> None:
+    topo = spec.topo()
+    assert spec.link_names() == [link_name(end, other) for end, other in topo.links(sort=True)]
+    assert [host.name for host in spec.hosts()] == topo.hosts()
+    assert spec.hosts() == [topo.nodeInfo(name)["place"] for name in topo.hosts()]
+    assert sorted(spec.layout().switches) == sorted(topo.switches())
+
+
+def test_a_spec_is_read_where_there_is_no_mininet() -> None:
+    code = (
+        "import sys; sys.modules['mininet'] = None\n"
+        "from experiments.check import find_spec, check\n"
+        "path = find_spec('demo')\n"
+        "assert check(path.read_text(), str(path), ['ecmp', 'rps', 'caps']) == []\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -199,3 +199,23 @@ def test_the_reaper_ends_when_told(run_root: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_reaper_ends_only_the_lab_of_its_own_launcher(run_root: Path) -> None:
+    mine = registry.register("abc")
+    registry.end_lab_of("abc", mine.launcher_pid + 1, None)
+    assert registry.find_lab("abc") == mine
+    registry.end_lab_of("abc", mine.launcher_pid, None)
+    assert not run_root.exists()
+
+
+def test_a_launcher_killed_while_it_registers_leaves_no_lab(run_root: Path) -> None:
+    """What it leaves is a draft: no lab, in nobody's way, and gone with the reaper or `clean`."""
+    for end in (lambda: registry.end_lab_of("abc", 77, None), registry.clean):
+        draft = run_root / ".abc-77"
+        draft.mkdir(parents=True)
+        assert registry.labs() == []
+        end()
+        assert not run_root.exists()
+    (run_root / ".abc-77").mkdir(parents=True)
+    assert registry.register("abc").alive

@@ -1,0 +1,95 @@
+"""`capstan run` as a process: what it leaves when it is done, and when it is told to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from topologies.registry import labs
+
+ROOT = Path(__file__).resolve().parents[2]
+CALLER = 12345
+"""Anybody but root."""
+SPEC = """\
+name: brief
+title: One scheme, a few flows
+fabric:
+  leaves: 2
+  spines: 2
+  hosts_per_leaf: 1
+  link: {rate_mbps: 10}
+  access: {rate_mbps: 20}
+schemes: [ecmp]
+workload:
+  flows:
+    count: COUNT
+    sizes: {kind: fixed, bytes: 20000}
+    arrivals: {rate_per_s: 10}
+warm_up_s: 0.2
+"""
+pytestmark = pytest.mark.timeout(120)
+
+
+def start(tmp_path: Path, count: int) -> subprocess.Popen[str]:
+    spec = tmp_path / "brief.yaml"
+    spec.write_text(SPEC.replace("COUNT", str(count)))
+    variables = {"SUDO_UID": str(CALLER), "SUDO_GID": str(CALLER), "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "cli", "run", str(spec), "--results", str(tmp_path / "new" / "results")],
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+def state_of_experiment(tmp_path: Path) -> str:
+    database = sqlite3.connect(tmp_path / "new" / "results" / "capstan.db")
+    try:
+        [(state,)] = database.execute("select state from experiments").fetchall()
+    finally:
+        database.close()
+    return str(state)
+
+
+def test_results_belong_to_who_called_sudo_and_the_database_is_one_file(tmp_path: Path) -> None:
+    process = start(tmp_path, 5)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "Completion time of short flows" in out
+    results = tmp_path / "new" / "results"
+    names = {path.name for path in results.iterdir()}
+    assert "capstan.db" in names
+    assert not {"capstan.db-wal", "capstan.db-shm"} & names
+    made = [results.parent, results, *results.rglob("*")]
+    assert len(made) > 6
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(CALLER, CALLER)}
+    assert tmp_path.stat().st_uid == os.getuid(), "what was there before stays as it was"
+    assert state_of_experiment(tmp_path) == "finished"
+
+
+def test_sigterm_takes_the_fabric_down_and_fails_the_experiment(tmp_path: Path) -> None:
+    before = {record.lab_id for record in labs()}
+    process = start(tmp_path, 500)
+    assert process.stderr is not None
+    while "repeat 1 of 1" not in (line := process.stderr.readline()):
+        assert line, "it ended before it ran"
+    ours = {record.lab_id for record in labs() if record.launcher_pid == process.pid}
+    assert len(ours) == 1
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "ended by SIGTERM" in err
+    assert time.monotonic() - began < 15
+    assert not ours & {record.lab_id for record in labs()} - before, "it did not wait to be cleaned up after"
+    assert state_of_experiment(tmp_path) == "failed"
+    assert not list((tmp_path / "new" / "results").glob("brief-*")), "there is no half result"

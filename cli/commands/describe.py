@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from typing import Final
 
 import click
 
@@ -11,6 +12,9 @@ from cli.console import json_option, results, write_json
 from cli.specs import print_problems, problems_of
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import ClassScheme
+
+_PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
+"""Path policies that go without saying, by a switch's group."""
 
 
 @click.command("schemes", epilog="Examples:  ./capstan schemes    ./capstan schemes --json - | jq .schemes")
@@ -46,8 +50,14 @@ def _class(one: ClassScheme) -> str:
 
 def _path(one: ClassScheme) -> str:
     if one.by_mode is not None:
-        return f"{one.by_mode.on} while short flows are ON, {one.by_mode.off} while OFF"
-    return str(one.group)
+        group = f"{one.by_mode.on} while short flows are ON, {one.by_mode.off} while OFF"
+    else:
+        group = str(one.group)
+    if one.entropy == _PLAIN.get(group, "spray"):
+        return group
+    parameters = {} if one.path is None else one.path.given()
+    given = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in parameters.items())
+    return f"{group}, {one.entropy}" + (f" ({given})" if given else "")
 
 
 @click.command("check", epilog="Examples:  ./capstan check demo    ./capstan check my-experiment.yaml")

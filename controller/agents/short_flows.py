@@ -22,7 +22,7 @@ class ShortFlowShares:
         self._counts[host] = {
             stamp: count
             for stamp, count in counts.items()
-            if stamp.isascii() and stamp.isdigit() and is_stamp(int(stamp)) and count > 0
+            if stamp.isascii() and stamp.isdigit() and len(stamp) <= 4 and is_stamp(int(stamp)) and count > 0
         }
 
     def forget(self, host: str) -> None:

@@ -100,6 +100,7 @@ class Tr(PathPolicy):
         self._measured = False
         self._paths: dict[tuple[str, int], _Path] = {}
         """By leaf and label."""
+        self._known: dict[Route, tuple[tuple[int, ...], list[tuple[int, _Path]]]] = {}
         self._flows: dict[int, _State] = {}
         self._active: OrderedDict[int, tuple[int, float]] = OrderedDict()
         """Short flows: label and time of the last packet, the longest silent one first."""
@@ -146,35 +147,36 @@ class Tr(PathPolicy):
         self._others = {label_of(stamp): count for stamp, count in counts.items()}
 
     def _choose(self, flow: Flow, route: Route, now: float) -> int:
-        """Algorithm 1."""
-        leaf, state = route.leaf, self._flows.get(flow.id)
-        candidates: tuple[int, ...] | list[int] = route.labels
+        """Algorithm 1. Of paths that are equal a flow keeps its own, and a new one is drawn by hash."""
+        state = self._flows.get(flow.id)
+        here, left = 0, 0.0
         if state is not None and state.label in route.labels:
-            left = state.arrives - now
-            if left > 0.0:
-                candidates = [
-                    label
-                    for label in route.labels
-                    if label == state.label or self._path(leaf, label).at_least(now) >= left
-                ]
-            if len(candidates) == 1:
-                return state.label
-        here = None if state is None else state.label
-        if route.traffic_class is TrafficClass.LONG:
+            here, left = state.label, state.arrives - now
+        long = route.traffic_class is TrafficClass.LONG
+        if long:
             self._expire(now)
-            return min(
-                candidates,
-                key=lambda label: (
-                    self._short.get(label, 0) + self._others.get(label, 0),
-                    self._path(leaf, label).expected(now),
-                    label != here,
-                    _tie(flow, label),
-                ),
-            )
-        return min(
-            candidates,
-            key=lambda label: (self._path(leaf, label).expected(now), label != here, _tie(flow, label)),
-        )
+        elif here and self._path(route.leaf, here).expected(now) <= 0.0:
+            return here
+        best, fewest, least = 0, 0, 0.0
+        for label, path in self._ways(route):
+            if left > 0.0 and label != here and path.at_least(now) < left:
+                continue
+            crowd = self._short.get(label, 0) + self._others.get(label, 0) if long else 0
+            expected = path.expected(now)
+            if best and (crowd, expected) > (fewest, least):
+                continue
+            if best and (crowd, expected) == (fewest, least) and not _sooner(flow, label, best, here):
+                continue
+            best, fewest, least = label, crowd, expected
+        return best
+
+    def _ways(self, route: Route) -> list[tuple[int, _Path]]:
+        """Labels with what is known of their paths."""
+        known = self._known.get(route)
+        if known is None or known[0] is not route.labels:
+            ways = [(label, self._path(route.leaf, label)) for label in route.labels]
+            known = self._known[route] = route.labels, ways
+        return known[1]
 
     def _note(self, flow: Flow, route: Route, label: int, count: int, size: int, now: float) -> None:
         path = self._path(route.leaf, label)
@@ -221,6 +223,12 @@ class Tr(PathPolicy):
             self._short[gone[0]] -= 1
 
 
-def _tie(flow: Flow, label: int) -> int:
-    """Flows that know nothing yet spread over all paths, whichever hosts they come from."""
-    return (flow.hash ^ label * 0x9E3779B1) * 0x85EBCA6B >> 7 & 0xFFFF
+def _sooner(flow: Flow, label: int, other: int, here: int) -> bool:
+    """Whether *label* comes before an equal one. Flows that know nothing of paths spread over all of them."""
+    if label == here or other == here:
+        return label == here
+    return _mixed(flow.hash, label) < _mixed(flow.hash, other)
+
+
+def _mixed(flow_hash: int, label: int) -> int:
+    return (flow_hash ^ label * 0x9E3779B1) * 0x85EBCA6B >> 7 & 0xFFFF

@@ -127,3 +127,29 @@ def test_every_byte_arrives_through_loss_reordering_and_a_path_that_swallows_all
     finally:
         lab.client.impair("h2")
         lab.lab.restart_switch("s1")
+
+
+def test_tr_reorders_less_than_half_a_percent_where_one_path_is_3_5_times_slower() -> None:
+    slow = {"rate_mbps": 20.0 / 3.5}
+    shape = fabric(PATHS, hosts=2, rate=20.0, overrides={"l1-s1": slow, "l2-s1": slow})
+    with deployment(shape, "tr") as running:
+        for host in ("h3", "h4"):
+            said(start(running, host, programs.DISCARD, PORT), "listening")
+        running.client.report_flows(forget=True)
+        long = start(running, "h1", programs.SEND, RECEIVER, PORT, 1 << 40, 0)
+        said(long, "connected")
+        bursts = [
+            start(running, host, programs.BURSTS, "10.128.2.2", PORT, 4.0)
+            for host in ("h1", "h2")
+            for _ in range(2)
+        ]
+        for burst in bursts:
+            assert burst.wait(30) == 0
+        long.kill()
+        flows = running.client.report_flows(forget=True)
+    seen = [flow for host in ("h3", "h4") for flow in flows[host] if flow["destination_port"] == PORT]
+    seen = [flow for flow in seen if flow["side"] == "receiver"]
+    packets = sum(flow["packets"] for flow in seen)
+    assert packets > 4000
+    assert sum(flow["reordered"] for flow in seen) < 0.005 * packets
+    assert len({stamp for flow in seen for stamp in flow["paths"]}) == PATHS

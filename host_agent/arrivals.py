@@ -57,6 +57,19 @@ class Arrivals:
         self.received += 1
         return True
 
+    def accept_run(self, first: int, count: int) -> bool:
+        """Take in *count* numbers, the next ones due; False: they are not, and `accept` has to see each."""
+        end = first + count
+        if self._newest is None or first != self._newest + 1 or end > NUMBER_MODULUS:
+            return False
+        start = first & _MASK
+        if start + count > WINDOW:
+            return False
+        self._seen[start : start + count] = b"\x01" * count
+        self._newest = end - 1
+        self.received += count
+        return True
+
     def give_up(self, noticed_before: float) -> list[tuple[int, int]]:
         """Ranges (first, count) of numbers that were noticed missing before that time: lost, unless they come late."""
         ranges: list[tuple[int, int]] = []

@@ -23,15 +23,24 @@ from host_agent.peers import PeerState
 from host_agent.receiving import Receiver
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.sending import Sender
-from host_agent.wire import Arrived, Burst, Outgoing
+from host_agent.wire import Arrived, Burst, Outgoing, Run
 from protocol.control import FlowEntry, Impair, Peer
-from protocol.datagram import HEADER_BYTES, DatagramError, decode_fields
+from protocol.datagram import (
+    CLASS_MASK,
+    FLAG_CODED,
+    HEADER_BYTES,
+    NUMBER_MODULUS,
+    DatagramError,
+    decode_fields,
+    encode_fields,
+)
 from protocol.policy import DEFAULT_POLICY, Policy
 
 ICMP_PER_S: Final = 100.0
 """Errors sent per second at most (RFC 1812, 4.3.2.8)."""
 BURST_SEGMENTS: Final = 4
 """Super-packets of fewer segments are cheaper one by one."""
+_ECN: Final = 0b11
 SWEEP_S: Final = 1.0
 """How often idle flows are looked for."""
 
@@ -189,6 +198,43 @@ class AgentCore:
             return
         for item in self._impairment.arrive(Arrived(data, underlay_ip, source_port, tos), now):
             self._receive(self._impairment.damage(item.data), *item[1:], now)
+
+    def receive_run(self, run: Run, now: float) -> None:
+        """Datagrams that came from the underlay one after the other, sound but from whomever."""
+        underlay_ip, tos, kind, flags, session, number, sent_us, name, position, key, ports, bodies = run
+        if self._impairment is not None and self._impairment.harmful:
+            for offset, body in enumerate(bodies):
+                at = (number + offset, sent_us, name, position + offset)
+                data = encode_fields(kind, flags, session, *at, body)
+                self.receive_datagram(data, underlay_ip, ports[offset], tos, now)
+            return
+        peer = self._peers.get(underlay_ip)
+        if peer is None or session != peer.peer.session:
+            reason = "unknown_peer" if peer is None else "other_session"
+            self._counts[f"dropped_{reason}"] += len(bodies)
+            return
+        count = len(bodies)
+        if count > 1 and not flags & FLAG_CODED and not tos & _ECN and peer.estimator is None:
+            flow = peer.flows.get(name)
+            plain = flow is not None and flow.key == key and flow.decoder is None
+            if flow is not None and plain and peer.arrivals.accept_run(number, count):
+                sent = (number, sent_us)
+                self._receiver.receive_run(
+                    peer, flow, flags & CLASS_MASK, sent, position, ports, bodies, now
+                )
+                return
+        for offset, body in enumerate(bodies):
+            at = (number + offset) % NUMBER_MODULUS
+            if not peer.arrivals.accept(at, now):
+                self._counts["dropped_replayed"] += 1
+                continue
+            place = (position + offset) % NUMBER_MODULUS
+            try:
+                self._receiver.receive(
+                    peer, kind, flags, (at, sent_us), name, place, body, ports[offset], tos, now
+                )
+            except (DatagramError, PacketError) as error:
+                self._counts[f"dropped_{error.reason}"] += 1
 
     def _drop(self, peer: PeerState) -> None:
         """Forget what a peer has sent: it is gone, or began anew."""

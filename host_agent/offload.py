@@ -147,6 +147,11 @@ def written(packet: bytes, seen: InnerPacket) -> bytes:
     return VNET_HEADER.pack(NEEDS_CHECKSUM, GSO_NONE, 0, 0, at, offset) + data
 
 
+def write_of(packet: bytes) -> bytes:
+    """Header and packet for the device, for one sound packet by itself."""
+    return written(packet, look(packet))
+
+
 def coalesce(packets: Iterable[bytes]) -> list[bytes]:
     """Writes for the device: consecutive TCP segments of a flow become one; the order within flows is kept.
 

@@ -16,7 +16,7 @@ from host_agent.paths.base import Route
 from host_agent.paths.steering import Departures, OwnFlow
 from host_agent.sent import Outstanding, SentLog
 from protocol.control import Peer
-from protocol.datagram import MAX_LOST, encode_feedback, serial_difference
+from protocol.datagram import MAX_LOST, MAX_RECEIPTS, encode_feedback, serial_difference
 
 RECEIPTS_PER_FEEDBACK: Final = 64
 _MOST_DISTANCE: Final = 32_000
@@ -90,6 +90,20 @@ class PeerState:
         numbers.append(number)
         self.receipt_stamps.append(stamp)
         self.receipt_delays_us.append(delay_us)
+        return len(numbers) >= RECEIPTS_PER_FEEDBACK
+
+    def receipts(self, first: int, stamps: list[int], delay_us: int) -> bool:
+        """As `receipt`, of up to 64 datagrams with consecutive numbers from *first* on and one delay."""
+        numbers, count = self.receipt_numbers, len(stamps)
+        if numbers and not (
+            -_MOST_DISTANCE < serial_difference(first, numbers[0]) < _MOST_DISTANCE - count
+            and len(numbers) + count <= MAX_RECEIPTS
+        ):
+            self._close()
+            numbers = self.receipt_numbers
+        numbers.extend(range(first, first + count))
+        self.receipt_stamps.extend(stamps)
+        self.receipt_delays_us.extend([delay_us] * count)
         return len(numbers) >= RECEIPTS_PER_FEEDBACK
 
     @property

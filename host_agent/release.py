@@ -85,6 +85,16 @@ class Release:
         self.timeouts += 1
         return self._give_up(min(self._held, key=lambda one: serial_difference(one, self.next)))
 
+    def arrive_run(self, position: int, packets: list[bytes], timeout_s: float, now: float) -> list[bytes]:
+        """As `arrive`, of packets with consecutive positions from *position* on."""
+        if position == self.next and not self._waiting:
+            self.next = (position + len(packets)) % NUMBER_MODULUS
+            return packets
+        out: list[bytes] = []
+        for offset, packet in enumerate(packets):
+            out += self.arrive((position + offset) % NUMBER_MODULUS, packet, timeout_s, now)
+        return out
+
     def follow(self, position: int, packet: bytes, timeout_s: float, now: float) -> list[bytes]:
         """A packet without position came that must not overtake those before *position*: a bare FIN.
 

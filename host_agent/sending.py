@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+import capstan_native
 import numpy as np
-from crc32c import crc32c
 
 from host_agent import tunnel
 from host_agent.coding.blocking import BlockingEstimator, estimator
@@ -23,12 +23,9 @@ from host_agent.peers import PeerState
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.wire import OUTER_HEADER_BYTES, Burst, Outgoing, Rows
 from protocol.datagram import (
-    CRC_OFFSET,
     FLAG_CODED,
     HEADER_BYTES,
-    MAGIC,
     NUMBER_MODULUS,
-    VERSION,
     Kind,
     decode_feedback,
     encode_fields,
@@ -37,22 +34,6 @@ from protocol.datagram import (
 from protocol.policy import DEFAULT_POLICY, ClassPolicy, CodingPolicy, Policy
 from protocol.underlay import BASE_PORT, TrafficClass, dscp
 
-_HEADER: Final = np.dtype(
-    [
-        ("magic", "u1"),
-        ("version_kind", "u1"),
-        ("flags", "u1"),
-        ("reserved", "u1"),
-        ("session", ">u4"),
-        ("number", ">u4"),
-        ("sent", ">u4"),
-        ("flow", ">u4"),
-        ("position", ">u4"),
-        ("reserved_2", ">u4"),
-        ("crc", ">u4"),
-    ]
-)
-"""`protocol.datagram`'s header, for many datagrams at a time."""
 _SHORT, _LONG, _CONTROL = int(TrafficClass.SHORT), int(TrafficClass.LONG), int(TrafficClass.CONTROL)
 _SOURCE, _REPAIR, _FEEDBACK = int(Kind.SOURCE), int(Kind.REPAIR), int(Kind.FEEDBACK)
 MAX_ANNOUNCED: Final = 65536
@@ -424,23 +405,18 @@ class Sender:
         peer.number = (number + count) % NUMBER_MODULUS
         flow.position = (position + count) % NUMBER_MODULUS
         flow.traffic_class = traffic_class
-        index = np.arange(count, dtype=np.uint32)
-        head = np.zeros(count, _HEADER)
-        head["magic"] = MAGIC
-        head["version_kind"] = VERSION << 4 | _SOURCE
-        head["flags"] = traffic_class
-        head["session"] = self._session
-        head["number"] = np.uint32(number) + index
-        head["sent"] = int(now * 1e6) % NUMBER_MODULUS
-        head["flow"] = flow.id
-        head["position"] = np.uint32(position) + index
-        rows[:, OUTER_HEADER_BYTES:_FRONT] = head.view(np.uint8).reshape(count, HEADER_BYTES)
-        flat = rows.reshape(-1).data
-        last_row = (count - 1) * width
-        crcs = [crc32c(flat[at + OUTER_HEADER_BYTES : at + width]) for at in range(0, last_row, width)]
-        crcs.append(crc32c(flat[last_row + OUTER_HEADER_BYTES : last_row + _FRONT + last_bytes]))
-        at = OUTER_HEADER_BYTES + CRC_OFFSET
-        rows[:, at : at + 4] = np.array(crcs, ">u4").view(np.uint8).reshape(count, 4)
+        capstan_native.seal_rows(
+            rows,
+            OUTER_HEADER_BYTES,
+            last_bytes,
+            _SOURCE,
+            traffic_class,
+            self._session,
+            number,
+            int(now * 1e6) % NUMBER_MODULUS,
+            flow.id,
+            position,
+        )
         route, whole = peer.routes[traffic_class], width - _FRONT
         entropies = self._paths[traffic_class].entropies(flow, route, whole, count, last_bytes, now)
         peer.sent.sent_many(number, entropies)
@@ -449,7 +425,7 @@ class Sender:
         self._outgoing.append(
             Burst(
                 peer.peer.underlay_ip,
-                np.array(entropies, np.uint16),
+                entropies,
                 flow.port,
                 self._tos[traffic_class] | ecn,
                 rows,

@@ -134,8 +134,11 @@ class Agent:
             many = now - before < _BUSY_S
             for fd, _ in events:
                 if fd in underlay.sockets:
-                    for data, underlay_ip, source_port, tos in underlay.receive(fd, many):
-                        core.receive_datagram(data, underlay_ip, source_port, tos, now)
+                    for item in underlay.receive(fd, many):
+                        if len(item) == 4:
+                            core.receive_datagram(*item, now)
+                        else:
+                            core.receive_run(item, now)
                 elif fd == tun.fd:
                     self._read_tun(_READS if many else 1, now)
                 elif fd == self._channel.wake_fd:

@@ -9,19 +9,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-import numpy as np
+import capstan_native
 
-from host_agent.mmsg import ManyReceiver, ManySender
-from host_agent.tunnel import OUTER_TTL
-from host_agent.wire import OUTER_HEADER_BYTES, Arrived, Burst, Outgoing
+from host_agent.wire import Arrived, Burst, Outgoing, Run
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 
-_HEADERS: Final = struct.Struct("!BBHHHBBH4s4sHHHH")
-_DONT_FRAGMENT: Final = 0x4000
 _BUFFER_BYTES: Final = 8 << 20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
-_SOURCE_PORT_AT: Final = 20
-_MOST_TEXTS: Final = 4096
+_MOST: Final = 64
+"""Datagrams in one call."""
 
 
 class UnderlayError(OSError):
@@ -35,10 +31,7 @@ class Underlay:
     """
 
     def __init__(self, underlay_ip: str, mtu: int = 1500) -> None:
-        self._datagram_bytes = mtu
-        self._receiver = ManyReceiver(mtu)
-        self._texts: dict[bytes, str] = {}
-        """Addresses as text, by their bytes."""
+        self._receiver = capstan_native.DatagramReceiver(mtu)
         self._source = socket.inet_aton(underlay_ip)
         self.sockets: dict[int, socket.socket] = {}
         try:
@@ -46,7 +39,6 @@ class Underlay:
             self._raw.setblocking(False)
             self._raw.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES)
             self._raw.bind((underlay_ip, 0))
-            self._many = ManySender(self._raw.fileno())
             for port in range(BASE_PORT, BASE_PORT + FLOW_KEYS):
                 one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
                 one.setblocking(False)
@@ -65,82 +57,41 @@ class Underlay:
 
     def send(self, datagrams: Iterable[Outgoing | Burst]) -> None:
         """Send all; what finds no room is lost and counted, as at any queue."""
-        sendto = self._raw.sendto
+        lone: list[Outgoing] = []
         for one in datagrams:
-            if isinstance(one, Burst):
-                self._send_burst(one)
+            if not isinstance(one, Burst):
+                lone.append(one)
                 continue
-            underlay_ip, source_port, destination_port, tos, data = one
-            head = self._head(underlay_ip, source_port, destination_port, tos, len(data))
-            try:
-                sendto(head + data, (underlay_ip, 0))
-            except OSError:
-                self.unsent += 1
+            if lone:
+                self._send_lone(lone)
+                lone = []
+            self._send_burst(one)
+        if lone:
+            self._send_lone(lone)
+
+    def _send_lone(self, datagrams: list[Outgoing]) -> None:
+        sent = capstan_native.send_datagrams(self._raw.fileno(), self._source, datagrams)
+        self.unsent += len(datagrams) - sent
 
     def _send_burst(self, burst: Burst) -> None:
-        rows = burst.rows
-        count, width = rows.shape
-        head = self._head(burst.underlay_ip, 0, burst.destination_port, burst.tos, width - OUTER_HEADER_BYTES)
-        rows[:, :OUTER_HEADER_BYTES] = np.frombuffer(head, np.uint8)
-        rows[:, _SOURCE_PORT_AT : _SOURCE_PORT_AT + 2] = (
-            burst.source_ports.astype(">u2").view(np.uint8).reshape(count, 2)
-        )
-        last = OUTER_HEADER_BYTES + burst.last_bytes
-        rows[-1, 2:4] = np.frombuffer(last.to_bytes(2, "big"), np.uint8)
-        rows[-1, 24:26] = np.frombuffer((last - 20).to_bytes(2, "big"), np.uint8)
-        self.unsent += count - self._many.send(socket.inet_aton(burst.underlay_ip), rows, last)
-
-    def _head(
-        self, underlay_ip: str, source_port: int, destination_port: int, tos: int, data_bytes: int
-    ) -> bytes:
-        """IPv4 and UDP headers. The kernel fills in the IPv4 checksum; UDP has none, for the datagram has its CRC."""
-        return _HEADERS.pack(
-            0x45,
-            tos,
-            OUTER_HEADER_BYTES + data_bytes,
-            0,
-            _DONT_FRAGMENT,
-            OUTER_TTL,
-            socket.IPPROTO_UDP,
-            0,
+        sent = capstan_native.send_rows(
+            self._raw.fileno(),
             self._source,
-            socket.inet_aton(underlay_ip),
-            source_port,
-            destination_port,
-            8 + data_bytes,
-            0,
+            burst.underlay_ip,
+            burst.source_ports,
+            burst.destination_port,
+            burst.tos,
+            burst.rows,
+            burst.last_bytes,
         )
+        self.unsent += len(burst.rows) - sent
 
-    def receive(self, fd: int, many: bool) -> list[Arrived]:
-        """What waits at one of `sockets`: one datagram, or as *many* as `mmsg.MOST`.
-
-        The first two come by plain calls, which are the cheaper ones while there are no more.
-        """
-        got: list[Arrived] = []
-        recvmsg = self.sockets[fd].recvmsg
-        for _ in range(2 if many else 1):
-            try:
-                data, ancillary, _, address = recvmsg(self._datagram_bytes, 32)
-            except BlockingIOError:
-                return got
-            except OSError:
-                continue  # an ICMP error about something that we sent
-            tos = ancillary[0][2][0] if ancillary and ancillary[0][2] else 0
-            got.append(Arrived(data, address[0], address[1], tos))
-        if not many:
-            return got
+    def receive(self, fd: int, many: bool) -> list[Run | Arrived]:
+        """What waits at one of `sockets`: one datagram, or up to 64. What is damaged or foreign comes as it is."""
         try:
-            rest = self._receiver.receive(fd)
+            return self._receiver.receive(fd, _MOST if many else 1)
         except OSError:
-            return got
-        for data, source, source_port, tos in rest:
-            underlay_ip = self._texts.get(source)
-            if underlay_ip is None:
-                underlay_ip = socket.inet_ntoa(source)
-                if len(self._texts) < _MOST_TEXTS:
-                    self._texts[source] = underlay_ip
-            got.append(Arrived(data, underlay_ip, source_port, tos))
-        return got
+            return []  # an ICMP error about something that we sent
 
     def close(self) -> None:
         """Close all sockets."""

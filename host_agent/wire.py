@@ -32,7 +32,7 @@ class Burst:
     """
 
     underlay_ip: str
-    source_ports: npt.NDArray[np.uint16]
+    source_ports: list[int]
     destination_port: int
     tos: int
     rows: Rows
@@ -44,8 +44,18 @@ class Burst:
         data[-1] = data[-1][: self.last_bytes]
         return [
             Outgoing(self.underlay_ip, port, self.destination_port, self.tos, one)
-            for port, one in zip(self.source_ports.tolist(), data, strict=True)
+            for port, one in zip(self.source_ports, data, strict=True)
         ]
+
+
+Run = tuple[str, int, int, int, int, int, int, int, int, bytes | None, list[int], list[bytes]]
+"""Sound datagrams of one peer, of which each continues the one before: as one thing from the socket to the TUN device.
+
+Underlay address, TOS, and the first one's kind, flags, session, number, sent_us, flow and position
+(`protocol.datagram`): numbers and positions of the others follow. Then the `inner_packet.InnerPacket.flow` of all
+inner packets, None where there is but one datagram whose inner packet is not TCP over plain IPv4; the source ports
+(path stamps or EVs); the bodies.
+"""
 
 
 class Arrived(NamedTuple):

@@ -1,0 +1,84 @@
+//! The header of a datagram, as protocol/datagram.py writes and reads it.
+
+use crate::crc32c::crc32c;
+
+pub const HEADER_BYTES: usize = 32;
+pub const SOURCE: u8 = 1;
+pub const REPAIR: u8 = 2;
+pub const FEEDBACK: u8 = 3;
+pub const CLASS_MASK: u8 = 0x03;
+pub const CONTROL: u8 = 3;
+const MAGIC: u8 = 0xCA;
+const VERSION: u8 = 1;
+const CRC_OFFSET: usize = 28;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub kind: u8,
+    pub flags: u8,
+    pub session: u32,
+    pub number: u32,
+    pub sent_us: u32,
+    pub flow: u32,
+    pub position: u32,
+}
+
+impl Header {
+    /// The 32 bytes before `body`, with the CRC of both.
+    pub fn encode(&self, body: &[u8]) -> [u8; HEADER_BYTES] {
+        let mut head = [0u8; HEADER_BYTES];
+        head[..4].copy_from_slice(&[MAGIC, VERSION << 4 | self.kind, self.flags, 0]);
+        let fields = [self.session, self.number, self.sent_us, self.flow, self.position];
+        for (slot, field) in head[4..24].chunks_exact_mut(4).zip(fields) {
+            slot.copy_from_slice(&field.to_be_bytes());
+        }
+        let crc = crc32c(crc32c(0, &head), body);
+        head[CRC_OFFSET..].copy_from_slice(&crc.to_be_bytes());
+        head
+    }
+
+    /// Header and body of a datagram that is one of ours and undamaged.
+    pub fn decode(datagram: &[u8]) -> Option<(Header, &[u8])> {
+        let (head, body) = datagram.split_at_checked(HEADER_BYTES)?;
+        let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let kind = head[1] & 0x0F;
+        if head[0] != MAGIC || head[1] >> 4 != VERSION || !(SOURCE..=FEEDBACK).contains(&kind) {
+            return None;
+        }
+        if word(CRC_OFFSET) != crc32c(crc32c(crc32c(0, &head[..CRC_OFFSET]), &[0; 4]), body) {
+            return None;
+        }
+        let header = Header {
+            kind,
+            flags: head[2],
+            session: word(4),
+            number: word(8),
+            sent_us: word(12),
+            flow: word(16),
+            position: word(20),
+        };
+        Some((header, body))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_encoded_is_decoded_and_no_flipped_bit_passes() {
+        let header = Header { kind: SOURCE, flags: 5, session: 1, number: 2, sent_us: 3, flow: 4, position: 5 };
+        let body = b"a packet";
+        let mut datagram = header.encode(body).to_vec();
+        datagram.extend_from_slice(body);
+        assert_eq!(Header::decode(&datagram), Some((header, &body[..])));
+        for bit in 0..datagram.len() * 8 {
+            datagram[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Header::decode(&datagram), None, "bit {bit}");
+            datagram[bit / 8] ^= 1 << (bit % 8);
+        }
+        for length in 0..datagram.len() {
+            assert_eq!(Header::decode(&datagram[..length]), None, "length {length}");
+        }
+    }
+}

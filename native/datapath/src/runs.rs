@@ -1,0 +1,38 @@
+//! Datagrams that follow each other: host_agent/runs.py, in one pass over what a call of the kernel gave.
+
+use crate::header::{Header, CLASS_MASK, CONTROL, SOURCE};
+use crate::inner::{tcp_key, Key};
+
+/// The first datagram of a run, and what every further one has to continue.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub address: [u8; 4],
+    pub tos: u8,
+    pub first: Header,
+    /// The flow of all inner packets; None: this is no run of segments, and it stays alone.
+    pub key: Option<Key>,
+    pub count: u32,
+}
+
+impl Run {
+    pub fn begin(address: [u8; 4], tos: u8, header: Header, body: &[u8]) -> Run {
+        let follows = header.kind == SOURCE && header.flags & CLASS_MASK != CONTROL;
+        Run { address, tos, first: header, key: tcp_key(body).filter(|_| follows), count: 1 }
+    }
+
+    /// Take the datagram in if it is the next of this run.
+    pub fn take(&mut self, address: [u8; 4], tos: u8, header: &Header, body: &[u8]) -> bool {
+        let expected = Header {
+            number: self.first.number.wrapping_add(self.count),
+            position: self.first.position.wrapping_add(self.count),
+            ..self.first
+        };
+        let next = self.key.is_some()
+            && *header == expected
+            && address == self.address
+            && tos == self.tos
+            && tcp_key(body) == self.key;
+        self.count += u32::from(next);
+        next
+    }
+}

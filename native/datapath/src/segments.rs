@@ -1,0 +1,89 @@
+//! The segments of a TCP super-packet, cut as the kernel would cut it: host_agent/segments.py says how.
+
+const FIN: u8 = 0x01;
+const PSH: u8 = 0x08;
+const CWR: u8 = 0x80;
+
+/// How a super-packet is to be cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// Offset of the TCP header.
+    pub transport: usize,
+    /// Bytes of all headers.
+    pub head: usize,
+    /// Bytes of payload of each segment but the last.
+    pub size: usize,
+    /// Bytes left free before each segment.
+    pub headroom: usize,
+}
+
+impl Cut {
+    /// Number of segments; None: the packet cannot be cut so.
+    pub fn count(&self, packet: &[u8]) -> Option<usize> {
+        let ip = match packet.first()? >> 4 {
+            4 => 20,
+            6 => 40,
+            _ => return None,
+        };
+        let sound = self.transport >= ip
+            && self.head >= self.transport + 20
+            && self.head <= packet.len()
+            && self.size > 0
+            && packet.len() > self.head;
+        sound.then(|| (packet.len() - self.head).div_ceil(self.size))
+    }
+
+    /// Write the segments into rows of headroom + head + size bytes, and zeros behind the last, the length of which
+    /// is returned. `out` has as many rows as `count` says; the headroom is left as it is.
+    pub fn write(&self, packet: &[u8], out: &mut [u8]) -> usize {
+        let Cut { transport, head, size, headroom } = *self;
+        let width = headroom + head + size;
+        let count = out.len() / width;
+        let first = word(packet, transport + 4);
+        let number = u16::from_be_bytes([packet[4], packet[5]]);
+        let flags = packet[transport + 13];
+        let v4 = packet[0] >> 4 == 4;
+        let mut last = 0;
+        let rows = out.chunks_exact_mut(width).zip(packet[head..].chunks(size)).enumerate();
+        for (index, (row, payload)) in rows {
+            let row = &mut row[headroom..];
+            row[..head].copy_from_slice(&packet[..head]);
+            row[head..head + payload.len()].copy_from_slice(payload);
+            row[head + payload.len()..].fill(0);
+            let length = head + payload.len();
+            let sequence = first.wrapping_add((index * size) as u32);
+            row[transport + 4..transport + 8].copy_from_slice(&sequence.to_be_bytes());
+            if count > 1 {
+                row[transport + 13] = match index {
+                    0 => flags & !(FIN | PSH),
+                    _ if index + 1 == count => flags & !CWR,
+                    _ => flags & !(FIN | PSH | CWR),
+                };
+            }
+            if v4 {
+                row[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+                row[4..6].copy_from_slice(&number.wrapping_add(index as u16).to_be_bytes());
+                row[10..12].fill(0);
+                let sum = header_checksum(&row[..transport]);
+                row[10..12].copy_from_slice(&sum.to_be_bytes());
+            } else {
+                row[4..6].copy_from_slice(&((length - 40) as u16).to_be_bytes());
+            }
+            last = length;
+        }
+        last
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Checksum of an IPv4 header whose field is 0.
+fn header_checksum(head: &[u8]) -> u16 {
+    let mut sum: u32 = head.chunks_exact(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+    while sum >> 16 != 0 {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    !(sum as u16)
+}

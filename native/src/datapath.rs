@@ -1,0 +1,482 @@
+//! What the host agents' shells move: datagrams between the underlay's sockets and Python, packets to the TUN device.
+//!
+//! Nothing here waits, so the interpreter is held throughout: to give it away costs more than a call takes.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem;
+use std::net::Ipv4Addr;
+use std::os::fd::RawFd;
+
+use datapath::coalesce::{self, Write};
+use datapath::header::{Header, HEADER_BYTES};
+use datapath::runs::Run;
+use datapath::segments::Cut;
+use datapath::crc32c;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+const MOST: usize = 64;
+const CONTROL_BYTES: usize = 32;
+const TOS_AT: usize = 16;
+const MOST_TEXTS: usize = 4096;
+const OUTER_BYTES: usize = 28;
+const OUTER_TTL: u8 = 64;
+
+/// One message of recvmmsg with its buffers.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; CONTROL_BYTES]);
+
+#[pyclass]
+pub struct DatagramReceiver {
+    width: usize,
+    data: Vec<u8>,
+    texts: HashMap<[u8; 4], Py<PyString>>,
+}
+
+/// A run that may go on, with what Python gets of it.
+struct Open<'py> {
+    run: Run,
+    ports: Vec<u16>,
+    bodies: Vec<Bound<'py, PyBytes>>,
+}
+
+#[pymethods]
+impl DatagramReceiver {
+    #[new]
+    fn new(datagram_bytes: usize) -> PyResult<Self> {
+        if !(1..=65535).contains(&datagram_bytes) {
+            return Err(PyValueError::new_err(format!("datagrams of {datagram_bytes} B cannot be")));
+        }
+        let width = (datagram_bytes + 1).next_multiple_of(64);
+        Ok(DatagramReceiver { width, data: vec![0; MOST * width], texts: HashMap::new() })
+    }
+
+    fn receive<'py>(&mut self, py: Python<'py>, fd: RawFd, most: usize) -> PyResult<Bound<'py, PyList>> {
+        let most = most.clamp(1, MOST);
+        // SAFETY: all of these are plain data, for which zeros are valid.
+        let (mut names, mut messages, mut iovecs): (
+            [libc::sockaddr_in; MOST],
+            [libc::mmsghdr; MOST],
+            [libc::iovec; MOST],
+        ) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
+        let mut controls = [Control([0; CONTROL_BYTES]); MOST];
+        for (index, slot) in self.data.chunks_exact_mut(self.width).take(most).enumerate() {
+            iovecs[index] = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
+            let header = &mut messages[index].msg_hdr;
+            header.msg_name = (&raw mut names[index]).cast();
+            header.msg_namelen = mem::size_of::<libc::sockaddr_in>() as u32;
+            header.msg_iov = &raw mut iovecs[index];
+            header.msg_iovlen = 1;
+            header.msg_control = controls[index].0.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL_BYTES as _;
+        }
+        // SAFETY: `most` messages point to buffers of the lengths that they say, all alive until this method ends.
+        let count = unsafe {
+            libc::recvmmsg(fd, messages.as_mut_ptr(), most as u32, libc::MSG_DONTWAIT, std::ptr::null_mut())
+        };
+        let got = PyList::empty(py);
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR) => Ok(got),
+                _ => Err(error.into()),
+            };
+        }
+        let mut open: Option<Open<'py>> = None;
+        for index in 0..count as usize {
+            let length = (messages[index].msg_len as usize).min(self.width);
+            let data = &self.data[index * self.width..][..length];
+            let told = messages[index].msg_hdr.msg_controllen as usize > TOS_AT;
+            let tos = if told { controls[index].0[TOS_AT] } else { 0 };
+            let address = names[index].sin_addr.s_addr.to_ne_bytes();
+            let port = u16::from_be(names[index].sin_port);
+            let Some((header, body)) = Header::decode(data) else {
+                flush(py, &mut self.texts, &got, &mut open)?;
+                let text = text_of(py, &mut self.texts, address);
+                got.append((PyBytes::new(py, data), text, port, tos))?;
+                continue;
+            };
+            let body_object = PyBytes::new(py, body);
+            if let Some(current) = &mut open {
+                if current.run.take(address, tos, &header, body) {
+                    current.ports.push(port);
+                    current.bodies.push(body_object);
+                    continue;
+                }
+            }
+            flush(py, &mut self.texts, &got, &mut open)?;
+            open = Some(Open {
+                run: Run::begin(address, tos, header, body),
+                ports: vec![port],
+                bodies: vec![body_object],
+            });
+        }
+        flush(py, &mut self.texts, &got, &mut open)?;
+        Ok(got)
+    }
+}
+
+fn text_of<'py>(
+    py: Python<'py>,
+    texts: &mut HashMap<[u8; 4], Py<PyString>>,
+    address: [u8; 4],
+) -> Bound<'py, PyString> {
+    if let Some(text) = texts.get(&address) {
+        return text.bind(py).clone();
+    }
+    let text = PyString::new(py, &Ipv4Addr::from(address).to_string());
+    if texts.len() < MOST_TEXTS {
+        texts.insert(address, text.clone().unbind());
+    }
+    text
+}
+
+/// Give Python the run that ends here.
+fn flush<'py>(
+    py: Python<'py>,
+    texts: &mut HashMap<[u8; 4], Py<PyString>>,
+    got: &Bound<'py, PyList>,
+    open: &mut Option<Open<'py>>,
+) -> PyResult<()> {
+    let Some(Open { run, ports, bodies }) = open.take() else { return Ok(()) };
+    let key = match &run.key {
+        Some(key) => PyBytes::new(py, key).into_any(),
+        None => py.None().into_bound(py),
+    };
+    let fields = [
+        text_of(py, texts, run.address).into_any(),
+        run.tos.into_pyobject(py)?.into_any(),
+        run.first.kind.into_pyobject(py)?.into_any(),
+        run.first.flags.into_pyobject(py)?.into_any(),
+        run.first.session.into_pyobject(py)?.into_any(),
+        run.first.number.into_pyobject(py)?.into_any(),
+        run.first.sent_us.into_pyobject(py)?.into_any(),
+        run.first.flow.into_pyobject(py)?.into_any(),
+        run.first.position.into_pyobject(py)?.into_any(),
+        key,
+        PyList::new(py, ports)?.into_any(),
+        PyList::new(py, bodies)?.into_any(),
+    ];
+    got.append(PyTuple::new(py, fields)?)
+}
+
+#[pyfunction]
+fn crc32c_of(data: &[u8], value: u32) -> u32 {
+    crc32c::crc32c(value, data)
+}
+
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // the header's fields
+fn encode_datagram<'py>(
+    py: Python<'py>,
+    kind: u8,
+    flags: u8,
+    session: u32,
+    number: u32,
+    sent_us: u32,
+    flow: u32,
+    position: u32,
+    body: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    if kind > 0x0F {
+        return Err(PyValueError::new_err(format!("kind {kind} does not fit four bits")));
+    }
+    let head = Header { kind, flags, session, number, sent_us, flow, position }.encode(body);
+    PyBytes::new_with(py, head.len() + body.len(), |datagram| {
+        datagram[..head.len()].copy_from_slice(&head);
+        datagram[head.len()..].copy_from_slice(body);
+        Ok(())
+    })
+}
+
+/// IPv4 and UDP headers; the kernel fills in the IPv4 checksum, UDP has none, for the datagram has its CRC.
+fn outer(source: [u8; 4], address: [u8; 4], ports: (u16, u16), tos: u8, data_bytes: usize) -> [u8; OUTER_BYTES] {
+    let mut head = [0u8; OUTER_BYTES];
+    head[..2].copy_from_slice(&[0x45, tos]);
+    head[2..4].copy_from_slice(&((OUTER_BYTES + data_bytes) as u16).to_be_bytes());
+    head[6] = 0x40; // don't fragment
+    head[8] = OUTER_TTL;
+    head[9] = libc::IPPROTO_UDP as u8;
+    head[12..16].copy_from_slice(&source);
+    head[16..20].copy_from_slice(&address);
+    head[20..22].copy_from_slice(&ports.0.to_be_bytes());
+    head[22..24].copy_from_slice(&ports.1.to_be_bytes());
+    head[24..26].copy_from_slice(&((8 + data_bytes) as u16).to_be_bytes());
+    head
+}
+
+#[pyfunction]
+fn send_datagrams(fd: RawFd, source: [u8; 4], datagrams: Vec<Bound<'_, PyTuple>>) -> PyResult<usize> {
+    let mut sent = 0;
+    for some in datagrams.chunks(MOST) {
+        sent += send_some(fd, source, some)?;
+    }
+    Ok(sent)
+}
+
+fn send_some(fd: RawFd, source: [u8; 4], datagrams: &[Bound<'_, PyTuple>]) -> PyResult<usize> {
+    // SAFETY: all of these are plain data, for which zeros are valid.
+    let (mut names, mut messages, mut iovecs): (
+        [libc::sockaddr_in; MOST],
+        [libc::mmsghdr; MOST],
+        [[libc::iovec; 2]; MOST],
+    ) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
+    let mut heads = [[0u8; OUTER_BYTES]; MOST];
+    let mut bodies: Vec<Bound<'_, PyBytes>> = Vec::with_capacity(datagrams.len());
+    for (index, datagram) in datagrams.iter().enumerate() {
+        let (address, source_port, destination_port, tos, data): (String, u16, u16, u8, Bound<'_, PyBytes>) =
+            datagram.extract()?;
+        let address: Ipv4Addr =
+            address.parse().map_err(|_| PyValueError::new_err(format!("{address:?} is no IPv4 address")))?;
+        let length = data.as_bytes().len();
+        if length > 65535 - OUTER_BYTES {
+            return Err(PyValueError::new_err(format!("{length} B do not fit a datagram")));
+        }
+        heads[index] = outer(source, address.octets(), (source_port, destination_port), tos, length);
+        names[index].sin_family = libc::AF_INET as u16;
+        names[index].sin_addr.s_addr = u32::from_ne_bytes(address.octets());
+        iovecs[index] = [
+            libc::iovec { iov_base: heads[index].as_mut_ptr().cast(), iov_len: OUTER_BYTES },
+            libc::iovec { iov_base: data.as_bytes().as_ptr().cast_mut().cast(), iov_len: length },
+        ];
+        let header = &mut messages[index].msg_hdr;
+        header.msg_name = (&raw mut names[index]).cast();
+        header.msg_namelen = mem::size_of::<libc::sockaddr_in>() as u32;
+        header.msg_iov = iovecs[index].as_mut_ptr();
+        header.msg_iovlen = 2;
+        bodies.push(data);
+    }
+    let sent = send_messages(fd, &mut messages[..datagrams.len()]);
+    drop(bodies);
+    Ok(sent)
+}
+
+/// How many of the messages were sent. They point to what lives until after the call.
+fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
+    let (mut at, mut sent) = (0, 0);
+    while at < messages.len() {
+        let (rest, count) = (messages[at..].as_mut_ptr(), messages.len() - at);
+        // SAFETY: whoever fills in messages keeps alive what they point to.
+        let done = unsafe { libc::sendmmsg(fd, rest, count as u32, libc::MSG_DONTWAIT) };
+        if done > 0 {
+            at += done as usize;
+            sent += done as usize;
+            continue;
+        }
+        match io::Error::last_os_error().raw_os_error() {
+            Some(libc::EINTR) => {}
+            Some(libc::EAGAIN | libc::ENOBUFS) => break,
+            _ => at += 1, // this one cannot be sent at all
+        }
+    }
+    sent
+}
+
+#[pyfunction]
+fn coalesce_packets<'py>(
+    py: Python<'py>,
+    packets: Vec<Bound<'py, PyBytes>>,
+    other: &Bound<'py, PyAny>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let slices: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
+    let written = |write| match write {
+        Write::Other(index) => {
+            let packet: &Bound<'py, PyBytes> = &packets[index];
+            Ok(other.call1((packet,))?.cast_into::<PyBytes>()?)
+        }
+        Write::Packets { mut front, parts } => {
+            for (index, offset) in parts {
+                front.extend_from_slice(&slices[index][offset..]);
+            }
+            Ok(PyBytes::new(py, &front))
+        }
+    };
+    coalesce::coalesce(&slices).into_iter().map(written).collect()
+}
+
+#[pyfunction]
+fn write_packets(
+    fd: RawFd,
+    packets: Vec<Bound<'_, PyBytes>>,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<usize> {
+    let slices: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
+    let mut refused = 0;
+    for write in coalesce::coalesce(&slices) {
+        let mut iovecs = Vec::with_capacity(50);
+        let piece = |bytes: &[u8]| libc::iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
+        };
+        // SAFETY (all): writev reads what the iovecs point to, which lives until after the call.
+        let done = match write {
+            Write::Packets { front, parts } => {
+                iovecs.push(piece(&front));
+                iovecs.extend(parts.iter().map(|&(index, offset)| piece(&slices[index][offset..])));
+                if iovecs.len() > 1024 {
+                    // more pieces than one call takes: many tiny segments
+                    let whole: Vec<u8> = parts.iter().fold(front, |mut whole, &(index, offset)| {
+                        whole.extend_from_slice(&slices[index][offset..]);
+                        whole
+                    });
+                    unsafe { libc::write(fd, whole.as_ptr().cast(), whole.len()) }
+                } else {
+                    unsafe { libc::writev(fd, iovecs.as_ptr(), iovecs.len() as i32) }
+                }
+            }
+            Write::Other(index) => {
+                let whole = other.call1((&packets[index],))?.cast_into::<PyBytes>()?;
+                let whole = whole.as_bytes();
+                unsafe { libc::write(fd, whole.as_ptr().cast(), whole.len()) }
+            }
+        };
+        refused += usize::from(done < 0);
+    }
+    Ok(refused)
+}
+
+/// Rows of bytes in an array of numpy's, to be written.
+struct Matrix(PyBuffer<u8>);
+
+impl Matrix {
+    fn of(array: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+        let buffer = PyBuffer::<u8>::get(array)?;
+        if buffer.dimensions() != 2 || !buffer.is_c_contiguous() || buffer.readonly() || buffer.item_count() == 0 {
+            return Err(PyValueError::new_err("rows must be a contiguous, writable array (rows, bytes) that is not empty"));
+        }
+        Ok(Matrix(buffer))
+    }
+
+    fn count(&self) -> usize {
+        self.0.shape()[0]
+    }
+
+    fn width(&self) -> usize {
+        self.0.shape()[1]
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the buffer is contiguous, of bytes, writable, held as long as `self`, and the interpreter is held.
+        unsafe { std::slice::from_raw_parts_mut(self.0.buf_ptr().cast(), self.0.item_count()) }
+    }
+}
+
+#[pyfunction]
+fn cut_segments(
+    packet: &[u8],
+    transport: usize,
+    head: usize,
+    size: usize,
+    headroom: usize,
+    rows: &Bound<'_, PyAny>,
+) -> PyResult<usize> {
+    let mut rows = Matrix::of(rows)?;
+    let cut = Cut { transport, head, size, headroom };
+    let fits = headroom.checked_add(head).and_then(|front| front.checked_add(size)) == Some(rows.width());
+    if cut.count(packet) != Some(rows.count()) || !fits {
+        return Err(PyValueError::new_err(format!(
+            "a packet of {} B, {head} B of them headers, does not give {}x{} B in segments of {size} B",
+            packet.len(),
+            rows.count(),
+            rows.width()
+        )));
+    }
+    Ok(cut.write(packet, rows.bytes()))
+}
+
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // the header's fields
+fn seal_rows(
+    rows: &Bound<'_, PyAny>,
+    headroom: usize,
+    last_bytes: usize,
+    kind: u8,
+    flags: u8,
+    session: u32,
+    number: u32,
+    sent_us: u32,
+    flow: u32,
+    position: u32,
+) -> PyResult<()> {
+    let mut rows = Matrix::of(rows)?;
+    let (count, width) = (rows.count(), rows.width());
+    let front = headroom.saturating_add(HEADER_BYTES);
+    if front > width || last_bytes > width - front || kind > 0x0F {
+        return Err(PyValueError::new_err(format!(
+            "rows of {width} B have no room for {front} B of headers and {last_bytes} B"
+        )));
+    }
+    for (index, row) in rows.bytes().chunks_exact_mut(width).enumerate() {
+        let end = if index + 1 == count { front + last_bytes } else { width };
+        let (number, position) = (number.wrapping_add(index as u32), position.wrapping_add(index as u32));
+        let head = Header { kind, flags, session, number, sent_us, flow, position }.encode(&row[front..end]);
+        row[headroom..front].copy_from_slice(&head);
+    }
+    Ok(())
+}
+
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // the outer header's fields
+fn send_rows(
+    fd: RawFd,
+    source: [u8; 4],
+    address: &str,
+    source_ports: Vec<u16>,
+    destination_port: u16,
+    tos: u8,
+    rows: &Bound<'_, PyAny>,
+    last_bytes: usize,
+) -> PyResult<usize> {
+    let address: Ipv4Addr =
+        address.parse().map_err(|_| PyValueError::new_err(format!("{address:?} is no IPv4 address")))?;
+    let mut rows = Matrix::of(rows)?;
+    let (count, width) = (rows.count(), rows.width());
+    if source_ports.len() != count || width < OUTER_BYTES || last_bytes > width - OUTER_BYTES || width > 65535 {
+        return Err(PyValueError::new_err(format!(
+            "{count} rows of {width} B, the last of {last_bytes} B, with {} ports do not fit",
+            source_ports.len()
+        )));
+    }
+    // SAFETY: plain data, for which zeros are valid.
+    let mut name: libc::sockaddr_in = unsafe { mem::zeroed() };
+    name.sin_family = libc::AF_INET as u16;
+    name.sin_addr.s_addr = u32::from_ne_bytes(address.octets());
+    let mut sent = 0;
+    let ports = source_ports.chunks(MOST);
+    for (part, (some, ports)) in rows.bytes().chunks_mut(MOST * width).zip(ports).enumerate() {
+        // SAFETY: as above.
+        let (mut messages, mut iovecs): ([libc::mmsghdr; MOST], [libc::iovec; MOST]) =
+            unsafe { (mem::zeroed(), mem::zeroed()) };
+        for (index, (row, &port)) in some.chunks_exact_mut(width).zip(ports).enumerate() {
+            let is_last = part * MOST + index + 1 == count;
+            let length = if is_last { last_bytes } else { width - OUTER_BYTES };
+            let head = outer(source, address.octets(), (port, destination_port), tos, length);
+            row[..OUTER_BYTES].copy_from_slice(&head);
+            iovecs[index] = libc::iovec { iov_base: row.as_mut_ptr().cast(), iov_len: OUTER_BYTES + length };
+            let header = &mut messages[index].msg_hdr;
+            header.msg_name = (&raw mut name).cast();
+            header.msg_namelen = mem::size_of::<libc::sockaddr_in>() as u32;
+            header.msg_iov = &raw mut iovecs[index];
+            header.msg_iovlen = 1;
+        }
+        sent += send_messages(fd, &mut messages[..ports.len()]);
+    }
+    Ok(sent)
+}
+
+/// Add all of this to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<DatagramReceiver>()?;
+    module.add_function(wrap_pyfunction!(crc32c_of, module)?)?;
+    module.add_function(wrap_pyfunction!(encode_datagram, module)?)?;
+    module.add_function(wrap_pyfunction!(cut_segments, module)?)?;
+    module.add_function(wrap_pyfunction!(seal_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(send_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(send_datagrams, module)?)?;
+    module.add_function(wrap_pyfunction!(coalesce_packets, module)?)?;
+    module.add_function(wrap_pyfunction!(write_packets, module)?)
+}

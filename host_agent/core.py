@@ -18,7 +18,7 @@ from host_agent.addresses import packed
 from host_agent.checksum import complete
 from host_agent.flows import MAX_FINISHED, FlowTable, SendFlow
 from host_agent.impairment import Impairment
-from host_agent.inner_packet import TCP, PacketError, is_group_address, look
+from host_agent.inner_packet import TCP, InnerPacket, PacketError, is_group_address, look
 from host_agent.peers import PeerState
 from host_agent.receiving import Receiver
 from host_agent.segments import header_bytes, tcp_segments
@@ -145,10 +145,10 @@ class AgentCore:
 
     # -- what happens --------------------------------------------------------------------------------
 
-    def packet_from_host(self, packet: bytes, now: float) -> None:
-        """An inner IP packet that the host sends into the overlay."""
+    def packet_from_host(self, packet: bytes, now: float, seen: InnerPacket | None = None) -> None:
+        """An inner IP packet that the host sends into the overlay; *seen*: what `look` says of it, if it was asked."""
         try:
-            seen = look(packet)
+            seen = seen or look(packet)
         except PacketError as error:
             self._counts[error.reason] += 1
             return
@@ -170,15 +170,17 @@ class AgentCore:
             for piece in tunnel.fragment(complete(packet, seen), self.mtu):
                 self._sender.send(peer, piece, look(piece), now)
 
-    def super_packet_from_host(self, packet: bytes, size: int, now: float) -> None:
+    def super_packet_from_host(
+        self, packet: bytes, size: int, now: float, seen: InnerPacket | None = None
+    ) -> None:
         """A TCP packet that the host left us to cut into segments of *size* bytes of payload."""
         try:
-            seen = look(packet)
+            seen = seen or look(packet)
         except PacketError as error:
             self._counts[error.reason] += 1
             return
         if seen.protocol != TCP or seen.flow[-4:] == bytes(4) or seen.payload <= size or size <= 0:
-            self.packet_from_host(packet, now)
+            self.packet_from_host(packet, now, seen)
             return
         peer = self._routes.get(seen.destination)
         fits = header_bytes(packet, seen) + size <= self.mtu

@@ -28,7 +28,6 @@ from protocol.datagram import (
     NUMBER_MODULUS,
     Kind,
     decode_feedback,
-    encode_fields,
     serial_difference,
 )
 from protocol.policy import DEFAULT_POLICY, ClassPolicy, CodingPolicy, Policy
@@ -382,8 +381,8 @@ class Sender:
         if flags & FLAG_CODED and peer.estimator is not None:
             # only what is sprayed and coded: a long flow's own queue would speak for all paths
             peer.outstanding.sent(number, now)
-        data = encode_fields(
-            kind, traffic_class | flags, self._session, number, int(now * 1e6), name, position, body
+        data = capstan_native.encode_datagram(
+            kind, traffic_class | flags, self._session, number, int(now * 1e6) % NUMBER_MODULUS, name, position, body
         )
         self._outgoing.append(
             Outgoing(peer.peer.underlay_ip, entropy, port, self._tos[traffic_class] | ecn, data)

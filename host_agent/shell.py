@@ -42,9 +42,7 @@ COUNTERS_EVERY_S: Final = 1.0
 SHARE_EVERY_S: Final = 0.05
 """How often the controller is told how many short flows are on which path, where a path policy counts them."""
 ANNOUNCE_EVERY_S: Final = 10.0
-_READS: Final = 4
-_BUSY_S: Final = 50e-6
-"""A shorter wait for something to do is none."""
+_MOST_READS: Final = 4
 
 
 class Agent:
@@ -126,28 +124,25 @@ class Agent:
         gc.freeze()  # what is here stays: no collection has to look at it again
         timer = min(core.get_timer(), next_counters)
         now = time.monotonic()
+        reads = 1  # a lone packet goes on at once: to ask for more would only delay it
+        tun_fd, wake_fd, receive = tun.fd, self._channel.wake_fd, underlay.receive
         while not self._stopping:
-            events = poll.poll(max(0.0, timer - now))
-            before, now = now, time.monotonic()
-            # Whoever had to wait gets one packet, and that one goes on at once: asking for more would only delay it.
-            # If there is more, the next turn does not have to wait.
-            many = now - before < _BUSY_S
-            for fd, _ in events:
-                if fd in underlay.sockets:
-                    for item in underlay.receive(fd, many):
-                        if len(item) == 4:
-                            core.receive_datagram(*item, now)
-                        else:
-                            core.receive_run(item, now)
-                elif fd == tun.fd:
-                    self._read_tun(_READS if many else 1, now)
-                elif fd == self._channel.wake_fd:
+            for fd, _ in poll.poll(max(0.0, timer - now)):
+                now = time.monotonic()
+                if fd == tun_fd:
+                    reads = min(_MOST_READS, 2 * reads) if self._read_tun(reads, now) == reads else 1
+                elif fd == wake_fd:
                     for message in self._channel.messages():
                         self._obey(message, now)
                 elif announcements is not None and fd == announcements.fd:
                     for key, size in announcements.read():
                         core.announce(key, size)
-                now = time.monotonic()
+                elif fd != wake_read:
+                    for item in receive(fd):
+                        if len(item) == 4:
+                            core.receive_datagram(*item, now)
+                        else:
+                            core.receive_run(item, now)
             self._put_out()
             timer = core.get_timer()
             if now >= timer:
@@ -173,19 +168,22 @@ class Agent:
         if packets:
             self._refused += self._tun.write(packets)
 
-    def _read_tun(self, most: int, now: float) -> None:
-        for _ in range(most):
+    def _read_tun(self, most: int, now: float) -> int:
+        """How many packets there were."""
+        for count in range(most):
             try:
                 got = self._tun.read()
             except PacketError as error:
                 _LOG.warning("a packet from the host was dropped: %s", error)
                 continue
             if got is None:
-                return
-            if got.size:
-                self._core.super_packet_from_host(got.packet, got.size, now)
+                return count
+            packet, size, seen = got
+            if size:
+                self._core.super_packet_from_host(packet, size, now, seen)
             else:
-                self._core.packet_from_host(got.packet, now)
+                self._core.packet_from_host(packet, now, seen)
+        return most
 
     def _obey(self, message: Message | Connected, now: float) -> None:
         if isinstance(message, Connected):

@@ -17,7 +17,7 @@ import capstan_native
 
 from host_agent import offload
 from host_agent.checksum import complete
-from host_agent.inner_packet import look
+from host_agent.inner_packet import InnerPacket, look
 
 _TUNSETIFF: Final = 0x400454CA
 _TUNSETOFFLOAD: Final = 0x400454D0
@@ -25,7 +25,7 @@ _IFF_TUN, _IFF_NO_PI, _IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 _OFFLOADS: Final = 0x01 | 0x02 | 0x04  # checksum, TSO for IPv4 and IPv6
 QUEUE_PACKETS: Final = 64
 """More, and cubic fills it: at 1000 the round-trip time through an agent is 30 to 130 ms."""
-_READ_BYTES: Final = 65536 + 10
+_READ_BYTES: Final = 65536
 
 
 class TunError(OSError):
@@ -51,8 +51,7 @@ class Tun:
         offloads: bool = True,
         congestion_control: str | None = None,
     ) -> None:
-        self._buffer = bytearray(_READ_BYTES)
-        self._view = memoryview(self._buffer)
+        self._reader = capstan_native.TunReader(InnerPacket)
         try:
             self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
@@ -108,14 +107,19 @@ class Tun:
         if done.returncode != 0:
             raise TunError(f"cannot configure {self.name!r}: {done.stderr.strip()}")
 
-    def read(self) -> offload.Read | None:
-        """A packet that the host sends; None when there is nothing to read. Raises PacketError."""
+    def read(self) -> tuple[bytes, int, InnerPacket | None] | None:
+        """A packet that the host sends, the payload of each segment that it is to be cut into (0: it is not), and what
+        is seen of it at a glance; None when there is nothing to read. Raises PacketError.
+        """
+        if self.super_packets:
+            got = self._reader.read(self.fd)
+            if got is None or got[1] >= 0:
+                return got
+            return (*offload.read(got[0]), None)
         try:
-            length = os.readv(self.fd, (self._buffer,))
+            return os.read(self.fd, _READ_BYTES), 0, None
         except BlockingIOError:
             return None
-        data = bytes(self._view[:length])
-        return offload.read(data) if self.super_packets else offload.Read(data, 0)
 
     def write(self, packets: Sequence[bytes]) -> int:
         """Give sound packets to the host. Returns how many writes the kernel refused."""

@@ -16,8 +16,6 @@ from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _BUFFER_BYTES: Final = 8 << 20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
-_MOST: Final = 64
-"""Datagrams in one call."""
 
 
 class UnderlayError(OSError):
@@ -86,10 +84,10 @@ class Underlay:
         )
         self.unsent += len(burst.rows) - sent
 
-    def receive(self, fd: int, many: bool) -> list[Run | Arrived]:
-        """What waits at one of `sockets`: one datagram, or up to 64. What is damaged or foreign comes as it is."""
+    def receive(self, fd: int) -> list[Run | Arrived]:
+        """What waits at one of `sockets`, or the first of it. What is damaged or foreign comes as it is."""
         try:
-            return self._receiver.receive(fd, _MOST if many else 1)
+            return self._receiver.receive(fd)
         except OSError:
             return []  # an ICMP error about something that we sent
 

@@ -13,10 +13,11 @@ use datapath::header::{Header, HEADER_BYTES};
 use datapath::runs::Run;
 use datapath::segments::Cut;
 use datapath::crc32c;
+use datapath::inner;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
 const MOST: usize = 64;
 const CONTROL_BYTES: usize = 32;
@@ -35,6 +36,8 @@ pub struct DatagramReceiver {
     width: usize,
     data: Vec<u8>,
     texts: HashMap<[u8; 4], Py<PyString>>,
+    /// Datagrams to ask for the next time: a lone one is passed on soonest if no more are asked for.
+    ask: usize,
 }
 
 /// A run that may go on, with what Python gets of it.
@@ -52,11 +55,11 @@ impl DatagramReceiver {
             return Err(PyValueError::new_err(format!("datagrams of {datagram_bytes} B cannot be")));
         }
         let width = (datagram_bytes + 1).next_multiple_of(64);
-        Ok(DatagramReceiver { width, data: vec![0; MOST * width], texts: HashMap::new() })
+        Ok(DatagramReceiver { width, data: vec![0; MOST * width], texts: HashMap::new(), ask: 1 })
     }
 
-    fn receive<'py>(&mut self, py: Python<'py>, fd: RawFd, most: usize) -> PyResult<Bound<'py, PyList>> {
-        let most = most.clamp(1, MOST);
+    fn receive<'py>(&mut self, py: Python<'py>, fd: RawFd) -> PyResult<Bound<'py, PyList>> {
+        let most = self.ask;
         // SAFETY: all of these are plain data, for which zeros are valid.
         let (mut names, mut messages, mut iovecs): (
             [libc::sockaddr_in; MOST],
@@ -86,8 +89,10 @@ impl DatagramReceiver {
                 _ => Err(error.into()),
             };
         }
+        let count = count as usize;
+        self.ask = if count == most { (most * 8).min(MOST) } else { count.max(1) };
         let mut open: Option<Open<'py>> = None;
-        for index in 0..count as usize {
+        for index in 0..count {
             let length = (messages[index].msg_len as usize).min(self.width);
             let data = &self.data[index * self.width..][..length];
             let told = messages[index].msg_hdr.msg_controllen as usize > TOS_AT;
@@ -468,9 +473,69 @@ fn send_rows(
     Ok(sent)
 }
 
+/// Reads what the host sends from a TUN device with IFF_VNET_HDR.
+#[pyclass]
+pub struct TunReader {
+    buffer: Vec<u8>,
+    /// The class of what tells of an inner packet: a named tuple.
+    seen: Py<PyType>,
+}
+
+const GSO_ECN: u8 = 0x80;
+
+#[pymethods]
+impl TunReader {
+    #[new]
+    fn new(seen: &Bound<'_, PyType>) -> PyResult<Self> {
+        if !seen.is_subclass_of::<PyTuple>()? {
+            return Err(PyValueError::new_err("what tells of a packet must be a tuple"));
+        }
+        Ok(TunReader { buffer: vec![0; coalesce::VNET_BYTES + 65536], seen: seen.clone().unbind() })
+    }
+
+    fn read<'py>(&mut self, py: Python<'py>, fd: RawFd) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        // SAFETY: the kernel writes at most as many bytes as there are.
+        let length = unsafe { libc::read(fd, self.buffer.as_mut_ptr().cast(), self.buffer.len()) };
+        if length < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+                _ => Err(error.into()),
+            };
+        }
+        let data = &self.buffer[..length as usize];
+        let known = data.split_at_checked(coalesce::VNET_BYTES).and_then(|(header, packet)| {
+            let size = i32::from(u16::from_ne_bytes([header[4], header[5]]));
+            let size = match header[1] & !GSO_ECN {
+                coalesce::GSO_NONE => 0,
+                coalesce::GSO_TCP4 if size > 0 => size,
+                _ => return None,
+            };
+            Some((packet, size, inner::look(packet)?))
+        });
+        let Some((packet, size, seen)) = known else {
+            return Ok(Some((PyBytes::new(py, data), -1, py.None()).into_pyobject(py)?));
+        };
+        let fields = (
+            4,
+            PyBytes::new(py, &seen.flow),
+            PyBytes::new(py, &packet[16..20]),
+            packet[9],
+            inner::TRANSPORT,
+            seen.payload,
+            seen.control,
+            seen.push,
+            seen.opening,
+        );
+        let seen = py.get_type::<PyTuple>().call_method1("__new__", (self.seen.bind(py), fields))?;
+        Ok(Some((PyBytes::new(py, packet), size, seen).into_pyobject(py)?))
+    }
+}
+
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DatagramReceiver>()?;
+    module.add_class::<TunReader>()?;
     module.add_function(wrap_pyfunction!(crc32c_of, module)?)?;
     module.add_function(wrap_pyfunction!(encode_datagram, module)?)?;
     module.add_function(wrap_pyfunction!(cut_segments, module)?)?;

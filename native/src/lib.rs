@@ -3,6 +3,8 @@
 //! Packets are copied into one aligned unit while the interpreter is held, and coded while it is not. Arrays are
 //! used where they are; whoever calls keeps other threads from writing them meanwhile, as with numpy's own functions.
 
+mod datapath;
+
 use coding::packets::{Received, Sources};
 use coding::{ldpc, Code, Error, Kernel};
 use pyo3::buffer::PyBuffer;
@@ -265,5 +267,6 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode, module)?)?;
     module.add_function(wrap_pyfunction!(encode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(decode_packets, module)?)?;
-    module.add_function(wrap_pyfunction!(ldpc_rows, module)?)
+    module.add_function(wrap_pyfunction!(ldpc_rows, module)?)?;
+    datapath::register(module)
 }

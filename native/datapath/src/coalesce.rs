@@ -6,9 +6,9 @@ use crate::inner::{plain_ipv4, TCP, UDP};
 
 pub const VNET_BYTES: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
-const GSO_NONE: u8 = 0;
-const GSO_TCP4: u8 = 1;
-const GSO_TCP6: u8 = 4;
+pub const GSO_NONE: u8 = 0;
+pub const GSO_TCP4: u8 = 1;
+pub const GSO_TCP6: u8 = 4;
 const MAX_SUPER: usize = 65535 - 40;
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;

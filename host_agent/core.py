@@ -206,8 +206,9 @@ class AgentCore:
         underlay_ip, tos, kind, flags, session, number, sent_us, name, position, key, ports, bodies = run
         if self._impairment is not None and self._impairment.harmful:
             for offset, body in enumerate(bodies):
-                at = (number + offset, sent_us, name, position + offset)
-                data = encode_fields(kind, flags, session, *at, body)
+                data = encode_fields(
+                    kind, flags, session, number + offset, sent_us, name, position + offset, body
+                )
                 self.receive_datagram(data, underlay_ip, ports[offset], tos, now)
             return
         peer = self._peers.get(underlay_ip)
@@ -221,9 +222,7 @@ class AgentCore:
             plain = flow is not None and flow.key == key and flow.decoder is None
             if flow is not None and plain and peer.arrivals.accept_run(number, count):
                 sent = (number, sent_us)
-                self._receiver.receive_run(
-                    peer, flow, flags & CLASS_MASK, sent, position, ports, bodies, now
-                )
+                self._receiver.receive_run(peer, flow, flags & CLASS_MASK, sent, position, ports, bodies, now)
                 return
         for offset, body in enumerate(bodies):
             at = (number + offset) % NUMBER_MODULUS
@@ -233,7 +232,7 @@ class AgentCore:
             place = (position + offset) % NUMBER_MODULUS
             try:
                 self._receiver.receive(
-                    peer, kind, flags, (at, sent_us), name, place, body, ports[offset], tos, now
+                    peer, kind, flags, (at, sent_us), name, place, body, key, ports[offset], tos, now
                 )
             except (DatagramError, PacketError) as error:
                 self._counts[f"dropped_{error.reason}"] += 1
@@ -258,7 +257,7 @@ class AgentCore:
                 return
             sent = (number, sent_us)
             self._receiver.receive(
-                peer, kind, flags, sent, flow, position, data[HEADER_BYTES:], source_port, tos, now
+                peer, kind, flags, sent, flow, position, data[HEADER_BYTES:], None, source_port, tos, now
             )
         except (DatagramError, PacketError) as error:
             self._counts[f"dropped_{error.reason}"] += 1

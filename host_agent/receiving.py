@@ -65,11 +65,14 @@ class Receiver:
         flow: int,
         position: int,
         body: bytes,
+        key: bytes | None,
         source_port: int,
         tos: int,
         now: float,
     ) -> None:
         """One datagram, new and undamaged; *sent*: its number, and when it left (both as in its header).
+
+        *key*: the inner packet's flow, where it was looked at already.
 
         Raises:
             DatagramError, PacketError: what it carries is malformed.
@@ -85,7 +88,7 @@ class Receiver:
         if kind == _REPAIR:
             self._repair(peer, flags & CLASS_MASK, flow, position, body, stamp, now)
         else:
-            self._source(peer, flags, flow, position, body, stamp, tos & 0b11, now)
+            self._source(peer, flags, flow, position, body, key, stamp, tos & 0b11, now)
 
     def receive_run(
         self,
@@ -133,6 +136,7 @@ class Receiver:
         name: int,
         position: int,
         packet: bytes,
+        key: bytes | None,
         stamp: int,
         outer_ecn: int,
         now: float,
@@ -140,18 +144,8 @@ class Receiver:
         traffic_class = flags & CLASS_MASK
         flow = peer.flows.get(name)
         seen: InnerPacket | None = None
-        if (
-            flow is None
-            or len(packet) < 40
-            or flow.key != packet[9:10] + packet[12:24]
-            or packet[0] != 0x45
-            or packet[9] != TCP
-            or packet[6] & 0x3F
-            or packet[7]
-            or (packet[2] << 8 | packet[3]) != len(packet)
-            or not 20 <= (packet[32] >> 4) * 4 <= len(packet) - 20
-        ):
-            # all but the further packets of a flow of TCP over IPv4 without options, which is known by now
+        if flow is None or key is None or flow.key != key:
+            # all but the further packets over IPv4 without options of a flow, which is known by now
             seen = look(packet)
             if not self._is_ours(peer, seen):
                 raise PacketError("inner_not_for_us", "addresses that are not this peer's and ours")

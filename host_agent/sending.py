@@ -382,7 +382,14 @@ class Sender:
             # only what is sprayed and coded: a long flow's own queue would speak for all paths
             peer.outstanding.sent(number, now)
         data = capstan_native.encode_datagram(
-            kind, traffic_class | flags, self._session, number, int(now * 1e6) % NUMBER_MODULUS, name, position, body
+            kind,
+            traffic_class | flags,
+            self._session,
+            number,
+            int(now * 1e6) % NUMBER_MODULUS,
+            name,
+            position,
+            body,
         )
         self._outgoing.append(
             Outgoing(peer.peer.underlay_ip, entropy, port, self._tos[traffic_class] | ecn, data)

@@ -127,8 +127,9 @@ class Agent:
         reads = 1  # a lone packet goes on at once: to ask for more would only delay it
         tun_fd, wake_fd, receive = tun.fd, self._channel.wake_fd, underlay.receive
         while not self._stopping:
-            for fd, _ in poll.poll(max(0.0, timer - now)):
-                now = time.monotonic()
+            events = poll.poll(max(0.0, timer - now))
+            now = time.monotonic()
+            for fd, _ in events:
                 if fd == tun_fd:
                     reads = min(_MOST_READS, 2 * reads) if self._read_tun(reads, now) == reads else 1
                 elif fd == wake_fd:

@@ -53,7 +53,7 @@ Run = tuple[str, int, int, int, int, int, int, int, int, bytes | None, list[int]
 
 Underlay address, TOS, and the first one's kind, flags, session, number, sent_us, flow and position
 (`protocol.datagram`): numbers and positions of the others follow. Then the `inner_packet.InnerPacket.flow` of all
-inner packets, None where there is but one datagram whose inner packet is not TCP over plain IPv4; the source ports
+inner packets, None where it is not IPv4 without options and fragments; the source ports
 (path stamps or EVs); the bodies.
 """
 

@@ -1,14 +1,18 @@
-"""Erasure codes on GF(256) and GF(2), compiled (native/). Codes by number: 1 xor, 2 rlc, 3 ldpc, 4 mds.
+"""What is compiled of the host agent (native/): erasure codes, and the moving of datagrams and packets.
+
+Erasure codes on GF(256) and GF(2), by number: 1 xor, 2 rlc, 3 ldpc, 4 mds.
 
 Units have k = 1..255 sources and r = 1..255 repairs (mds: k + r <= 256); seeds are unsigned 32-bit numbers. `kernel`
 forces one of `kernels()` (default: the fastest); all give the same bytes. The interpreter is released while a call
 computes. Whatever cannot be raises ValueError, or OverflowError for numbers that no unit can have, and writes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from numpy import uint8
 from numpy.typing import NDArray
+
+from host_agent.inner_packet import InnerPacket
 
 class ContradictionError(ValueError):
     """Received symbols of one unit cannot all be right: no packet of it may be rebuilt."""
@@ -72,3 +76,92 @@ def product(
 
 def ldpc_rows(k: int, r: int, seed: int) -> list[list[int]]:
     """The sources in each of the r rows of the LDPC-staircase parity check matrix, ascending."""
+
+# The moving of datagrams and packets. Nothing here waits, and what the kernel has no room for is told by numbers.
+
+Run = tuple[str, int, int, int, int, int, int, int, int, bytes | None, list[int], list[bytes]]
+"""Sound datagrams that continue each other (`host_agent.wire.Run`)."""
+
+class DatagramReceiver:
+    """Receives at UDP sockets; a datagram longer than *datagram_bytes* is cut off, and so found damaged."""
+
+    def __init__(self, datagram_bytes: int) -> None: ...
+    def receive(self, fd: int) -> list[Run | tuple[bytes, str, int, int]]:
+        """What waits at a socket: one datagram, or up to 64 where there were more the last time.
+
+        Sound ones (`protocol.datagram`) come as runs; any other as data, source address, source port, TOS.
+
+        Raises:
+            OSError: an error is pending at the socket, or it is closed.
+        """
+
+class TunReader:
+    """Reads from TUN devices with IFF_VNET_HDR. *seen*: the class `host_agent.inner_packet.InnerPacket`."""
+
+    def __init__(self, seen: type[InnerPacket]) -> None: ...
+    def read(self, fd: int) -> tuple[bytes, int, InnerPacket | None] | None:
+        """Packet, payload of a segment (0: not to be cut), what is seen of it; None where there is nothing to read.
+
+        Only IPv4 without options and fragments is looked at. Anything else comes as it was read, with its virtio_net
+        header, and -1. Raises OSError.
+        """
+
+def crc32c_of(data: bytes, value: int) -> int:
+    """CRC-32C of what gave *value* (0: nothing) and *data*."""
+
+def encode_datagram(
+    kind: int, flags: int, session: int, number: int, sent_us: int, flow: int, position: int, body: bytes
+) -> bytes:
+    """What `protocol.datagram.encode_fields` does; all numbers must be below 2**32."""
+
+def send_datagrams(fd: int, source: bytes, datagrams: Sequence[tuple[str, int, int, int, bytes]]) -> int:
+    """Send over a raw IPv4 socket from address *source* (4 B). Each: address, source port, destination port, TOS, data.
+
+    Returns how many were sent: what finds no room is not.
+    """
+
+def send_rows(
+    fd: int,
+    source: bytes,
+    address: str,
+    source_ports: Sequence[int],
+    destination_port: int,
+    tos: int,
+    rows: NDArray[uint8],
+    last_bytes: int,
+) -> int:
+    """As `send_datagrams`, of rows (datagrams, 28 + length) to one address; the 28 B are written here."""
+
+def seal_rows(
+    rows: NDArray[uint8],
+    headroom: int,
+    last_bytes: int,
+    kind: int,
+    flags: int,
+    session: int,
+    number: int,
+    sent_us: int,
+    flow: int,
+    position: int,
+) -> None:
+    """Write datagrams' headers into rows (datagrams, headroom + 32 + body), behind the headroom.
+
+    Numbers and positions go up by one from row to row; the last body has *last_bytes*.
+    """
+
+def cut_segments(
+    packet: bytes, transport: int, head: int, size: int, headroom: int, rows: NDArray[uint8]
+) -> int:
+    """Cut a TCP packet into rows (segments, headroom + head + size); the length of the last segment.
+
+    *transport*: offset of the TCP header; *head*: bytes of all headers (`host_agent.segments`).
+    """
+
+def coalesce_packets(packets: Sequence[bytes], other: Callable[[bytes], bytes]) -> list[bytes]:
+    """Writes for a TUN device with IFF_VNET_HDR: consecutive TCP segments of a flow become one super-packet.
+
+    *packets* are sound; *other* makes the write of one that is neither IPv4 without options nor TCP over IPv6.
+    """
+
+def write_packets(fd: int, packets: Sequence[bytes], other: Callable[[bytes], bytes]) -> int:
+    """Write what `coalesce_packets` would give. Returns how many writes the kernel refused."""

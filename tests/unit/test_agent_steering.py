@@ -79,7 +79,7 @@ def test_round_robin_is_in_turn_over_single_and_super_packets(sizes: list[int]) 
     for number, size in enumerate(sizes):
         core.super_packet_from_host(tcp(10 + number, size), 1386, 0.0)
         for one in core.datagrams_to_send():
-            used += [one.source_port] if hasattr(one, "source_port") else one.source_ports.tolist()
+            used += [one.source_port] if hasattr(one, "source_port") else one.source_ports
     short, long = (
         [port for place, port in enumerate(used) if place * 1386 < 100_000],
         [port for place, port in enumerate(used) if place * 1386 > 103_000],

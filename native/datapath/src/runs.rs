@@ -1,7 +1,7 @@
 //! Datagrams that follow each other: host_agent/runs.py, in one pass over what a call of the kernel gave.
 
 use crate::header::{Header, CLASS_MASK, CONTROL, SOURCE};
-use crate::inner::{tcp_key, Key};
+use crate::inner::{look, tcp_key, Key};
 
 /// The first datagram of a run, and what every further one has to continue.
 #[derive(Clone, Copy, Debug)]
@@ -9,15 +9,19 @@ pub struct Run {
     pub address: [u8; 4],
     pub tos: u8,
     pub first: Header,
-    /// The flow of all inner packets; None: this is no run of segments, and it stays alone.
+    /// The flow of all inner packets, where it was looked at.
     pub key: Option<Key>,
+    /// Whether others may follow: segments of TCP do.
+    pub open: bool,
     pub count: u32,
 }
 
 impl Run {
     pub fn begin(address: [u8; 4], tos: u8, header: Header, body: &[u8]) -> Run {
-        let follows = header.kind == SOURCE && header.flags & CLASS_MASK != CONTROL;
-        Run { address, tos, first: header, key: tcp_key(body).filter(|_| follows), count: 1 }
+        let source = header.kind == SOURCE;
+        let key = if source { look(body).map(|seen| seen.flow) } else { None };
+        let open = source && header.flags & CLASS_MASK != CONTROL && tcp_key(body).is_some();
+        Run { address, tos, first: header, key, open, count: 1 }
     }
 
     /// Take the datagram in if it is the next of this run.
@@ -27,7 +31,7 @@ impl Run {
             position: self.first.position.wrapping_add(self.count),
             ..self.first
         };
-        let next = self.key.is_some()
+        let next = self.open
             && *header == expected
             && address == self.address
             && tos == self.tos

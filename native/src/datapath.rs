@@ -9,11 +9,11 @@ use std::net::Ipv4Addr;
 use std::os::fd::RawFd;
 
 use datapath::coalesce::{self, Write};
+use datapath::crc32c;
 use datapath::header::{Header, HEADER_BYTES};
+use datapath::inner;
 use datapath::runs::Run;
 use datapath::segments::Cut;
-use datapath::crc32c;
-use datapath::inner;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -199,7 +199,13 @@ fn encode_datagram<'py>(
 }
 
 /// IPv4 and UDP headers; the kernel fills in the IPv4 checksum, UDP has none, for the datagram has its CRC.
-fn outer(source: [u8; 4], address: [u8; 4], ports: (u16, u16), tos: u8, data_bytes: usize) -> [u8; OUTER_BYTES] {
+fn outer(
+    source: [u8; 4],
+    address: [u8; 4],
+    ports: (u16, u16),
+    tos: u8,
+    data_bytes: usize,
+) -> [u8; OUTER_BYTES] {
     let mut head = [0u8; OUTER_BYTES];
     head[..2].copy_from_slice(&[0x45, tos]);
     head[2..4].copy_from_slice(&((OUTER_BYTES + data_bytes) as u16).to_be_bytes());
@@ -304,19 +310,13 @@ fn coalesce_packets<'py>(
 }
 
 #[pyfunction]
-fn write_packets(
-    fd: RawFd,
-    packets: Vec<Bound<'_, PyBytes>>,
-    other: &Bound<'_, PyAny>,
-) -> PyResult<usize> {
+fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>, other: &Bound<'_, PyAny>) -> PyResult<usize> {
     let slices: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
     let mut refused = 0;
     for write in coalesce::coalesce(&slices) {
         let mut iovecs = Vec::with_capacity(50);
-        let piece = |bytes: &[u8]| libc::iovec {
-            iov_base: bytes.as_ptr().cast_mut().cast(),
-            iov_len: bytes.len(),
-        };
+        let piece =
+            |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         // SAFETY (all): writev reads what the iovecs point to, which lives until after the call.
         let done = match write {
             Write::Packets { front, parts } => {
@@ -350,8 +350,14 @@ struct Matrix(PyBuffer<u8>);
 impl Matrix {
     fn of(array: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         let buffer = PyBuffer::<u8>::get(array)?;
-        if buffer.dimensions() != 2 || !buffer.is_c_contiguous() || buffer.readonly() || buffer.item_count() == 0 {
-            return Err(PyValueError::new_err("rows must be a contiguous, writable array (rows, bytes) that is not empty"));
+        if buffer.dimensions() != 2
+            || !buffer.is_c_contiguous()
+            || buffer.readonly()
+            || buffer.item_count() == 0
+        {
+            return Err(PyValueError::new_err(
+                "rows must be a contiguous, writable array (rows, bytes) that is not empty",
+            ));
         }
         Ok(Matrix(buffer))
     }
@@ -440,7 +446,8 @@ fn send_rows(
         address.parse().map_err(|_| PyValueError::new_err(format!("{address:?} is no IPv4 address")))?;
     let mut rows = Matrix::of(rows)?;
     let (count, width) = (rows.count(), rows.width());
-    if source_ports.len() != count || width < OUTER_BYTES || last_bytes > width - OUTER_BYTES || width > 65535 {
+    if source_ports.len() != count || width < OUTER_BYTES || last_bytes > width - OUTER_BYTES || width > 65535
+    {
         return Err(PyValueError::new_err(format!(
             "{count} rows of {width} B, the last of {last_bytes} B, with {} ports do not fit",
             source_ports.len()

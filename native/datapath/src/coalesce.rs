@@ -16,7 +16,10 @@ const ACK: u8 = 0x10;
 /// One write: `front`, then each part's packet from its offset on.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Write {
-    Packets { front: Vec<u8>, parts: Vec<(usize, usize)> },
+    Packets {
+        front: Vec<u8>,
+        parts: Vec<(usize, usize)>,
+    },
     /// A packet of a rare kind, which whoever asked has to write.
     Other(usize),
 }

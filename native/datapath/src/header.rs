@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn what_was_encoded_is_decoded_and_no_flipped_bit_passes() {
-        let header = Header { kind: SOURCE, flags: 5, session: 1, number: 2, sent_us: 3, flow: 4, position: 5 };
+        let header =
+            Header { kind: SOURCE, flags: 5, session: 1, number: 2, sent_us: 3, flow: 4, position: 5 };
         let body = b"a packet";
         let mut datagram = header.encode(body).to_vec();
         datagram.extend_from_slice(body);

@@ -14,6 +14,7 @@ from protocol.plain import did_you_mean
 
 BENCHMARKS: Final = {
     "fabric": "round-trip time and throughput through host agents, against the raw path",
+    "codes": "encoding and decoding of a coding unit, against memcpy and public libraries",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
 }
 """Name (and module in benchmarks/) of each benchmark, and what it measures."""

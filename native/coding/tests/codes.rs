@@ -171,7 +171,7 @@ fn packets_of_any_lengths_come_back() {
             let all: Vec<&[u8]> = packets.iter().map(|packet| &packet[..]).collect();
             let sources = Sources::pack(&all).unwrap();
             let made = sources.encode(code, Kernel::best(), r, seed).unwrap();
-            let repairs: Vec<(usize, &[u8])> = (0..r).map(|index| (index, made.symbol(index))).collect();
+            let repairs: Vec<(usize, &[u8])> = made.symbols().enumerate().collect();
             assert!(repairs.iter().all(|(_, symbol)| symbol.len() == sources.length));
             let lost = random.within(0, k - 1);
             let mut known: Vec<Option<&[u8]>> = all.iter().copied().map(Some).collect();

@@ -223,7 +223,7 @@ fn encode_packets<'py>(
     let packets: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
     let sources = Sources::pack(&packets).map_err(raised)?;
     let repairs = py.detach(|| sources.encode(code, kernel, r, seed)).map_err(raised)?;
-    Ok((0..r).map(|index| PyBytes::new(py, repairs.symbol(index))).collect())
+    Ok(repairs.symbols().map(|symbol| PyBytes::new(py, symbol)).collect())
 }
 
 #[pyfunction]

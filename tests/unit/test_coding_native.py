@@ -137,6 +137,41 @@ def test_what_cannot_be_is_an_exception(text: str, call: Callable[[], object]) -
     assert np.array_equal(before[1], REPAIRS)
 
 
+@given(
+    code=st.integers(0, 6),
+    packets=st.lists(st.none() | st.binary(max_size=70), max_size=300),
+    repairs=st.dictionaries(st.integers(0, 300), st.binary(max_size=70) | st.just(b"\0\5hello"), max_size=12),
+    r=st.integers(0, 300),
+    seed=SEEDS,
+)
+def test_garbage_from_a_peer_gives_packets_or_a_value_error(
+    code: int, packets: list[bytes | None], repairs: dict[int, bytes], r: int, seed: int
+) -> None:
+    try:
+        found = capstan_native.decode_packets(code, packets, repairs, r, seed)
+    except ValueError:
+        return
+    assert all(packets[index] is None and packet for index, packet in found)
+
+
+@pytest.mark.parametrize("code", CodeId)
+@given(
+    missing=st.sets(st.integers(0, 7), min_size=1),
+    symbols=st.dictionaries(st.integers(0, 5), st.binary(min_size=9, max_size=9), min_size=1),
+    seed=SEEDS,
+)
+def test_garbage_that_could_be_a_unit_gives_packets_or_a_contradiction(
+    code: CodeId, missing: set[int], symbols: dict[int, bytes], seed: int
+) -> None:
+    packets = [None if index in missing else b"abcdefg"[: 1 + index % 7] for index in range(8)]
+    try:
+        found = capstan_native.decode_packets(code, packets, symbols, 6, seed)
+    except capstan_native.ContradictionError:
+        return
+    assert {index for index, _ in found} <= missing
+    assert all(1 <= len(packet) <= 7 for _, packet in found)
+
+
 @pytest.mark.parametrize("seed", [-1, 1 << 32])
 def test_a_seed_is_an_unsigned_32_bit_number(seed: int) -> None:
     with pytest.raises(OverflowError):

@@ -1,7 +1,7 @@
 //! The codes by their numbers on the wire, and their encoding and decoding of symbols of equal length.
 
 use crate::error::{invalid, Error};
-use crate::field::{inverse, multiply};
+use crate::field::quotient;
 use crate::kernels::{product, Kernel};
 use crate::{ldpc, linear, parity};
 
@@ -55,20 +55,16 @@ impl Code {
         Ok(())
     }
 
-    /// The coefficients of repair `index` (below MOST) for k sources, of a code over GF(256).
-    fn row(self, seed: u32, index: usize, k: usize) -> impl Iterator<Item = u8> {
-        (0..k).map(move |source| match self {
-            Code::Mds => cauchy(index as u8, source as u8),
-            _ => random(seed, index as u64, source as u64),
-        })
-    }
-
-    /// Coefficients over GF(256): a row of k for each index; None for codes that are not given by such rows.
-    pub fn coefficients(self, seed: u32, indices: &[usize], k: usize) -> Option<Vec<u8>> {
-        match self {
-            Code::Xor | Code::Ldpc => None,
-            _ => Some(indices.iter().flat_map(|&index| self.row(seed, index, k)).collect()),
+    /// Coefficients over GF(256): a row of k for each index (below MOST). Only of codes that are given by such rows.
+    fn rows(self, seed: u32, indices: impl Iterator<Item = usize>, k: usize) -> Vec<u8> {
+        let mut rows = Vec::with_capacity(indices.size_hint().0 * k);
+        for index in indices {
+            match self {
+                Code::Mds => rows.extend_from_slice(&CAUCHY[index][..k]),
+                _ => rows.extend((0..k).map(|source| random(seed, index as u64, source as u64))),
+            }
         }
+        rows
     }
 
     /// Write the r repairs of `sources`, all `width` bytes wide, into `out` (r x width bytes).
@@ -89,11 +85,12 @@ impl Code {
         if let Some(wrong) = sources.iter().find(|source| source.len() != width) {
             return invalid!("a source of {} B does not fit a width of {width} B", wrong.len());
         }
-        let indices: Vec<usize> = (0..r).collect();
-        match self.coefficients(seed, &indices, k) {
-            Some(coefficients) => product(kernel, &coefficients, sources, width, out)?,
-            None if self == Code::Xor => parity::encode(sources, width, out),
-            None => ldpc::encode(&ldpc::rows(k, r, seed), sources, width, out),
+        match self {
+            Code::Xor => parity::encode(sources, width, out),
+            Code::Ldpc => ldpc::encode(&ldpc::rows(k, r, seed), sources, width, out),
+            Code::Rlc | Code::Mds => {
+                product(kernel, &self.rows(seed, 0..r, k), sources, width, out)?;
+            }
         }
         Ok(())
     }
@@ -131,9 +128,8 @@ impl Code {
             Code::Xor => parity::decode(r, sources, repairs, width),
             Code::Ldpc => ldpc::decode(&ldpc::rows(sources.len(), r, seed), sources, repairs, width),
             Code::Rlc | Code::Mds => {
-                let k = sources.len();
-                let coefficients: Vec<u8> =
-                    repairs.iter().flat_map(|&(index, _)| self.row(seed, index, k)).collect();
+                let indices = repairs.iter().map(|&(index, _)| index);
+                let coefficients = self.rows(seed, indices, sources.len());
                 linear::decode(kernel, &coefficients, sources, repairs, width)
             }
         }
@@ -151,11 +147,21 @@ fn random(seed: u32, repair: u64, source: u64) -> u8 {
     (1 + (state >> 32) % 255) as u8
 }
 
-/// c(j, i) of `Mds`: the Cauchy matrix 1 / (x_j + y_i) with y_i = i and x_j = 255 - j, its columns scaled so that
+/// c(j, i) of `Mds`, for j + i < 256: the Cauchy matrix 1 / (x_j + y_i) with y_i = i and x_j = 255 - j, its columns scaled so that
 /// repair 0 is the XOR of the sources. Scaling keeps every square part invertible.
-fn cauchy(repair: u8, source: u8) -> u8 {
-    multiply(255 ^ source, inverse((255 - repair) ^ source))
-}
+static CAUCHY: [[u8; 256]; 256] = {
+    let mut table = [[0; 256]; 256];
+    let mut repair = 0;
+    while repair < 256 {
+        let mut source = 0;
+        while source < 256 - repair {
+            table[repair][source] = quotient(255 ^ source as u8, (255 - repair as u8) ^ source as u8);
+            source += 1;
+        }
+        repair += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
@@ -164,16 +170,16 @@ mod tests {
     #[test]
     fn repair_0_of_mds_is_the_xor() {
         for k in [1, 2, 32, 128, 255] {
-            assert_eq!(Code::Mds.coefficients(7, &[0], k), Some(vec![1; k]));
+            assert_eq!(Code::Mds.rows(7, 0..1, k), vec![1; k]);
         }
     }
 
     #[test]
     fn random_coefficients_are_never_zero_and_depend_on_all() {
-        let rows = Code::Rlc.coefficients(1, &[0, 1, 2], 255).unwrap();
+        let rows = Code::Rlc.rows(1, 0..3, 255);
         assert!(rows.iter().all(|&factor| factor != 0));
         assert_ne!(rows[..255], rows[255..510]);
-        assert_ne!(rows, Code::Rlc.coefficients(2, &[0, 1, 2], 255).unwrap());
+        assert_ne!(rows, Code::Rlc.rows(2, 0..3, 255));
     }
 
     #[test]

@@ -24,12 +24,16 @@ pub fn multiply(a: u8, b: u8) -> u8 {
 }
 
 /// Inverse of an element that is not 0; 0 gives 0.
-#[inline]
-pub fn inverse(a: u8) -> u8 {
-    if a == 0 {
+pub const fn inverse(a: u8) -> u8 {
+    quotient(1, a)
+}
+
+/// a / b; 0 where b is 0.
+pub const fn quotient(a: u8, b: u8) -> u8 {
+    if a == 0 || b == 0 {
         return 0;
     }
-    POWERS[(255 - LOGARITHMS[a as usize] as usize) % 255]
+    POWERS[(LOGARITHMS[a as usize] as usize + 255 - LOGARITHMS[b as usize] as usize) % 255]
 }
 
 const fn powers() -> [u8; 255] {
@@ -140,6 +144,7 @@ mod tests {
                 assert_eq!(multiply(a, b), slowly(a, b), "{a} * {b}");
             }
             assert_eq!(multiply(a, inverse(a)), (a != 0) as u8);
+            assert!((1..=255).all(|b| multiply(quotient(a, b), b) == a));
         }
     }
 

@@ -66,7 +66,7 @@ pub fn decode(
     if m == 0 {
         return Ok(Rebuilt { indices: Vec::new(), symbols: Vec::new() });
     }
-    let (missing, known): (Vec<usize>, Vec<usize>) = (0..k).partition(|&i| sources[i].is_none());
+    let missing: Vec<usize> = (0..k).filter(|&i| sources[i].is_none()).collect();
     let e = missing.len();
 
     // (coefficients of what is missing | identity), reduced: the right part is the transform
@@ -86,21 +86,22 @@ pub fn decode(
         return Ok(Rebuilt { indices, symbols: Vec::new() });
     }
 
-    // what is missing = transform x repairs + (transform x coefficients of what is known) x what is known
-    let transform: Vec<u8> = rows.iter().flat_map(|&row| system.row(row)[e..].iter().copied()).collect();
-    let of_known: Vec<Vec<u8>> =
-        coefficients.chunks_exact(k).map(|row| known.iter().map(|&i| row[i]).collect()).collect();
-    let of_known: Vec<&[u8]> = of_known.iter().map(|row| &row[..]).collect();
-    let mut folded = vec![0; rows.len() * known.len()];
-    product(kernel, &transform, &of_known, known.len(), &mut folded)?;
-    let mut factors = Vec::with_capacity(rows.len() * (m + known.len()));
-    for row in 0..rows.len() {
-        factors.extend_from_slice(&transform[row * m..][..m]);
-        factors.extend_from_slice(&folded[row * known.len()..][..known.len()]);
+    // what is missing = transform x repairs + (transform x coefficients) x what is known
+    let mut transform = Vec::with_capacity(rows.len() * m);
+    rows.iter().for_each(|&row| transform.extend_from_slice(&system.row(row)[e..]));
+    let all: Vec<&[u8]> = coefficients.chunks_exact(k).collect();
+    let mut folded = vec![0; rows.len() * k];
+    product(kernel, &transform, &all, k, &mut folded)?;
+    let mut factors = Vec::with_capacity(rows.len() * (m + k - e));
+    for (transform, folded) in transform.chunks_exact(m).zip(folded.chunks_exact(k)) {
+        factors.extend_from_slice(transform);
+        factors
+            .extend(folded.iter().zip(sources).filter(|(_, source)| source.is_some()).map(|(&cell, _)| cell));
     }
+    let mut stacked = Vec::with_capacity(m + k - e);
+    stacked.extend(repairs.iter().map(|&(_, symbol)| symbol));
+    stacked.extend(sources.iter().flatten());
     let mut symbols = vec![0; rows.len() * width];
-    let stacked: Vec<&[u8]> =
-        repairs.iter().map(|&(_, symbol)| symbol).chain(sources.iter().flatten().copied()).collect();
     product(kernel, &factors, &stacked, width, &mut symbols)?;
     if symbols[indices.len() * width..].iter().any(|&byte| byte != 0) {
         return Err(Error::Contradiction(

@@ -13,40 +13,37 @@ pub const MOST_PACKET_BYTES: usize = 0xFFFF;
 /// Rows of a unit begin at multiples of this: blocks of the kernels, and lines of the cache.
 const ALIGNMENT: usize = 64;
 
-/// Symbols of one unit, each in a row of `width` bytes of which the first `length` may be other than 0.
-pub struct Symbols {
+/// Symbols of one unit, each in a row of `width` bytes: the symbol, then zeros.
+struct Symbols {
     cells: Vec<u8>,
     width: usize,
     start: usize,
 }
 
 impl Symbols {
-    /// `rows` rows of zeros for symbols of `length` bytes.
-    pub fn zeros(rows: usize, length: usize) -> Symbols {
+    /// No rows, and place for so many of symbols of `length` bytes.
+    fn with_capacity(rows: usize, length: usize) -> Symbols {
         let width = length.next_multiple_of(ALIGNMENT);
-        let cells = vec![0; rows * width + ALIGNMENT - 1];
+        let mut cells: Vec<u8> = Vec::with_capacity(rows * width + ALIGNMENT - 1);
         let start = cells.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT - 1);
+        cells.resize(start, 0);
         Symbols { cells, width, start }
     }
 
-    fn row_mut(&mut self, row: usize) -> &mut [u8] {
-        &mut self.cells[self.start + row * self.width..][..self.width]
+    /// Append a row of those parts, one after the other; they fit.
+    fn push(&mut self, parts: &[&[u8]]) {
+        let end = self.cells.len() + self.width;
+        parts.iter().for_each(|part| self.cells.extend_from_slice(part));
+        self.cells.resize(end, 0);
     }
 
-    fn row(&self, row: usize) -> &[u8] {
-        &self.cells[self.start + row * self.width..][..self.width]
+    /// Append the symbol of a packet of at most MOST_PACKET_BYTES.
+    fn push_packet(&mut self, packet: &[u8]) {
+        self.push(&[&(packet.len() as u16).to_be_bytes(), packet]);
     }
 
-    /// Put a received symbol into a row; it fits.
-    pub fn put(&mut self, row: usize, symbol: &[u8]) {
-        self.row_mut(row)[..symbol.len()].copy_from_slice(symbol);
-    }
-
-    /// Put the symbol of a packet into a row; it fits, and is not above MOST_PACKET_BYTES.
-    pub fn put_packet(&mut self, row: usize, packet: &[u8]) {
-        let cells = self.row_mut(row);
-        cells[..LENGTH_BYTES].copy_from_slice(&(packet.len() as u16).to_be_bytes());
-        cells[LENGTH_BYTES..][..packet.len()].copy_from_slice(packet);
+    fn rows(&self) -> std::slice::ChunksExact<'_, u8> {
+        self.cells[self.start..].chunks_exact(self.width)
     }
 }
 
@@ -68,45 +65,45 @@ fn symbol_length(packets: &[&[u8]]) -> Result<usize, Error> {
 /// The packed sources of a unit, ready to be encoded without a look at the packets.
 pub struct Sources {
     symbols: Symbols,
-    k: usize,
+    /// Bytes of a symbol.
     pub length: usize,
 }
 
 impl Sources {
     pub fn pack(packets: &[&[u8]]) -> Result<Sources, Error> {
         let length = symbol_length(packets)?;
-        let mut symbols = Symbols::zeros(packets.len(), length);
-        for (row, packet) in packets.iter().enumerate() {
-            symbols.put_packet(row, packet);
-        }
-        Ok(Sources { symbols, k: packets.len(), length })
+        let mut symbols = Symbols::with_capacity(packets.len(), length);
+        packets.iter().for_each(|packet| symbols.push_packet(packet));
+        Ok(Sources { symbols, length })
     }
 
-    /// The r repairs; the first `length` bytes of each are its symbol.
     pub fn encode(&self, code: Code, kernel: Kernel, r: usize, seed: u32) -> Result<Repairs, Error> {
-        code.check(self.k, r)?;
-        let sources: Vec<&[u8]> = (0..self.k).map(|row| self.symbols.row(row)).collect();
-        let mut symbols = Symbols::zeros(r, self.length);
-        let width = symbols.width;
-        code.encode(kernel, seed, &sources, width, &mut symbols.cells[symbols.start..][..r * width])?;
-        Ok(Repairs { symbols, length: self.length })
+        let sources: Vec<&[u8]> = self.symbols.rows().collect();
+        code.check(sources.len(), r)?;
+        let width = self.symbols.width;
+        let mut cells = vec![0; r * width];
+        code.encode(kernel, seed, &sources, width, &mut cells)?;
+        Ok(Repairs { cells, width, length: self.length })
     }
 }
 
 /// Repairs of a unit.
 pub struct Repairs {
-    symbols: Symbols,
+    cells: Vec<u8>,
+    width: usize,
     length: usize,
 }
 
 impl Repairs {
-    pub fn symbol(&self, index: usize) -> &[u8] {
-        &self.symbols.row(index)[..self.length]
+    /// Their symbols, in order.
+    pub fn symbols(&self) -> impl Iterator<Item = &[u8]> {
+        self.cells.chunks_exact(self.width).map(|row| &row[..self.length])
     }
 }
 
 /// What has come of a unit, ready to be decoded without a look at the packets.
 pub struct Received {
+    /// Those of the sources that are there, then repairs.
     symbols: Symbols,
     known: Vec<bool>,
     repairs: Vec<usize>,
@@ -132,15 +129,9 @@ impl Received {
                 "a packet of {size} B does not fit its unit's symbols of {length} B"
             )));
         }
-        let mut symbols = Symbols::zeros(packets.len() + repairs.len(), length);
-        for (row, packet) in packets.iter().enumerate() {
-            if let Some(packet) = packet {
-                symbols.put_packet(row, packet);
-            }
-        }
-        for (place, (_, symbol)) in repairs.iter().enumerate() {
-            symbols.put(packets.len() + place, symbol);
-        }
+        let mut symbols = Symbols::with_capacity(packets.len() + repairs.len(), length);
+        packets.iter().flatten().for_each(|packet| symbols.push_packet(packet));
+        repairs.iter().for_each(|(_, symbol)| symbols.push(&[symbol]));
         Ok(Received {
             symbols,
             known: packets.iter().map(Option::is_some).collect(),
@@ -157,15 +148,10 @@ impl Received {
         r: usize,
         seed: u32,
     ) -> Result<Vec<(usize, Vec<u8>)>, Error> {
-        let k = self.known.len();
+        let mut rows = self.symbols.rows();
         let sources: Vec<Option<&[u8]>> =
-            (0..k).map(|row| self.known[row].then(|| self.symbols.row(row))).collect();
-        let repairs: Vec<(usize, &[u8])> = self
-            .repairs
-            .iter()
-            .enumerate()
-            .map(|(place, &index)| (index, self.symbols.row(k + place)))
-            .collect();
+            self.known.iter().map(|&known| if known { rows.next() } else { None }).collect();
+        let repairs: Vec<(usize, &[u8])> = self.repairs.iter().copied().zip(rows).collect();
         let width = self.symbols.width;
         let rebuilt = code.decode(kernel, seed, r, &sources, &repairs, width)?;
         let symbols = rebuilt.symbols.chunks_exact(width);

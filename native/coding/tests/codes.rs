@@ -51,7 +51,8 @@ impl Unit {
 fn any_k_of_k_plus_r_symbols_give_an_mds_unit() {
     let mut random = Random(2);
     for _ in 0..trials(400) {
-        let (k, r) = (random.within(1, 128), random.within(1, 64));
+        let most = if cfg!(miri) { 12 } else { 64 };
+        let (k, r) = (random.within(1, 2 * most), random.within(1, most));
         let width = random.within(1, 100);
         let unit = Unit::new(Code::Mds, k, r, width, 0, &mut random);
         let losses = random.within(1, k.min(r));
@@ -76,6 +77,7 @@ fn every_pattern_of_a_small_mds_unit_decodes() {
 }
 
 #[test]
+#[cfg(not(miri))]
 fn the_largest_mds_unit_decodes() {
     let (k, r) = (192, 64);
     let mut random = Random(4);
@@ -169,7 +171,7 @@ fn packets_of_any_lengths_come_back() {
             let all: Vec<&[u8]> = packets.iter().map(|packet| &packet[..]).collect();
             let sources = Sources::pack(&all).unwrap();
             let made = sources.encode(code, Kernel::best(), r, seed).unwrap();
-            let repairs: Vec<(usize, &[u8])> = (0..r).map(|index| (index, made.symbol(index))).collect();
+            let repairs: Vec<(usize, &[u8])> = made.symbols().enumerate().collect();
             assert!(repairs.iter().all(|(_, symbol)| symbol.len() == sources.length));
             let lost = random.within(0, k - 1);
             let mut known: Vec<Option<&[u8]>> = all.iter().copied().map(Some).collect();

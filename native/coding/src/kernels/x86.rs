@@ -117,8 +117,12 @@ unsafe fn gfni_rows<const R: usize>(coefficients: &[u8], sources: &[&[u8]], widt
     unsafe {
         let k = sources.len();
         // matrices[j][i]: what a source is multiplied by, in the order in which it is wanted
-        let matrices: Vec<[u64; R]> =
-            (0..k).map(|j| std::array::from_fn(|i| MATRICES[coefficients[i * k + j] as usize])).collect();
+        let mut matrices = vec![[0; R]; k];
+        for (i, factors) in coefficients.chunks_exact(k).enumerate() {
+            for (matrices, &factor) in matrices.iter_mut().zip(factors) {
+                matrices[i] = MATRICES[factor as usize];
+            }
+        }
         for column in blocks(width, BLOCK) {
             let mut sums = [[_mm256_setzero_si256(); 2]; R];
             for (source, matrices) in sources.iter().zip(&matrices) {

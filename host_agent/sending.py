@@ -316,8 +316,9 @@ class Sender:
             )
             flow.unit = SentUnit(margin) if blocked > 0.0 else None
             blocked = margin.corrected(blocked)
+        window = None if flow.window is None else flow.window.packets()
         if coding.unit == "window":
-            k = coding.max_k if flow.window is None else flow.window.packets()
+            k = window or coding.max_k
         else:
             k = optimal_k(
                 coding,
@@ -326,7 +327,7 @@ class Sender:
                 known.blocked_rtt_s(),
                 packet_time_s=self._spray_time_s(peer),
             )
-        encoder.set_redundancy(blocked, k, sent_bytes)
+        encoder.set_redundancy(blocked, k, sent_bytes, window)
 
     def _spray_time_s(self, peer: PeerState) -> float:
         """Seconds a packet takes when all paths that were heard of carry one at a time."""

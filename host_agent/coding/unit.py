@@ -34,6 +34,7 @@ class UnitEncoder:
         self._rng = rng
         self._blocking_probability = 0.0
         self._sent_bytes = 0
+        self._window: int | None = None
         self._k = coding.max_k
         self._first = 0
         self._packets: list[bytes] = []
@@ -43,13 +44,16 @@ class UnitEncoder:
         self.repairs = 0
         """Repairs made so far."""
 
-    def set_redundancy(self, blocking_probability: float, k: int, sent_bytes: int = 0) -> None:
+    def set_redundancy(
+        self, blocking_probability: float, k: int, sent_bytes: int = 0, window: int | None = None
+    ) -> None:
         """What the next units aim at: pB (0..1), and unit size k (cut to 1..max_k).
 
-        *sent_bytes*: payload that the flow has sent before them.
+        *sent_bytes*: payload that the flow has sent before them. *window*: its congestion window in packets, if known.
         """
         self._blocking_probability = blocking_probability
         self._sent_bytes = sent_bytes
+        self._window = window
         self._k = max(1, min(k, self._coding.max_k))
 
     @property
@@ -99,7 +103,7 @@ class UnitEncoder:
             return []
         self.units += 1
         k = len(packets)
-        r = repairs_for(self._coding, self._blocking_probability, k, self._sent_bytes)
+        r = repairs_for(self._coding, self._blocking_probability, k, self._sent_bytes, self._window)
         if r == 0:
             return []
         self.repairs += r

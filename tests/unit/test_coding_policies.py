@@ -25,33 +25,42 @@ weights = st.builds(
 )
 
 
-def equation_5(k: int, p: Fraction, weight: Weight, sent: int) -> int:
-    """HTPC's r in exact arithmetic, written down anew."""
+def equation_5(k: int, p: Fraction, weight: Weight, sent: int, window: int) -> int:
+    """HTPC's r in exact arithmetic, written down anew, for k packets of a window."""
     span = weight.none_bytes - weight.full_bytes
     w = max(Fraction(0), min(Fraction(1), Fraction(weight.none_bytes - sent, span)))
-    x = w * k + (1 - w) * weight.fast_retransmit
-    return max(0, math.ceil(x / (1 - p) - k))
+    x = w * window + (1 - w) * weight.fast_retransmit
+    return max(0, math.ceil((x / (1 - p) - window) * Fraction(k, window)))
 
 
-@given(k=st.integers(1, 128), percent=st.integers(0, 60), weight=weights, sent=st.integers(0, 2_000_000))
-def test_htpc_rule_is_its_equations(k: int, percent: int, weight: Weight, sent: int) -> None:
-    assert htpc_rule(k, percent / 100, weight, sent) == equation_5(k, Fraction(percent, 100), weight, sent)
+@given(
+    k=st.integers(1, 64),
+    more=st.integers(0, 64),
+    percent=st.integers(0, 60),
+    weight=weights,
+    sent=st.integers(0, 2_000_000),
+)
+def test_htpc_rule_is_its_equations(k: int, more: int, percent: int, weight: Weight, sent: int) -> None:
+    r = htpc_rule(k, percent / 100, weight, sent, k + more)
+    assert r == equation_5(k, Fraction(percent, 100), weight, sent, k + more)
 
 
 @pytest.mark.parametrize(
-    ("k", "p", "sent", "r"),
+    ("k", "window", "p", "sent", "r"),
     [
-        (10, 0.2, 0, 3),  # short: 10 / 0.8 = 12.5
-        (10, 0.2, 100_000, 3),  # still, at T_s
-        (10, 0.2, 550_000, 0),  # half-way: x = 6.5, 8.125 arrive of 10 anyhow
-        (3, 0.2, 2_000_000, 1),  # long: a window of T_fr
-        (2, 0.0, 2_000_000, 1),  # below T_fr packets even without losses
-        (4, 0.2, 2_000_000, 0),
-        (32, 0.5, 0, 32),
+        (10, 10, 0.2, 0, 3),  # short: 10 / 0.8 = 12.5
+        (10, 10, 0.2, 100_000, 3),  # still, at T_s
+        (10, 10, 0.2, 550_000, 0),  # half-way: x = 6.5, 8.125 arrive of 10 anyhow
+        (3, 3, 0.2, 2_000_000, 1),  # long: a window of T_fr
+        (2, 2, 0.0, 2_000_000, 1),  # below T_fr packets even without losses
+        (4, 4, 0.2, 2_000_000, 0),
+        (2, 20, 0.2, 2_000_000, 0),  # a part of a large window is no tiny window
+        (5, 10, 0.5, 0, 5),  # half a window, half its repairs
+        (32, 32, 0.5, 0, 32),
     ],
 )
-def test_htpc_rule_by_hand(k: int, p: float, sent: int, r: int) -> None:
-    assert htpc_rule(k, p, Weight(), sent) == r
+def test_htpc_rule_by_hand(k: int, window: int, p: float, sent: int, r: int) -> None:
+    assert htpc_rule(k, p, Weight(), sent, window) == r
 
 
 @given(weight=weights, sent=st.integers(0, 2_000_000), more=st.integers(0, 100_000))

@@ -101,6 +101,7 @@ class Sender:
         self._paths = self.steering.policies
         self._coding = policy.short.coding or policy.long.coding
         self._estimators.clear()
+        self._counts.update(self.unit_outcomes())
         self._margins.clear()
         for peer in peers:
             peer.estimator = None
@@ -157,6 +158,14 @@ class Sender:
         if len(self._announced) >= MAX_ANNOUNCED:
             del self._announced[next(iter(self._announced))]
         self._announced[key] = size
+
+    def unit_outcomes(self) -> dict[str, int]:
+        """Units that came to k symbols in time and those that did not, under this policy's adaptive redundancy."""
+        margins = self._margins.values()
+        return {
+            "units_in_time": sum(margin.successes for margin in margins),
+            "units_not_in_time": sum(margin.failures for margin in margins),
+        }
 
     def takes_bursts(self) -> bool:
         """Whether `send_super` may be used: coding needs every packet for itself."""

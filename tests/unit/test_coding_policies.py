@@ -86,6 +86,7 @@ def test_corrective_makes_one_repair_whatever_happens(k: int, p: float, sent: in
         ({"redundancy": "htpc", "weight": {"full_bytes": 5, "none_bytes": 5}}, "weight.none_bytes"),
         ({"redundancy": "htpc", "weight": {"fast_retransmit": 129}}, "weight.fast_retransmit"),
         ({"redundancy": "adaptive", "code": "xor"}, "redundancy"),
+        ({"redundancy": "adaptive", "code": "ldpc"}, "redundancy"),
         ({"sampling_s": 0.1}, "sampling_s"),
         ({"sampling_s": 0.0, "estimator": "loss-rate"}, "sampling_s"),
         ({"unit": "windows"}, "unit"),

@@ -48,7 +48,7 @@ def repairs_for(
         return min(cap, paper_rule(k, blocking_probability))
     if rule == "htpc":
         assert coding.weight is not None  # checked when the policy is read
-        return min(cap, htpc_rule(k, blocking_probability, coding.weight, sent_bytes, window or k))
+        return min(cap, htpc_rule(k, blocking_probability, coding.weight, sent_bytes, window))
     step = round(min(max(blocking_probability, 0.0), MAX_BLOCKING) * BLOCKING_STEPS)
     return _target_rule(coding.code, k, step, coding.target_decode_probability, cap)
 
@@ -71,15 +71,15 @@ def flow_weight(weight: Weight, sent_bytes: int) -> float:
     return (weight.none_bytes - sent_bytes) / (weight.none_bytes - weight.full_bytes)
 
 
-def htpc_rule(k: int, loss_rate: float, weight: Weight, sent_bytes: int, window: int) -> int:
-    """r of k sources, out of r_c = x / (1 - P_L) - c for a congestion window of c packets (HTPC, Eq. 4-5).
+def htpc_rule(k: int, loss_rate: float, weight: Weight, sent_bytes: int, window: int | None = None) -> int:
+    """r of k sources, out of r_c = x / (1 - P_L) - c for a congestion window of c packets (HTPC, Eq. 4-5; None: k).
 
     x = w c + (1 - w) T_fr packets of a window arrive on average: all c of a short flow's; of a long flow's, those that
     let TCP retransmit fast, so that only windows of about T_fr packets or less get repairs. A unit that is a part of a
     window (closed early, or cut to max_k) has that part of its repairs: r = r_c k / c, rounded up, 0 if r_c is
     negative. The ceiling forgives 1e-9 of rounding.
     """
-    c = max(k, window)
+    c = max(k, window or k)
     w = flow_weight(weight, sent_bytes)
     p = min(max(loss_rate, 0.0), MAX_BLOCKING)
     x = w * c + (1.0 - w) * weight.fast_retransmit

@@ -308,6 +308,7 @@ class AgentCore:
     def counters(self) -> dict[str, float]:
         """Totals since the start, by name."""
         totals = Counter(self._counts)
+        totals.update(self._sender.unit_outcomes())
         for peer in self._peers.values():
             totals["datagrams_lost"] += peer.arrivals.lost
             totals["datagrams_late"] += peer.arrivals.late

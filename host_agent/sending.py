@@ -81,6 +81,7 @@ class Sender:
         self._paths = self.steering.policies
         self._coding = policy.short.coding or policy.long.coding
         self._estimators.clear()
+        self._counts.update(self.unit_outcomes())
         self._margins.clear()
         for peer in peers:
             peer.estimator = None
@@ -137,6 +138,14 @@ class Sender:
         if len(self._announced) >= MAX_ANNOUNCED:
             del self._announced[next(iter(self._announced))]
         self._announced[key] = size
+
+    def unit_outcomes(self) -> dict[str, int]:
+        """Units that came to k symbols in time and those that did not, under this policy's adaptive redundancy."""
+        margins = self._margins.values()
+        return {
+            "units_in_time": sum(margin.successes for margin in margins),
+            "units_not_in_time": sum(margin.failures for margin in margins),
+        }
 
     def takes_bursts(self) -> bool:
         """Whether `send_super` may be used: coding needs every packet for itself."""
@@ -296,8 +305,9 @@ class Sender:
             )
             flow.unit = SentUnit(margin) if blocked > 0.0 else None
             blocked = margin.corrected(blocked)
+        window = None if flow.window is None else flow.window.packets()
         if coding.unit == "window":
-            k = coding.max_k if flow.window is None else flow.window.packets()
+            k = window or coding.max_k
         else:
             k = optimal_k(
                 coding,
@@ -306,7 +316,7 @@ class Sender:
                 known.blocked_rtt_s(),
                 packet_time_s=self._spray_time_s(peer),
             )
-        encoder.set_redundancy(blocked, k, sent_bytes)
+        encoder.set_redundancy(blocked, k, sent_bytes, window)
 
     def _spray_time_s(self, peer: PeerState) -> float:
         """Seconds a packet takes when all paths that were heard of carry one at a time."""

@@ -225,8 +225,8 @@ def coding_problem(
         return "weight", f"means nothing to redundancy {redundancy}, only to htpc: leave it out"
     if weight is not None and (wrong := weight.problem()) is not None:
         return f"weight.{wrong[0]}", wrong[1]
-    if redundancy == "adaptive" and code != "rlc":
-        return "redundancy", f"adaptive counts symbols, which decide for code rlc alone, not for {code}"
+    if redundancy == "adaptive" and code not in ("rlc", "mds"):
+        return "redundancy", f"adaptive counts symbols, which decide for codes rlc and mds, not for {code}"
     if sampling is not None and estimator == "paths":
         return "sampling_s", "means nothing to estimator paths, only to rtt and loss-rate: leave it out"
     return None

@@ -1,10 +1,10 @@
 """What became of coding units, as their sender learns it, and the redundancy that follows from it.
 
 The sender knows which datagrams make a unit, and the peer's feedback says of each how long it took, or that it is
-lost. A unit of k sources *succeeds* if k of its k + r symbols arrive in time: an RLC decodes then, but for 1 of 255. In
-time is what took no longer above the least delay than `BlockingEstimator.overdue_s`. What no feedback ever speaks of
-decides nothing, for then it may be the feedback that was lost. No model of blocking is needed: packets of one unit
-that share a path are blocked together, which the binomial model of `redundancy` does not know.
+lost. A unit of k sources *succeeds* if k of its k + r symbols arrive in time: an MDS code decodes then, and so does an
+RLC, but for 1 of 255. In time is what took no longer above the least delay than `BlockingEstimator.overdue_s`. What no
+feedback ever speaks of decides nothing, for then it may be the feedback that was lost. No model of blocking is needed:
+packets of one unit that share a path are blocked together, which the binomial model of `redundancy` does not know.
 
 `Margin` is the outer loop of a two-loop power control (Sampath, Kumar, Holtzman: On setting reverse link target SIR in
 a CDMA system, IEEE VTC 1997): each failure raises the assumed pB by a step, each success lowers it by

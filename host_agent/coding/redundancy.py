@@ -32,10 +32,13 @@ BLOCKING_STEPS: Final = 256
 """`target` decisions are cached for pB rounded to multiples of 1 / BLOCKING_STEPS."""
 
 
-def repairs_for(coding: CodingPolicy, blocking_probability: float, k: int, sent_bytes: int = 0) -> int:
+def repairs_for(
+    coding: CodingPolicy, blocking_probability: float, k: int, sent_bytes: int = 0, window: int | None = None
+) -> int:
     """r for a unit of *k* sources under *coding*: 0 .. min(max_r, k max_overhead, what the code can use).
 
-    *sent_bytes*: payload that the flow had sent before the unit (HTPC's D).
+    HTPC's: *sent_bytes*, payload that the flow had sent before the unit; *window*, the flow's congestion window in
+    packets (None: k).
     """
     cap = min(coding.max_r, math.ceil(k * coding.max_overhead), code_named(coding.code).most_repairs(k))
     rule = coding.redundancy
@@ -45,7 +48,7 @@ def repairs_for(coding: CodingPolicy, blocking_probability: float, k: int, sent_
         return min(cap, paper_rule(k, blocking_probability))
     if rule == "htpc":
         assert coding.weight is not None  # checked when the policy is read
-        return min(cap, htpc_rule(k, blocking_probability, coding.weight, sent_bytes))
+        return min(cap, htpc_rule(k, blocking_probability, coding.weight, sent_bytes, window))
     step = round(min(max(blocking_probability, 0.0), MAX_BLOCKING) * BLOCKING_STEPS)
     return _target_rule(coding.code, k, step, coding.target_decode_probability, cap)
 
@@ -68,16 +71,19 @@ def flow_weight(weight: Weight, sent_bytes: int) -> float:
     return (weight.none_bytes - sent_bytes) / (weight.none_bytes - weight.full_bytes)
 
 
-def htpc_rule(k: int, loss_rate: float, weight: Weight, sent_bytes: int) -> int:
-    """r = x / (1 - P_L) - k rounded up, 0 if negative, for x = w k + (1 - w) T_fr (HTPC, Eq. 4-5).
+def htpc_rule(k: int, loss_rate: float, weight: Weight, sent_bytes: int, window: int | None = None) -> int:
+    """r of k sources, out of r_c = x / (1 - P_L) - c for a congestion window of c packets (HTPC, Eq. 4-5; None: k).
 
-    x packets arrive on average: all k of a short flow's; of a long flow's, those that let TCP retransmit fast, so
-    that only windows of about T_fr packets or less get repairs. The ceiling forgives 1e-9 of rounding.
+    x = w c + (1 - w) T_fr packets of a window arrive on average: all c of a short flow's; of a long flow's, those that
+    let TCP retransmit fast, so that only windows of about T_fr packets or less get repairs. A unit that is a part of a
+    window (closed early, or cut to max_k) has that part of its repairs: r = r_c k / c, rounded up, 0 if r_c is
+    negative. The ceiling forgives 1e-9 of rounding.
     """
+    c = max(k, window or k)
     w = flow_weight(weight, sent_bytes)
     p = min(max(loss_rate, 0.0), MAX_BLOCKING)
-    x = w * k + (1.0 - w) * weight.fast_retransmit
-    return max(0, math.ceil(x / (1.0 - p) - k - 1e-9))
+    x = w * c + (1.0 - w) * weight.fast_retransmit
+    return max(0, math.ceil((x / (1.0 - p) - c) * k / c - 1e-9))
 
 
 def target_rule(code: CodeName, k: int, blocking_probability: float, target: float, max_r: int) -> int:

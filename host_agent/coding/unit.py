@@ -3,11 +3,14 @@
 Sources are sent at once by the caller (the codes are systematic); the encoder only keeps them until their unit
 closes: at its size k, on a push (PSH or a drained queue), on a jump of positions, or when no packet came for
 ``flush_s``. The number of repairs is that of the unit's actual k.
+
+A push does not close a unit that is a window, for TCP sets PSH at the end of every write, in the middle of windows;
+such a unit closes when no packet follows the push for PUSH_SHARE of ``flush_s``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,6 +18,8 @@ from host_agent.coding.codes import MAX_PACKET_BYTES, code_named
 from host_agent.coding.redundancy import repairs_for
 from protocol.datagram import NUMBER_MODULUS, RepairHead
 from protocol.policy import CodingPolicy
+
+PUSH_SHARE: Final = 0.25
 
 
 class Repair(NamedTuple):
@@ -34,22 +39,28 @@ class UnitEncoder:
         self._rng = rng
         self._blocking_probability = 0.0
         self._sent_bytes = 0
+        self._window: int | None = None
         self._k = coding.max_k
         self._first = 0
         self._packets: list[bytes] = []
         self._last = 0.0
+        self._pushed = False
+        self._windows = coding.unit == "window"
         self.units = 0
         """Units closed so far."""
         self.repairs = 0
         """Repairs made so far."""
 
-    def set_redundancy(self, blocking_probability: float, k: int, sent_bytes: int = 0) -> None:
+    def set_redundancy(
+        self, blocking_probability: float, k: int, sent_bytes: int = 0, window: int | None = None
+    ) -> None:
         """What the next units aim at: pB (0..1), and unit size k (cut to 1..max_k).
 
-        *sent_bytes*: payload that the flow has sent before them.
+        *sent_bytes*: payload that the flow has sent before them. *window*: its congestion window in packets, if known.
         """
         self._blocking_probability = blocking_probability
         self._sent_bytes = sent_bytes
+        self._window = window
         self._k = max(1, min(k, self._coding.max_k))
 
     @property
@@ -76,13 +87,17 @@ class UnitEncoder:
             self._first = position % NUMBER_MODULUS
         self._packets.append(bytes(packet))
         self._last = now
-        if push or len(self._packets) >= self._k:
+        self._pushed = push
+        if (push and not self._windows) or len(self._packets) >= self._k:
             repairs += self._close()
         return repairs
 
     def deadline(self) -> float | None:
         """When `flush` has something to do; None while no unit is open."""
-        return self._last + self._coding.flush_s if self._packets else None
+        if not self._packets:
+            return None
+        soon = PUSH_SHARE if self._pushed and self._windows else 1.0
+        return self._last + soon * self._coding.flush_s
 
     def flush(self, now: float) -> list[Repair]:
         """Close the open unit if its deadline has come."""
@@ -99,7 +114,7 @@ class UnitEncoder:
             return []
         self.units += 1
         k = len(packets)
-        r = repairs_for(self._coding, self._blocking_probability, k, self._sent_bytes)
+        r = repairs_for(self._coding, self._blocking_probability, k, self._sent_bytes, self._window)
         if r == 0:
             return []
         self.repairs += r

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY, PRIOR, LossRateEstimator, estimator
 from host_agent.coding.outcomes import MOST, Margin, Outcomes, SentUnit
 from host_agent.coding.redundancy import flow_weight, htpc_rule, repairs_for
+from host_agent.coding.unit import UnitEncoder
 from host_agent.coding.window import INITIAL_WINDOW, WindowEstimate
 from protocol.policy import CodingPolicy, Policy, PolicyError, Weight
 
@@ -25,33 +26,42 @@ weights = st.builds(
 )
 
 
-def equation_5(k: int, p: Fraction, weight: Weight, sent: int) -> int:
-    """HTPC's r in exact arithmetic, written down anew."""
+def equation_5(k: int, p: Fraction, weight: Weight, sent: int, window: int) -> int:
+    """HTPC's r in exact arithmetic, written down anew, for k packets of a window."""
     span = weight.none_bytes - weight.full_bytes
     w = max(Fraction(0), min(Fraction(1), Fraction(weight.none_bytes - sent, span)))
-    x = w * k + (1 - w) * weight.fast_retransmit
-    return max(0, math.ceil(x / (1 - p) - k))
+    x = w * window + (1 - w) * weight.fast_retransmit
+    return max(0, math.ceil((x / (1 - p) - window) * Fraction(k, window)))
 
 
-@given(k=st.integers(1, 128), percent=st.integers(0, 60), weight=weights, sent=st.integers(0, 2_000_000))
-def test_htpc_rule_is_its_equations(k: int, percent: int, weight: Weight, sent: int) -> None:
-    assert htpc_rule(k, percent / 100, weight, sent) == equation_5(k, Fraction(percent, 100), weight, sent)
+@given(
+    k=st.integers(1, 64),
+    more=st.integers(0, 64),
+    percent=st.integers(0, 60),
+    weight=weights,
+    sent=st.integers(0, 2_000_000),
+)
+def test_htpc_rule_is_its_equations(k: int, more: int, percent: int, weight: Weight, sent: int) -> None:
+    r = htpc_rule(k, percent / 100, weight, sent, k + more)
+    assert r == equation_5(k, Fraction(percent, 100), weight, sent, k + more)
 
 
 @pytest.mark.parametrize(
-    ("k", "p", "sent", "r"),
+    ("k", "window", "p", "sent", "r"),
     [
-        (10, 0.2, 0, 3),  # short: 10 / 0.8 = 12.5
-        (10, 0.2, 100_000, 3),  # still, at T_s
-        (10, 0.2, 550_000, 0),  # half-way: x = 6.5, 8.125 arrive of 10 anyhow
-        (3, 0.2, 2_000_000, 1),  # long: a window of T_fr
-        (2, 0.0, 2_000_000, 1),  # below T_fr packets even without losses
-        (4, 0.2, 2_000_000, 0),
-        (32, 0.5, 0, 32),
+        (10, 10, 0.2, 0, 3),  # short: 10 / 0.8 = 12.5
+        (10, 10, 0.2, 100_000, 3),  # still, at T_s
+        (10, 10, 0.2, 550_000, 0),  # half-way: x = 6.5, 8.125 arrive of 10 anyhow
+        (3, 3, 0.2, 2_000_000, 1),  # long: a window of T_fr
+        (2, 2, 0.0, 2_000_000, 1),  # below T_fr packets even without losses
+        (4, 4, 0.2, 2_000_000, 0),
+        (2, 20, 0.2, 2_000_000, 0),  # a part of a large window is no tiny window
+        (5, 10, 0.5, 0, 5),  # half a window, half its repairs
+        (32, 32, 0.5, 0, 32),
     ],
 )
-def test_htpc_rule_by_hand(k: int, p: float, sent: int, r: int) -> None:
-    assert htpc_rule(k, p, Weight(), sent) == r
+def test_htpc_rule_by_hand(k: int, window: int, p: float, sent: int, r: int) -> None:
+    assert htpc_rule(k, p, Weight(), sent, window) == r
 
 
 @given(weight=weights, sent=st.integers(0, 2_000_000), more=st.integers(0, 100_000))
@@ -76,6 +86,7 @@ def test_corrective_makes_one_repair_whatever_happens(k: int, p: float, sent: in
         ({"redundancy": "htpc", "weight": {"full_bytes": 5, "none_bytes": 5}}, "weight.none_bytes"),
         ({"redundancy": "htpc", "weight": {"fast_retransmit": 129}}, "weight.fast_retransmit"),
         ({"redundancy": "adaptive", "code": "xor"}, "redundancy"),
+        ({"redundancy": "adaptive", "code": "ldpc"}, "redundancy"),
         ({"sampling_s": 0.1}, "sampling_s"),
         ({"sampling_s": 0.0, "estimator": "loss-rate"}, "sampling_s"),
         ({"unit": "windows"}, "unit"),
@@ -302,3 +313,25 @@ def test_adaptive_redundancy_pays_no_more_than_the_least_r_that_reaches_the_targ
     # 5 repairs: 25 packets, of which always 5 are blocked
     assert cheap <= 5 / 20
     assert dear > 1.5 * cheap
+
+
+# units that are windows
+
+
+@pytest.mark.parametrize("unit", ["optimal", "window"])
+def test_a_push_closes_a_unit_at_once_but_a_window_only_if_nothing_follows_soon(unit: str) -> None:
+    coding = CodingPolicy(code="xor", redundancy="one-per-unit", unit=unit, flush_s=0.01)  # type: ignore[arg-type]
+    encoder = UnitEncoder(coding, np.random.default_rng(0))
+    encoder.set_redundancy(0.1, 8)
+    assert encoder.add(0, b"a", 1.0, push=False) == []
+    assert encoder.deadline() == pytest.approx(1.01)
+    repairs = encoder.add(1, b"b", 1.0, push=True)
+    if unit == "optimal":
+        assert [repair.head.k for repair in repairs] == [2]
+        return
+    assert repairs == []
+    assert encoder.deadline() == pytest.approx(1.0025)
+    assert encoder.add(2, b"c", 1.002, push=False) == []
+    assert encoder.deadline() == pytest.approx(1.012)
+    assert encoder.flush(1.0119) == []
+    assert [repair.head.k for repair in encoder.flush(1.0121)] == [3]

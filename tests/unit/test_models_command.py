@@ -34,10 +34,11 @@ def test_every_model_is_drawn_and_told(name: str, tmp_path: Path) -> None:
     for panel in document["panels"]:
         assert panel["x"]["what"]
         assert panel["y"]["what"]
-        curves = tuple(Curve(**one) for one in panel["curves"])
-        assert all(any(y is not None for y in one.ys) for one in curves)
-        styles = styles_of(curves)
-        assert len({(one.colour, one.line) for one in styles.values()}) == len(styles)
+        assert all(any(y is not None for y in one["ys"]) for one in panel["curves"])
+    styles = styles_of(Curve(**one) for panel in document["panels"] for one in panel["curves"])
+    for panel in document["panels"]:
+        labels = {one["label"] for one in panel["curves"]}
+        assert len({(styles[label].colour, styles[label].line) for label in labels}) == len(labels)
     png, svg = map(Path, document["figures"])
     assert png.read_bytes().startswith(b"\x89PNG")
     assert svg.read_text().startswith("<?xml")

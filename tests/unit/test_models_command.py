@@ -72,6 +72,17 @@ def test_a_model_that_is_not_known_is_told_with_what_was_meant() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_models_need_no_native_kernels() -> None:
+    without = (
+        "import sys; sys.modules['capstan_native'] = None\n"
+        "from models.catalogue import MODELS\n"
+        "import models.caps_studies, models.drawing, models.htpc_studies, models.tr_studies\n"
+        "print(len(MODELS['caps-decoding'].evaluate().rows), len(MODELS['caps-fig8'].evaluate().rows))"
+    )
+    done = subprocess.run([sys.executable, "-c", without], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "9 4\n", done.stderr
+
+
 def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:
     study = MODELS["htpc-tail"].evaluate()
     assert study == MODELS["htpc-tail"].evaluate()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, comb
+from math import ceil
 from typing import Final
 
 import numpy as np
@@ -175,8 +175,3 @@ def spare_repairs(k: int, p: float) -> float:
     """What rounding up adds to k / (1 - pB) - k, in packets: 0 .. 1."""
     wanted = k * p / (1.0 - p)
     return ceil(wanted - 1e-9) - wanted
-
-
-def ideal_decode_probability(k: int, r: int, p: float) -> float:
-    """P(at least k of k + r independent packets are not blocked), for a code that never fails then (MDS)."""
-    return sum(comb(k + r, x) * p**x * (1.0 - p) ** (k + r - x) for x in range(r + 1))

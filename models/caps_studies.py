@@ -81,9 +81,7 @@ def decoding() -> Study:
     """Decode probability by rule and code: what the mean of blocked packets leaves out."""
     ks = tuple(range(1, 65))
     curves = [
-        curve(
-            f"rlc, paper's r, pB = {p:.2f}", [decode_probability("rlc", k, paper_rule(k, p), p) for k in ks]
-        )
+        curve(f"pB = {p:.2f}", [decode_probability("rlc", k, paper_rule(k, p), p) for k in ks])
         for p in (0.1, 0.2, 0.35)
     ]
     codes: tuple[CodeName, ...] = ("rlc", "ldpc", "xor")
@@ -126,7 +124,7 @@ def decoding() -> Study:
         "CAPS: what a unit's repairs achieve",
         (
             Panel(
-                "the rule's saw-tooth",
+                "rlc, paper's r",
                 Axis("unit size k", "packets"),
                 Axis("P(decode)"),
                 ks,

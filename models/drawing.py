@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,19 +24,19 @@ def draw(study: Study, stem: Path) -> tuple[Path, Path]:
     """Write ``stem.png`` and ``stem.svg`` and return both paths. Raises OSError where they cannot be written."""
     columns = min(len(study.panels), 2 if len(study.panels) == 4 else 3)
     rows = -(-len(study.panels) // columns)
+    styles = styles_of(curve for panel in study.panels for curve in panel.curves)
     with style.applied():
         figure = style.new_figure(PANEL_WIDTH_IN * columns, HEIGHT_IN * rows)
         figure.suptitle(study.title, x=0.01, ha="left", fontweight="bold", fontsize=11)
         axes = figure.subplots(rows, columns, squeeze=False).flat
         for one, panel in zip(axes, study.panels, strict=False):
-            _panel(one, panel)
+            _panel(one, panel, styles)
         for spare in list(axes)[len(study.panels) :]:
             spare.remove()
         return style.save(figure, stem)
 
 
-def _panel(axes: Axes, panel: Panel) -> None:
-    styles = styles_of(panel.curves)
+def _panel(axes: Axes, panel: Panel, styles: Mapping[str, SchemeStyle]) -> None:
     for curve in panel.curves:
         look = styles[curve.label]
         points = [(x, y) for x, y in zip(panel.xs, curve.ys, strict=True) if y is not None]
@@ -65,17 +66,22 @@ def _panel(axes: Axes, panel: Panel) -> None:
     )
     if not panel.marks:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    if len(styles) > 1:
+    if any(curve.trials for curve in panel.curves):
+        axes.plot(
+            [], [], linestyle="", marker="o", markerfacecolor="white", color=style.INK, label="simulated"
+        )
+    if len(panel.curves) > 1:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
 
 
-def styles_of(curves: tuple[Curve, ...]) -> dict[str, SchemeStyle]:
-    """Style by label: the scheme's, or the palette's next that no scheme of the panel has taken."""
+def styles_of(curves: Iterable[Curve]) -> dict[str, SchemeStyle]:
+    """Style by label: the scheme's, or the palette's next that no scheme among *curves* has taken."""
+    curves = list(curves)
     schemes = {one.label: style.scheme_style(one.scheme) for one in curves if one.scheme is not None}
     taken = {look.colour for look in schemes.values()}
     free = (i for i in range(2 * len(style.PALETTE)) if style.series_style(i).colour not in taken)
     styles: dict[str, SchemeStyle] = {}
     for number, label in enumerate(dict.fromkeys(curve.label for curve in curves)):
-        line = style.LINES[number % len(style.LINES)]
+        line = style.LINES[(number + number // len(style.PALETTE)) % len(style.LINES)]
         styles[label] = schemes.get(label) or replace(style.series_style(next(free)), line=line)
     return styles

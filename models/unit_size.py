@@ -15,9 +15,8 @@ from functools import lru_cache
 from math import log2
 from typing import Final
 
-from host_agent.coding.redundancy import paper_rule
+from host_agent.coding.redundancy import decode_probability, paper_rule
 from host_agent.coding.unit_size import completion_time_s
-from models.caps import ideal_decode_probability
 from protocol.policy import CodingPolicy
 
 PRINTED: Final = {0.20: 29, 0.25: 31, 0.30: 33, 0.35: 40}
@@ -45,7 +44,7 @@ class Reading:
 @lru_cache(maxsize=1 << 12)
 def decodes(k: int, p: float) -> float:
     """P(unit of k and the paper's r is there), for a code that never fails (MDS)."""
-    return ideal_decode_probability(k, paper_rule(k, p), p)
+    return decode_probability("mds", k, paper_rule(k, p), p)
 
 
 def delay(k: int, p: float) -> float:

@@ -10,17 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from host_agent.coding.limits import most_repairs
 from host_agent.coding.native import decode_packets, encode_packets
 from protocol.datagram import SYMBOL_LENGTH_BYTES, CodeId
 from protocol.policy import CodeName
 
 MAX_PACKET_BYTES: Final = 0xFFFF
 MAX_SYMBOL_BYTES: Final = SYMBOL_LENGTH_BYTES + MAX_PACKET_BYTES
-
-_MOST_REPAIRS: Final = 255
-"""A repair's index is one byte on the wire."""
-_FIELD: Final = 256
-"""Elements of GF(256): a Cauchy matrix has at most so many rows and columns together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +30,7 @@ class Code:
 
     def most_repairs(self, k: int) -> int:
         """Repairs beyond this number would be of no use for *k* sources, or cannot be."""
-        if self.id == CodeId.XOR:
-            return k
-        return min(_MOST_REPAIRS, _FIELD - k) if self.id == CodeId.MDS else _MOST_REPAIRS
+        return most_repairs(self.name, k)
 
     def encode(self, packets: Sequence[bytes], r: int, seed: int) -> list[bytes]:
         """The r repairs' symbols, as long as the symbol of the longest packet.

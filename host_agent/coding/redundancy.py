@@ -22,8 +22,8 @@ from bisect import bisect_left
 from functools import lru_cache
 from typing import Final
 
-from host_agent.coding.codes import code_named
 from host_agent.coding.ldpc_failure import ldpc_failure
+from host_agent.coding.limits import most_repairs
 from protocol.policy import CodeName, CodingPolicy, Weight
 
 MAX_BLOCKING: Final = 0.95
@@ -40,7 +40,7 @@ def repairs_for(
     HTPC's: *sent_bytes*, payload that the flow had sent before the unit; *window*, the flow's congestion window in
     packets (None: k).
     """
-    cap = min(coding.max_r, math.ceil(k * coding.max_overhead), code_named(coding.code).most_repairs(k))
+    cap = min(coding.max_r, math.ceil(k * coding.max_overhead), most_repairs(coding.code, k))
     rule = coding.redundancy
     if rule == "one-per-unit":
         return min(cap, 1)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.coding.redundancy import decode_probability, paper_rule
+from host_agent.coding.redundancy import paper_rule
 from models import caps, trials, unit_size
 from protocol.policy import CodingPolicy
 
@@ -113,17 +113,6 @@ def test_sprayed_long_flows_fill_the_fabric_from_a_load_of_one() -> None:
     assert caps.spread_wait(fabric, 4) == 200
     waits = [caps.spread_wait(fabric, m) for m in range(9)]
     assert waits == sorted(waits)
-
-
-@given(st.integers(1, 64), st.integers(0, 30), st.floats(0.01, 0.6))
-def test_a_perfect_code_is_at_most_a_rank_failure_better(k: int, r: int, p: float) -> None:
-    exact = sum(
-        Fraction(math.comb(k + r, x)) * Fraction(p) ** x * (1 - Fraction(p)) ** (k + r - x)
-        for x in range(r + 1)
-    )
-    ideal = caps.ideal_decode_probability(k, r, p)
-    assert ideal == pytest.approx(float(exact))
-    assert -1e-9 <= ideal - decode_probability("rlc", k, r, p) < 1.1 / 255
 
 
 def test_three_printed_unit_sizes_have_the_most_spare_repairs_and_the_fourth_has_not() -> None:

@@ -34,10 +34,11 @@ def test_every_model_is_drawn_and_told(name: str, tmp_path: Path) -> None:
     for panel in document["panels"]:
         assert panel["x"]["what"]
         assert panel["y"]["what"]
-        curves = tuple(Curve(**one) for one in panel["curves"])
-        assert all(any(y is not None for y in one.ys) for one in curves)
-        styles = styles_of(curves)
-        assert len({(one.colour, one.line) for one in styles.values()}) == len(styles)
+        assert all(any(y is not None for y in one["ys"]) for one in panel["curves"])
+    styles = styles_of(Curve(**one) for panel in document["panels"] for one in panel["curves"])
+    for panel in document["panels"]:
+        labels = {one["label"] for one in panel["curves"]}
+        assert len({(styles[label].colour, styles[label].line) for label in labels}) == len(labels)
     png, svg = map(Path, document["figures"])
     assert png.read_bytes().startswith(b"\x89PNG")
     assert svg.read_text().startswith("<?xml")
@@ -69,6 +70,17 @@ def test_a_model_that_is_not_known_is_told_with_what_was_meant() -> None:
     assert done.returncode == 1
     assert "did you mean 'caps-fig8'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_models_need_no_native_kernels() -> None:
+    without = (
+        "import sys; sys.modules['capstan_native'] = None\n"
+        "from models.catalogue import MODELS\n"
+        "import models.caps_studies, models.drawing, models.htpc_studies, models.tr_studies\n"
+        "print(len(MODELS['caps-decoding'].evaluate().rows), len(MODELS['caps-fig8'].evaluate().rows))"
+    )
+    done = subprocess.run([sys.executable, "-c", without], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "9 4\n", done.stderr
 
 
 def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Which paths carry short flows and which long ones, by load: Freeway's low-latency and throughput paths.
 
 W. Wang, Y. Sun, K. Zheng, M. A. Kaafar, D. Li, Z. Li: "Freeway: Adaptively Isolating the Elephant and Mice Flows on
-Different Transmission Paths", IEEE ICNP 2014; extended in IEEE TNSM 13(1), 2016. There, an M/G/1 model gives the
-highest mean delay of a low-latency path with which 99 % of the short flows still meet their deadline, and paths change
-sides so that this bound holds. The text of its equations was not at hand; this is derived from what it says of them:
+Different Transmission Paths", IEEE ICNP 2014 (extended: doi 10.1109/TNSM.2016.2517087). There, an M/G/1 model gives
+the highest mean delay of a low-latency path with which 99 % of the short flows still meet their deadline, and paths
+change sides so that this bound holds. The text of its equations was not at hand; this is derived from what it says:
 
 - A low-latency path is an M/G/1 queue of bursts (windows) of `burst_packets` packets on the average, exponentially
   distributed. If one takes b on an idle path, the waiting time W has P(W > d) = rho exp(-(1 - rho) d / b).

@@ -31,9 +31,9 @@ from controller.effects import (
     Held,
     LinkDown,
     LinkUp,
+    MeterReading,
     ModeChanged,
     PacketOut,
-    PathsChanged,
     Port,
     SchemeChanged,
     StateSent,
@@ -53,6 +53,7 @@ from controller.modes.leaf_modes import LeafModes
 from controller.modes.monitor import ModeChange
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.pipeline import punt_flows
+from controller.openflow.tables import SHORT_METER
 from controller.openflow.wanted import Difference, SwitchState
 from controller.openflow.wanted_switch import WantedSwitch
 from controller.schemes.scheme import Mode, Scheme
@@ -72,6 +73,7 @@ from controller.takeover import (
     leaves_are_in_place,
     reaches,
 )
+from controller.told_paths import ToldPaths
 
 FAILURE_DELAY_S: Final = 0.003
 """How long a failure waits for others of the same cause; groups' watch ports bridge the time."""
@@ -111,9 +113,7 @@ class ControlPlane:
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
         self._routing = Routing()
         self._hosts_version = self._hosts.version
-        self._paths: dict[int, Mapping[int, tuple[int, ...]]] = {}
-        """Stamps of live paths by source and destination leaf."""
-        self._paths_told: dict[int, Mapping[int, tuple[int, ...]]] = {}
+        self._told = ToldPaths()
         self._scheme: Scheme | None = None
         self._modes = LeafModes()
         self._dirty_at: float | None = None
@@ -160,6 +160,7 @@ class ControlPlane:
             self._failed = True
             self._discovery.switch_disconnected(dpid)
             self._modes.watch(dpid, False, now)
+            self._told.forget(dpid, now)
             out.events.append(SwitchDown(now, dpid))
             self._mark(now + FAILURE_DELAY_S)
         return self._finish(out, now)
@@ -200,10 +201,13 @@ class ControlPlane:
                 out.events += events
         return self._finish(out, now)
 
-    def meter_sample(self, dpid: int, packets: int, now: float) -> Effects:
-        """The short class's meter of a leaf has counted *packets* since it was made."""
+    def meter_sample(self, dpid: int, readings: Mapping[int, MeterReading], now: float) -> Effects:
+        """What the meters of a leaf have counted since they were made."""
         out = _Outcome()
-        self._mode_changed(self._modes.sample(dpid, packets, now), out)
+        if (short := readings.get(SHORT_METER)) is not None:
+            self._mode_changed(self._modes.sample(dpid, short.packets, now), out)
+        if self._told.sample(dpid, readings, now):
+            self._tell_paths(out, now)
         return self._finish(out, now)
 
     def agent_joined(self, host: str, underlay_ip: str, underlay_mac: str, now: float) -> Effects:
@@ -228,13 +232,15 @@ class ControlPlane:
             raise ValueError(f"packet time must be above 0 s, not {packet_time_s} s")
         out = _Outcome()
         self._modes.set_scheme(scheme, packet_time_s)
+        self._told.set_scheme(scheme, packet_time_s)
         if self._scheme is None or self._scheme.name != scheme.name:
             out.events.append(SchemeChanged(now, scheme.name))
         self._scheme = scheme
         for switch in self._switches.values():
-            self._watch_modes(switch, now)
+            self._watch_leaf(switch, now)
             switch.wanted.want(switch.wanted.view, scheme, self._mode_of(switch.dpid))
             out.touched.add(switch.dpid)
+        self._tell_paths(out, now)
         return self._finish(out, now)
 
     def tick(self, now: float) -> Effects:
@@ -242,7 +248,7 @@ class ControlPlane:
         out = _Outcome()
         self._send_probes(out, now)
         out.packet_outs += self._learning.locate(now)
-        out.read_meters = self._modes.due(now)
+        out.read_meters = (*self._modes.due(now), *self._told.due(now))
         return self._finish(out, now)
 
     def deadline(self) -> float | None:
@@ -254,6 +260,7 @@ class ControlPlane:
             self._learning.locate_at(),
             self._in_flight.deadline(),
             self._modes.deadline(),
+            self._told.deadline(),
         )
         return min((time for time in times if time is not None), default=None)
 
@@ -314,8 +321,11 @@ class ControlPlane:
                 switch.wanted.want_mode(self._mode_of(dpid))
                 out.touched.add(dpid)
 
-    def _watch_modes(self, switch: KnownSwitch, now: float) -> None:
-        self._modes.watch(switch.dpid, switch.synced and switch.wanted.view.leaf, now)
+    def _watch_leaf(self, switch: KnownSwitch, now: float) -> None:
+        """Measure it if it is a leaf that has our meters."""
+        measured = switch.synced and switch.wanted.view.leaf
+        self._modes.watch(switch.dpid, measured, now)
+        self._told.watch(switch.wanted, measured, now)
 
     # Links and hosts
 
@@ -421,7 +431,7 @@ class ControlPlane:
             for dpid, switch in self._switches.items():
                 switch.wanted.want(views.view(dpid), self._scheme, self._mode_of(dpid))
                 self._waiting.add(dpid)
-            self._paths = {leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)}
+            self._told.set_paths({leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)})
         resync = set()
         for dpid, switch in self._switches.items():
             if switch.connected and not switch.synced and self._may_sync(switch, now):
@@ -431,7 +441,7 @@ class ControlPlane:
                 resync.add(dpid)
             if switch.connected and switch.usable_at is not None and switch.usable_at > now:
                 self._mark(switch.usable_at)
-            self._watch_modes(switch, now)
+            self._watch_leaf(switch, now)
         if self._failed:
             out.touched |= self._waiting
             self._waiting.clear()
@@ -441,12 +451,7 @@ class ControlPlane:
         return resync
 
     def _tell_paths(self, out: _Outcome, now: float) -> None:
-        """Only of leaves that forward by our state: while links are still to be found, paths are missing."""
-        for leaf, paths in self._paths.items():
-            switch = self._switches.get(leaf)
-            if switch is not None and switch.synced and self._paths_told.get(leaf) != paths:
-                self._paths_told[leaf] = paths
-                out.events.append(PathsChanged(now, leaf, paths))
+        out.events += self._told.news({dpid for dpid, one in self._switches.items() if one.synced}, now)
 
     def _may_sync(self, switch: KnownSwitch, now: float) -> bool:
         """Whether our state would forward to all hosts that the switch's own does, or it has waited enough."""

@@ -53,6 +53,14 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class MeterReading:
+    """What a meter has counted since it was made."""
+
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class PacketOut:
     """Send ``data`` (a whole Ethernet frame) out of ``port``; in_port is OFPP_CONTROLLER."""
 
@@ -125,11 +133,28 @@ class ModeChanged:
 
 @dataclass(frozen=True, slots=True)
 class PathsChanged:
-    """Which paths from ``leaf`` (a dpid) are alive: stamps, ascending, by dpid of the destination leaf."""
+    """Which paths from ``leaf`` (a dpid) are alive: stamps, ascending, by dpid of the destination leaf.
+
+    ``by_class``: those that a class ("short", "long", "control") is to keep to; no entry: all of them.
+    """
 
     at: float
     leaf: int
     paths: Mapping[int, tuple[int, ...]]
+    by_class: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChanged:
+    """Which paths (stamps, ascending) carry short flows from now on, and which long ones.
+
+    ``share``: of all paths, how much the loads ask for as low-latency paths (`controller.modes.partition`).
+    """
+
+    at: float
+    low_latency: tuple[int, ...]
+    throughput: tuple[int, ...]
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +180,7 @@ Event = (
     | HostConflict
     | ModeChanged
     | PathsChanged
+    | PartitionChanged
     | SchemeChanged
     | StateSent
 )
@@ -175,7 +201,7 @@ class Effects:
     resync: frozenset[int] = frozenset()
     packet_outs: tuple[PacketOut, ...] = ()
     read_meters: tuple[int, ...] = ()
-    """Leaves (dpids) whose short-class meter to read; answer by `ControlPlane.meter_sample`."""
+    """Leaves (dpids) whose meters to read; answer by `ControlPlane.meter_sample`."""
     events: tuple[Event, ...] = ()
 
     def __bool__(self) -> bool:

@@ -141,7 +141,7 @@ class RunningController:
     def _note(self, event: object) -> None:
         if isinstance(event, PathsChanged):
             paths = {_leaf_key(leaf): stamps for leaf, stamps in event.paths.items()}
-            self.agents.set_paths(_leaf_key(event.leaf), Paths(paths))
+            self.agents.set_paths(_leaf_key(event.leaf), Paths(paths, dict(event.by_class)))
             return  # not news in itself: what changed it is
         self.events.add(event)
         if isinstance(event, HostSeen):

@@ -105,6 +105,11 @@ class ControllerClient:
         data = self._ask("GET", "/modes" if since is None else f"/modes?since={since}")
         return list(data.get("events", [])), int(data["cursor"])
 
+    def events(self, since: int = 0) -> tuple[list[dict[str, Any]], int]:
+        """Events of all kinds after cursor *since*, oldest first, at most 10000; and the cursor of the last one."""
+        data = self._ask("GET", f"/events?since={since}&limit=10000")
+        return list(data["events"]), int(data["cursor"])
+
     def leaf_modes(self) -> dict[str, str]:
         """Mode of each leaf now, "on" or "off"."""
         return {one["leaf"]: one["mode"] for one in _list(self._ask("GET", "/modes"), "leaves")}

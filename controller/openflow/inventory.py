@@ -15,7 +15,7 @@ from typing import Any, Final
 from os_ken.ofproto import ofproto_v1_5 as ofp
 from os_ken.ofproto import ofproto_v1_5_parser as parser
 
-from controller.effects import Held, HeldHost
+from controller.effects import Held, HeldHost, MeterReading
 from controller.openflow.codec import cookie_of, generation_of
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.tables import Table
@@ -23,8 +23,8 @@ from controller.openflow.tables import Table
 _FLOW_DESCRIPTION: Final = struct.Struct("!H2xBxHHHHHQ")
 """Length, table, priority, idle and hard time-out, flags, importance, cookie."""
 _GROUP_STATS: Final = struct.Struct("!H2xI")
-_METER_STATS: Final = struct.Struct("!IH6xIQ")
-"""Meter, length, references, packets in."""
+_METER_STATS: Final = struct.Struct("!IH6xIQQ")
+"""Meter, length, references, packets in, bytes in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,17 @@ def groups_in(body: bytes) -> frozenset[int]:
     return frozenset(groups)
 
 
-def meters_in(body: bytes) -> dict[int, int]:
-    """Packets that each meter has counted, from the body of an OFPMP_METER_STATS reply."""
-    packets = {}
+def meters_in(body: bytes) -> dict[int, MeterReading]:
+    """What each meter has counted, from the body of an OFPMP_METER_STATS reply."""
+    readings = {}
     offset = 0
     while offset < len(body):
-        meter, length, _, count = _METER_STATS.unpack_from(body, offset)
+        meter, length, _, packets, octets = _METER_STATS.unpack_from(body, offset)
         if length < _METER_STATS.size:
             raise ValueError(f"meter statistics of {length} B at {offset} are too short")
-        packets[meter] = count
+        readings[meter] = MeterReading(packets, octets)
         offset += length
-    return packets
+    return readings
 
 
 def take_inventory(flows: bytes, groups: bytes, meters: bytes) -> Inventory:

@@ -7,8 +7,8 @@ Tables and metadata: `controller.openflow.tables`. What each switch does with an
   of the underlay, and any other Ethernet type are dropped.
 - DELIVER: to a host of this switch. An agent's datagram gets BASE_PORT back. To a host of which no agent is known,
   agents' ports mean nothing: its packets are plain, whatever their port and DSCP.
-- CLASS: which kind of group serves the class here, by scheme and mode. The short class of a leaf passes the meter
-  and, while the leaf is OFF, is copied to the controller. A mode change is a change of two entries.
+- CLASS: which kind of group serves the class here, by scheme and mode. The short class of a leaf passes a
+  meter and, while the leaf is OFF, is copied to the controller. A mode change is a change of two entries.
 - CHOOSE: by leaf and kind: a port, or a group over the next hops. Under a scheme that uses path labels, a label leads
   to the next hops from which the switch with that stamp is reached; a label of a dead path, and an entropy value, to
   the spray group. The first switch that sends an agent's datagram down (the turning point of its path) writes its path
@@ -39,6 +39,7 @@ from controller.openflow.tables import (
     HASH,
     LABEL,
     LEAF_MASK,
+    LONG_METER,
     SHORT_METER,
     Table,
     class_bits,
@@ -169,7 +170,10 @@ def by_key(flows: Iterable[Flow]) -> dict[tuple[int, int, Match], Flow]:
 
 
 def meters(view: SwitchView, scheme: Scheme | None) -> dict[int, Meter]:
-    return {SHORT_METER: Meter(SHORT_METER)} if view.leaf and scheme is not None and scheme.mode else {}
+    if not view.leaf or scheme is None:
+        return {}
+    numbers = (SHORT_METER, LONG_METER) if scheme.partition else (SHORT_METER,) if scheme.mode else ()
+    return {number: Meter(number) for number in numbers}
 
 
 @cache
@@ -262,9 +266,10 @@ def class_flows(view: SwitchView, scheme: Scheme | None, mode: Mode) -> tuple[Fl
 def _class_flow(kind: TrafficClass, view: SwitchView, scheme: Scheme | None, mode: Mode) -> Flow:
     actions: tuple[Action, ...] = ()
     rule = Rule.CLASS
-    if kind is TrafficClass.SHORT and view.leaf and scheme is not None and scheme.mode is not None:
-        actions = (ThroughMeter(SHORT_METER),)
-        if mode == "off":
+    number = {TrafficClass.SHORT: SHORT_METER, TrafficClass.LONG: LONG_METER}.get(kind)
+    if number in meters(view, scheme):
+        actions = (ThroughMeter(number),)
+        if mode == "off" and scheme is not None and scheme.mode is not None:
             actions = (*actions, ToController(FIRST_SHORT_BYTES))
             rule = Rule.FIRST_SHORT
     return Flow(

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from os_ken.ofproto import ofproto_v1_5 as ofp
 from os_ken.ofproto import ofproto_v1_5_parser as parser
 
-from controller.effects import Port
+from controller.effects import MeterReading, Port
 from controller.openflow import bundle, codec
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.holdings import Holdings, What
@@ -60,7 +60,9 @@ class PacketIn:
 
 @dataclass(frozen=True, slots=True)
 class MeterCount:
-    packets: int
+    """What each of the switch's meters has counted."""
+
+    readings: Mapping[int, MeterReading]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +206,8 @@ class Session:
     def packet_out(self, port: int, data: bytes) -> None:
         self._send(codec.packet_out(port, data))
 
-    def read_meter(self, meter: int) -> None:
-        """Ask for a meter's count; a `MeterCount` answers."""
+    def read_meters(self) -> None:
+        """Ask for all meters' counts; a `MeterCount` answers."""
         xid = self._send(
             _METER_REQUEST.pack(
                 codec.VERSION,
@@ -214,7 +216,7 @@ class Session:
                 0,
                 ofp.OFPMP_METER_STATS,
                 0,
-                meter,
+                ofp.OFPM_ALL,
             )
         )
         self._meter_reads.add(xid)
@@ -270,7 +272,7 @@ class Session:
             self._multiparts[xid] = body
         elif xid in self._meter_reads:
             self._meter_reads.discard(xid)
-            yield MeterCount(sum(meters_in(bytes(body)).values()))
+            yield MeterCount(meters_in(bytes(body)))
         elif self._inventory_xids.pop(xid, None) == kind:
             self._inventory_bodies[kind] = bytes(body)
             if not self._inventory_xids:

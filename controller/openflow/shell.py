@@ -40,7 +40,6 @@ from controller.openflow.session import (
     SessionEvent,
     UpdateDone,
 )
-from controller.openflow.tables import SHORT_METER
 
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -340,8 +339,8 @@ class OpenFlowShell:
             case PacketIn(in_port, cookie, data):
                 self._counters["packet-ins"] += 1
                 self._guarded("a packet-in", lambda: plane.packet_in(dpid, in_port, cookie, data, at), at)
-            case MeterCount(packets):
-                self._guarded("a meter's count", lambda: plane.meter_sample(dpid, packets, at), at)
+            case MeterCount(readings):
+                self._guarded("a meter's count", lambda: plane.meter_sample(dpid, readings, at), at)
             case UpdateDone(ticket, errors):
                 self._update_done(connection, ticket, errors, at)
             case PortStatus(port):
@@ -423,7 +422,7 @@ class OpenFlowShell:
         for dpid in effects.read_meters:
             connection = self._switches.get(dpid)
             if connection is not None:
-                connection.session.read_meter(SHORT_METER)
+                connection.session.read_meters()
                 touched.add(connection)
         for connection in touched:
             self._flush(connection)

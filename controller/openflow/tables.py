@@ -33,6 +33,8 @@ LABEL: Final = 0x0010_0000
 
 SHORT_METER: Final = 1
 """Meter that counts the short class at a leaf."""
+LONG_METER: Final = 2
+"""Meter that counts the long class at a leaf, under a scheme that splits the paths."""
 
 
 def class_bits(traffic_class: TrafficClass) -> int:

@@ -111,6 +111,23 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
             "must be above 0 packet times",
         )
         need(scheme.mode.quiet_intervals >= 1, "mode.quiet_intervals", "must be at least 1")
+    _check_partition(scheme, need)
+
+
+def _check_partition(scheme: Scheme, need: Any) -> None:
+    rule = scheme.partition
+    if rule is None:
+        return
+    need(scheme.mode is None, "partition", "cannot be together with a mode: both decide where long flows go")
+    for name in ("short", "long"):
+        need(
+            getattr(scheme, name).group == "label",
+            "partition",
+            f"goes by path labels: give {name} `group: label`, and an entropy that chooses among labels",
+        )
+    for name in ("deadline_packet_times", "burst_packets", "sampling_packet_times"):
+        need(_positive(getattr(rule, name)), f"partition.{name}", "must be above 0")
+    need(1 <= rule.samples <= 1000, "partition.samples", "must be 1..1000")
 
 
 def _check_class(name: str, one: ClassScheme, need: Any) -> None:

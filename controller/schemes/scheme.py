@@ -134,6 +134,19 @@ class ModeRule:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionRule:
+    """How paths are split into low-latency ones for short and throughput ones for long flows (Freeway)."""
+
+    deadline_packet_times: float = 100.0
+    """99 % of the short flows' bursts are to wait at most this long."""
+    burst_packets: float = 10.0
+    """Mean length of such a burst: TCP's first window."""
+    sampling_packet_times: float = 64.0
+    samples: int = 8
+    """A load counts as the highest of so many."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scheme:
     name: str
     title: str
@@ -144,6 +157,8 @@ class Scheme:
     papers: tuple[Paper, ...] = ()
     mode: ModeRule | None = None
     """None: the scheme has no modes, leaves need no signal."""
+    partition: PartitionRule | None = None
+    """None: every class may use all paths."""
     short_limit_bytes: int = 100_000
     replication: Replication | None = None
     """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""

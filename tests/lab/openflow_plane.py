@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.effects import Effects, Held, Port
+from controller.effects import Effects, Held, MeterReading, Port
 from controller.openflow.wanted import (
     Bucket,
     Flow,
@@ -63,9 +63,9 @@ class ScriptedPlane:
         self.calls.append(("packet", dpid, in_port, cookie, data, now))
         return self.on_packet_in(dpid, in_port, cookie, data, now)
 
-    def meter_sample(self, dpid: int, packets: int, now: float) -> Effects:
-        self.calls.append(("meter", dpid, packets, now))
-        return self.on_meter(dpid, packets, now)
+    def meter_sample(self, dpid: int, readings: Mapping[int, MeterReading], now: float) -> Effects:
+        self.calls.append(("meter", dpid, readings, now))
+        return self.on_meter(dpid, readings, now)
 
     def tick(self, now: float) -> Effects:
         self.next_tick = None

@@ -13,7 +13,7 @@ from functools import partial
 
 import pytest
 
-from controller.effects import Effects, HeldHost, ModeChanged, PacketOut
+from controller.effects import Effects, HeldHost, MeterReading, ModeChanged, PacketOut
 from controller.openflow import connection
 from controller.openflow import shell as shell_module
 from controller.openflow.confirmations import ModeSwitched
@@ -326,7 +326,7 @@ def test_packets_meters_and_ports(control: Control) -> None:
 
         control.shell.call(lambda: Effects(read_meters=(dpid,)))
         eventually(lambda: control.plane.of("meter"), what="a meter count")
-        assert control.plane.of("meter")[-1][1:3] == (dpid, 2001)
+        assert control.plane.of("meter")[-1][1:3] == (dpid, {1: MeterReading(2001, 2001 * len(frame()))})
 
         hello = bytes.fromhex("ffffffffffff 020000000009 88b5") + b"hello".ljust(46, b"\0")
         control.shell.call(lambda: Effects(packet_outs=(PacketOut(dpid, 2, hello),)))

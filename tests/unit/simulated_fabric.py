@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from controller.control_plane import ControlPlane
-from controller.effects import Effects, Event, Held, HeldHost, Port
+from controller.effects import Effects, Event, Held, HeldHost, MeterReading, Port
 from controller.fabric.arp import REPLY, REQUEST, Arp, decode_arp
 from controller.fabric.graph import Link, PortRef, Wiring, link_between
 from controller.fabric.hosts import Host
@@ -329,10 +329,16 @@ class Simulation:
             if out.dpid in self.connected:
                 self._send_frame(PortRef(out.dpid, out.port), out.data)
         for dpid in effects.read_meters:
-            count = self.fabric.switches[dpid].meter_counts.get(1, 0)
+            switch = self.fabric.switches[dpid]
+            readings = {
+                meter: MeterReading(
+                    switch.meter_counts.get(meter, 0), 1500 * switch.meter_counts.get(meter, 0)
+                )
+                for meter in switch.state.meters
+            }
             self._in(
                 2 * DELAY_S,
-                lambda d=dpid, c=count: self.do(self.plane.meter_sample(d, c, self.now)),
+                lambda d=dpid, r=readings: self.do(self.plane.meter_sample(d, r, self.now)),
             )
 
     def _update(self, dpid: int, change: Difference, whole: bool) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
-from controller.effects import Held, HeldHost
+from controller.effects import Held, HeldHost, MeterReading
 from controller.openflow import codec, session
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
@@ -341,11 +341,15 @@ def test_other_errors_come_up_on_their_own() -> None:
 
 def test_meter_counts_packets_and_ports_come_as_events() -> None:
     one, _ = handshake()
-    one.read_meter(1)
+    one.read_meters()
     ((_, xid, request),) = sent(one.data_to_send())
-    assert struct.unpack_from("!HHxxxxI", request, 8) == (ofp.OFPMP_METER_STATS, 0, 1)
-    stats = struct.pack("!IHxxxxxxIQQIIQQ", 1, 56, 1, 12345, 0, 0, 0, 0, 0)
-    assert list(one.receive(multipart(ofp.OFPMP_METER_STATS, xid, stats), 1.0)) == [MeterCount(12345)]
+    assert struct.unpack_from("!HHxxxxI", request, 8) == (ofp.OFPMP_METER_STATS, 0, ofp.OFPM_ALL)
+    stats = b"".join(
+        struct.pack("!IHxxxxxxIQQIIQQ", meter, 56, 1, packets, octets, 0, 0, 0, 0)
+        for meter, packets, octets in ((1, 12345, 99), (2, 1 << 40, 1 << 50))
+    )
+    expected = {1: MeterReading(12345, 99), 2: MeterReading(1 << 40, 1 << 50)}
+    assert list(one.receive(multipart(ofp.OFPMP_METER_STATS, xid, stats), 1.0)) == [MeterCount(expected)]
     assert not list(one.receive(multipart(ofp.OFPMP_METER_STATS, xid, stats), 1.0))  # asked once, told once
     match = struct.pack("!HHIIxxxx", 1, 12, 0x80000004, 3)
     head = struct.pack("!IHBBQ", 0xFFFFFFFF, 4, 1, 2, 5 << 48 | Rule.FIRST_SHORT)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Final, NoReturn
 
 import click
@@ -49,7 +51,8 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done; 1 failed; 2 asked wrongly (an option, or a name that is not known); 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 failed; 2 asked wrongly (an option, a name that is not known); "
+    "130, 143 told to end.",
 )
 @click.version_option(package_name=None, version="0.1.0", prog_name="capstan")
 def capstan() -> None:
@@ -59,8 +62,17 @@ def capstan() -> None:
     """
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: what Ctrl-C ends and puts in order, it does too."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise Terminated
+
+
 def main() -> None:
     """Run the command line; every expected error becomes one clear line on standard error."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         capstan(prog_name="capstan", standalone_mode=False)
         sys.stdout.flush()  # whoever read may be gone, and at exit it would be too late to say nothing
@@ -71,8 +83,10 @@ def main() -> None:
         sys.exit(error.exit_code)
     except click.ClickException as error:
         fail(error.format_message(), code=error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        fail("interrupted", code=130)
+    except (click.Abort, KeyboardInterrupt) as stop:
+        if isinstance(stop.__cause__ or stop, Terminated):  # click makes an Abort of it
+            fail("told to end", code=128 + signal.SIGTERM)
+        fail("interrupted", code=128 + signal.SIGINT)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -51,7 +51,8 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done; 1 failed; 2 asked wrongly (an option, or a name that is not known); 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 failed; 2 asked wrongly (an option, a name that is not known); "
+    "130, 143 told to end.",
 )
 @click.version_option(package_name=None, version="0.1.0", prog_name="capstan")
 def capstan() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -37,6 +38,16 @@ _PROBE_FRAME: Final = "02ca000000fe02ca000000ff88b5" + "00" * 46
 def create_database(path: Path) -> None:
     """An empty Open vSwitch database, from which each switch gets a copy."""
     run(["ovsdb-tool", "create", str(path), str(SCHEMA)])
+
+
+def _listens(path: Path) -> bool:
+    """Whether somebody takes connections at a Unix socket; the file alone is there a moment before."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -166,19 +177,19 @@ class OvsSwitch(Switch):  # type: ignore[misc]
         )
 
     def _start_database(self) -> None:
-        socket = self.run_dir / "db.sock"
-        socket.unlink(missing_ok=True)
+        path = self.run_dir / "db.sock"
+        path.unlink(missing_ok=True)
         self.database_server = self._spawn(
             [
                 "ovsdb-server",
                 str(self.run_dir / "conf.db"),
-                f"--remote=punix:{socket}",
+                f"--remote=punix:{path}",
                 f"--unixctl={self.run_dir}/ovsdb-server.ctl",
                 f"--log-file={self.run_dir}/ovsdb-server.log",
                 "-vconsole:off",
             ]
         )
-        self._wait(self.database_server, "ovsdb-server", socket.exists)
+        self._wait(self.database_server, "ovsdb-server", lambda: _listens(path))
 
     def _start_datapath(self) -> None:
         self._management.unlink(missing_ok=True)

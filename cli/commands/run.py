@@ -118,11 +118,12 @@ def _print(result: Result | SweepResult, json_file: str | None) -> None:
             f"kept in {result.directory} (result.json, {'flows.csv, ' if one else ''}figures) "
             f"and as experiment {numbers}",
             markup=False,
+            soft_wrap=True,
         )
     if json_file:
         write_text(json_text(result.document), json_file)
     if json_file == "-":
-        progress.print(f"kept in {result.directory}", markup=False)
+        progress.print(f"kept in {result.directory}", markup=False, soft_wrap=True)
 
 
 def _range(numbers: Sequence[int]) -> str:

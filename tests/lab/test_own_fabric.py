@@ -203,7 +203,9 @@ def follow_the_page() -> None:
                     command = command.replace(f" -- add-port {switch} eth3", "")
                 fabric.run(switch, command)
         fabric.follow("The hosts")
-        wait_for(lambda: (found := health(fabric))["ready"] and found["agents"] == 2, "a fabric that is ready")
+        wait_for(
+            lambda: (found := health(fabric))["ready"] and found["agents"] == 2, "a fabric that is ready"
+        )
         found = health(fabric)
         assert (found["switches"], found["links"], found["hosts"], found["agents"]) == (4, 4, 2, 2), found
         assert found["scheme"] == "caps"

@@ -1,0 +1,87 @@
+"""`capstan run` as a script uses it: a real process, and a document on its standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = """\
+name: least
+title: Two flows
+fabric:
+  topology: leaf-spine
+  leaves: 2
+  spines: 2
+  hosts_per_leaf: 1
+  link: {rate_mbps: 10, buffer_packets: 64}
+  access: {rate_mbps: 20, buffer_packets: 64}
+schemes: [ecmp, caps]
+workload:
+  flows:
+    count: 6
+    sizes: {kind: fixed, bytes: 20000}
+    arrivals: {kind: poisson, rate_per_s: 10}
+    pattern: left-to-right
+  long_flows: {number: 1, pattern: left-to-right}
+repeats: 1
+seed: 1
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "least.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_json_on_standard_output_is_one_document_and_nothing_else(spec: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [ROOT / "capstan", "run", spec, "--results", tmp_path / "results", "--json", "-"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    for scheme in ("ecmp", "caps"):
+        assert document["schemes"][scheme]["short"]["n"] == 6
+        assert document["schemes"][scheme]["short"]["afct_ms"] > 0
+        assert document["schemes"][scheme]["long"]["goodput_mbps"] > 0
+    assert document["cpu_limited"] in (True, False)
+    assert document["seed"] == 1
+    assert document["versions"]["capstan"]
+    (kept,) = (tmp_path / "results").glob("least-*/result.json")
+    assert json.loads(kept.read_text()) == document
+    assert "6 of 6 flows finished" in done.stderr or "run 2 of 2" in done.stderr
+    assert str(kept.parent) in done.stderr
+
+
+def test_a_run_that_is_interrupted_ends_soon_with_an_exit_code_of_its_own(spec: Path, tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    with open(errors, "w") as log:
+        process = subprocess.Popen(
+            [ROOT / "capstan", "run", spec, "--results", tmp_path / "results"],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+    deadline = time.monotonic() + 60
+    while "run 1 of 2" not in errors.read_text():
+        assert time.monotonic() < deadline, errors.read_text()
+        assert process.poll() is None, errors.read_text()
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=30)
+    assert said == ""
+    assert "Traceback" not in errors.read_text()
+    assert process.returncode == 130, errors.read_text()

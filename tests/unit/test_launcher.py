@@ -99,3 +99,42 @@ def test_both_locks_agree_and_hold_what_is_declared() -> None:
     ):
         names = {re.split(r"[<>=\[; ]", text)[0].lower() for text in wanted}
         assert names <= {name for name, _ in lock}
+
+
+def a_rust(folder: Path, version: str) -> Path:
+    """Programs that say to be of that version."""
+    folder.mkdir(parents=True)
+    for name in ("cargo", "rustc"):
+        (folder / name).write_text(f"#!/bin/sh\necho {name} {version} '(0123 2025-01-01)'\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("on_path", "at_home", "found"),
+    [
+        ("1.85.0", None, "path"),
+        ("1.100.0", "1.95.0", "path"),
+        ("1.84.1", "1.95.0", "home"),
+        (None, "1.85.1", "home"),
+    ],
+)
+def test_a_rust_that_is_new_enough_is_found(
+    tmp_path: Path, on_path: str | None, at_home: str | None, found: str
+) -> None:
+    path = a_rust(tmp_path / "bin", on_path) if on_path else tmp_path
+    home = a_rust(tmp_path / ".cargo" / "bin", at_home) if at_home else None
+    done = subprocess.run(
+        ["bash", "-c", f"source '{ROOT}/setup/native'; find_rust 1.85; echo $rust"],
+        env={"PATH": f"{path}:/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == str({"path": path, "home": home}[found])
+
+
+def test_the_oldest_rust_is_the_same_wherever_it_is_said() -> None:
+    workspace = tomllib.loads((ROOT / "native" / "Cargo.toml").read_text())["workspace"]
+    (probe,) = [row[2] for row in rows() if row[2].startswith("rust:")]
+    assert probe == f"rust:{workspace['package']['rust-version']}"

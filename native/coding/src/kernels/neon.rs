@@ -9,7 +9,7 @@ use crate::field::NIBBLES;
 /// GROUP, of `width` bytes.
 pub unsafe fn neon(coefficients: &[u8], sources: &[&[u8]], width: usize, out: &mut [u8]) {
     let count = coefficients.len() / sources.len();
-    assert!(count <= GROUP && out.len() == count * width);
+    assert!((1..=GROUP).contains(&count) && out.len() == count * width);
     // SAFETY: passed on from the caller; the number of rows is right.
     unsafe {
         match count {

@@ -17,7 +17,7 @@ use crate::field::{MATRICES, NIBBLES};
 macro_rules! by_rows {
     ($rows:ident, $coefficients:ident, $sources:ident, $width:ident, $out:ident) => {{
         let count = $coefficients.len() / $sources.len();
-        assert!(count <= GROUP && $out.len() == count * $width);
+        assert!((1..=GROUP).contains(&count) && $out.len() == count * $width);
         // SAFETY: passed on from the caller; the number of rows is right.
         unsafe {
             match count {

@@ -74,6 +74,11 @@ class Outstanding:
             del self._sent[next(iter(self._sent))]
         self._sent[number] = now
 
+    def sent_many(self, number: int, count: int, now: float) -> None:
+        """Datagrams from *number* on leave now."""
+        for offset in range(count):
+            self.sent((number + offset) % NUMBER_MODULUS, now)
+
     def arrived(self, number: int) -> float | None:
         """The peer reports *number*; returns when it left, None if it was reported or was overdue before."""
         return self._sent.pop(number, None)

@@ -336,18 +336,20 @@ class Sender:
         self, flow: SendFlow, coding: CodingPolicy, start: int, payload: int, size: int, now: float
     ) -> None:
         """TCP segments of *size* bytes leave, from sequence number *start* on: *payload* bytes in all."""
-        for at in range(0, payload, size):
+        if payload <= 0:
+            return
+        for at in (0, size) if payload > size else (0,):
             end = (start + min(at + size, payload)) % NUMBER_MODULUS
             if flow.unacked is None:
                 flow.unacked = (end, now)
             elif serial_difference(end, flow.unacked[0]) <= 0:
                 flow.unacked = None  # sent again: its ACK would not tell which one it is for
-            elif coding.unit != "window":
-                break  # those behind it end later still
-            if coding.unit == "window":
-                if flow.window is None:
-                    flow.window = WindowEstimate()
-                flow.window.sent((start + at) % NUMBER_MODULUS, min(size, payload - at))
+            else:
+                break  # and so do those behind it
+        if coding.unit == "window":
+            if flow.window is None:
+                flow.window = WindowEstimate()
+            flow.window.sent(start % NUMBER_MODULUS, payload, size)
 
     def _plan_unit(
         self,

@@ -76,8 +76,14 @@ class Outstanding:
 
     def sent_many(self, number: int, count: int, now: float) -> None:
         """Datagrams from *number* on leave now."""
-        for offset in range(count):
-            self.sent((number + offset) % NUMBER_MODULUS, now)
+        for _ in range(len(self._sent) + count - RING):
+            del self._sent[next(iter(self._sent))]
+        numbers = (
+            range(number, number + count)
+            if number + count <= NUMBER_MODULUS
+            else [(number + offset) % NUMBER_MODULUS for offset in range(count)]
+        )
+        self._sent.update(dict.fromkeys(numbers, now))
 
     def arrived(self, number: int) -> float | None:
         """The peer reports *number*; returns when it left, None if it was reported or was overdue before."""

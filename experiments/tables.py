@@ -104,7 +104,7 @@ def packets_table(document: Document) -> Table:
             "of these\nin vain",
             "out of\norder at\nreceiver",
             "packets\nrebuilt",
-            "repairs,\ncopies\n% of\npackets",
+            "extra\n% of\npackets",
             "paths\nshort\nflow",
             "paths\nlong\nflow",
             "CPU\nidle\n%",
@@ -134,6 +134,7 @@ def notes(document: Document) -> list[str]:
         f"{runs} runs: {document['repeats']} repeats of {len(document['schemes'])} schemes, seed "
         f"{document['seed']}, congestion control {document['transport']['congestion_control']}, packet time "
         f"{document['packet_time_ms']:.3g} ms; every scheme got the same flows.",
+        "Extra packets are repairs, and second copies of replicated flows.",
     ]
     if document["long_flow_pressure"] is not None:
         pressure = document["long_flow_pressure"]

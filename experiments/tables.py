@@ -27,6 +27,8 @@ def tables(document: Document) -> Group:
     if any("goodput_mbps" in scheme.get("long", {}) for scheme in document["schemes"].values()):
         parts.append(goodput_table(document))
     parts.append(packets_table(document))
+    if len(document["schemes"]) > 2:
+        parts.append(overview_table(document))
     parts += [Text(line) for line in notes(document)]
     return Group(*parts)
 
@@ -92,6 +94,28 @@ def goodput_table(document: Document) -> Table:
             f"{block['slowest_flow_mbps']:.2f}",
             _against(scheme, baseline, "goodput_ratio"),
         )
+    return table
+
+
+def overview_table(document: Document) -> Table:
+    """Everything over the baseline, as in the figure: one line a scheme."""
+    baseline = document["baseline"]
+    measures = [
+        (head, name)
+        for head, name in (
+            ("short flows\nmean time", "short_afct_ratio"),
+            ("short flows\np99 time", "short_p99_ratio"),
+            ("long flows\nmean time", "long_afct_ratio"),
+            ("long flows\ngoodput", "goodput_ratio"),
+        )
+        if any(
+            scheme["against"].get(baseline, {}).get(name) is not None
+            for scheme in document["schemes"].values()
+        )
+    ]
+    table = new_table(f"Over {baseline} [95 % CI]", [head for head, _ in measures])
+    for label, scheme in document["schemes"].items():
+        table.add_row(scheme_name(label, scheme), *(_against(scheme, baseline, name) for _, name in measures))
     return table
 
 

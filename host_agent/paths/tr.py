@@ -61,31 +61,45 @@ class _Path:
     """Delay that other agents of our leaf have there, and when they said so."""
     told: float = 0.0
 
-    def at_least(self, now: float) -> float:
-        return max(0.0, self.delay - (now - self.sent))
-
     def expected(self, now: float) -> float:
         if self.stale:
-            self.stale = False
-            wait, at = self.delay, self.sent
-            for left, own in self.own:
-                wait, at = max(0.0, wait - (left - at)) + own, left  # Lindley's recursion
-            self.wait, self.at = wait, at
+            self._reckon()
         return max(0.0, self.wait - (now - self.at))
 
-    def silent(self, now: float, lag: float, most: float) -> float:
-        """For how long the oldest packet that was not reported is overdue, if reports take *lag* to come.
+    def late(self, now: float, lag: float, most: float) -> float:
+        """The newest delay, until *most* after it was heard of; or how long the oldest unreported packet is overdue.
 
-        One that is overdue by more than *most* is lost.
+        lag: how long reports take to come. A packet that is overdue by more than *most* is lost.
         """
-        while self.own and now - self.own[0][0] - lag > most:
-            self.own.popleft()
-            self.stale = True
-        return max(0.0, now - self.own[0][0] - lag) if self.own else 0.0
+        late = self.delay if now - self.sent - self.delay <= most else 0.0
+        own = self.own
+        while own:
+            overdue = now - own[0][0] - lag
+            if overdue <= most:
+                return overdue if overdue > late else late
+            own.popleft()
+        return late
 
-    def measured(self, now: float, most: float) -> float:
-        """The newest delay, until *most* after it was heard of."""
-        return self.delay if now - self.sent - self.delay <= most else 0.0
+    def rank(self, now: float, lag: float, most: float, shared: float) -> float:
+        """TNL to compare paths by: a queue that was long a moment ago is taken to be so still."""
+        if self.stale:
+            self._reckon()
+        rank = self.wait - (now - self.at)
+        if self.own or self.delay > 0.0:
+            late = self.late(now, lag, most)
+            if late > rank:
+                rank = late
+        if self.others > rank and now - self.told <= shared:
+            return self.others
+        return rank if rank > 0.0 else 0.0
+
+    def _reckon(self) -> None:
+        """Lindley's recursion, from the newest delay over what we have sent since."""
+        wait, at = self.delay, self.sent
+        for left, own in self.own:
+            wait = wait - (left - at) + own if wait > left - at else own
+            at = left
+        self.wait, self.at, self.stale = wait, at, False
 
     def put(self, own: float, now: float) -> None:
         """A packet of ours leaves for it."""
@@ -172,8 +186,9 @@ class Tr(PathPolicy):
     def load(self, now: float) -> Load:
         self._expire(now)
         delays: dict[str, dict[int, float]] = {}
+        lag = self._lag + 4 * self._lag_deviation
         for (leaf, label), path in self._paths.items():
-            steps = int(self._late(path, now) / self._step_s)
+            steps = int(path.late(now, lag, self._full_s) / self._step_s)
             if steps:
                 delays.setdefault(leaf, {})[stamp_of_label(label)] = steps * self._step_s
         return Load({stamp_of_label(label): count for label, count in self._short.items() if count}, delays)
@@ -194,37 +209,27 @@ class Tr(PathPolicy):
         if state is not None and state.label in route.labels:
             here, left = state.label, state.arrives - now
             if state.pending > 0:
-                left = max(left, self._silent(self._path(route.leaf, here), now))
+                overdue = now - state.last - self._lag - 4 * self._lag_deviation
+                if left < overdue <= self._full_s:
+                    left = overdue
         long = route.traffic_class is TrafficClass.LONG
+        lag, most, shared = self._lag + 4 * self._lag_deviation, self._full_s, self._shared_s
         if long:
             self._expire(now)
-        elif here and self._rank(self._path(route.leaf, here), now) <= 0.0:
+        elif here and self._path(route.leaf, here).rank(now, lag, most, shared) <= 0.0:
             return here
         best, fewest, least = 0, 0, 0.0
         for label, path in self._ways(route):
-            if left > 0.0 and label != here and path.at_least(now) < left:
-                continue
+            if left > 0.0 and label != here and path.delay - (now - path.sent) < left:
+                continue  # c_TNL, at least, is below p_TNL
             crowd = self._short.get(label, 0) + self._others.get(label, 0) if long else 0
-            expected = self._rank(path, now)
+            expected = path.rank(now, lag, most, shared)
             if best and (crowd, expected) > (fewest, least):
                 continue
             if best and (crowd, expected) == (fewest, least) and not _sooner(flow, label, best, here):
                 continue
             best, fewest, least = label, crowd, expected
         return best
-
-    def _rank(self, path: _Path, now: float) -> float:
-        """TNL to compare paths by: a queue that was long a moment ago is taken to be so still."""
-        rank = max(path.expected(now), self._late(path, now))
-        if path.others > rank and now - path.told <= self._shared_s:
-            return path.others
-        return rank
-
-    def _late(self, path: _Path, now: float) -> float:
-        return max(path.measured(now, self._full_s), self._silent(path, now))
-
-    def _silent(self, path: _Path, now: float) -> float:
-        return path.silent(now, self._lag + 4 * self._lag_deviation, self._full_s)
 
     def _ways(self, route: Route) -> list[tuple[int, _Path]]:
         """Labels with what is known of their paths."""

@@ -24,7 +24,7 @@ from host_agent.receiving import Receiver
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.sending import Sender
 from host_agent.wire import Arrived, Burst, Outgoing, Run
-from protocol.control import FlowEntry, Impair, Peer
+from protocol.control import FlowEntry, Impair, PathLoad, Peer
 from protocol.datagram import (
     HEADER_BYTES,
     NUMBER_MODULUS,
@@ -121,13 +121,13 @@ class AgentCore:
         """Which paths are alive from our leaf (`protocol.control.Paths`); path policies keep to them."""
         self._sender.steering.set_paths(paths, by_class)
 
-    def short_flows(self, now: float) -> dict[int, int] | None:
-        """Short flows that are active here, by path stamp; None: no path policy counts them."""
-        return self._sender.steering.short_flows(now)
+    def path_load(self, now: float) -> PathLoad | None:
+        """What the other agents of our leaf are to know of us; None: no path policy shares anything."""
+        return self._sender.steering.load(now)
 
-    def set_short_flows(self, counts: Mapping[int, int]) -> None:
-        """Short flows that are active at the other agents of our leaf, by path stamp."""
-        self._sender.steering.set_short_flows(counts)
+    def set_path_load(self, load: PathLoad, now: float) -> None:
+        """What the other agents of our leaf have together on its paths, from now on."""
+        self._sender.steering.set_load(load, now)
 
     def set_impairment(self, setting: Impair) -> None:
         """Harm what arrives from now on, on purpose; all zero: stop. What is delayed already comes in its time."""

@@ -106,10 +106,8 @@ class UnitEncoder:
             return repairs
         if not 0 < min(map(len, packets)) <= max(map(len, packets)) <= MAX_PACKET_BYTES:
             raise ValueError(f"cannot code packets that are not 1..{MAX_PACKET_BYTES} B")
-        self._packets += packets[1:]
-        if push or len(self._packets) >= self._k:
-            repairs += self._close()
-        return repairs
+        self._packets += packets[1:-1]
+        return repairs + self.add(position + len(packets) - 1, packets[-1], now, push)
 
     def deadline(self) -> float | None:
         """When `flush` has something to do; None while no unit is open."""

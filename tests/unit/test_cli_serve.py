@@ -136,6 +136,7 @@ def test_a_port_that_somebody_has_is_named(
     [
         ("agents-token", "short", "holds 5 characters, fewer than 16: remove it and a new one is made"),
         ("agents-token", b"\xff" * 40, "cannot be read"),
+        ("lldp-key", b"", "holds 0 B, not 16: remove it and a new one is made"),
         ("capstan.db", "no database at all " * 100, "file is not a database"),
         ("agents.sock", "precious", "is there and is no socket"),
     ],

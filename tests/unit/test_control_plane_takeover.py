@@ -105,7 +105,8 @@ def test_a_switch_that_never_comes_back_is_given_up() -> None:
     for dpid in sim.shape.ports.keys() - {0x10003}:
         sim.connect(dpid)
     took = sim.run_until(sim.plane.ready, 20)
-    assert TAKEOVER_LIMIT_S - 0.5 <= took <= TAKEOVER_LIMIT_S + 0.5
+    # then its last ports listen for other switches
+    assert TAKEOVER_LIMIT_S - 0.5 <= took <= TAKEOVER_LIMIT_S + 0.5 + QUIET_S
     h1, h2, _ = sim.shape.hosts
     assert sim.delivers(h2, h1, TrafficClass.NONE)
 

@@ -92,11 +92,15 @@ class UnitDecoder:
         self._keep(position, bytes(packet))
         return self._rebuild([position], now)
 
-    def takes_run(self, position: int, now: float) -> bool:
-        """Whether `source_run` may be used: no unit waits for anything, and *position* is newer than all that came."""
+    def takes_run(self, position: int, count: int, now: float) -> bool:
+        """Whether `source_run` may be used: *position* is newer than all that came, and no unit waits for the run."""
         self._forget_old_units(now)
-        known = self._floor is not None and serial_difference(position, self._newest) > 0
-        return known and not self._units
+        if self._floor is None or serial_difference(position, self._newest) <= 0:
+            return False
+        return not any(
+            _covers(first, unit, position) or (first - position) % NUMBER_MODULUS < count
+            for first, unit in self._units.items()
+        )
 
     def source_run(self, position: int, packets: list[bytes]) -> None:
         """Sources came, with consecutive positions from *position* on (`takes_run`); they let nothing be rebuilt."""

@@ -17,6 +17,7 @@ BENCHMARKS: Final = {
     "fabric": "round-trip time and throughput through host agents, against the raw path",
     "codes": "encoding and decoding of a coding unit, against memcpy and public libraries",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
+    "tpfs": "types and thresholds from records of finished flows: time and memory",
 }
 """Name (and module in benchmarks/) of each benchmark, and what it measures."""
 

@@ -18,6 +18,7 @@ BENCHMARKS: Final = {
     "agent": "round-trip time, throughput and processor time of two agents on a bare link, coded and uncoded",
     "codes": "encoding and decoding of a coding unit, against memcpy and public libraries",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
+    "tpfs": "types and thresholds from records of finished flows: time and memory",
 }
 """Name (and module in benchmarks/) of each benchmark, and what it measures."""
 

@@ -368,7 +368,7 @@ class OpenFlowShell:
         if dpid is None or connection.closed:
             return
         if connection.session.unconfirmed:
-            self._control_plane.progressed(dpid, at)
+            self._guarded("a confirmation", lambda: self._control_plane.progressed(dpid, at), at)
         else:
             self._guarded("a confirmation", lambda: self._control_plane.applied(dpid, at), at)
 

@@ -1,4 +1,4 @@
-"""What CAPTON's scheduler sees of a fabric: hosts, and virtual links, each the sum of parallel ones (paper, Section IV).
+"""What CAPTON's scheduler sees of a fabric: hosts, and virtual links, sums of parallel ones (paper, Section IV).
 
 All paths carry a flow's packets in turn, so the links above a leaf act as one link up and one down, and so do those
 above a pod of a fat-tree. Which of them failed does not matter, only how much capacity is left.

@@ -65,7 +65,7 @@ class Scheduler:
     Each event returns the flows whose rate changes by it, stops first.
     """
 
-    def __init__(self, fabric: VirtualFabric, parameters: Parameters = Parameters()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, fabric: VirtualFabric, parameters: Parameters = Parameters()) -> None:
         self._fabric: Final = fabric
         self._names: Final = list(fabric.hosts)
         self._native: Final = CaptonScheduler(
@@ -76,9 +76,7 @@ class Scheduler:
             round(parameters.finish_timeout_s * 1e9),
         )
 
-    def request(
-        self, flow: int, source: str, destination: str, size: int, now: float
-    ) -> list[Decision]:
+    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
         """A flow has *size* bytes to send; of one that is known already: so many are left.
 
         Raises:
@@ -86,9 +84,7 @@ class Scheduler:
         """
         fabric = self._fabric
         return _decisions(
-            self._native.request(
-                flow, fabric.host(source), fabric.host(destination), size, int(now * 1e9)
-            )
+            self._native.request(flow, fabric.host(source), fabric.host(destination), size, int(now * 1e9))
         )
 
     def finished(self, flow: int, now: float) -> list[Decision]:

@@ -1,6 +1,8 @@
 //! CAPTON's schedulers for Python. They are asked tens of thousands of times a second and answer in microseconds, so
 //! the interpreter is held throughout.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use capton::fabric::Fabric;
 use capton::plain::Plain;
 use capton::scheduler::Scheduler;
@@ -10,6 +12,11 @@ use pyo3::prelude::*;
 
 fn raised(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// Whoever asks while another thread is being answered waits; after a panic the decisions may be wrong, not unsafe.
+fn held<T>(scheduler: &Mutex<T>) -> MutexGuard<'_, T> {
+    scheduler.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn fabric_of(groups: Vec<Vec<u32>>, capacities: Vec<i64>) -> PyResult<Fabric> {
@@ -30,7 +37,7 @@ fn parameters_of(least_share_ppm: i64, ageing: i64, finish_timeout_ns: i64) -> P
 macro_rules! scheduler {
     ($name:ident, $kind:ty, $($extra:tt)*) => {
         #[pyclass]
-        pub struct $name($kind);
+        pub struct $name(Mutex<$kind>);
 
         #[pymethods]
         impl $name {
@@ -43,38 +50,38 @@ macro_rules! scheduler {
                 finish_timeout_ns: i64,
             ) -> PyResult<Self> {
                 let parameters = parameters_of(least_share_ppm, ageing, finish_timeout_ns)?;
-                Ok($name(<$kind>::new(fabric_of(groups, capacities)?, parameters)))
+                Ok($name(Mutex::new(<$kind>::new(fabric_of(groups, capacities)?, parameters))))
             }
 
             fn request(
-                &mut self,
+                &self,
                 flow: u64,
                 source: usize,
                 destination: usize,
                 size: u64,
                 now_ns: i64,
             ) -> PyResult<Vec<Decision>> {
-                self.0.request(flow, source, destination, size, now_ns.into()).map_err(raised)
+                held(&self.0).request(flow, source, destination, size, now_ns.into()).map_err(raised)
             }
 
-            fn finished(&mut self, flow: u64, now_ns: i64) -> Vec<Decision> {
-                self.0.finished(flow, now_ns.into())
+            fn finished(&self, flow: u64, now_ns: i64) -> Vec<Decision> {
+                held(&self.0).finished(flow, now_ns.into())
             }
 
-            fn expire(&mut self, now_ns: i64) -> Vec<Decision> {
-                self.0.expire(now_ns.into())
+            fn expire(&self, now_ns: i64) -> Vec<Decision> {
+                held(&self.0).expire(now_ns.into())
             }
 
-            fn capacity(&mut self, link: usize, rate: i64, now_ns: i64) -> PyResult<Vec<Decision>> {
-                self.0.capacity(link, rate, now_ns.into()).map_err(raised)
+            fn capacity(&self, link: usize, rate: i64, now_ns: i64) -> PyResult<Vec<Decision>> {
+                held(&self.0).capacity(link, rate, now_ns.into()).map_err(raised)
             }
 
             fn next_event(&self) -> Option<i64> {
-                self.0.next_event().map(|time| time.try_into().unwrap_or(i64::MAX))
+                held(&self.0).next_event().map(|time| time.try_into().unwrap_or(i64::MAX))
             }
 
             fn __len__(&self) -> usize {
-                self.0.len()
+                held(&self.0).len()
             }
 
             $($extra)*
@@ -86,16 +93,16 @@ scheduler!(CaptonPlain, Plain,);
 scheduler! {
     CaptonScheduler, Scheduler,
     fn standing(&self, now_ns: i64) -> Vec<(u64, usize, usize, u64, i64)> {
-        let flows = self.0.standing(now_ns.into()).into_iter();
+        let flows = held(&self.0).standing(now_ns.into()).into_iter();
         flows.map(|at| (at.id, at.source, at.destination, at.remaining_bytes, at.rate)).collect()
     }
 
     fn __contains__(&self, flow: u64) -> bool {
-        self.0.contains(flow)
+        held(&self.0).contains(flow)
     }
 
     fn usage(&self) -> Vec<(i64, i64)> {
-        self.0.usage()
+        held(&self.0).usage()
     }
 }
 

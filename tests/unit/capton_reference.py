@@ -79,7 +79,7 @@ class ReferenceScheduler:
         ]
         for name in over:
             del self.flows[name]
-        return {name: 0 for name in over} | self.grant()
+        return dict.fromkeys(over, 0) | self.grant()
 
     def next_event(self) -> Fraction | None:
         ends = [flow.ends for flow in self.flows.values() if flow.ends is not None]

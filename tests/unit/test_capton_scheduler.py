@@ -145,9 +145,7 @@ def test_it_decides_as_the_pseudocode_does_at_every_event(
             flow = both.reference.flows[name]
             ends = both.virtual.host(flow.source), both.virtual.host(flow.destination)
             bytes_ = 1 + size * 700
-            both.event(
-                "request", (name, flow.source, flow.destination, bytes_), (name, *ends, bytes_)
-            )
+            both.event("request", (name, flow.source, flow.destination, bytes_), (name, *ends, bytes_))
         elif what == "finished":
             name = known[one % len(known)] if known else 7
             both.event("finished", (name,), (name,))
@@ -193,7 +191,11 @@ def test_one_sending_and_one_receiving_flow_a_host_smallest_first() -> None:
     assert scheduler.request(1, "h0", "h3", 3000, 0.0) == [Decision(1, GBPS)]
     assert scheduler.request(2, "h0", "h4", 5000, 0.0) == []  # its sender sends already
     assert scheduler.request(3, "h1", "h3", 5000, 0.0) == []  # its receiver receives already
-    assert scheduler.request(4, "h1", "h3", 1000, 0.0) == [Decision(1, 0), Decision(4, GBPS), Decision(2, GBPS)]
+    assert scheduler.request(4, "h1", "h3", 1000, 0.0) == [
+        Decision(1, 0),
+        Decision(4, GBPS),
+        Decision(2, GBPS),
+    ]
     assert [flow.flow for flow in scheduler.flows(0.0)] == [4, 1, 2, 3]
 
 

@@ -9,6 +9,7 @@
 //!
 //! Waiting flows are kept in order by host, those that send by link.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -47,8 +48,8 @@ struct Link {
     sending: Vec<u32>,
     /// Flows that wait, of access links only.
     waiting: BTreeSet<Key>,
-    /// The event in which waiting flows are being looked at.
-    walked: u64,
+    /// The last flow of those that send, as long as the number is that of the event.
+    last: Cell<(u64, Key)>,
     /// Access links behind it, and the most that one of them carries.
     behind: Vec<u32>,
     largest: i64,
@@ -67,6 +68,8 @@ pub struct Scheduler {
     links: Vec<Link>,
     ends: BTreeSet<(i128, u32)>,
     partial: BTreeSet<u32>,
+    /// No flow is granted less than this.
+    least: i64,
     now: i128,
     turn: u64,
     event: u64,
@@ -97,13 +100,14 @@ impl Scheduler {
             links,
             ends: BTreeSet::new(),
             partial: BTreeSet::new(),
+            least: 0,
             now: 0,
             turn: 0,
             event: 0,
             touched: Vec::new(),
             repair: BinaryHeap::new(),
         };
-        scheduler.measure_largest();
+        scheduler.measure();
         scheduler
     }
 
@@ -169,7 +173,7 @@ impl Scheduler {
         let before = self.fabric.set_capacity(link, rate)?;
         self.begin(now);
         self.links[link].left += rate - before;
-        self.measure_largest();
+        self.measure();
         let all: Vec<u32> = self.index.values().copied().collect();
         for at in all {
             let flow = &mut self.flows[at as usize];
@@ -334,13 +338,13 @@ impl Scheduler {
         }
         let mut last = None;
         while let Some(Reverse((key, walk))) = self.repair.pop() {
-            if last != Some(key) {
+            if last.is_none_or(|(decided, _)| decided != key) {
                 self.decide(key);
-                last = Some(key);
             }
-            if let Some(link) = walk {
+            if let (Some(link), true) = (walk, last != Some((key, walk))) {
                 self.walk(link, key);
             }
+            last = Some((key, walk));
         }
     }
 
@@ -405,6 +409,7 @@ impl Scheduler {
             let link = &mut self.links[link as usize];
             link.left -= rate;
             link.sending.push(at);
+            link.last.set((0, FIRST));
         }
     }
 
@@ -418,6 +423,7 @@ impl Scheduler {
             let link = &mut self.links[link as usize];
             link.left += flow.rate;
             link.sending.retain(|&other| other != at);
+            link.last.set((0, FIRST));
         }
         let kept = &mut self.flows[at as usize];
         kept.remaining = remaining;
@@ -442,30 +448,44 @@ impl Scheduler {
     fn walk_freed(&mut self, flow: &Flow, key: Key) {
         for (place, &link) in flow.path.links().iter().enumerate() {
             if place < 2 {
-                self.begin_walk(link, key);
+                self.walk(link, key);
             } else if self.links[link as usize].left - flow.rate < self.links[link as usize].largest {
                 // it may have kept somebody waiting
                 for access in 0..self.links[link as usize].behind.len() {
-                    self.begin_walk(self.links[link as usize].behind[access], key);
+                    self.walk(self.links[link as usize].behind[access], key);
                 }
             }
         }
     }
 
-    /// Look at an access link's waiting flows behind `key`, as far as it has anything for them.
-    fn begin_walk(&mut self, link: u32, key: Key) {
-        if self.links[link as usize].walked != self.event {
-            self.walk(link, key);
+    /// Look at an access link's next waiting flow behind `key` for which none of its links is closed. One that is
+    /// passed over is looked at when the link that is closed is freed.
+    fn walk(&mut self, number: u32, key: Key) {
+        for next in self.links[number as usize].waiting.range((Excluded(key), Unbounded)) {
+            if self.closed(number, *next) {
+                return;
+            }
+            let path = &self.flows[next.2 as usize].path;
+            if !path.links().iter().any(|&link| self.closed(link, *next)) {
+                self.repair.push(Reverse((*next, Some(number))));
+                return;
+            }
         }
     }
 
-    fn walk(&mut self, number: u32, key: Key) {
-        let next = self.links[number as usize].waiting.range((Excluded(key), Unbounded)).next().copied();
-        let next = next.filter(|&next| self.open_to(number as usize, next, 0, 1) > 0);
-        self.links[number as usize].walked = if next.is_some() { self.event } else { 0 };
-        if let Some(next) = next {
-            self.repair.push(Reverse((next, Some(number))));
+    /// Whether a link certainly has nothing for a waiting flow at this place of the order.
+    fn closed(&self, number: u32, key: Key) -> bool {
+        let link = &self.links[number as usize];
+        if link.left >= self.least {
+            return false;
         }
+        let (mut event, mut last) = link.last.get();
+        if event != self.event {
+            last = link.sending.iter().map(|&at| self.key(at)).max().unwrap_or(FIRST);
+            event = self.event;
+            link.last.set((event, last));
+        }
+        last < key || self.open_to(number as usize, key, 0, self.least) < self.least
     }
 
     /// Look at the flows behind `key` that a link can no longer carry: the last ones.
@@ -483,11 +503,14 @@ impl Scheduler {
         }
     }
 
-    fn measure_largest(&mut self) {
-        for number in 0..self.links.len() {
-            let behind = self.links[number].behind.iter();
-            let largest = behind.map(|&access| self.fabric.capacities[access as usize]).max().unwrap_or(0);
-            self.links[number].largest = largest;
+    /// What depends on capacities.
+    fn measure(&mut self) {
+        let capacities = &self.fabric.capacities;
+        for link in &mut self.links {
+            let behind = link.behind.iter().map(|&access| capacities[access as usize]);
+            link.largest = behind.max().unwrap_or(0);
         }
+        let least = capacities.iter().copied().filter(|&rate| rate > 0).min().unwrap_or(0);
+        self.least = least_rate(least, self.parameters.least_share);
     }
 }

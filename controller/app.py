@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import waitress
 from waitress.server import BaseWSGIServer, MultiSocketServer
 
 from controller.agents.listeners import TcpListener
 from controller.agents.server import ChannelSettings
 from controller.agents.token import read_or_make_token
-from controller.api.server import ApiSettings, make_app
+from controller.api.hand_over import make_server
+from controller.api.server import MAX_BODY_BYTES, ApiSettings, make_app
 from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
@@ -75,6 +75,7 @@ def serve(settings: Settings) -> None:
         token=token,
         state_file=data / "scheme.json",
         initial=(settings.scheme, settings.packet_time_s),
+        lab=settings.lab,
     )
     engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     store = ExperimentStore(engine)
@@ -89,9 +90,7 @@ def serve(settings: Settings) -> None:
         raise
     try:
         try:
-            server = waitress.create_server(
-                app, host=settings.api_address, port=settings.api_port, threads=API_THREADS, ident="capstan"
-            )
+            server = make_server(app, settings.api_address, settings.api_port, API_THREADS, MAX_BODY_BYTES)
         except OSError as error:
             raise _not_listening("the API", settings.api_address, settings.api_port, error) from None
         api = f"http://{_in_url(settings.api_address)}:{_port(server)}"

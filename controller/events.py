@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final
 
 KEPT: Final = 20_000
@@ -25,6 +26,8 @@ class EventLog:
     """Events from any thread; nobody ever waits long for it."""
 
     def __init__(self) -> None:
+        self.on_added: Callable[[Logged], None] = lambda logged: None
+        """Gets each event, in the thread that adds it and in order; it must return at once."""
         self._events: deque[Logged] = deque(maxlen=KEPT)
         self._cursor = 0
         self._lock = threading.Lock()
@@ -36,7 +39,9 @@ class EventLog:
         at = getattr(event, "at", time.monotonic()) + self._offset
         with self._lock:
             self._cursor += 1
-            self._events.append(Logged(self._cursor, at, event))
+            logged = Logged(self._cursor, at, event)
+            self._events.append(logged)
+            self.on_added(logged)
 
     @property
     def cursor(self) -> int:

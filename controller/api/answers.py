@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from controller.agents.asking import AgentInfo, Unconfirmed
 from controller.api.bodies import ImpairmentBody
 from controller.api.describing import Open, With
+from controller.live.naming import Role
 from controller.schemes.scheme import Mode, Scheme
 from controller.store.models import Experiment, FlowRecord, Run
 from protocol.control import FlowEntry
@@ -51,16 +52,21 @@ class SwitchView(TypedDict):
     dpid: str
     connected: bool
     tier: int | None
+    role: Role | None
     stamp: int
 
 
 class LinkView(TypedDict):
-    """``speed_kbps``: the lower of what its two ports say, 0 if they do not."""
+    """``name``: of its ends, the lower tier (``a``) first. ``speed_kbps``: the lower of what its two ports say, 0 if
+    they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where nobody knows."""
 
+    name: str
+    kind: Literal["fabric"]
     a: Place
     b: Place
     up: bool
     speed_kbps: int
+    rate_kbps: float | None
 
 
 class HostView(TypedDict):
@@ -71,6 +77,52 @@ class HostView(TypedDict):
     mac: str
     agent: bool
     place: Place | None
+    link: str | None
+    overlay: list[str]
+
+
+class PathView(TypedDict):
+    """One path: switches and links in order; ``stamp``: what its packets carry at the end, which is that of ``turn``,
+    the switch from which it goes down (0 and null where no switch stamps)."""
+
+    stamp: int
+    switches: list[str]
+    links: list[str]
+    turn: str | None
+
+
+class PathsView(TypedDict):
+    paths: list[PathView]
+
+
+class LoadView(TypedDict):
+    """One direction of a link. ``share``: of its rate, 0..1; null where that is not known. ``queued_packets`` and
+    ``dropped_per_s``: null where the port does not tell."""
+
+    bits_per_s: float
+    packets_per_s: float
+    share: float | None
+    queued_packets: int | None
+    dropped_per_s: float | None
+
+
+class LinkLoadView(TypedDict):
+    """``ab``: from the end named first to the other, ``ba``: back; null: not measured."""
+
+    name: str
+    kind: Literal["fabric", "access"]
+    up: bool
+    rate_kbps: float | None
+    ab: LoadView | None
+    ba: LoadView | None
+
+
+class LinksView(TypedDict):
+    """``at``: when it was measured, over the ``interval_s`` before."""
+
+    at: float
+    interval_s: float
+    links: list[LinkLoadView]
 
 
 class FabricView(TypedDict):

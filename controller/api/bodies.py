@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar
 
 from flask import request
 
 from controller.api.problems import ProblemError
-from protocol.plain import PlainError, build
+from protocol.plain import PlainError, build, did_you_mean
 
 T = TypeVar("T")
 LARGEST: Final = 2**63 - 1
@@ -170,6 +170,19 @@ def number(name: str, default: int | None, low: int = 0, high: int = LARGEST) ->
     if not text.isdecimal() or len(text) > 19 or not low <= int(text) <= high:
         raise ProblemError(422, f"query.{name}: {text!r} is not a number {low}..{high}", f"query.{name}")
     return int(text)
+
+
+def text(name: str, default: str | None = None, choices: Collection[str] = ()) -> str:
+    """A query parameter as text, one of *choices* if there are any. Raises ProblemError (422)."""
+    value = request.args.get(name, default)
+    if not value:
+        raise ProblemError(422, f"query.{name}: is missing", f"query.{name}")
+    if choices and value not in choices:
+        hint = did_you_mean(value, choices)
+        raise ProblemError(
+            422, f"query.{name}: {value!r} is none of {', '.join(choices)}{hint}", f"query.{name}"
+        )
+    return value
 
 
 def share(value: float, name: str) -> float:

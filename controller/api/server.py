@@ -18,6 +18,7 @@ from controller.api.openapi import openapi_document
 from controller.api.problems import ProblemError, problem_response
 from controller.api.routes_experiments import experiment_routes
 from controller.api.routes_fabric import fabric_routes
+from controller.api.routes_live import live_routes
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
 
@@ -54,6 +55,7 @@ def make_app(
     app.json = _Json(app)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.register_blueprint(fabric_routes(running, settings.lab, version, time.monotonic()))
+    app.register_blueprint(live_routes(running))
     app.register_blueprint(experiment_routes(running, store))
 
     @app.get("/api/v1/openapi.json")

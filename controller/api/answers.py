@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from controller.agents.asking import AgentInfo, Unconfirmed
 from controller.api.bodies import ImpairmentBody
 from controller.api.describing import Open, With
+from controller.live.flows import State
 from controller.live.naming import Role
 from controller.schemes.scheme import Mode, Scheme
 from controller.store.models import Experiment, FlowRecord, Run
@@ -123,6 +124,73 @@ class LinksView(TypedDict):
     at: float
     interval_s: float
     links: list[LinkLoadView]
+
+
+class LiveFlow(TypedDict):
+    """A flow as agents tell of it; times are Unix seconds. ``paths``: packets by path stamp (as text),
+    ``paths_now``: of them, those since the sample before; ``bytes``, ``packets``, ``repairs`` are the sender's."""
+
+    id: int
+    source: str
+    destination: str
+    protocol: str
+    source_port: int
+    destination_port: int
+    traffic_class: str
+    state: State
+    started_at: float
+    last_at: float
+    bytes: int
+    received_bytes: int
+    packets: int
+    bits_per_s: float
+    paths: dict[str, int]
+    paths_now: dict[str, int]
+    repairs: int
+    recovered: int
+    lost: int
+    reordered: int
+    held: int
+    release_timeouts: int
+
+
+class LiveFlowsView(TypedDict):
+    """Newest first; ``next``: go on with ``before=next``, null at the end."""
+
+    flows: list[LiveFlow]
+    next: int | None
+
+
+class FlowStep(TypedDict):
+    """What a flow has done since the step before."""
+
+    at: float
+    bytes: int
+    received_bytes: int
+    packets: int
+    repairs: int
+    recovered: int
+    lost: int
+    reordered: int
+    held: int
+    release_timeouts: int
+    paths: dict[str, int]
+
+
+class ModeAt(TypedDict):
+    at: float
+    leaf: str
+    mode: Mode
+    cause: str
+
+
+class FlowStory(TypedDict):
+    """``modes``: of its two leaves; the first of each is from before its start."""
+
+    flow: LiveFlow
+    timeline: list[FlowStep]
+    modes: list[ModeAt]
+    paths: list[PathView]
 
 
 class FabricView(TypedDict):

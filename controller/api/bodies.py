@@ -174,9 +174,17 @@ def number(name: str, default: int | None, low: int = 0, high: int = LARGEST) ->
 
 def text(name: str, default: str | None = None, choices: Collection[str] = ()) -> str:
     """A query parameter as text, one of *choices* if there are any. Raises ProblemError (422)."""
-    value = request.args.get(name, default)
+    value = optional_text(name, choices) or default
     if not value:
         raise ProblemError(422, f"query.{name}: is missing", f"query.{name}")
+    return value
+
+
+def optional_text(name: str, choices: Collection[str] = ()) -> str | None:
+    """The same; None if it is left out or empty."""
+    value = request.args.get(name)
+    if not value:
+        return None
     if choices and value not in choices:
         hint = did_you_mean(value, choices)
         raise ProblemError(

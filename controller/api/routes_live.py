@@ -7,7 +7,7 @@ from typing import Any, Final
 from flask import Blueprint, Response, request
 
 from controller.api import answers, views
-from controller.api.bodies import number
+from controller.api.bodies import LARGEST, number, optional_text
 from controller.api.describing import Description, Query, Text, describe
 from controller.api.hand_over import HAND_OVER, HandOverError
 from controller.api.problems import ProblemError
@@ -16,6 +16,8 @@ from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics
 from controller.running import RunningController
 
 FIRST_SAMPLE_S: Final = 1.0
+STATES: Final = ("active", "ended")
+CLASSES: Final = ("short", "long", "control")
 STREAM: Final = "text/event-stream"
 
 
@@ -56,6 +58,53 @@ def live_routes(running: RunningController) -> Blueprint:
     @describe(Description("All links, with what they carry now.", answers.LinksView))
     def links() -> Any:
         return running.live.links.newest(FIRST_SAMPLE_S) or running.live.links.without_loads()
+
+    @routes.get("/flows")
+    @describe(
+        Description(
+            "Flows that agents carry or have carried while somebody watched, newest first.",
+            answers.LiveFlowsView,
+            query=(
+                Text("state", "Only those in this state.", choices=STATES),
+                Text("class", "Only those of this traffic class.", choices=CLASSES),
+                Text("host", "Only those from or to this host."),
+                Query("before", "Only those with a number below this."),
+                Query("limit", "At most so many.", 1, 1000, 200),
+            ),
+        )
+    )
+    def flows() -> Any:
+        before, limit = number("before", None), number("limit", 200, 1, 1000) or 200
+        state, kind = optional_text("state", STATES), optional_text("class", CLASSES)
+        running.live.flows.newest(FIRST_SAMPLE_S)
+        found, after = running.live.flows.listing(before, limit, state, kind, optional_text("host"))
+        return {"flows": found, "next": after}
+
+    @routes.get(f"/flows/<int(max={LARGEST}):flow>")
+    @describe(
+        Description(
+            "One flow's story: what it carried step by step, its paths, and modes that it lived through.",
+            answers.FlowStory,
+            problems=(404,),
+        )
+    )
+    def flow(flow: int) -> Any:
+        found = running.live.flows.one(flow)
+        if found is None:
+            raise ProblemError(404, f"flow {flow} is not known, or no longer: see /api/v1/flows")
+        told, steps = found
+        try:
+            infos = running.paths(told["source"], told["destination"])
+            paths = views.path_views(infos, running.snapshot(), told["source"], told["destination"])
+        except KeyError:  # a host that is not known any more
+            paths = []
+        leaves = {path["switches"][index] for path in paths for index in (0, -1)}
+        return {
+            "flow": told,
+            "timeline": steps,
+            "modes": views.modes_between(running, leaves, told["started_at"], told["last_at"]),
+            "paths": paths,
+        }
 
     return routes
 

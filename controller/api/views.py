@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from controller.agents.asking import AgentInfo
 from controller.api.answers import (
     AgentObject,
     EventObject,
     FabricView,
+    ModeAt,
     ModesView,
     PathView,
     Place,
@@ -20,7 +21,7 @@ from controller.events import EventLog, Logged
 from controller.fabric.graph import PortRef
 from controller.live.naming import FabricNames
 from controller.live.topics import event_object
-from controller.running import CurrentScheme, leaf_names
+from controller.running import CurrentScheme, RunningController, leaf_names
 from controller.schemes.loader import scheme_to_dict
 from controller.schemes.policy import policy_for
 from controller.snapshot import FabricSnapshot, HostInfo, PathInfo
@@ -131,6 +132,31 @@ def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) ->
         ],
         "cursor": events.cursor,
     }
+
+
+def modes_between(
+    running: RunningController, leaves: Collection[str], began_at: float, ended_at: float
+) -> list[ModeAt]:
+    """Mode changes of some leaves between two moments (Unix seconds), after the mode that each had at first."""
+    names = running.live.names()
+    first: dict[str, ModeAt] = {}
+    found: list[ModeAt] = []
+    for logged in running.events.since(0):
+        if not isinstance(logged.data, ModeChanged) or logged.at > ended_at:
+            continue
+        leaf = names.switch(logged.data.leaf)
+        if leaf in leaves:
+            change: ModeAt = {
+                "at": logged.at,
+                "leaf": leaf,
+                "mode": logged.data.mode,
+                "cause": logged.data.cause,
+            }
+            if logged.at < began_at:
+                first[leaf] = change
+            else:
+                found.append(change)
+    return [*first.values(), *found]
 
 
 def event_view(logged: Logged, names: FabricNames) -> EventObject:

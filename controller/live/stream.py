@@ -36,7 +36,15 @@ class StreamError(RuntimeError):
 class EventStream:
     """``start`` it, then `add` readers. *names*: of the fabric now; called from the stream's thread, may be slow."""
 
-    def __init__(self, log: EventLog, names: Callable[[], FabricNames], version: str) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        names: Callable[[], FabricNames],
+        version: str,
+        on_reader: Callable[[], None] = lambda: None,
+    ) -> None:
+        """*on_reader* is called when another reader has come: something may be `watched` that was not."""
+        self._on_reader = on_reader
         self._log = log
         self._names_now = names
         self._names = FabricNames.empty()
@@ -217,6 +225,7 @@ class EventStream:
         self._readers.add(reader)
         for topic in backlog.topics:
             self._wanted[topic] = self._wanted.get(topic, 0) + 1
+        self._on_reader()
         self._totals["readers_served"] += 1
         self._selector.register(reader.connection, selectors.EVENT_READ, reader)
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from controller.agents.server import AgentServer
 from controller.events import EventLog
+from controller.live.flow_sampling import FlowSampler
+from controller.live.link_sampling import LinkSampler
 from controller.live.naming import FabricNames
-from controller.live.sampling import LinkSampler
 from controller.live.stream import EventStream
 from controller.openflow.shell import OpenFlowShell
 from controller.snapshot import FabricSnapshot
@@ -28,7 +29,7 @@ class LiveView:
         rates: Callable[[FabricNames], Mapping[str, float]],
     ) -> None:
         self._snapshot = snapshot
-        self.stream = EventStream(log, self.names, VERSION)
+        self.stream = EventStream(log, self.names, VERSION, self._stir)
         log.on_added = self.stream.note
         self.links = LinkSampler(
             shell,
@@ -37,16 +38,27 @@ class LiveView:
             lambda: self.stream.watched("links"),
             lambda sample: self.stream.sample("links", sample),
         )
+        self.flows = FlowSampler(
+            agents,
+            lambda: self.stream.watched("flows"),
+            lambda sample: self.stream.sample("flows", sample),
+        )
 
     def names(self) -> FabricNames:
         """Of the fabric now."""
         return FabricNames(self._snapshot())
 
+    def _stir(self) -> None:
+        self.links.stir()
+        self.flows.stir()
+
     def start(self) -> None:
         self.stream.start()
         self.links.start()
+        self.flows.start()
 
     def stop(self) -> None:
         """Harmless if it does not run."""
+        self.flows.stop()
         self.links.stop()
         self.stream.stop()

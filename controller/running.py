@@ -15,8 +15,9 @@ from controller.agents.asking import Unconfirmed
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
 from controller.control_plane import ControlPlane
-from controller.effects import HostSeen, ModeChanged, PathsChanged
+from controller.effects import HostSeen, ModeChanged, PathsChanged, SwitchUp
 from controller.events import EventLog
+from controller.faults import Faults
 from controller.live.naming import FabricNames
 from controller.live.watching import LiveView
 from controller.openflow.errors import OpenFlowError
@@ -71,6 +72,9 @@ class RunningController:
         self.agents = AgentServer(channel, token, on_joined=self._joined, on_left=self._left)
         self.live = LiveView(self.events, self.shell, self.agents, self.snapshot, self.rates)
         self._lab = lab
+        self.faults = Faults(
+            state_file.with_name("faults.json"), self.live.names, self.shell.set_ports, self.events.add
+        )
         self._state_file = state_file
         self._changing = threading.Lock()
         self.current = self._remembered() or self._compose(initial[0], {}, initial[1], version=1)
@@ -172,6 +176,8 @@ class RunningController:
             self.agents.set_paths(_leaf_key(event.leaf), Paths(paths, dict(event.by_class)))
             return  # not news in itself: what changed it is
         self.events.add(event)
+        if isinstance(event, SwitchUp) and (down := self.faults.held_down(event.dpid)):
+            self.shell.take_down(down)
         if isinstance(event, HostSeen):
             self.agents.set_leaf(event.ipv4, _leaf_key(event.place.dpid))
 

@@ -193,6 +193,27 @@ class FlowStory(TypedDict):
     paths: list[PathView]
 
 
+class FaultView(TypedDict):
+    """``rate_mbps``: null where the fault is not about a rate."""
+
+    id: int
+    kind: str
+    target: str
+    rate_mbps: float | None
+    began_at: float
+
+
+class FaultsView(TypedDict):
+    """``possible``: whether this controller makes faults at all: in labs only."""
+
+    faults: list[FaultView]
+    possible: bool
+
+
+class EndedFault(TypedDict):
+    ended: int
+
+
 class FabricView(TypedDict):
     """The fabric as discovered; ``settled``: links are not still being found."""
 

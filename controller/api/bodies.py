@@ -46,6 +46,13 @@ class ImpairmentBody:
 
 
 @dataclass(frozen=True, slots=True)
+class FaultBody:
+    kind: Literal["link-down", "switch-down"]
+    target: str
+    """Name of the link (``l1-s1``) or switch."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentBody:
     name: str
     seed: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final
 
 from flask import Blueprint, Response, request
@@ -10,6 +11,7 @@ from controller.api import answers, views
 from controller.api.bodies import LARGEST, number, optional_text
 from controller.api.describing import Description, Query, Text, describe
 from controller.api.hand_over import HAND_OVER, HandOverError
+from controller.api.metrics import MEDIA, metrics
 from controller.api.problems import ProblemError
 from controller.live.stream import StreamError, stream_head
 from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics
@@ -21,8 +23,8 @@ CLASSES: Final = ("short", "long", "control")
 STREAM: Final = "text/event-stream"
 
 
-def live_routes(running: RunningController) -> Blueprint:
-    """The blueprint."""
+def live_routes(running: RunningController, started: float) -> Blueprint:
+    """The blueprint. *started*: monotonic time of the controller's start."""
     routes = Blueprint("live", __name__, url_prefix="/api/v1")
 
     @routes.get("/events")
@@ -58,6 +60,12 @@ def live_routes(running: RunningController) -> Blueprint:
     @describe(Description("All links, with what they carry now.", answers.LinksView))
     def links() -> Any:
         return running.live.links.newest(FIRST_SAMPLE_S) or running.live.links.without_loads()
+
+    @routes.get("/metrics")
+    @describe(Description("Metrics, for Prometheus.", str, problems=(503,), media=MEDIA))
+    def metrics_text() -> Response:
+        running.live.links.keep_sampling()
+        return Response(metrics(running, time.monotonic() - started), content_type=f"{MEDIA}; version=0.0.4")
 
     @routes.get("/flows")
     @describe(

@@ -83,6 +83,9 @@ class FabricNames:
         turned = "-".join(reversed(name.split("-", 1)))
         return next((one for one in self.links if one.name in (name, turned)), None)
 
+    def switches(self) -> list[str]:
+        return list(self._names.values())
+
     def dpid(self, name: str) -> int | None:
         return next((dpid for dpid, known in self._names.items() if known == name), None)
 

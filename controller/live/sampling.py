@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 LOG: Final = logging.getLogger("capstan.live")
-LEASE_S: Final = 15.0
+LEASE_S: Final = 20.0
 """Who asks once counts as watching for so long."""
 Sample = dict[str, Any]
 
@@ -63,6 +63,12 @@ class Sampler:
     def stir(self) -> None:
         """Somebody may have begun to watch, or what was waited for has come."""
         with self._changed:
+            self._changed.notify_all()
+
+    def keep_sampling(self) -> None:
+        """Somebody has asked, and may ask again."""
+        with self._changed:
+            self._lease_until = time.monotonic() + LEASE_S
             self._changed.notify_all()
 
     def newest(self, patience_s: float) -> Sample | None:

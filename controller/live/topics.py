@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from controller.events import Logged, kind_of
 from controller.fabric.graph import PortRef
+from controller.faults import Fault
 from controller.live.naming import FabricNames
 
 LOG_TOPICS: Final = ("fabric", "modes", "scheme", "agents", "experiments", "faults")
@@ -49,11 +50,19 @@ def event_object(logged: Logged, names: FabricNames) -> dict[str, Any]:
             link = names.link(value)
             if link is not None and field.name in ("a", "b"):
                 told["link"] = link.name
+        elif isinstance(value, Fault):
+            told["fault"] = fault_object(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             told[field.name] = dataclasses.asdict(value)
         elif field.name != "at":
             told[field.name] = value
     return told
+
+
+def fault_object(fault: Fault) -> dict[str, Any]:
+    """One fault as the API tells it."""
+    told = {name: getattr(fault, name) for name in ("id", "kind", "target", "began_at")}
+    return {**told, "rate_mbps": None}
 
 
 def frame(topic: str, data: Any, identity: str | None = None) -> bytes:

@@ -66,7 +66,9 @@ class World:
             )
 
     def _operation(self, method: str, path: str) -> dict[str, Any] | None:
-        for template, operations in self.document["paths"].items():
+        for template, operations in sorted(
+            self.document["paths"].items()
+        ):  # "/flows/report" before "/flows/{flow}"
             if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
                 found: dict[str, Any] | None = operations.get(method.lower())
                 return found

@@ -168,6 +168,6 @@ def test_memory_is_bounded() -> None:
             told(entry(source_port=flow.key[2], first_s=flow.sides["sender"].first_s, packets=2 + index)),
             1007.0,
             NAMES,
-        )  # noqa: E501
+        )
         flows.step(1007.0 + index)
     assert len(flow.steps) == KEPT_STEPS

@@ -20,6 +20,7 @@ from controller.agents.server import ChannelSettings
 from controller.agents.token import read_or_make_token
 from controller.api.hand_over import make_server
 from controller.api.server import MAX_BODY_BYTES, ApiSettings, make_app
+from controller.live.link_sampling import EVERY_S
 from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
@@ -51,6 +52,7 @@ class Settings:
     scheme: str = "ecmp"
     packet_time_s: float = 0.0006
     lab: bool = False
+    links_every_s: float = EVERY_S
 
     @property
     def loopback(self) -> bool:
@@ -77,6 +79,7 @@ def serve(settings: Settings) -> None:
         state_file=data / "scheme.json",
         initial=(settings.scheme, settings.packet_time_s),
         lab=settings.lab,
+        links_every_s=settings.links_every_s,
     )
     engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     store = ExperimentStore(engine)

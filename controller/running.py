@@ -18,6 +18,7 @@ from controller.control_plane import ControlPlane
 from controller.effects import HostSeen, ModeChanged, PathsChanged, SwitchUp
 from controller.events import EventLog
 from controller.faults import Faults
+from controller.live.link_sampling import EVERY_S
 from controller.live.naming import FabricNames
 from controller.live.watching import LiveView
 from controller.openflow.errors import OpenFlowError
@@ -65,12 +66,13 @@ class RunningController:
         state_file: Path,
         initial: tuple[str, float],
         lab: bool = False,
+        links_every_s: float = EVERY_S,
     ) -> None:
         self.events = EventLog()
         self._plane = ControlPlane(key)
         self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note)
         self.agents = AgentServer(channel, token, on_joined=self._joined, on_left=self._left)
-        self.live = LiveView(self.events, self.shell, self.agents, self.snapshot, self.rates)
+        self.live = LiveView(self.events, self.shell, self.agents, self.snapshot, self.rates, links_every_s)
         self._lab = lab
         self.faults = Faults(
             state_file.with_name("faults.json"), self.live.names, self.shell.set_ports, self.events.add

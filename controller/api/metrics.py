@@ -49,14 +49,11 @@ def _families(running: RunningController, uptime_s: float) -> Iterator[str]:
     told = [({"what": name}, count) for name, count in stream.items()]
     yield _family("stream_total", "counter", "What the stream of events has told, and could not tell.", told)
     totals = running.live.links.totals()
-    for unit, index in (("bytes", 2), ("packets", 3)):
-        sent = [({"link": one[0], "direction": one[1]}, one[index]) for one in totals]
-        yield _family(
-            f"link_{unit}_total",
-            "counter",
-            "Sent into a link, from a to b (ab: as its name says) or back.",
-            sent,
-        )
+    meaning = "Sent into a link, from a to b (ab: as its name says) or back."
+    octets = [({"link": link, "direction": way}, sent) for link, way, sent, _ in totals]
+    yield _family("link_bytes_total", "counter", meaning, octets)
+    packets = [({"link": link, "direction": way}, sent) for link, way, _, sent in totals]
+    yield _family("link_packets_total", "counter", meaning, packets)
     counters = [
         ({"host": agent.host, "counter": name}, value)
         for agent in agents

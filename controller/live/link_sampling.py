@@ -14,7 +14,7 @@ from controller.live.sampling import Sample, Sampler
 
 EVERY_S: Final = 0.25
 ANSWER_S: Final = 0.2
-"""Switches that have not told their counters by then are left out of a sample."""
+"""Switches that have not told their counters by then (or shortly before the next sample) are left out of a sample."""
 
 
 class Switches(Protocol):
@@ -32,8 +32,9 @@ class LinkSampler(Sampler):
         rates: Callable[[FabricNames], Mapping[str, float]],
         watched: Callable[[], bool],
         publish: Callable[[Sample], None],
+        every_s: float = EVERY_S,
     ) -> None:
-        super().__init__("links", EVERY_S, watched, publish)
+        super().__init__("links", every_s, watched, publish)
         self._switches = switches
         self._names = names
         self._rates = rates
@@ -48,7 +49,7 @@ class LinkSampler(Sampler):
     def without_loads(self) -> Sample:
         """A sample that knows of no load, for want of one: no switch has answered."""
         names = self._names()
-        return _sample(LinkLoads().loads(names, self._rates(names)))
+        return self._sampled(LinkLoads().loads(names, self._rates(names)))
 
     def totals(self) -> list[tuple[str, str, int, int]]:
         """(link, direction, bytes, packets) of the newest reading."""
@@ -61,7 +62,7 @@ class LinkSampler(Sampler):
         names = self._names()
         waiting = set(names.connected)
         self._switches.read_ports()
-        deadline = time.monotonic() + ANSWER_S
+        deadline = time.monotonic() + min(ANSWER_S, 0.8 * self._every_s)
         while waiting:
             try:
                 dpid, body = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -71,9 +72,8 @@ class LinkSampler(Sampler):
             waiting.discard(dpid)
         self._totals = self._loads.counters(names.links)
         loads = self._loads.loads(names, self._rates(names))
-        return _sample(loads) if any(load.ab or load.ba for load in loads) else None
+        return self._sampled(loads) if any(load.ab or load.ba for load in loads) else None
 
-
-def _sample(loads: Iterable[LinkLoad]) -> Sample:
-    links = [dataclasses.asdict(load) for load in loads]
-    return {"at": time.time(), "interval_s": EVERY_S, "links": links}
+    def _sampled(self, loads: Iterable[LinkLoad]) -> Sample:
+        links = [dataclasses.asdict(load) for load in loads]
+        return {"at": time.time(), "interval_s": self._every_s, "links": links}

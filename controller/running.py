@@ -15,17 +15,23 @@ from controller.agents.asking import Unconfirmed
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
 from controller.control_plane import ControlPlane
-from controller.effects import HostSeen, ModeChanged, PathsChanged
+from controller.effects import HostSeen, ModeChanged, PathsChanged, SwitchUp
 from controller.events import EventLog
+from controller.faults import Faults
+from controller.live.link_sampling import EVERY_S
+from controller.live.naming import FabricNames
+from controller.live.watching import LiveView
 from controller.openflow.errors import OpenFlowError
-from controller.openflow.shell import OpenFlowShell
+from controller.openflow.shell import OpenFlowShell, PortCounters
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
-from controller.snapshot import FabricSnapshot
+from controller.snapshot import FabricSnapshot, PathInfo
 from protocol.control import Paths
 
+PACKET_BITS: Final = 1500 * 8
+"""What a packet time is the time of."""
 _LOG: Final = logging.getLogger("capstan")
 
 
@@ -59,11 +65,18 @@ class RunningController:
         token: str,
         state_file: Path,
         initial: tuple[str, float],
+        lab: bool = False,
+        links_every_s: float = EVERY_S,
     ) -> None:
         self.events = EventLog()
         self._plane = ControlPlane(key)
         self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note)
         self.agents = AgentServer(channel, token, on_joined=self._joined, on_left=self._left)
+        self.live = LiveView(self.events, self.shell, self.agents, self.snapshot, self.rates, links_every_s)
+        self._lab = lab
+        self.faults = Faults(
+            state_file.with_name("faults.json"), self.live.names, self.shell.set_ports, self.events.add
+        )
         self._state_file = state_file
         self._changing = threading.Lock()
         self.current = self._remembered() or self._compose(initial[0], {}, initial[1], version=1)
@@ -76,9 +89,11 @@ class RunningController:
         self.shell.post(lambda: effects)
         self.agents.start()
         self.agents.set_policy(policy_for(current.scheme, current.packet_time_s, current.version))
+        self.live.start()
 
     def stop(self) -> None:
         """Let go of agents and switches; both go on with what they have."""
+        self.live.stop()
         self.agents.stop()
         self.shell.stop()
 
@@ -139,12 +154,32 @@ class RunningController:
             if isinstance(logged.data, ModeChanged) and began_at <= logged.at <= ended_at
         ]
 
+    def paths(self, host_a: str, host_b: str) -> tuple[PathInfo, ...]:
+        """All equal-cost paths between two hosts, by name or address. Raises KeyError for one that is not known."""
+        return self.shell.call(lambda: self._plane.paths(host_a, host_b))
+
+    def rates(self, names: FabricNames) -> Mapping[str, float]:
+        """What links carry, kbit/s by name, where it is known better than from their ports.
+
+        A lab's ports are veths, which say 10 Gbit/s whatever they are shaped to: there the packet time counts, which is
+        that of the slowest fabric link.
+        """
+        if not self._lab:
+            return {}
+        slowest = PACKET_BITS / self.current.packet_time_s / 1000
+        return {link.name: slowest for link in names.links if not link.access}
+
     def _note(self, event: object) -> None:
+        if isinstance(event, PortCounters):
+            self.live.links.counted(event.dpid, event.body)
+            return
         if isinstance(event, PathsChanged):
             paths = {_leaf_key(leaf): stamps for leaf, stamps in event.paths.items()}
             self.agents.set_paths(_leaf_key(event.leaf), Paths(paths, dict(event.by_class)))
             return  # not news in itself: what changed it is
         self.events.add(event)
+        if isinstance(event, SwitchUp) and (down := self.faults.held_down(event.dpid)):
+            self.shell.take_down(down)
         if isinstance(event, HostSeen):
             self.agents.set_leaf(event.ipv4, _leaf_key(event.place.dpid))
 

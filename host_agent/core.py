@@ -7,6 +7,7 @@ monotonic clock.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -16,7 +17,7 @@ import numpy as np
 from host_agent import tunnel
 from host_agent.addresses import packed
 from host_agent.checksum import complete
-from host_agent.flows import MAX_FINISHED, FlowTable, SendFlow
+from host_agent.flows import MAX_FINISHED, FlowTable, ReceiveFlow, SendFlow
 from host_agent.impairment import Impairment
 from host_agent.inner_packet import TCP, InnerPacket, PacketError, is_group_address, look
 from host_agent.peers import PeerState
@@ -333,6 +334,14 @@ class AgentCore:
         if forget:
             self._gone = []
         return entries
+
+    def active_flows(self, since: float, most: int) -> tuple[list[FlowEntry], int]:
+        """Flows with a packet since then, at most *most*, those that have carried the most first; and how many more."""
+        flows: list[SendFlow | ReceiveFlow] = [*self.send_flows.recent(since)]
+        for peer in self._peers.values():
+            flows += peer.flows.recent(since)
+        chosen = flows if len(flows) <= most else heapq.nlargest(most, flows, key=lambda flow: flow.bytes)
+        return [flow.entry() for flow in chosen], len(flows) - len(chosen)
 
     def _answer(self, packet: bytes | None, now: float) -> None:
         self._icmp_tokens = min(ICMP_PER_S, self._icmp_tokens + (now - self._icmp_at) * ICMP_PER_S)

@@ -144,6 +144,8 @@ def _identity(side: str, key: bytes) -> dict[str, Any]:
     }
 
 
+STALE_RUN: Final = 64
+"""So many flows in a row without a packet, and all before them have none: to be asked for moves a flow, too."""
 K = TypeVar("K")
 F = TypeVar("F", SendFlow, ReceiveFlow)
 
@@ -200,6 +202,16 @@ class FlowTable(Generic[K, F]):
                 break
             gone.append(self.end(key))
         return gone
+
+    def recent(self, since: float) -> Iterator[F]:
+        """Flows with a packet since then, the last seen first; costs nothing for those that were not seen for long."""
+        stale = 0
+        for flow in reversed(self._flows.values()):
+            if flow.last > since:
+                stale = 0
+                yield flow
+            elif (stale := stale + 1) > STALE_RUN:
+                return
 
     def report(self, forget: bool) -> list[FlowEntry]:
         """What was counted of all flows since the last report that forgot."""

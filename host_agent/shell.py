@@ -23,6 +23,7 @@ from host_agent.inner_packet import PacketError
 from host_agent.tun import Tun
 from host_agent.underlay import Underlay, announce, mac_of
 from protocol.control import (
+    ActiveFlows,
     Counters,
     Directory,
     FlowReport,
@@ -33,6 +34,7 @@ from protocol.control import (
     PolicyApplied,
     Report,
     SetPolicy,
+    WatchFlows,
 )
 from protocol.policy import Policy, PolicyError
 
@@ -81,6 +83,10 @@ class Agent:
         self._stopping = False
         self._refused = 0
         self._next_share = math.inf
+        self._watch = WatchFlows(0.0, 0)
+        self._next_watch = math.inf
+        self._watched_until = 0.0
+        """Up to when the controller was told of active flows."""
         self._shared: PathLoad | None = None
         """What the controller was told last."""
 
@@ -159,7 +165,9 @@ class Agent:
                     announce(self._config.interface, self._config.underlay_ip)
             if now >= self._next_share:
                 self._share(now)
-            timer = min(timer, next_counters, self._next_share)
+            if now >= self._next_watch:
+                self._tell_flows(now)
+            timer = min(timer, next_counters, self._next_share, self._next_watch)
 
     def _put_out(self) -> None:
         outgoing = self._core.datagrams_to_send()
@@ -190,7 +198,10 @@ class Agent:
         if isinstance(message, Connected):
             announce(self._config.interface, self._config.underlay_ip)
             _LOG.info("connected to the controller at %s", self._config.controller)
-            self._shared = None
+            self._shared, self._next_watch = None, math.inf
+        elif isinstance(message, WatchFlows):
+            self._watch, self._watched_until = message, now - message.every_s
+            self._next_watch = now if message.every_s > 0 else math.inf
         elif isinstance(message, Directory):
             self._core.set_directory(message.peers, now)
         elif isinstance(message, Paths):
@@ -223,6 +234,12 @@ class Agent:
         if load is not None and load != self._shared:
             self._shared = load
             self._channel.send(load)
+
+    def _tell_flows(self, now: float) -> None:
+        self._next_watch = now + self._watch.every_s
+        flows, more = self._core.active_flows(self._watched_until, self._watch.most)
+        self._watched_until = now
+        self._channel.send(ActiveFlows(now, flows, more))
 
     def _counters(self, now: float) -> dict[str, float]:
         values = self._core.counters()

@@ -10,7 +10,8 @@ Opening, so that neither side's token ever crosses the wire::
     controller -> Welcome(proof = HMAC-SHA256(token, "controller" + agent's nonce)) or Refused
 
 then Directory, Policy and Paths whenever they change; the agent answers a Policy with PolicyApplied, sends Counters
-every second, and FlowReport when asked by Report. PathLoad goes both ways, under policies that share it.
+every second, FlowReport when asked by Report, and ActiveFlows while WatchFlows asks for them. PathLoad goes both ways,
+under policies that share it.
 """
 
 from __future__ import annotations
@@ -179,6 +180,28 @@ class FlowReport:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchFlows:
+    """Ask for the flows that are active, as `ActiveFlows` every so many seconds; 0: no longer."""
+
+    type: ClassVar[str] = "watch-flows"
+    every_s: float
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveFlows:
+    """Flows that were active since the last one, those with the most bytes; ``more``: how many found no room.
+
+    ``now_s``: the clock that the entries' times are of. What entries count begins where a report last said ``forget``.
+    """
+
+    type: ClassVar[str] = "active-flows"
+    now_s: float
+    flows: list[FlowEntry]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Impair:
     """Make the receiving side of an agent lossy on purpose, for tests: shares 0..1, delay in seconds."""
 
@@ -215,6 +238,8 @@ Message = (
     | Counters
     | Report
     | FlowReport
+    | WatchFlows
+    | ActiveFlows
     | Impair
     | Ping
     | Pong

@@ -23,7 +23,17 @@ from controller.agents.membership import GRACE_S, Member, Membership, Membership
 from controller.agents.path_loads import PathLoads
 from controller.agents.places import Places
 from controller.agents.session import Session, SessionClosed, Timing
-from protocol.control import ControlError, Directory, Impair, PathLoad, Paths, SetPolicy, encode
+from protocol.control import (
+    ActiveFlows,
+    ControlError,
+    Directory,
+    Impair,
+    PathLoad,
+    Paths,
+    SetPolicy,
+    WatchFlows,
+    encode,
+)
 from protocol.policy import Policy
 
 LOG: Final = logging.getLogger("capstan.agents")
@@ -72,6 +82,9 @@ class AgentServer:
         self._unknown = 0
         self._policy: Policy | None = None
         self._policy_frame: bytes | None = None
+        self._watch_frame: bytes | None = None
+        self.on_active_flows: Callable[[str, ActiveFlows], None] = lambda host, active: None
+        """Gets what agents tell while `watch_flows` asks for it, in the loop's thread: it must not wait."""
         self._membership = Membership((), 0.0, settings.grace_s)
         self._spreading: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -142,6 +155,10 @@ class AgentServer:
         if self._loop is not None and self._thread is not None:
             with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._set_paths, leaf, paths)
+
+    def watch_flows(self, every_s: float, most: int) -> None:
+        """Ask all agents, and those that come, for active flows every so often (`on_active_flows`); 0: no more."""
+        self._run(self._watch_flows(WatchFlows(every_s, most)))
 
     def wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         """Wait, up to *timeout* seconds, until all members have applied policy *version* or a later one.
@@ -241,6 +258,9 @@ class AgentServer:
         if self._policy_frame is not None:
             session.put_newest("policy", self._policy_frame)
         self._tell_paths(member.underlay_ip, session)
+        session.on_active_flows = lambda active: self.on_active_flows(member.host, active)
+        if self._watch_frame is not None:
+            session.put_newest("watch", self._watch_frame)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
         self._spread_directory()
@@ -363,6 +383,12 @@ class AgentServer:
         self._policy_frame = encode(SetPolicy(policy.to_dict()))
         for session in self._sessions.values():
             session.put_newest("policy", self._policy_frame)
+
+    async def _watch_flows(self, watch: WatchFlows) -> None:
+        frame = encode(watch)
+        self._watch_frame = frame if watch.every_s > 0 else None
+        for session in self._sessions.values():
+            session.put_newest("watch", frame)
 
     async def _wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         deadline = time.monotonic() + timeout

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from protocol.control import (
+    ActiveFlows,
     Challenge,
     ControlError,
     Counters,
@@ -61,6 +62,7 @@ class Session:
     timing: Timing
     on_change: Callable[[], None]
     on_path_load: Callable[[PathLoad], None] = lambda load: None
+    on_active_flows: Callable[[ActiveFlows], None] = lambda active: None
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -213,6 +215,8 @@ class Session:
                 self.counters, self.counters_at = values, time.time()
             case PathLoad():
                 self.on_path_load(message)
+            case ActiveFlows():
+                self.on_active_flows(message)
             case FlowReport(number, flows):
                 report = self._reports.pop(number, None)
                 if report is not None and not report.done():

@@ -1,0 +1,1 @@
+"""Strict-priority queues on switch ports, and the thresholds that move a flow down through them."""

@@ -18,8 +18,8 @@ until the thresholds move by less than `PRECISION`.
 
 **What follows.** T charges a flow a stay for every queue that it visits, so its optimum uses few queues: two or three
 distinct thresholds for the published tables, however many queues there are. The thresholds that the paper's authors
-publish for their simulations (`PUBLISHED`) use all eight, and have 1.3 to 1.9 times that T: they are not its optimum, and
-the text that we have does not say what they are the optimum of. So both are here, by name.
+publish for their simulations (`PUBLISHED`) use all eight, and have 1.3 to 1.9 times that T: they are not its optimum,
+and the text that we have does not say what they are the optimum of. So both are here, by name.
 """
 
 from __future__ import annotations

@@ -35,6 +35,8 @@ ASKED: Final = "capstan-asked"
 ANSWERED: Final = "capstan-answered"
 COUNTERS: Final = "capstan-counters"
 NO_WRITER_TYPE: Final = "linux-noop"
+OVSDB_PORT: Final = 6640
+"""IANA's port for OVSDB: where a switch's database is looked for on its management address."""
 
 
 class QueuesError(ValueError):

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,9 +41,9 @@ class _Server:
 class OvsdbWatcher:
     """Servers by name. All callbacks come from its one thread, which must not be held up for long.
 
-    columns: as for `OvsdbSession`. on_tables: told of a server's tables whenever they have changed (the same object each
-    time: read it there and then), and with None when it is lost. on_done: told of transactions' outcomes: name, ticket,
-    error.
+    columns: as for `OvsdbSession`. on_tables: told of a server's tables whenever they have changed (the same object
+    each time: read it there and then), and with None when it is lost. on_done: told of transactions' outcomes: name,
+    ticket, error.
     """
 
     def __init__(
@@ -114,8 +115,10 @@ class OvsdbWatcher:
         self._stopping = True
 
     def _patience(self) -> float:
-        times = [one.connecting_until or (one.session.deadline() if one.session else one.dial_at)
-                 for one in self._servers.values()]  # fmt: skip
+        times = [
+            one.connecting_until or (one.session.deadline() if one.session else one.dial_at)
+            for one in self._servers.values()
+        ]
         return max(0.0, min([*times, time.monotonic() + 60.0]) - time.monotonic())
 
     def _guarded(self, name: str, work: Callable[[str], None]) -> None:
@@ -199,10 +202,8 @@ class OvsdbWatcher:
         assert server.session is not None
         server.unsent += server.session.data_to_send()
         if server.unsent:
-            try:
+            with suppress(BlockingIOError):
                 del server.unsent[: server.sock.send(server.unsent)]
-            except BlockingIOError:
-                pass
         mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if server.unsent else 0)
         if self._selector.get_key(server.sock).events != mask:
             self._selector.modify(server.sock, mask, name)

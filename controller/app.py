@@ -26,6 +26,8 @@ from controller.store.experiments import ExperimentStore
 
 VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
+API_PATIENCE_S: Final = 2.0
+"""How long requests that are being answered may take when the controller is told to end."""
 _LOG: Final = logging.getLogger("capstan")
 
 
@@ -102,6 +104,7 @@ def serve(settings: Settings) -> None:
         thread = threading.Thread(target=server.run, name="api", daemon=True)
         thread.start()
         _wait_for_signal()
+        server.task_dispatcher.shutdown(timeout=API_PATIENCE_S)  # what is being answered is answered
         server.close()
     finally:
         running.stop()

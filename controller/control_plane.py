@@ -7,9 +7,7 @@ are asked, and when a switch is told.
 **When.** Changes wait a few milliseconds for others of the same cause, then all of them are computed at once, and
 each switch gets the difference. A mode change waits for nothing.
 
-**In which order.** Where the fabric has grown, a switch gets its new routes when those above it have confirmed theirs,
-so that a path's far end exists before it is used; where something failed, all are told at once. Answers to ARP wait
-until all updates are in force (`controller.in_flight`).
+**In which order.** See `controller.rollout`. Answers to ARP wait until all updates are in force.
 
 **Take-over.** See `controller.takeover`.
 
@@ -20,7 +18,7 @@ first and its share of packets when it has confirmed that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,7 +46,7 @@ from controller.fabric.lldp import decode_lldp, encode_lldp
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import Routing, compute_routing
 from controller.fabric_views import FabricViews
-from controller.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S, InFlight
+from controller.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S
 from controller.modes.leaf_modes import LeafModes
 from controller.modes.monitor import ModeChange
 from controller.openflow.cookies import Rule, rule_of
@@ -56,6 +54,7 @@ from controller.openflow.pipeline import punt_flows
 from controller.openflow.tables import SHORT_METER
 from controller.openflow.wanted import Difference, SwitchState
 from controller.openflow.wanted_switch import WantedSwitch
+from controller.rollout import Rollout
 from controller.schemes.scheme import Mode, Scheme
 from controller.snapshot import (
     FabricSnapshot,
@@ -83,9 +82,8 @@ GROWTH_DELAY_S: Final = 0.02
 
 @dataclass(slots=True)
 class _Outcome:
-    """Effects while they are being put together. ``touched``: switches whose wanted state may have changed."""
+    """Effects while they are being put together."""
 
-    touched: set[int] = field(default_factory=set)
     punts: set[int] = field(default_factory=set)
     packet_outs: list[PacketOut] = field(default_factory=list)
     read_meters: tuple[int, ...] = ()
@@ -107,9 +105,7 @@ class ControlPlane:
         self._hosts = self._learning.hosts
         self._numbers = SwitchNumbers()
         self._switches: dict[int, KnownSwitch] = {}
-        self._in_flight = InFlight()
-        self._waiting: set[int] = set()
-        """Switches whose updates wait until those above have confirmed theirs."""
+        self._rollout = Rollout(self._switches)
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
         self._routing = Routing()
         self._hosts_version = self._hosts.version
@@ -134,7 +130,7 @@ class ControlPlane:
         switch.name = next((port.name for port in ports if port.number >= LOCAL_PORT_FIRST), switch.name)
         switch.lost()
         switch.connected, switch.connected_at = True, now
-        self._in_flight.applied(dpid, now)  # what an earlier connection has not confirmed it never will
+        self._rollout.gone(dpid, now)
         switch.held = held if held is not None and (held.hosts or held.remote) else None
         first = not any(one.synced for one in self._switches.values())
         out.events.append(SwitchUp(now, dpid, switch.held is not None))
@@ -155,8 +151,7 @@ class ControlPlane:
         switch = self._switches.get(dpid)
         if switch is not None and switch.connected:
             switch.lost()
-            self._in_flight.applied(dpid, now)
-            self._waiting.discard(dpid)
+            self._rollout.gone(dpid, now)
             self._failed = True
             self._discovery.switch_disconnected(dpid)
             self._modes.watch(dpid, False, now)
@@ -167,7 +162,7 @@ class ControlPlane:
 
     def applied(self, dpid: int, now: float) -> Effects:
         """A switch has worked off all updates that it was sent so far."""
-        self._in_flight.applied(dpid, now)
+        self._rollout.confirmed(dpid, now)
         switch = self._switches.get(dpid)
         if switch is not None and switch.synced and switch.in_place_at is None:
             switch.in_place_at = now + DATAPATH_LAG_S
@@ -239,7 +234,7 @@ class ControlPlane:
         for switch in self._switches.values():
             self._watch_leaf(switch, now)
             switch.wanted.want(switch.wanted.view, scheme, self._mode_of(switch.dpid))
-            out.touched.add(switch.dpid)
+            self._rollout.at_once(switch.dpid)
         self._tell_paths(out, now)
         return self._finish(out, now)
 
@@ -258,7 +253,7 @@ class ControlPlane:
             self._clear_at,
             self._discovery.deadline(),
             self._learning.locate_at(),
-            self._in_flight.deadline(),
+            self._rollout.deadline(),
             self._modes.deadline(),
             self._told.deadline(),
         )
@@ -319,7 +314,7 @@ class ControlPlane:
             affected = dpid == change.leaf or change.leaf in self._routing.below.get(dpid, ())
             if affected and (switch.wanted.view.leaf or switch.wanted.view.chooses):
                 switch.wanted.want_mode(self._mode_of(dpid))
-                out.touched.add(dpid)
+                self._rollout.at_once(dpid)
 
     def _watch_leaf(self, switch: KnownSwitch, now: float) -> None:
         """Measure it if it is a leaf that has our meters."""
@@ -348,52 +343,15 @@ class ControlPlane:
         resync: set[int] = set()
         if self._dirty_at is not None and now >= self._dirty_at:
             resync = self._recompute(out, now)
-        updates: dict[int, Difference] = {
-            dpid: Difference(add_flows=punt_flows()) for dpid in out.punts - resync
-        }
-        self._in_flight.sent(updates, now)
-        self._send(out.touched | resync, resync, updates, out, now)
-        while ready := self._those_ready(now):
-            self._send(ready, frozenset(), updates, out, now)
-        if self._hosts.version == self._hosts_version and not self._waiting:
-            self._learning.close(self._in_flight.round)
-        out.packet_outs += self._learning.answers(self._in_flight.in_force(now), now)
+        punts = {dpid: Difference(add_flows=punt_flows()) for dpid in out.punts - resync}
+        updates = self._rollout.send(punts, resync, self._routing.tiers, now)
+        out.events += [StateSent(now, dpid) for dpid in updates if dpid in resync]
+        if self._hosts.version == self._hosts_version and (sent := self._rollout.round()) is not None:
+            self._learning.close(sent)
+        out.packet_outs += self._learning.answers(self._rollout.in_force(now), now)
         if self._clear_stale or (self._clear_at is not None and now >= self._clear_at):
             self._clear_at, self._clear_stale = self._next_clear(now), False
         return Effects(updates, frozenset(resync), tuple(out.packet_outs), out.read_meters, tuple(out.events))
-
-    def _send(
-        self,
-        dpids: Set[int],
-        resync: Set[int],
-        updates: dict[int, Difference],
-        out: _Outcome,
-        now: float,
-    ) -> None:
-        """Put what these switches lack into *updates*: for those in *resync* it is their whole state."""
-        tiers = self._routing.tiers
-        fresh: dict[int, Difference] = {}
-        for dpid in sorted(dpids, key=lambda one: (-tiers.get(one, 0), one)):
-            switch = self._switches[dpid]
-            if dpid in resync:
-                fresh[dpid] = switch.wanted.take_whole()
-                out.events.append(StateSent(now, dpid))
-            elif switch.synced and not (change := switch.wanted.take()).empty:
-                fresh[dpid] = change
-        self._in_flight.sent(fresh, now)
-        updates |= fresh
-
-    def _those_ready(self, now: float) -> set[int]:
-        """Of the switches that wait for those above them: the topmost, and none until what was sent is confirmed."""
-        if not self._waiting:
-            return set()
-        tiers = self._routing.tiers
-        highest = max(tiers.get(dpid, 0) for dpid in self._waiting)
-        if any(tiers.get(dpid, 0) > highest for dpid in self._in_flight.unconfirmed(now)):
-            return set()
-        ready = {dpid for dpid in self._waiting if tiers.get(dpid, 0) == highest}
-        self._waiting -= ready
-        return ready
 
     def _digest(self, event: Event, now: float) -> None:
         match event:
@@ -430,8 +388,11 @@ class ControlPlane:
             views = FabricViews(self._hosts, self._routing, known, self._numbers)
             for dpid, switch in self._switches.items():
                 switch.wanted.want(views.view(dpid), self._scheme, self._mode_of(dpid))
-                self._waiting.add(dpid)
+            self._rollout.in_turn(self._switches)
             self._told.set_paths({leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)})
+        if self._failed:
+            self._rollout.now()
+            self._failed = False
         resync = set()
         for dpid, switch in self._switches.items():
             if switch.connected and not switch.synced and self._may_sync(switch, now):
@@ -442,11 +403,6 @@ class ControlPlane:
             if switch.connected and switch.usable_at is not None and switch.usable_at > now:
                 self._mark(switch.usable_at)
             self._watch_leaf(switch, now)
-        if self._failed:
-            out.touched |= self._waiting
-            self._waiting.clear()
-            self._failed = False
-        self._waiting -= resync
         self._tell_paths(out, now)
         return resync
 
@@ -475,8 +431,7 @@ class ControlPlane:
         return (
             bool(connected)
             and self._dirty_at is None
-            and not self._waiting
-            and not self._in_flight.unconfirmed(self._now)
+            and self._rollout.settled(self._now)
             and all(
                 switch.synced and self._discovery.is_clear(switch.dpid, self._now) for switch in connected
             )

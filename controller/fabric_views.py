@@ -9,7 +9,7 @@ from controller.fabric.hosts import Host
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import Routing
 from controller.fabric.turning import TurningPoints, Ways
-from controller.openflow.pipeline import LocalHost, RemoteHost, SwitchView, Towards
+from controller.openflow.view import LocalHost, RemoteHost, SwitchView, Towards
 
 
 class FabricViews:

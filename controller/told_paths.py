@@ -22,18 +22,14 @@ class ToldPaths:
     def __init__(self) -> None:
         self._paths: Mapping[int, Stamps] = {}
         self._told: dict[int, tuple[Stamps, Mapping[str, tuple[int, ...]]]] = {}
-        self._rule: object = None
         self._partition: PathPartition | None = None
         self._split = _NO_SPLIT
 
     def set_scheme(self, scheme: Scheme, packet_time_s: float) -> None:
-        """Under a new rule for splitting paths, loads are measured anew."""
-        rule = None if scheme.partition is None else (scheme.partition, packet_time_s)
-        if rule != self._rule:
-            self._rule = rule
-            self._partition = (
-                None if scheme.partition is None else PathPartition(scheme.partition, packet_time_s)
-            )
+        """Loads are measured anew, so that whatever is compared begins from the same split."""
+        rule = scheme.partition
+        self._partition = None if rule is None else PathPartition(rule, packet_time_s)
+        self._split = _NO_SPLIT
 
     def set_paths(self, paths: Mapping[int, Stamps]) -> None:
         """All live paths, by source leaf."""

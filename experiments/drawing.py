@@ -72,7 +72,7 @@ def draw_comparison(document: Document, directory: Path) -> tuple[Path, ...]:
         for index, (panel, bars) in enumerate(panels):
             axes = figure.add_subplot(rows, columns, index + 1)
             scheme_bars(axes, {name: one for name, one in bars.items() if one is not None}, 1.0, names)
-            label(axes, x="", y=f"{panel.axis}\nover {baseline}")
+            label(axes, x="", y=f"{panel.axis}\n/ {baseline}".replace(", ", "\n"))
         figure.suptitle(document["title"], x=0.01, ha="left", fontsize=10)
         _caption(figure, document, schemes.values())
         return save(figure, directory / "comparison")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -95,6 +95,7 @@ class Experiment:
         """One run of one scheme. Anything that is not whole raises: there is no half result."""
         spec = self._spec
         self._steps.begin_run(choice.label, plan)
+        _, before = self._client.modes()
         scheme = self._deployment.set_scheme(choice)["scheme"]
         traffic.prepare(plan, scheme["replication"])
         time.sleep(max(0.0, self._quiet_since + spec.pause_s - time.monotonic()))
@@ -118,6 +119,7 @@ class Experiment:
         # entries of the last datagrams: what is in the air now belongs to aborted background flows
         entries = self._client.report_flows(forget=True)
         events, _ = self._client.modes(cursor)
+        happened, _ = self._client.events(before)
         self._deployment.check_health()
         outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
         _prove_agents_saw(outcomes)
@@ -140,6 +142,7 @@ class Experiment:
             flows=outcomes,
             cpu=watch.use,
             modes=tuple(modes),
+            splits=path_splits(happened, epoch_wall, duration),
         )
         return run, run_body(run, spec.seed, epoch_wall)
 
@@ -158,6 +161,21 @@ def _prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
             f"{len(unseen)} finished flows are missing in the agents' reports, the first from "
             f"{unseen[0].source}:{unseen[0].source_port} to {unseen[0].destination}; were agents restarted?"
         )
+
+
+def path_splits(
+    events: Iterable[Mapping[str, Any]], epoch_wall: float, duration_s: float
+) -> tuple[Mapping[str, Any], ...]:
+    """How paths were split, of the events since the scheme was set; ``at_s``: from the run's start, at Unix time
+    *epoch_wall*, so the first is below 0."""
+    return tuple(
+        {
+            "at_s": round(event["at"] - epoch_wall, 6),
+            **{name: event[name] for name in ("low_latency", "throughput", "share")},
+        }
+        for event in events
+        if event["kind"] == "partition-changed" and event["at"] - epoch_wall <= duration_s
+    )
 
 
 def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
@@ -188,6 +206,7 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
                     flow.window_bytes * 8e-6 / flow.window_s for flow in run.flows if flow.window_s > 0
                 )
             },
+            "path_splits": [dict(split) for split in run.splits],
         },
         "flows": flows,
     }

@@ -33,7 +33,8 @@ class Run:
     """One run of one scheme.
 
     plan: digest of the planned flows; modes: mode changes that the controller saw, plain data, with times in
-    seconds since the run's start; run_id: what the controller's database calls it.
+    seconds since the run's start; splits: likewise, how paths were split (Freeway), the first one before the start;
+    run_id: what the controller's database calls it.
     """
 
     label: str
@@ -44,6 +45,7 @@ class Run:
     flows: tuple[FlowOutcome, ...]
     cpu: CpuUse
     modes: tuple[Mapping[str, Any], ...] = ()
+    splits: tuple[Mapping[str, Any], ...] = ()
     run_id: int | None = None
 
 
@@ -136,6 +138,7 @@ def _run(run: Run) -> dict[str, Any]:
             default=0.0,
         ),
         "modes": [dict(change) for change in run.modes],
+        "path_splits": [dict(split) for split in run.splits],
         "cpu": asdict(run.cpu),
         "cpu_limited": run.cpu.limited,
     }

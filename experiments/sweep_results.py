@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +21,11 @@ from experiments.tables import cpu_warning, interval_text, milliseconds, new_tab
 
 Document = Mapping[str, Any]
 _OF_ALL: Final = ("started", "seed", "repeats", "baseline", "transport", "versions", "machine")
+_INTERVALS: Final = {"afct_ms": "afct_ci_ms", "p99_ms": "p99_ci_ms", "goodput_mbps": "goodput_ci_mbps"}
+_FIGURES: Final = {
+    "short": ("n", "failed", "afct_ms", "p99_ms"),
+    "long": ("n", "failed", "afct_ms", "goodput_mbps"),
+}
 _OF_EACH: Final = (
     "experiment",
     "schemes",
@@ -64,10 +71,43 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
 
 
 def write_sweep(directory: Path, document: Document, spec_text: str) -> None:
-    """Write result.json, tables.txt and spec.yaml of a sweep."""
+    """Write result.json, points.csv, tables.txt and spec.yaml of a sweep."""
+    (directory / "points.csv").write_text(point_table(document), encoding="utf-8")
     (directory / "result.json").write_text(json_text(document), encoding="utf-8")
     (directory / "tables.txt").write_text(text_of(sweep_tables(document)), encoding="utf-8")
     (directory / "spec.yaml").write_text(spec_text, encoding="utf-8")
+
+
+def point_table(document: Document) -> str:
+    """Figures of every scheme at every point as CSV; empty where there is none. Times in ms, rates in Mbit/s."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = [(kind, name) for kind in ("short", "long") for name in _FIGURES[kind]]
+    writer.writerow(
+        [*(axis["label"] for axis in document["sweep"]), "scheme", "cpu_limited"]
+        + [f"{kind}_{name}{part}" for kind, name in columns for part in _parts(name)]
+    )
+    for point in document["points"]:
+        for label, scheme in point["schemes"].items():
+            row: list[Any] = [*(show(value) for value in point["at"]), label, int(scheme["cpu_limited"])]
+            for kind, name in columns:
+                row += _csv_cells(scheme.get(kind, {}), name)
+            writer.writerow(row)
+    return text.getvalue()
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return ("", "_low", "_high") if name in _INTERVALS else ("",)
+
+
+def _csv_cells(block: Document, name: str) -> list[Any]:
+    value = block.get(name)
+    if name == "p99_ms" and not block.get("p99_shown"):
+        value = None
+    if name not in _INTERVALS:
+        return ["" if value is None else value]
+    interval = block.get(_INTERVALS[name]) if value is not None else None
+    return ["" if one is None else f"{one:.6g}" for one in (value, *(interval or (None, None)))]
 
 
 def sweep_tables(document: Document) -> Group:

@@ -27,6 +27,8 @@ def tables(document: Document) -> Group:
     if any("goodput_mbps" in scheme.get("long", {}) for scheme in document["schemes"].values()):
         parts.append(goodput_table(document))
     parts.append(packets_table(document))
+    if len(document["schemes"]) > 2:
+        parts.append(overview_table(document))
     parts += [Text(line) for line in notes(document)]
     return Group(*parts)
 
@@ -95,6 +97,28 @@ def goodput_table(document: Document) -> Table:
     return table
 
 
+def overview_table(document: Document) -> Table:
+    """Everything over the baseline, as in the figure: one line a scheme."""
+    baseline = document["baseline"]
+    measures = [
+        (head, name)
+        for head, name in (
+            ("short flows\nmean time", "short_afct_ratio"),
+            ("short flows\np99 time", "short_p99_ratio"),
+            ("long flows\nmean time", "long_afct_ratio"),
+            ("long flows\ngoodput", "goodput_ratio"),
+        )
+        if any(
+            scheme["against"].get(baseline, {}).get(name) is not None
+            for scheme in document["schemes"].values()
+        )
+    ]
+    table = new_table(f"Over {baseline} [95 % CI]", [head for head, _ in measures])
+    for label, scheme in document["schemes"].items():
+        table.add_row(scheme_name(label, scheme), *(_against(scheme, baseline, name) for _, name in measures))
+    return table
+
+
 def packets_table(document: Document) -> Table:
     """What happened to packets, and how much processor was left."""
     table = new_table(
@@ -104,7 +128,7 @@ def packets_table(document: Document) -> Table:
             "of these\nin vain",
             "out of\norder at\nreceiver",
             "packets\nrebuilt",
-            "repairs,\ncopies\n% of\npackets",
+            "extra\n% of\npackets",
             "paths\nshort\nflow",
             "paths\nlong\nflow",
             "CPU\nidle\n%",
@@ -134,6 +158,7 @@ def notes(document: Document) -> list[str]:
         f"{runs} runs: {document['repeats']} repeats of {len(document['schemes'])} schemes, seed "
         f"{document['seed']}, congestion control {document['transport']['congestion_control']}, packet time "
         f"{document['packet_time_ms']:.3g} ms; every scheme got the same flows.",
+        "Extra packets are repairs, and second copies of replicated flows.",
     ]
     if document["long_flow_pressure"] is not None:
         pressure = document["long_flow_pressure"]

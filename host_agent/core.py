@@ -24,10 +24,8 @@ from host_agent.receiving import Receiver
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.sending import Sender
 from host_agent.wire import Arrived, Burst, Outgoing, Run
-from protocol.control import FlowEntry, Impair, Peer
+from protocol.control import FlowEntry, Impair, PathLoad, Peer
 from protocol.datagram import (
-    CLASS_MASK,
-    FLAG_CODED,
     HEADER_BYTES,
     NUMBER_MODULUS,
     DatagramError,
@@ -123,13 +121,13 @@ class AgentCore:
         """Which paths are alive from our leaf (`protocol.control.Paths`); path policies keep to them."""
         self._sender.steering.set_paths(paths, by_class)
 
-    def short_flows(self, now: float) -> dict[int, int] | None:
-        """Short flows that are active here, by path stamp; None: no path policy counts them."""
-        return self._sender.steering.short_flows(now)
+    def path_load(self, now: float) -> PathLoad | None:
+        """What the other agents of our leaf are to know of us; None: no path policy shares anything."""
+        return self._sender.steering.load(now)
 
-    def set_short_flows(self, counts: Mapping[int, int]) -> None:
-        """Short flows that are active at the other agents of our leaf, by path stamp."""
-        self._sender.steering.set_short_flows(counts)
+    def set_path_load(self, load: PathLoad, now: float) -> None:
+        """What the other agents of our leaf have together on its paths, from now on."""
+        self._sender.steering.set_load(load, now)
 
     def set_impairment(self, setting: Impair) -> None:
         """Harm what arrives from now on, on purpose; all zero: stop. What is delayed already comes in its time."""
@@ -185,7 +183,7 @@ class AgentCore:
         peer = self._routes.get(seen.destination)
         fits = header_bytes(packet, seen) + size <= self.mtu
         few = seen.payload <= (BURST_SEGMENTS - 1) * size
-        if peer is None or not fits or few or not self._sender.takes_bursts():
+        if peer is None or not fits or few:
             rows, last = tcp_segments(packet, seen, size)
             for row in rows[:-1]:
                 self.packet_from_host(row.tobytes(), now)
@@ -217,12 +215,10 @@ class AgentCore:
             self._counts[f"dropped_{reason}"] += len(bodies)
             return
         count = len(bodies)
-        if count > 1 and not flags & FLAG_CODED and not tos & _ECN and peer.estimator is None:
-            flow = peer.flows.get(name)
-            plain = flow is not None and flow.key == key and flow.decoder is None
-            if flow is not None and plain and peer.arrivals.accept_run(number, count):
-                sent = (number, sent_us)
-                self._receiver.receive_run(peer, flow, flags & CLASS_MASK, sent, position, ports, bodies, now)
+        if count > 1 and not tos & _ECN:
+            flow = self._receiver.flow_of_run(peer, flags, name, position, key, now)
+            if flow is not None and peer.arrivals.accept_run(number, count):
+                self._receiver.receive_run(peer, flow, flags, (number, sent_us), position, ports, bodies, now)
                 return
         for offset, body in enumerate(bodies):
             at = (number + offset) % NUMBER_MODULUS

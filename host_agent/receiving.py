@@ -90,22 +90,36 @@ class Receiver:
         else:
             self._source(peer, flags, flow, position, body, key, stamp, tos & 0b11, now)
 
+    def flow_of_run(
+        self, peer: PeerState, flags: int, name: int, position: int, key: bytes | None, now: float
+    ) -> ReceiveFlow | None:
+        """The flow of sources that follow each other, if `receive_run` may take them in; None: each by itself.
+
+        It may where the flow is known, and no repair waits for them.
+        """
+        flow = peer.flows.get(name)
+        if flow is None or flow.key != key or peer.early:
+            return None
+        if flags & FLAG_CODED and (flow.decoder is None or not flow.decoder.takes_run(position, now)):
+            return None
+        return flow
+
     def receive_run(
         self,
         peer: PeerState,
         flow: ReceiveFlow,
-        traffic_class: int,
+        flags: int,
         sent: tuple[int, int],
         position: int,
         source_ports: list[int],
         packets: list[bytes],
         now: float,
     ) -> None:
-        """Uncoded sources without congestion marks, new and undamaged, of a flow that is known and has no decoder.
+        """Sources without congestion marks, new and undamaged, of a flow that `flow_of_run` gave.
 
         What `receive` does for each, for all of them: numbers and positions are consecutive.
         """
-        count = len(packets)
+        count, traffic_class = len(packets), flags & CLASS_MASK
         stamps = [port if STAMP_FIRST <= port <= STAMP_LAST else 0 for port in source_ports]
         if peer.receipts(sent[0], stamps, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
             self._sender.send_feedback(peer, now)
@@ -118,6 +132,10 @@ class Receiver:
         for stamp in stamps:
             flow.paths[stamp] = flow.paths.get(stamp, 0) + 1
         flow.traffic_class = traffic_class
+        if peer.estimator is not None and flow.key[0] == TCP:
+            self._sender.acknowledged(peer, packets[-1], look(packets[-1]), now)
+        if flags & FLAG_CODED and flow.decoder is not None:
+            flow.decoder.source_run(position, packets)
         ahead = 1 if flow.newest < 0 else serial_difference(position, flow.newest)
         flow.reordered += min(count, max(0, 1 - ahead))
         if ahead + count > 1:

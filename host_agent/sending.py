@@ -119,10 +119,10 @@ class Sender:
         position = flow.position
         flow.position = (position + 1) % NUMBER_MODULUS
         coding = self._classes[kind].coding
-        self._wrap(peer, flow, _SOURCE, kind, packet, position, FLAG_CODED if coding else 0, ecn, now)
         if flow.encoder is not None and flow.encoder_class != kind:
             self._close(flow, now)
             flow.encoder = None
+        self._wrap(peer, flow, _SOURCE, kind, packet, position, FLAG_CODED if coding else 0, ecn, now)
         if coding is not None:
             self._code(peer, flow, kind, coding, position, packet, seen, now)
 
@@ -147,10 +147,6 @@ class Sender:
             "units_not_in_time": sum(margin.failures for margin in margins),
         }
 
-    def takes_bursts(self) -> bool:
-        """Whether `send_super` may be used: coding needs every packet for itself."""
-        return self._coding is None
-
     def send_super(self, peer: PeerState, packet: bytes, seen: InnerPacket, size: int, now: float) -> None:
         """Cut a TCP super-packet into segments of *size* bytes of payload, and wrap them all for *peer*."""
         flow = self._flow(seen, now)
@@ -161,12 +157,22 @@ class Sender:
         self._counts["packets_sent"] += count
         ecn = tunnel.ecn_of(packet)
         short = min(count, max(0, -(-(flow.short_bytes - flow.payload) // size)))
-        flow.payload += seen.payload
-        if short:
-            whole = rows.shape[1] - _FRONT
-            self._wrap_rows(peer, flow, _SHORT, rows[:short], last if short == count else whole, ecn, now)
-        if short < count:
-            self._wrap_rows(peer, flow, _LONG, rows[short:], last, ecn, now)
+        whole = rows.shape[1] - _FRONT
+        start = int.from_bytes(packet[seen.transport + 4 : seen.transport + 8], "big")
+        for kind, begin, end in ((_SHORT, 0, short), (_LONG, short, count)):
+            if begin == end:
+                continue
+            coding, part = self._classes[kind].coding, rows[begin:end]
+            last_bytes = last if end == count else whole
+            if flow.encoder is not None and flow.encoder_class != kind:
+                self._close(flow, now)
+                flow.encoder = None
+            if coding is None:
+                self._wrap_rows(peer, flow, kind, part, last_bytes, 0, ecn, now)
+            else:
+                at, push = start + begin * size, seen.push and end == count
+                self._code_rows(peer, flow, kind, coding, part, last_bytes, at, size, push, ecn, now)
+            flow.payload += min(end * size, seen.payload) - begin * size
 
     def feedback(self, peer: PeerState, body: bytes, now: float) -> None:
         """What *peer* says of our datagrams. Raises DatagramError."""
@@ -263,20 +269,60 @@ class Sender:
         encoder, known = flow.encoder, peer.estimator
         if seen.protocol == TCP:
             start = int.from_bytes(packet[seen.transport + 4 : seen.transport + 8], "big")
-            end = (start + seen.payload) % NUMBER_MODULUS
-            if flow.unacked is None:
-                flow.unacked = (end, now)
-            elif serial_difference(end, flow.unacked[0]) <= 0:
-                flow.unacked = None  # sent again: its ACK would not tell which one it is for
-            if coding.unit == "window":
-                if flow.window is None:
-                    flow.window = WindowEstimate()
-                flow.window.sent(start, seen.payload)
+            self._tcp_left(flow, coding, start, seen.payload, seen.payload, now)
         if known is not None and not encoder.open_packets:
             self._plan_unit(peer, known, flow, encoder, kind, coding, flow.payload - seen.payload, now)
         if flow.unit is not None:
             peer.outcomes.sent((peer.number - 1) % NUMBER_MODULUS, flow.unit)
-        repairs = encoder.add(position, packet, now, seen.push)
+        self._added(peer, flow, encoder, encoder.add(position, packet, now, seen.push), now)
+
+    def _code_rows(
+        self,
+        peer: PeerState,
+        flow: SendFlow,
+        kind: int,
+        coding: CodingPolicy,
+        rows: Rows,
+        last_bytes: int,
+        start: int,
+        size: int,
+        push: bool,
+        ecn: int,
+        now: float,
+    ) -> None:
+        """Wrap segments in rows, as `_wrap_rows` does, each unit's repairs behind it.
+
+        *start*: sequence number of the first; *size*: bytes of payload of each but the last.
+        """
+        if flow.encoder is None:
+            flow.encoder, flow.encoder_class = UnitEncoder(coding, self._rng), kind
+        encoder, known = flow.encoder, peer.estimator
+        count, whole, at = len(rows), rows.shape[1] - _FRONT, 0
+        payload = count * size - (whole - last_bytes)
+        while at < count:
+            # what a unit is planned by has seen its first packet
+            self._tcp_left(flow, coding, start + at * size, min(size, payload - at * size), size, now)
+            if known is not None and not encoder.open_packets:
+                self._plan_unit(peer, known, flow, encoder, kind, coding, flow.payload + at * size, now)
+            some = rows[at : at + encoder.room]
+            rest, at = at + 1, at + len(some)
+            behind = min(at * size, payload) - rest * size
+            self._tcp_left(flow, coding, start + rest * size, behind, size, now)
+            number, position = peer.number, flow.position
+            cut = last_bytes if at == count else whole
+            self._wrap_rows(peer, flow, kind, some, cut, FLAG_CODED, ecn, now)
+            if flow.unit is not None:
+                for offset in range(len(some)):
+                    peer.outcomes.sent((number + offset) % NUMBER_MODULUS, flow.unit)
+            packets = [row[_FRONT:].tobytes() for row in some]
+            packets[-1] = packets[-1][:cut]
+            repairs = encoder.add_run(position, packets, now, push and at == count)
+            self._added(peer, flow, encoder, repairs, now)
+
+    def _added(
+        self, peer: PeerState, flow: SendFlow, encoder: UnitEncoder, repairs: list[Repair], now: float
+    ) -> None:
+        """The flow's encoder has taken packets in: send the *repairs* that it gave."""
         if encoder.open_packets:
             self._open[flow.key] = flow
         else:
@@ -285,6 +331,25 @@ class Sender:
         self._send_repairs(flow, repairs, now)
         if not encoder.open_packets:
             self._end_unit(flow, len(repairs))
+
+    def _tcp_left(
+        self, flow: SendFlow, coding: CodingPolicy, start: int, payload: int, size: int, now: float
+    ) -> None:
+        """TCP segments of *size* bytes leave, from sequence number *start* on: *payload* bytes in all."""
+        if payload <= 0:
+            return
+        for at in (0, size) if payload > size else (0,):
+            end = (start + min(at + size, payload)) % NUMBER_MODULUS
+            if flow.unacked is None:
+                flow.unacked = (end, now)
+            elif serial_difference(end, flow.unacked[0]) <= 0:
+                flow.unacked = None  # sent again: its ACK would not tell which one it is for
+            else:
+                break  # and so do those behind it
+        if coding.unit == "window":
+            if flow.window is None:
+                flow.window = WindowEstimate()
+            flow.window.sent(start % NUMBER_MODULUS, payload, size)
 
     def _plan_unit(
         self,
@@ -412,6 +477,7 @@ class Sender:
         traffic_class: int,
         rows: Rows,
         last_bytes: int,
+        flags: int,
         ecn: int,
         now: float,
     ) -> None:
@@ -426,7 +492,7 @@ class Sender:
             OUTER_HEADER_BYTES,
             last_bytes,
             _SOURCE,
-            traffic_class,
+            traffic_class | flags,
             self._session,
             number,
             int(now * 1e6) % NUMBER_MODULUS,
@@ -438,6 +504,8 @@ class Sender:
         peer.sent.sent_many(number, entropies)
         if peer.departures is not None:
             peer.departures.sent(number, count, flow.id, traffic_class, now)
+        if flags & FLAG_CODED and peer.estimator is not None:
+            peer.outstanding.sent_many(number, count, now)
         self._outgoing.append(
             Burst(
                 peer.peer.underlay_ip,

@@ -74,6 +74,17 @@ class Outstanding:
             del self._sent[next(iter(self._sent))]
         self._sent[number] = now
 
+    def sent_many(self, number: int, count: int, now: float) -> None:
+        """Datagrams from *number* on leave now."""
+        for _ in range(len(self._sent) + count - RING):
+            del self._sent[next(iter(self._sent))]
+        numbers = (
+            range(number, number + count)
+            if number + count <= NUMBER_MODULUS
+            else [(number + offset) % NUMBER_MODULUS for offset in range(count)]
+        )
+        self._sent.update(dict.fromkeys(numbers, now))
+
     def arrived(self, number: int) -> float | None:
         """The peer reports *number*; returns when it left, None if it was reported or was overdue before."""
         return self._sent.pop(number, None)

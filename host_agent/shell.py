@@ -28,11 +28,11 @@ from protocol.control import (
     FlowReport,
     Impair,
     Message,
+    PathLoad,
     Paths,
     PolicyApplied,
     Report,
     SetPolicy,
-    ShortFlows,
 )
 from protocol.policy import Policy, PolicyError
 
@@ -40,7 +40,7 @@ _LOG: Final = logging.getLogger(__name__)
 VERSION: Final = "0.1.0"
 COUNTERS_EVERY_S: Final = 1.0
 SHARE_EVERY_S: Final = 0.05
-"""How often the controller is told how many short flows are on which path, where a path policy counts them."""
+"""How often the controller is told what we have on our paths, where a path policy shares it."""
 ANNOUNCE_EVERY_S: Final = 10.0
 _MOST_READS: Final = 4
 
@@ -81,7 +81,7 @@ class Agent:
         self._stopping = False
         self._refused = 0
         self._next_share = math.inf
-        self._shared: dict[int, int] | None = None
+        self._shared: PathLoad | None = None
         """What the controller was told last."""
 
     def run(self) -> None:
@@ -195,8 +195,8 @@ class Agent:
             self._core.set_directory(message.peers, now)
         elif isinstance(message, Paths):
             self._core.set_paths(message.paths, message.by_class)
-        elif isinstance(message, ShortFlows):
-            self._core.set_short_flows({int(stamp): count for stamp, count in message.counts.items()})
+        elif isinstance(message, PathLoad):
+            self._core.set_path_load(message, now)
         elif isinstance(message, SetPolicy):
             self._apply(message, now)
         elif isinstance(message, Report):
@@ -214,15 +214,15 @@ class Agent:
             return
         self._core.set_policy(policy, now)
         self._shared = None
-        self._next_share = math.inf if self._core.short_flows(now) is None else now
+        self._next_share = math.inf if self._core.path_load(now) is None else now
         self._channel.send(PolicyApplied(policy.version))
 
     def _share(self, now: float) -> None:
         self._next_share = now + SHARE_EVERY_S
-        counts = self._core.short_flows(now)
-        if counts is not None and counts != self._shared:
-            self._shared = counts
-            self._channel.send(ShortFlows({str(stamp): count for stamp, count in counts.items()}))
+        load = self._core.path_load(now)
+        if load is not None and load != self._shared:
+            self._shared = load
+            self._channel.send(load)
 
     def _counters(self, now: float) -> dict[str, float]:
         values = self._core.counters()

@@ -10,7 +10,7 @@ Opening, so that neither side's token ever crosses the wire::
     controller -> Welcome(proof = HMAC-SHA256(token, "controller" + agent's nonce)) or Refused
 
 then Directory, Policy and Paths whenever they change; the agent answers a Policy with PolicyApplied, sends Counters
-every second, and FlowReport when asked by Report. ShortFlows goes both ways, under policies that count them.
+every second, and FlowReport when asked by Report. PathLoad goes both ways, under policies that share it.
 """
 
 from __future__ import annotations
@@ -100,15 +100,17 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class ShortFlows:
-    """Short flows that are active, by path stamp (as text); replaces the last one.
+class PathLoad:
+    """What is on the paths from a leaf; replaces the last one. Sent only under policies that share it.
 
-    From an agent: those of its host. From the controller: those of the other hosts at its leaf. Sent only under
-    policies that count them.
+    From an agent: what its host has there. From the controller: what the other hosts at its leaf have together.
+    ``short_flows``: those that are active, by path stamp (as text). ``delays_s``: how long packets wait, in seconds
+    above the least, by destination leaf and path stamp; a path that is missing is free, or nobody knows.
     """
 
-    type: ClassVar[str] = "short-flows"
-    counts: dict[str, int]
+    type: ClassVar[str] = "path-load"
+    short_flows: dict[str, int]
+    delays_s: dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,7 @@ Message = (
     | Refused
     | Directory
     | Paths
-    | ShortFlows
+    | PathLoad
     | SetPolicy
     | PolicyApplied
     | Counters

@@ -11,7 +11,7 @@ import click
 from cli.console import json_option, results, write_json
 from cli.specs import print_problems, problems_of
 from controller.schemes.loader import all_schemes
-from controller.schemes.scheme import ClassScheme
+from controller.schemes.scheme import ClassScheme, Coding
 
 _PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
 """Path policies that go without saying, by a switch's group."""
@@ -30,6 +30,8 @@ def schemes_command(json_file: str | None) -> None:
         results.print(f"[bold]{scheme.name}[/bold]")
         for what, one in (("short flows", scheme.short), ("long flows", scheme.long)):
             results.print(f"  {what:<12}{_class(one)}", soft_wrap=True)
+        if scheme.prior_knowledge:
+            results.print(f"  {'classes':<12}from the first packet on, for flows whose size is announced")
         for paper in scheme.papers:
             results.print(f"  {'paper':<12}{paper.title}, {paper.venue} {paper.year}", soft_wrap=True)
     results.print(
@@ -40,12 +42,17 @@ def schemes_command(json_file: str | None) -> None:
 def _class(one: ClassScheme) -> str:
     parts = [_path(one)]
     if one.coding is not None:
-        parts.append(
-            f"{one.coding.code}, redundancy by {one.coding.redundancy}, pB by {one.coding.estimator}"
-        )
+        parts.append(_coding(one.coding))
     if one.release is not None:
         parts.append(f"in order within {one.release.packet_times:g} packet times")
     return "; ".join(parts)
+
+
+def _coding(coding: Coding) -> str:
+    over = " over windows" if coding.unit == "window" else ""
+    if coding.redundancy == "one-per-unit":
+        return f"{coding.code}, one repair a {'window' if over else 'unit'}"
+    return f"{coding.code}, redundancy by {coding.redundancy}{over}, pB by {coding.estimator}"
 
 
 def _path(one: ClassScheme) -> str:

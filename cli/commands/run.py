@@ -49,7 +49,8 @@ def run_command(
 ) -> None:
     """Run the experiment SPEC: a YAML file, or a preset's name.
 
-    Every scheme gets the same flows. The result is printed, kept as JSON and CSV, and in the database.
+    Every scheme gets the same flows; a spec with a sweep runs at each of its points. The result is printed, kept as
+    JSON, CSV and figures (PNG, SVG), and in the database.
     """
     need_lab("run")
     _run(spec, seed, repeats, schemes, directory, database, keep, json_file)

@@ -20,17 +20,17 @@ from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
 from controller.agents.listeners import ChannelError, Listeners, TcpListener
 from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
+from controller.agents.path_loads import PathLoads
 from controller.agents.places import Places
 from controller.agents.session import Session, SessionClosed, Timing
-from controller.agents.short_flows import ShortFlowShares
-from protocol.control import ControlError, Directory, Impair, Paths, SetPolicy, ShortFlows, encode
+from protocol.control import ControlError, Directory, Impair, PathLoad, Paths, SetPolicy, encode
 from protocol.policy import Policy
 
 LOG: Final = logging.getLogger("capstan.agents")
 SETTLE_S: Final = 0.03
 """Agents that join within this time cause one new directory, not one each."""
 SHARE_S: Final = 0.05
-"""Counts of short flows that come within this time are shared at once."""
+"""What agents say of paths within this time is shared at once."""
 MOST_UNKNOWN: Final = 256
 """Connections at a time that have not said who they are."""
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class AgentServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._listeners = Listeners()
         self._places = Places()
-        self._short_flows = ShortFlowShares()
+        self._path_loads = PathLoads()
         self._sharing: asyncio.TimerHandle | None = None
         self._unknown = 0
         self._policy: Policy | None = None
@@ -234,8 +234,8 @@ class AgentServer:
         if old is not None:
             with suppress(SessionClosed):
                 await old.refuse(f"another agent of host {member.host!r} has registered")
-        session.on_short_flows = lambda counts: self._count_short_flows(member.host, session, counts)
-        self._short_flows.forget(member.host)
+        session.on_path_load = lambda load: self._load_paths(member.host, session, load)
+        self._path_loads.forget(member.host)
         session.welcome(self._token)
         session.put_newest("directory", self._directory_frame())
         if self._policy_frame is not None:
@@ -252,7 +252,7 @@ class AgentServer:
         if self._sessions.get(member.host) is not session:
             return  # replaced
         del self._sessions[member.host]
-        self._short_flows.forget(member.host)
+        self._path_loads.forget(member.host)
         self._plan_sharing()
         LOG.warning("agent %s lost: %s", member.host, session.end_reason)
         self._membership.disconnect(member.host, time.monotonic())
@@ -323,18 +323,18 @@ class AgentServer:
         if frame is not None:
             session.put_newest("paths", frame)
 
-    def _count_short_flows(self, host: str, session: Session, counts: dict[str, int]) -> None:
+    def _load_paths(self, host: str, session: Session, load: PathLoad) -> None:
         if self._sessions.get(host) is not session:
             return  # replaced
-        self._short_flows.put(host, counts)
+        self._path_loads.put(host, load)
         self._plan_sharing()
 
     def _plan_sharing(self) -> None:
         if self._sharing is None:
             assert self._loop is not None
-            self._sharing = self._loop.call_later(SHARE_S, self._share_short_flows)
+            self._sharing = self._loop.call_later(SHARE_S, self._share_path_loads)
 
-    def _share_short_flows(self) -> None:
+    def _share_path_loads(self) -> None:
         self._sharing = None
         members = self._membership.members()
         leaves = {
@@ -342,8 +342,8 @@ class AgentServer:
             for member in members
             if member.host in self._sessions
         }
-        for host, counts in self._short_flows.news(leaves).items():
-            self._sessions[host].put_newest("short-flows", encode(ShortFlows(counts)))
+        for host, load in self._path_loads.news(leaves).items():
+            self._sessions[host].put_newest("path-load", encode(load))
 
     def _spread_directory(self) -> None:
         if self._spreading is None:
@@ -359,7 +359,7 @@ class AgentServer:
 
     async def _set_policy(self, policy: Policy) -> None:
         self._policy = policy
-        self._short_flows.clear()
+        self._path_loads.clear()
         self._policy_frame = encode(SetPolicy(policy.to_dict()))
         for session in self._sessions.values():
             session.put_newest("policy", self._policy_frame)

@@ -22,11 +22,11 @@ from protocol.control import (
     FrameReader,
     Hello,
     Message,
+    PathLoad,
     Ping,
     PolicyApplied,
     Pong,
     Refused,
-    ShortFlows,
     Welcome,
     encode,
     proof,
@@ -60,7 +60,7 @@ class Session:
     writer: asyncio.StreamWriter
     timing: Timing
     on_change: Callable[[], None]
-    on_short_flows: Callable[[dict[str, int]], None] = lambda counts: None
+    on_path_load: Callable[[PathLoad], None] = lambda load: None
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -211,8 +211,8 @@ class Session:
                 self.on_change()
             case Counters(values):
                 self.counters, self.counters_at = values, time.time()
-            case ShortFlows(counts):
-                self.on_short_flows(counts)
+            case PathLoad():
+                self.on_path_load(message)
             case FlowReport(number, flows):
                 report = self._reports.pop(number, None)
                 if report is not None and not report.done():

@@ -1,4 +1,4 @@
-"""Numbers that flow entries share: tables, metadata bits, the meter of the short class."""
+"""Numbers that flow entries share: protocols, tables, metadata bits, meters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from enum import IntEnum
 from typing import Final
 
 from protocol.underlay import TrafficClass
+
+ETH_IPV4: Final = 0x0800
+ETH_ARP: Final = 0x0806
+ETH_LLDP: Final = 0x88CC
+UDP: Final = 17
 
 
 class Table(IntEnum):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from controller.openflow.choosing import choose_part, label_part
 from controller.openflow.pipeline import (
-    SwitchView,
     by_key,
-    choose_part,
     class_flows,
     classify_flows,
     deliver_flows,
-    label_part,
     meters,
     punt_flows,
 )
+from controller.openflow.view import SwitchView
 from controller.openflow.wanted import Difference, SwitchState, difference
 from controller.schemes.scheme import Mode, Scheme
 

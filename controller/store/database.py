@@ -14,6 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _BEGIN: Final = "capstan_begin"
+_MIGRATION_LOCK: Final = 0x63617073
+"""Number of PostgreSQL's advisory lock for migrations, ours alone within a database."""
 
 
 class DatabaseError(RuntimeError):
@@ -77,6 +79,8 @@ def migrate(engine: Engine, revision: str = "head") -> None:
     """Bring the schema forward to *revision*, wholly or not at all."""
     config = migration_config()
     with engine.connect().execution_options(**{_BEGIN: "IMMEDIATE"}) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":  # one at a time, as IMMEDIATE does for SQLite
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
 

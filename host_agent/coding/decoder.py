@@ -92,6 +92,21 @@ class UnitDecoder:
         self._keep(position, bytes(packet))
         return self._rebuild([position], now)
 
+    def takes_run(self, position: int, now: float) -> bool:
+        """Whether `source_run` may be used: no unit waits for anything, and *position* is newer than all that came."""
+        self._forget_old_units(now)
+        known = self._floor is not None and serial_difference(position, self._newest) > 0
+        return known and not self._units
+
+    def source_run(self, position: int, packets: list[bytes]) -> None:
+        """Sources came, with consecutive positions from *position* on (`takes_run`); they let nothing be rebuilt."""
+        self.counters.sources += len(packets)
+        for offset, packet in enumerate(packets):
+            self._packets[(position + offset) % NUMBER_MODULUS] = packet
+        self._newest = (position + len(packets) - 1) % NUMBER_MODULUS
+        self._bytes += sum(map(len, packets))
+        self._trim()
+
     def repair(
         self, position: int, head: RepairHead, symbol: bytes | memoryview, now: float
     ) -> list[tuple[int, bytes]]:

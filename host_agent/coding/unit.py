@@ -92,6 +92,23 @@ class UnitEncoder:
             repairs += self._close()
         return repairs
 
+    @property
+    def room(self) -> int:
+        """Packets that the unit still takes until it closes at its size."""
+        return max(1, self._k - len(self._packets))
+
+    def add_run(self, position: int, packets: list[bytes], now: float, push: bool) -> list[Repair]:
+        """As `add`, of packets at consecutive positions, `room` at most; *push* is the last one's."""
+        if not packets or len(packets) > self.room:
+            raise ValueError(f"a unit with room for {self.room} packets cannot take {len(packets)}")
+        repairs = self.add(position, packets[0], now, push and len(packets) == 1)
+        if len(packets) == 1:
+            return repairs
+        if not 0 < min(map(len, packets)) <= max(map(len, packets)) <= MAX_PACKET_BYTES:
+            raise ValueError(f"cannot code packets that are not 1..{MAX_PACKET_BYTES} B")
+        self._packets += packets[1:-1]
+        return repairs + self.add(position + len(packets) - 1, packets[-1], now, push)
+
     def deadline(self) -> float | None:
         """When `flush` has something to do; None while no unit is open."""
         if not self._packets:

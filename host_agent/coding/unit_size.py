@@ -24,13 +24,12 @@ import math
 from functools import lru_cache
 from typing import Final
 
-from host_agent.coding.redundancy import decode_probability, repairs_for
+from host_agent.coding.redundancy import BLOCKING_STEPS, decode_probability, repairs_for
 from protocol.policy import CodingPolicy
 
 FLOW_PACKETS: Final = 71
 """Packets of a flow at the default limit of short flows: 100 kB in packets of 1426 B."""
 INITIAL_WINDOW: Final = 10
-BLOCKING_STEPS: Final = 64
 RATIO_STEPS: Final = 4
 """Ratios of times are rounded to powers of 2^(1/RATIO_STEPS) before the search, which is cached."""
 
@@ -47,7 +46,7 @@ def optimal_k(
 
     Args:
         coding: rule, code, max_k and max_r.
-        blocking_probability: pB of one packet, rounded to 1/64.
+        blocking_probability: pB of one packet, rounded as r's is (1/256): r jumps with pB, and k has to fit it.
         rtt_s, blocked_rtt_s: round-trip times over unblocked and blocked paths, seconds.
         packet_time_s: time between two packets of a flow at the sender (1500 B at its access link), seconds.
         flow_packets: X.

@@ -33,16 +33,20 @@ class WindowEstimate:
         self._before: int | None = None
         self._largest = 1
 
-    def sent(self, sequence: int, payload: int) -> None:
-        """A segment of *payload* bytes from *sequence* on leaves, for the first time or again."""
+    def sent(self, sequence: int, payload: int, size: int | None = None) -> None:
+        """A segment of *payload* bytes from *sequence* on leaves, for the first time or again.
+
+        Or segments, of *size* bytes each but for the last.
+        """
         end = sequence + payload
         if self._next is None:
             self._next = self._round = end
             self._acked = sequence
         elif serial_difference(end, self._next) > 0:
             self._next = end
-        if payload > self._largest:
-            self._largest = payload
+        largest = payload if size is None else min(size, payload)
+        if largest > self._largest:
+            self._largest = largest
         flight = serial_difference(self._next, self._acked)
         if flight > self._most:
             self._most = flight

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from host_agent.paths.base import Flow, PathPolicy, Report, Route
+from host_agent.paths.base import Flow, Load, PathPolicy, Report, Route
 from host_agent.paths.flow_hash import FlowHash
 from host_agent.paths.flowcell import Flowcell
 from host_agent.paths.flowlet import Flowlet
@@ -16,7 +16,7 @@ from host_agent.paths.spray import Spray
 from host_agent.paths.tr import Tr
 from protocol.policy import PathPolicy as PathSettings
 
-__all__ = ["Flow", "PathPolicy", "Report", "Route", "path_policy"]
+__all__ = ["Flow", "Load", "PathPolicy", "Report", "Route", "path_policy"]
 
 
 def path_policy(settings: PathSettings, packet_time_s: float, rng: np.random.Generator) -> PathPolicy:

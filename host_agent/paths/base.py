@@ -17,7 +17,7 @@ class Flow(Protocol):
 
     @property
     def id(self) -> int:
-        """The same for all packets of a flow, and of no two flows that are alive."""
+        """The same for all packets of a flow, and of no two that are alive. Below 0: our feedback, not reported."""
 
     @property
     def hash(self) -> int:
@@ -50,6 +50,17 @@ class Report(NamedTuple):
     stamp: int
     delay_s: float
     sent: float
+
+
+class Load(NamedTuple):
+    """What agents of a leaf tell each other of its paths.
+
+    short_flows: those that are active, by path stamp. delays_s: what packets wait there, seconds above the least, by
+    destination leaf and path stamp; a path that is missing is free, or nobody knows.
+    """
+
+    short_flows: dict[int, int]
+    delays_s: dict[str, dict[int, float]]
 
 
 def flow_entropy(flow: Flow, turn: int = 0) -> int:
@@ -96,9 +107,9 @@ class PathPolicy(ABC):
     def forget(self, flow: int) -> None:  # noqa: B027
         """The flow is over."""
 
-    def short_flows(self, now: float) -> dict[int, int] | None:
-        """Short flows that are active here, by path stamp; None: nobody needs to know."""
+    def load(self, now: float) -> Load | None:
+        """What the other agents of our leaf are to know of us; None: nothing."""
         return None
 
-    def set_short_flows(self, counts: dict[int, int]) -> None:  # noqa: B027
-        """Short flows that are active at the other agents of our leaf, by path stamp."""
+    def set_load(self, load: Load, now: float) -> None:  # noqa: B027
+        """What the other agents of our leaf have together, from now on."""

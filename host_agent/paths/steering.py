@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from host_agent.paths import path_policy
-from host_agent.paths.base import PathPolicy, Report, Route
+from host_agent.paths.base import Load, PathPolicy, Report, Route
 from host_agent.sent import RING, SentLog
+from protocol.control import PathLoad
 from protocol.datagram import NUMBER_MODULUS
 from protocol.policy import DEFAULT_POLICY, Policy
 from protocol.policy import PathPolicy as PathSettings
 from protocol.underlay import TrafficClass, is_stamp, label_of
 
+T = TypeVar("T")
 _NONE: Final = PathSettings("flow-hash")
 
 
@@ -131,21 +134,27 @@ class Steering:
         for one in self._distinct:
             one.forget(flow)
 
-    def short_flows(self, now: float) -> dict[int, int] | None:
-        """Short flows that are active here, by path stamp; None: no policy counts them."""
-        total: dict[int, int] | None = None
-        for one in self._distinct:
-            counts = one.short_flows(now)
-            if counts is not None:
-                total = total or {}
-                for stamp, count in counts.items():
-                    total[stamp] = total.get(stamp, 0) + count
-        return total
+    def load(self, now: float) -> PathLoad | None:
+        """What the other agents of our leaf are to know of us; None: no policy shares anything."""
+        loads = [load for load in (one.load(now) for one in self._distinct) if load is not None]
+        if not loads:
+            return None
+        flows: Counter[str] = Counter()
+        delays: dict[str, dict[str, float]] = {}
+        for load in loads:
+            flows.update({str(stamp): count for stamp, count in load.short_flows.items()})
+            for leaf, known in load.delays_s.items():
+                delays.setdefault(leaf, {}).update({str(stamp): delay for stamp, delay in known.items()})
+        return PathLoad(dict(flows), delays)
 
-    def set_short_flows(self, counts: Mapping[int, int]) -> None:
-        """Short flows that are active at the other agents of our leaf, by path stamp."""
+    def set_load(self, load: PathLoad, now: float) -> None:
+        """What the other agents of our leaf have together, from now on."""
+        told = Load(
+            _by_stamp(load.short_flows),
+            {leaf: _by_stamp(known) for leaf, known in load.delays_s.items()},
+        )
         for one in self._distinct:
-            one.set_short_flows({stamp: count for stamp, count in counts.items() if is_stamp(stamp)})
+            one.set_load(told, now)
 
     def _name_paths(self, routes: tuple[Route, ...]) -> None:
         stamps = tuple(sorted({stamp for stamp in self._paths.get(routes[0].leaf, ()) if is_stamp(stamp)}))
@@ -158,3 +167,10 @@ class Steering:
             labels = named.setdefault(usable, tuple(map(label_of, usable)))
             if labels != route.labels:
                 route.labels = labels
+
+
+def _by_stamp(values: Mapping[str, T]) -> dict[int, T]:
+    """Stamps as numbers; what is none is left out."""
+    return {
+        int(stamp): value for stamp, value in values.items() if stamp.isdecimal() and is_stamp(int(stamp))
+    }

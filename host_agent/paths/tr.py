@@ -6,16 +6,17 @@ whose TNL is not below what the flow's previous packet still needs (c_TNL >= p_T
 short flow takes the path with the smallest TNL, a long flow the one with the fewest active short flows, ties by
 TNL. A flow without a packet for a round-trip time is inactive.
 
-The paper runs on the leaf switch and reads queue lengths off the ACKs' TTL field. An agent has one-way delays
-instead, and they are old when they come: they were true of packets that left a round-trip time ago. Hence two
-readings of a path:
+The paper runs on the leaf switch, which sees all its queues, and reads the others' lengths off the ACKs' TTL field.
+An agent has the one-way delays of its own packets instead, and they are old when they come. Hence:
 
-- *at least* (for c_TNL): the measured delay less the time since; a queue cannot shrink faster than time passes;
-- *expected* (for p_TNL, and to compare paths): the same, and what this agent itself has sent there since.
+- *at least* (for c_TNL): the newest delay less the time since; a queue cannot shrink faster than time passes.
+- *expected* (for p_TNL): Lindley's recursion from the newest delay over what this agent has sent there since, and
+  four mean deviations (as TCP's for its time-out) for what others send meanwhile. Not less than for how long the
+  flow's previous packet is overdue; 0 once it is reported.
+- To compare paths: the largest of what is expected, the newest delay (a long queue mostly lasts), for how long a
+  packet there is overdue (what waits reports nothing), and what other agents of the leaf say that they wait there.
 
-p_TNL has a margin on top, four mean deviations of the path's delay (as TCP's for its time-out), for what others
-send there meanwhile. It ends once the previous packet is reported. Base delays cancel out: all are above the least
-to the same peer.
+Base delays cancel out: all are above the least to the same peer.
 """
 
 from __future__ import annotations
@@ -24,13 +25,19 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from host_agent.paths.base import Flow, PathPolicy, Report, Route, flow_entropy, stamp_of_label
+from host_agent.paths.base import Flow, Load, PathPolicy, Report, Route, flow_entropy, stamp_of_label
 from protocol.underlay import TrafficClass, label_of
 
 PACKET_BYTES: Final = 1500
 """What a packet time is the time of."""
 FIRST_RTT_PACKET_TIMES: Final = 32.0
 """Round-trip time while none is measured."""
+FULL_PACKET_TIMES: Final = 256.0
+"""Of a full buffer: longer nothing waits, and for so long a queue is taken to stay as it was."""
+SHARED_PACKET_TIMES: Final = 2048.0
+"""How long what others said is believed, if they say nothing more: it is told when it changes."""
+STEP_PACKET_TIMES: Final = 8.0
+"""Of delays that are shared: less is no news."""
 
 
 @dataclass(slots=True)
@@ -50,18 +57,49 @@ class _Path:
     at: float = 0.0
     stale: bool = False
     """Whether a report has come since ``wait`` was reckoned."""
-
-    def at_least(self, now: float) -> float:
-        return max(0.0, self.delay - (now - self.sent))
+    others: float = 0.0
+    """Delay that other agents of our leaf have there, and when they said so."""
+    told: float = 0.0
 
     def expected(self, now: float) -> float:
         if self.stale:
-            self.stale = False
-            wait, at = self.delay, self.sent
-            for left, own in self.own:
-                wait, at = max(0.0, wait - (left - at)) + own, left  # Lindley's recursion
-            self.wait, self.at = wait, at
+            self._reckon()
         return max(0.0, self.wait - (now - self.at))
+
+    def late(self, now: float, lag: float, most: float) -> float:
+        """The newest delay, until *most* after it was heard of; or how long the oldest unreported packet is overdue.
+
+        lag: how long reports take to come. A packet that is overdue by more than *most* is lost.
+        """
+        late = self.delay if now - self.sent - self.delay <= most else 0.0
+        own = self.own
+        while own:
+            overdue = now - own[0][0] - lag
+            if overdue <= most:
+                return overdue if overdue > late else late
+            own.popleft()
+        return late
+
+    def rank(self, now: float, lag: float, most: float, shared: float) -> float:
+        """TNL to compare paths by: a queue that was long a moment ago is taken to be so still."""
+        if self.stale:
+            self._reckon()
+        rank = self.wait - (now - self.at)
+        if self.own or self.delay > 0.0:
+            late = self.late(now, lag, most)
+            if late > rank:
+                rank = late
+        if self.others > rank and now - self.told <= shared:
+            return self.others
+        return rank if rank > 0.0 else 0.0
+
+    def _reckon(self) -> None:
+        """Lindley's recursion, from the newest delay over what we have sent since."""
+        wait, at = self.delay, self.sent
+        for left, own in self.own:
+            wait = wait - (left - at) + own if wait > left - at else own
+            at = left
+        self.wait, self.at, self.stale = wait, at, False
 
     def put(self, own: float, now: float) -> None:
         """A packet of ours leaves for it."""
@@ -98,6 +136,11 @@ class Tr(PathPolicy):
         self._packet_time_s = packet_time_s
         self._rtt = FIRST_RTT_PACKET_TIMES * packet_time_s
         self._measured = False
+        self._lag = self._rtt
+        self._lag_deviation = 0.0
+        self._full_s = FULL_PACKET_TIMES * packet_time_s
+        self._shared_s = SHARED_PACKET_TIMES * packet_time_s
+        self._step_s = STEP_PACKET_TIMES * packet_time_s
         self._paths: dict[tuple[str, int], _Path] = {}
         """By leaf and label."""
         self._known: dict[Route, tuple[tuple[int, ...], list[tuple[int, _Path]]]] = {}
@@ -127,6 +170,7 @@ class Tr(PathPolicy):
         if report.stamp == 0:
             return
         self._measure(now - report.sent)
+        self._measure_lag(now - report.sent - report.delay_s)
         label = label_of(report.stamp)
         self._path(report.leaf, label).heard(report.delay_s, report.sent)
         state = self._flows.get(report.flow)
@@ -139,12 +183,24 @@ class Tr(PathPolicy):
         self._flows.pop(flow, None)
         self._silence(flow)
 
-    def short_flows(self, now: float) -> dict[int, int] | None:
+    def load(self, now: float) -> Load:
         self._expire(now)
-        return {stamp_of_label(label): count for label, count in self._short.items() if count}
+        delays: dict[str, dict[int, float]] = {}
+        lag = self._lag + 4 * self._lag_deviation
+        for (leaf, label), path in self._paths.items():
+            steps = int(path.late(now, lag, self._full_s) / self._step_s)
+            if steps:
+                delays.setdefault(leaf, {})[stamp_of_label(label)] = steps * self._step_s
+        return Load({stamp_of_label(label): count for label, count in self._short.items() if count}, delays)
 
-    def set_short_flows(self, counts: dict[int, int]) -> None:
-        self._others = {label_of(stamp): count for stamp, count in counts.items()}
+    def set_load(self, load: Load, now: float) -> None:
+        self._others = {label_of(stamp): count for stamp, count in load.short_flows.items()}
+        for path in self._paths.values():
+            path.others = 0.0
+        for leaf, delays in load.delays_s.items():
+            for stamp, delay in delays.items():
+                path = self._path(leaf, label_of(stamp))
+                path.others, path.told = delay, now
 
     def _choose(self, flow: Flow, route: Route, now: float) -> int:
         """Algorithm 1. Of paths that are equal a flow keeps its own, and a new one is drawn by hash."""
@@ -152,17 +208,22 @@ class Tr(PathPolicy):
         here, left = 0, 0.0
         if state is not None and state.label in route.labels:
             here, left = state.label, state.arrives - now
+            if state.pending > 0:
+                overdue = now - state.last - self._lag - 4 * self._lag_deviation
+                if left < overdue <= self._full_s:
+                    left = overdue
         long = route.traffic_class is TrafficClass.LONG
+        lag, most, shared = self._lag + 4 * self._lag_deviation, self._full_s, self._shared_s
         if long:
             self._expire(now)
-        elif here and self._path(route.leaf, here).expected(now) <= 0.0:
+        elif here and self._path(route.leaf, here).rank(now, lag, most, shared) <= 0.0:
             return here
         best, fewest, least = 0, 0, 0.0
         for label, path in self._ways(route):
-            if left > 0.0 and label != here and path.at_least(now) < left:
-                continue
+            if left > 0.0 and label != here and path.delay - (now - path.sent) < left:
+                continue  # c_TNL, at least, is below p_TNL
             crowd = self._short.get(label, 0) + self._others.get(label, 0) if long else 0
-            expected = path.expected(now)
+            expected = path.rank(now, lag, most, shared)
             if best and (crowd, expected) > (fewest, least):
                 continue
             if best and (crowd, expected) == (fewest, least) and not _sooner(flow, label, best, here):
@@ -179,6 +240,8 @@ class Tr(PathPolicy):
         return known[1]
 
     def _note(self, flow: Flow, route: Route, label: int, count: int, size: int, now: float) -> None:
+        if flow.id < 0:
+            return  # our feedback: nobody reports it, and it needs no order
         path = self._path(route.leaf, label)
         path.put(size * self._byte_s, now)
         state = self._flows.get(flow.id)
@@ -209,6 +272,10 @@ class Tr(PathPolicy):
             self._rtt += (rtt - self._rtt) / 8
         else:
             self._rtt, self._measured = rtt, True
+
+    def _measure_lag(self, lag: float) -> None:
+        self._lag_deviation += (abs(lag - self._lag) - self._lag_deviation) / 4
+        self._lag += (lag - self._lag) / 8
 
     def _expire(self, now: float) -> None:
         while self._active:

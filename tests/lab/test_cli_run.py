@@ -1,9 +1,10 @@
-"""`capstan run` as a script uses it: a real process, and a document on its standard output."""
+"""`capstan run`, `lab`, `exec` and `scheme` as a script uses them: real processes, their output and their end."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -85,3 +86,70 @@ def test_a_run_that_is_interrupted_ends_soon_with_an_exit_code_of_its_own(spec: 
     assert said == ""
     assert "Traceback" not in errors.read_text()
     assert process.returncode == 130, errors.read_text()
+
+
+class Held:
+    """A process of the launcher that holds a fabric, once it has said that it is up."""
+
+    def __init__(self, directory: Path, *arguments: str | Path) -> None:
+        self.errors = directory / "errors"
+        with open(self.errors, "w") as log:
+            self.process = subprocess.Popen(
+                [ROOT / "capstan", *arguments],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )
+        deadline = time.monotonic() + 60
+        while not (up := re.search(r"^lab (\w+) is up; API (\S+)", self.errors.read_text(), re.MULTILINE)):
+            assert time.monotonic() < deadline, self.errors.read_text()
+            assert self.process.poll() is None, self.errors.read_text()
+            time.sleep(0.05)
+        self.lab, self.api = up.groups()
+
+    def end(self) -> str:
+        """Ctrl-C; what was on standard output."""
+        self.process.send_signal(signal.SIGINT)
+        said, _ = self.process.communicate(timeout=30)
+        assert self.process.returncode == 0, self.errors.read_text()
+        assert "Traceback" not in self.errors.read_text()
+        return said
+
+
+def capstan(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [ROOT / "capstan", *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_a_lab_is_held_used_and_taken_down(spec: Path, tmp_path: Path) -> None:
+    held = Held(tmp_path, "lab", spec, "--scheme", "caps")
+    try:
+        done = capstan("exec", "--lab", held.lab, "h1", "--", "ping", "-c", "2", "h2")
+        assert done.returncode == 0, done.stderr
+        assert " 0% packet loss" in done.stdout
+        done = capstan("scheme", "--lab", held.lab, "rps")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("rps is in force on all switches and agents after ")
+        for arguments, code, words in (
+            (("scheme", "--lab", held.lab, "rsp"), 2, "did you mean 'rps'?"),
+            (("exec", "--lab", held.lab, "h9", "--", "true"), 1, "no host 'h9'; there are h1, h2"),
+            (("exec", "--lab", "nosuch", "h1", "--", "true"), 1, "nosuch"),
+            (("exec", "--lab", held.lab, "h1", "--", "no-such-program"), 127, "no-such-program"),
+            (("exec", "--lab", held.lab, "h1", "--", "sh", "-c", "exit 7"), 7, ""),
+        ):
+            done = capstan(*arguments)
+            assert done.returncode == code, done.stderr
+            assert words in done.stderr
+    finally:
+        assert held.end() == ""
+
+
+def test_a_kept_fabric_is_there_after_its_run(spec: Path, tmp_path: Path) -> None:
+    held = Held(tmp_path, "run", spec, "--results", tmp_path / "results", "--scheme", "ecmp", "--keep")
+    try:
+        done = capstan("exec", "--lab", held.lab, "h2", "--", "ping", "-c", "1", "h1")
+        assert done.returncode == 0, done.stderr
+    finally:
+        assert "Completion time of short flows" in held.end()

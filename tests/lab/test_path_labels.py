@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from collections import Counter
 
-from controller.openflow.pipeline import LocalHost, RemoteHost, SwitchView, Towards, switch_state
+from controller.openflow.pipeline import switch_state
 from controller.openflow.shell import OpenFlowShell
+from controller.openflow.view import LocalHost, RemoteHost, SwitchView, Towards
 from protocol.underlay import BASE_PORT, TrafficClass, dscp, label_of
 from tests.lab.openflow_plane import ScriptedPlane
 from tests.lab.openflow_rig import Switch, eventually, switch

@@ -6,18 +6,19 @@ The queues are the truth; the policy learns of them only what peers report, late
 from __future__ import annotations
 
 import heapq
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from host_agent.paths.base import PathPolicy, Report, Route, stamp_of_label
+from host_agent.paths.base import Load, PathPolicy, Report, Route, stamp_of_label
 from protocol.underlay import TrafficClass, label_of
 
 PACKET_BYTES = 1426
 BASE_S = 0.0002
 FEEDBACK_S = 0.005
+SHARE_S = 0.05
 SHORT_LIMIT = 100_000
 
 
@@ -40,9 +41,12 @@ class SimFlow:
 
 
 class Fabric:
-    """``rates``: packets per second of each path, shared by all agents. policies: one for each agent."""
+    """``rates``: packets per second of each path, shared by all agents. policies: one for each agent. share: whether
+    they hear of each other."""
 
-    def __init__(self, policies: list[PathPolicy], rates: list[float], rng: np.random.Generator) -> None:
+    def __init__(
+        self, policies: list[PathPolicy], rates: list[float], rng: np.random.Generator, share: bool = True
+    ) -> None:
         self.policies = policies
         self.rng = rng
         self.now = 0.0
@@ -56,7 +60,8 @@ class Fabric:
         self._told: list[list[tuple[SimFlow, Report]]] = [[] for _ in policies]
         self._told_due = [False] * len(policies)
         self._least = [np.inf] * len(policies)
-        self._blocked: deque[SimFlow] = deque()
+        if share:
+            self.at(SHARE_S, self._share)
 
     def at(self, when: float, what: Callable[[], None]) -> None:
         self._count += 1
@@ -113,6 +118,24 @@ class Fabric:
                 self.policies[agent].reported(report, self.now)
 
         self.at(self.now + BASE_S, hear)
+
+    def _share(self) -> None:
+        """What the controller does: each agent is told what the others have, all of one leaf."""
+        loads = [policy.load(self.now) for policy in self.policies]
+
+        def tell() -> None:
+            for agent, policy in enumerate(self.policies):
+                others = [load for other, load in enumerate(loads) if other != agent and load is not None]
+                flows: Counter[int] = Counter()
+                delays: dict[int, float] = {}
+                for load in others:
+                    flows.update(load.short_flows)
+                    for stamp, delay in load.delays_s.get("b", {}).items():
+                        delays[stamp] = max(delay, delays.get(stamp, 0.0))
+                policy.set_load(Load(dict(flows), {"b": delays}), self.now)
+
+        self.at(self.now + SHARE_S, tell)
+        self.at(self.now + SHARE_S, self._share)
 
     def reordering(self) -> float:
         """Share of packets that came after a later one of their flow."""

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import look
+from host_agent.segments import tcp_segments
 from host_agent.wire import Arrived, Burst
 from protocol.control import Impair
 from protocol.datagram import Kind, decode, decode_feedback
-from protocol.policy import CodingPolicy
+from protocol.policy import CodingPolicy, Policy
 from tests.unit.agent_relay import UNDERLAY, core, policy
 from tests.unit.datapath_reference import runs
 from tests.unit.inner_packets import HOST1_V6, HOST2_V6, ip, tcp, udp
@@ -22,13 +23,15 @@ POLICIES = [
     policy(release_s=0.004),
     policy(CodingPolicy(code="rlc", flush_s=0.003), 0.004),
     policy(short_limit_bytes=9000),
+    policy(CodingPolicy(code="mds", max_k=8, redundancy="one-per-unit"), 0.004),
+    policy(CodingPolicy(code="rlc", unit="window"), 0.004, short_limit_bytes=30_000),
 ]
 
 
-def datagrams(seed: int) -> list[Arrived]:
+def datagrams(seed: int, chosen: Policy | None = None) -> list[Arrived]:
     """What host 0 sends: super-packets of two flows, and other packets between them."""
     rng, agent = np.random.default_rng(seed), core(0, seed=seed)
-    agent.set_policy(policy(short_limit_bytes=20_000), 0.0)
+    agent.set_policy(chosen or policy(short_limit_bytes=20_000), 0.0)
     out: list[Arrived] = []
     sequences = [0, 0]
     for turn in range(int(rng.integers(1, 25))):
@@ -70,7 +73,7 @@ def heard(agent: AgentCore) -> tuple[list[tuple[int, int, int]], list[tuple[int,
     calls=st.lists(st.integers(1, 64), min_size=1, max_size=8),
 )
 def test_runs_and_single_datagrams_lead_to_the_same(seed, chosen, weather, calls):  # type: ignore[no-untyped-def]
-    arriving, rng = datagrams(seed), np.random.default_rng(seed)
+    arriving, rng = datagrams(seed, chosen), np.random.default_rng(seed)
     if weather == "swapped":
         for at in rng.integers(0, max(1, len(arriving) - 1), len(arriving) // 20):
             arriving[at : at + 2] = arriving[at : at + 2][::-1]
@@ -108,6 +111,48 @@ def test_runs_and_single_datagrams_lead_to_the_same(seed, chosen, weather, calls
         counters.pop("feedbacks_sent", None)  # a run may fill one that a datagram alone would have closed
     assert second == first
     assert many.flow_report(False) == single.flow_report(False)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    chosen=st.sampled_from(POLICIES),
+    sizes=st.lists(
+        st.tuples(st.integers(4200, 60_000), st.sampled_from([0x10, 0x18])), min_size=1, max_size=6
+    ),
+    again=st.booleans(),
+)
+def test_super_packets_leave_as_their_segments_would(seed, chosen, sizes, again):  # type: ignore[no-untyped-def]
+    """The same datagrams in the same order, the same repairs among them, and the same memory of them."""
+    rng = np.random.default_rng(seed)
+    whole, cut = core(0, seed=3), core(0, seed=3)
+    for agent in (whole, cut):
+        agent.set_policy(chosen, 0.0)
+    sequence, now = 2**32 - 20_000, 0.0
+    for size, flags in sizes:
+        packet = tcp(rng.bytes(size), sequence=sequence % 2**32, flags=flags, partial=True)
+        for _ in range(1 + again):
+            now += 0.001
+            whole.super_packet_from_host(packet, 1386, now)
+            rows, last = tcp_segments(packet, look(packet), 1386)
+            for row in rows[:-1]:
+                cut.packet_from_host(row.tobytes(), now)
+            cut.packet_from_host(rows[-1, :last].tobytes(), now)
+            sent = [
+                each
+                for one in whole.datagrams_to_send()
+                for each in (one.each() if isinstance(one, Burst) else [one])
+            ]
+            assert sent == cut.datagrams_to_send()
+        sequence += size
+    for agent in (whole, cut):
+        agent.handle_timer(now + 0.1)
+    assert whole.datagrams_to_send() == cut.datagrams_to_send(), "what is left of the last unit"
+    assert whole.counters() == cut.counters()
+    assert whole.flow_report(False) == cut.flow_report(False)
+    (one,), (other,) = whole.send_flows, cut.send_flows
+    assert one.unacked == other.unacked
+    assert one.payload == other.payload
 
 
 def test_runs_are_harmed_on_purpose_as_datagrams_are() -> None:

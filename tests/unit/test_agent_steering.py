@@ -16,7 +16,7 @@ from host_agent.paths import PathPolicy as Rule
 from host_agent.paths import Report
 from host_agent.paths.flow_hash import FlowHash
 from host_agent.paths.steering import Steering
-from protocol.control import Peer
+from protocol.control import PathLoad, Peer
 from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathPolicy, Policy
 from protocol.underlay import EV_FIRST, LABEL_FIRST, TrafficClass, label_of
 from tests.unit.test_agent_core import MTU, tcp
@@ -189,14 +189,19 @@ def test_policies_are_told_that_a_flow_is_over(heard: Listener) -> None:
     assert heard.over == [1, 2], "idle for longer than flows are kept"
 
 
-def test_short_flows_are_counted_by_path_where_the_policy_counts_them() -> None:
+def test_agents_of_a_leaf_share_what_is_on_its_paths_where_the_policy_wants_it() -> None:
     core, _ = pair(document("spray"))
-    assert core.short_flows(0.0) is None
+    assert core.path_load(0.0) is None
     core.set_policy(document("tr"), 0.0)
-    assert core.short_flows(0.0) == {}
+    assert core.path_load(0.0) == PathLoad({}, {})
     for port in range(1000, 1006):
         core.packet_from_host(tcp(0, 100, ports=(port, 80)), 0.0)
-    counts = core.short_flows(0.001)
-    assert counts is not None
-    assert sum(counts.values()) == 6
-    assert set(counts) <= set(STAMPS)
+    load = core.path_load(0.001)
+    assert load is not None
+    assert sum(load.short_flows.values()) == 6
+    assert set(load.short_flows) <= set(map(str, STAMPS))
+    busy = {str(stamp): 0.1 for stamp in STAMPS[1:]}
+    core.set_path_load(PathLoad({"x": 1}, {"right": {**busy, "0": 0.2, "9" * 9: 0.3}}), 0.002)
+    ports(core)
+    core.packet_from_host(tcp(0, 100, ports=(2000, 80)), 0.003)
+    assert ports(core) == [label_of(STAMPS[0])], "the one path on which nobody waits"

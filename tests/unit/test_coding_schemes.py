@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from controller.schemes.loader import load
 from controller.schemes.policy import policy_for
 from host_agent.announcements import NAME, AnnouncementError, read_announcement
-from host_agent.coding.blocking import PRIOR
+from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY, PRIOR
+from host_agent.coding.unit_size import completion_time_s
 from host_agent.inner_packet import look
 from host_agent.wire import Outgoing
 from protocol.policy import Policy
@@ -261,3 +262,41 @@ def test_a_scheme_change_does_not_forget_what_was_announced() -> None:
     wire.core.set_policy(replace(policy("caps"), version=2), 0.1)
     wire.send(segments(3, 5, start=4000), 0.1)
     assert [kind for _, kind in sorted(wire.watch.classes[1])] == [1, 1, 1, 2, 2, 2]
+
+
+# unit sizes
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    blocked_paths=st.integers(1, 5),
+    excess_us=st.integers(20_000, 200_000),
+    rtt_s=st.sampled_from([0.0005, 0.002, 0.01]),
+)
+def test_units_have_the_size_with_the_least_completion_time(
+    blocked_paths: int, excess_us: int, rtt_s: float
+) -> None:
+    """Of all sizes, for what the agent knows: pB of 8 paths some of which are blocked, and both round-trip times."""
+    chosen = policy("caps")
+    coding = chosen.short.coding
+    assert coding is not None
+    wire = Wire(chosen)
+    (peer,) = wire.core._peers.values()
+    known = peer.estimator
+    assert known is not None
+    peer.stamps |= set(range(1, 9))
+    for turn in range(6):
+        for path in range(1, 9):
+            known.path_delay(path, 50 + (excess_us if path <= blocked_paths else 0), 0.001 * turn)
+        known.ack_rtt(rtt_s, 0.001 * turn)
+    p = known.blocking_probability(0.01)
+    wire.send(segments(70, 5), 0.01)
+    ks = {unit.k for unit in wire.watch.units()}
+    times = {
+        k: completion_time_s(coding, k, p, rtt_s, rtt_s + excess_us * 1e-6, chosen.packet_time_s / 8)
+        for k in range(1, coding.max_k + 1)
+    }
+    assert p == pytest.approx(min(blocked_paths / 8, MAX_BLOCKING_PROBABILITY), abs=0.07)
+    # inputs are rounded before the search: within a few per cent of the least
+    assert times[max(ks)] <= 1.05 * min(times.values())
+    assert len(ks) <= 2, "all units but the last are of one size"

@@ -62,7 +62,7 @@ def test_schemes_stand_side_by_side_over_the_baseline(tmp_path: Path) -> None:
     assert (png.name, svg.name) == ("comparison.png", "comparison.svg")
     text = texts(svg)
     for part in (
-        "over caps",
+        "/ caps",
         "mean completion time",
         "p99 completion time",
         "goodput",

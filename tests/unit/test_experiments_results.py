@@ -172,8 +172,16 @@ def test_tables_have_units_and_no_p99_of_few_flows() -> None:
 def test_tables_show_p99_of_many_flows() -> None:
     spec = replace(spec_small(), repeats=60)
     text = tables_of(document(spec, runs_of(spec)))
-    assert text.count("p99") == 1
+    assert text.count("p99") == 2, "of the times, and over the baseline"
     assert "p99 is not shown" not in text
+
+
+def test_one_table_has_every_scheme_over_the_baseline() -> None:
+    spec = spec_small()
+    _, _, overview = tables_of(document(spec, runs_of(spec))).partition("Over ecmp [95 % CI]")
+    assert "1.00 [-]" in overview, "the same goodput, in one repeat"
+    assert "0.50 [0.50, 0.50]" in overview
+    assert "0.33 [0.33, 0.33]" in overview
 
 
 def test_long_flows_that_failed_are_said() -> None:

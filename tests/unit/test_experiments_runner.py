@@ -10,7 +10,7 @@ from experiments.check import find_spec, load
 from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuUse
 from experiments.deployment import fabric_words, scheme_body
-from experiments.experiment import _prove_agents_saw, rotated, run_body
+from experiments.experiment import _prove_agents_saw, path_splits, rotated, run_body
 from experiments.outcome import OutcomeError, join
 from experiments.progress import Progress, Steps
 from experiments.results import Run
@@ -56,6 +56,21 @@ def test_every_scheme_is_first_in_turn() -> None:
         ["c", "a", "b"],
         ["a", "b", "c"],
     ]
+
+
+def test_splits_of_paths_are_kept_with_the_run() -> None:
+    split = {"kind": "partition-changed", "low_latency": [1, 2], "throughput": [3], "share": 0.6}
+    events = [
+        {"at": 99.5, **split},
+        {"at": 100.0, "kind": "link-down"},
+        {"at": 101.25, **split},
+        {"at": 113.0, **split},
+    ]
+    kept = path_splits(events, 100.0, 12.0)
+    assert [one["at_s"] for one in kept] == [-0.5, 1.25]
+    assert kept[0] == {"at_s": -0.5, "low_latency": [1, 2], "throughput": [3], "share": 0.6}
+    run = replace(a_run(), splits=kept)
+    assert run_body(run, 7, 1e9)["measures"]["path_splits"] == list(kept)
 
 
 def test_a_run_is_what_the_controllers_api_reads() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -227,7 +229,21 @@ def whole(**more: Any) -> dict[str, Any]:
 def test_the_document_has_every_point_with_its_figures(tmp_path: Path) -> None:
     document = whole()
     write_sweep(tmp_path, document, TEXT)
-    assert {path.name for path in tmp_path.iterdir()} == {"result.json", "tables.txt", "spec.yaml"}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"result.json", "points.csv", "tables.txt", "spec.yaml"}
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "points.csv").read_text())))
+    assert len(rows) == 6 * 2
+    first = rows[0]
+    assert (first["long flows"], first["asymmetry"], first["scheme"]) == ("1", "1", "ecmp")
+    figures = document["points"][0]["schemes"]["ecmp"]
+    assert float(first["short_afct_ms"]) == pytest.approx(figures["short"]["afct_ms"], rel=1e-5)
+    assert (
+        float(first["short_afct_ms_low"])
+        <= float(first["short_afct_ms"])
+        <= float(first["short_afct_ms_high"])
+    )
+    assert float(first["long_goodput_mbps"]) == pytest.approx(4)
+    assert first["short_p99_ms"] == first["long_goodput_mbps_low"] == "", "too few flows, and one repeat"
     assert [point["at"] for point in document["points"]] == [[1, 1], [1, 2], [1, 4], [3, 1], [3, 2], [3, 4]]
     assert document["points"][3]["schemes"]["ecmp"]["long"]["goodput_mbps"] == pytest.approx(12)
     assert '"kind": "sweep"' in json_text(document)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.paths.base import PathPolicy, Report, Route
+from host_agent.paths.base import Load, PathPolicy, Report, Route
 from host_agent.paths.flowlet import Flowlet
 from host_agent.paths.round_robin import RoundRobin
 from host_agent.paths.tr import Tr
@@ -48,11 +48,11 @@ def test_a_long_flow_begins_where_the_fewest_short_flows_are_and_ties_go_to_the_
     for number, stamp in enumerate((1, 1, 2), 1):
         only = Route("b", TrafficClass.SHORT, (label_of(stamp),))
         policy.entropy(Inner(number, number), only, 1000, 1.0)
-    assert policy.short_flows(1.0) == {1: 2, 2: 1}
-    policy.set_short_flows({2: 3})
+    assert policy.load(1.0).short_flows == {1: 2, 2: 1}
+    policy.set_load(Load({2: 3}, {}), 1.0)
     probe(policy, long, [0.02, 0.01, 0.03, 0.04], 1.001)
     assert policy.entropy(Inner(9, 9), long, 1000, 1.001) == label_of(3), "3 and 4 have none, 3 is faster"
-    policy.set_short_flows({2: 3, 3: 1})
+    policy.set_load(Load({2: 3, 3: 1}, {}), 1.001)
     assert policy.entropy(Inner(10, 9), long, 1000, 1.001) == label_of(4)
 
 
@@ -61,12 +61,12 @@ def test_short_flows_are_inactive_after_a_round_trip_time_without_a_packet() -> 
     probe(policy, way, [0.0, 0.0], 1.0, round_trip_s=0.1)
     policy.entropy(Inner(1, 1), way, 1000, 1.0)
     policy.entropy(Inner(2, 2), way, 1000, 1.05)
-    assert sum((policy.short_flows(1.09) or {}).values()) == 2
-    assert sum((policy.short_flows(1.11) or {}).values()) == 1
-    assert policy.short_flows(1.2) == {}
+    assert sum(policy.load(1.09).short_flows.values()) == 2
+    assert sum(policy.load(1.11).short_flows.values()) == 1
+    assert policy.load(1.2).short_flows == {}
     policy.entropy(Inner(2, 2), way, 1000, 1.3)
     policy.entropy(Inner(2, 2), route(2, TrafficClass.LONG), 1000, 1.31)
-    assert policy.short_flows(1.31) == {}, "it has grown long"
+    assert policy.load(1.31).short_flows == {}, "it has grown long"
 
 
 @settings(max_examples=200)
@@ -106,6 +106,68 @@ def test_a_flow_whose_packets_have_all_arrived_is_free() -> None:
     probe(policy, way, [0.4, 0.0], 1.02)
     policy.reported(Report(1, "b", here, 1, 0.01, 1.01), 1.02)
     assert policy.entropy(flow, way, 1426, 1.02) == there
+
+
+def test_a_path_where_packets_are_overdue_is_taken_to_be_as_slow_as_they_are_late() -> None:
+    policy, way = Tr(PACKET_TIME_S), route(2)
+    probe(policy, way, [0.0, 0.02], 1.0)
+    first = Inner(1, 1)
+    assert policy.entropy(first, way, 1426, 1.0) == label_of(1)
+    assert policy.entropy(Inner(2, 2), way, 1426, 1.2) == label_of(2), "nothing came back in 0.2 s"
+    assert policy.entropy(first, way, 1426, 1.2) == label_of(1), (
+        "its packet is still on its way: order comes first"
+    )
+    assert policy.load(1.2).delays_s["b"][1] >= 0.1
+    policy.reported(Report(1, "b", label_of(1), 1, 0.0, 1.2), 1.201)
+    assert policy.entropy(first, way, 1426, 1.202) in way.labels
+    assert 1 not in policy.load(1.202).delays_s.get("b", {})
+
+
+def test_a_path_that_lost_packets_is_tried_again() -> None:
+    policy, way = Tr(PACKET_TIME_S), route(2)
+    for number in range(20):
+        policy.entropy(Inner(number, number * 7919), way, 1426, 1.0)  # and nothing is ever heard of them
+    used = {policy.entropy(Inner(number, number * 7919), way, 1426, 3.0) for number in range(20, 60)}
+    assert used == set(way.labels)
+    assert policy.load(3.0).delays_s == {}
+
+
+def test_our_own_feedback_is_never_overdue() -> None:
+    policy, way = Tr(PACKET_TIME_S), route(1)
+    for turn in range(100):
+        policy.entropy(Inner(-5, 3), way, 60, turn * 0.01)
+    assert policy.load(1.0) == Load({}, {})
+
+
+def test_what_other_agents_wait_for_counts_until_they_say_otherwise_or_it_is_old() -> None:
+    policy, way = Tr(PACKET_TIME_S), route(3)
+    policy.set_load(Load({}, {"b": {1: 0.3, 2: 0.1}}), 1.0)
+    assert {policy.entropy(Inner(number, number * 77), way, 100, 1.0) for number in range(9)} == {label_of(3)}
+    policy.set_load(Load({}, {"b": {2: 0.1, 3: 0.4}}), 2.0)
+    assert policy.entropy(Inner(20, 5), way, 100, 2.0) == label_of(1)
+    policy = Tr(PACKET_TIME_S)
+    policy.set_load(Load({}, {"b": {1: 0.3, 2: 0.1}}), 2.0)
+    used = {policy.entropy(Inner(number, number * 7919), way, 100, 9.0) for number in range(30, 90)}
+    assert used == set(way.labels), "7 s and 2048 packet times later"
+
+
+def test_short_flows_of_other_hosts_keep_off_the_paths_that_long_flows_fill() -> None:
+    """Eight hosts, four with a long flow that fills its path's queue: of 16 paths 12 are free, if agents say so."""
+
+    def mean(share: bool) -> float:
+        rng = np.random.default_rng(1)
+        policies: list[PathPolicy] = [Tr(0.005) for _ in range(8)]
+        fabric = Fabric(policies, [200.0] * 16, rng, share)
+        for agent in range(4):
+            fabric.start(0.01 * agent, agent, 10**6, 200)
+        when = 1.0
+        while (when := when + float(rng.exponential(1 / 20))) < 6.0:
+            fabric.start(when, int(rng.integers(4, 8)), int(rng.integers(7, 70)), 10)
+        fabric.run(16.0)
+        assert fabric.reordering() < 0.005
+        return float(np.mean([(flow.finished or 16.0) - flow.began for flow in fabric.flows[4:]]))
+
+    assert mean(share=True) < 0.7 * mean(share=False)
 
 
 def simulate(

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.fabric.graph import Link
+from controller.openflow.choosing import basis_of
 from controller.openflow.cookies import Rule
 from controller.openflow.fake_fabric import FakeFabric
 from controller.openflow.fake_tables import FakeTablesError, Packet, by_hash
-from controller.openflow.pipeline import basis_of, punt_flows
+from controller.openflow.pipeline import punt_flows
 from controller.openflow.tables import SHORT_METER
 from controller.openflow.wanted import (
     Bucket,

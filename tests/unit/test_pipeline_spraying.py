@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.openflow.pipeline import AGENT_PORTS, FORGED_PORTS, UNSTAMPED_PORTS, Towards, choose_part
+from controller.openflow.choosing import UNSTAMPED_PORTS, choose_part
+from controller.openflow.pipeline import AGENT_PORTS, FORGED_PORTS
 from controller.openflow.port_ranges import prefixes
 from controller.openflow.spraying import spray_order, spray_parts
 from controller.openflow.tables import AGENT, HASH, LEAF_MASK, Table
+from controller.openflow.view import Towards
 from controller.openflow.wanted import Group, Output, ToGroup
 from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS, LABEL_FIRST, LABEL_LAST
 

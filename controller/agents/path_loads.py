@@ -1,0 +1,107 @@
+"""What the agents of a leaf know of its paths, shared between them: short flows and delays (TR's counts and queues).
+
+Each agent tells what it has itself, and is told what the others have together. Pure, on plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from protocol.control import PathLoad
+from protocol.underlay import is_stamp
+
+MOST_DELAY_S: Final = 600.0
+NOTHING: Final = PathLoad({}, {})
+
+
+class PathLoads:
+    """By host."""
+
+    def __init__(self) -> None:
+        self._loads: dict[str, PathLoad] = {}
+        self._told: dict[str, PathLoad] = {}
+
+    def put(self, host: str, load: PathLoad) -> None:
+        """What *host* has now. What is no path stamp, no number of flows or no delay is left out."""
+        self._loads[host] = PathLoad(
+            {stamp: count for stamp, count in load.short_flows.items() if _named(stamp) and count > 0},
+            {
+                leaf: {
+                    stamp: delay
+                    for stamp, delay in delays.items()
+                    if _named(stamp) and 0 < delay <= MOST_DELAY_S
+                }
+                for leaf, delays in load.delays_s.items()
+            },
+        )
+
+    def forget(self, host: str) -> None:
+        """The channel to *host* ended: it is to be told everything again when it is back."""
+        self._loads.pop(host, None)
+        self._told.pop(host, None)
+
+    def clear(self) -> None:
+        """Another policy: nobody has anything until told so."""
+        self._loads.clear()
+        self._told.clear()
+
+    def news(self, leaves: Mapping[str, str]) -> dict[str, PathLoad]:
+        """By host what it is to be told: those to whom it is news. leaves: leaf of each host that has a channel."""
+        by_leaf: dict[str, list[str]] = {}
+        for host, leaf in leaves.items():
+            if (
+                host in self._loads and leaf
+            ):  # the others say nothing, or we do not know who their neighbours are
+                by_leaf.setdefault(leaf, []).append(host)
+        news = {}
+        for hosts in by_leaf.values():
+            flows = _sum(self._loads[host].short_flows for host in hosts)
+            longest = _two_longest([(host, self._loads[host]) for host in hosts])
+            for host in hosts:
+                own = self._loads[host].short_flows
+                left = {stamp: count - own.get(stamp, 0) for stamp, count in sorted(flows.items())}
+                others = PathLoad(
+                    {stamp: count for stamp, count in left.items() if count}, _without(longest, host)
+                )
+                if others != self._told.get(host, NOTHING):
+                    news[host] = self._told[host] = others
+        return news
+
+
+def _named(stamp: str) -> bool:
+    return stamp.isascii() and stamp.isdigit() and len(stamp) <= 4 and is_stamp(int(stamp))
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in counts:
+        for stamp, count in one.items():
+            total[stamp] = total.get(stamp, 0) + count
+    return total
+
+
+def _two_longest(loads: Sequence[tuple[str, PathLoad]]) -> dict[tuple[str, str], list[tuple[float, str]]]:
+    """The two longest delays of each path (destination leaf, stamp), and whose they are, the longest first."""
+    longest: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for host, load in loads:
+        for leaf, delays in load.delays_s.items():
+            for stamp, delay in delays.items():
+                known = longest.setdefault((leaf, stamp), [])
+                known.append((delay, host))
+                known.sort(reverse=True)
+                del known[2:]
+    return longest
+
+
+def _without(
+    longest: Mapping[tuple[str, str], Sequence[tuple[float, str]]], host: str
+) -> dict[str, dict[str, float]]:
+    """The longest delay of each path that is not *host*'s."""
+    delays: dict[str, dict[str, float]] = {}
+    for (leaf, stamp), known in sorted(longest.items()):
+        for delay, whose in known:
+            if whose != host:
+                delays.setdefault(leaf, {})[stamp] = delay
+                break
+    return delays

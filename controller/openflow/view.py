@@ -1,0 +1,58 @@
+"""What one switch's state depends on, as plain data: its hosts, those of others, and the ways to their leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHost:
+    """A host on a port of this switch."""
+
+    ipv4: str
+    mac: str
+    port: int
+    agent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteHost:
+    """A host of the leaf with number ``leaf``."""
+
+    ipv4: str
+    leaf: int
+    agent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Towards:
+    """Next hops to one leaf: ports, in order. ``stamp``: what to write because paths turn here, or None.
+
+    ``labels``: the stamps that paths from here may get further up, each with the ports that lead there.
+    """
+
+    leaf: int
+    ports: tuple[int, ...]
+    stamp: int | None = None
+    labels: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchView:
+    """All that one switch's state depends on, besides scheme and mode.
+
+    ``guarded``: ports from which only packets for own hosts are taken: a leaf's uplinks, unless the leaf has to carry
+    others' packets.
+    """
+
+    dpid: int
+    leaf: bool
+    local: tuple[LocalHost, ...] = ()
+    remote: tuple[RemoteHost, ...] = ()
+    towards: tuple[Towards, ...] = ()
+    guarded: tuple[int, ...] = ()
+
+    @property
+    def chooses(self) -> bool:
+        """Whether there is a choice of ways for anything."""
+        return any(len(way.ports) > 1 for way in self.towards)

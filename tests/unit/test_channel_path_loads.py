@@ -1,0 +1,104 @@
+"""What agents of a leaf know of its paths, shared between them: the rule by itself, and over real sockets."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.agents.path_loads import NOTHING, PathLoads
+from protocol.control import PathLoad
+from protocol.policy import Policy
+from tests.unit.agents_channel import RawAgent, served
+
+hosts = st.sampled_from(["h1", "h2", "h3", "h4"])
+stamps = st.sampled_from(["1", "2", "4095"])
+loads = st.builds(
+    PathLoad,
+    st.dictionaries(stamps, st.integers(0, 5), max_size=3),
+    st.dictionaries(st.sampled_from(["x", "y"]), st.dictionaries(stamps, st.floats(0.001, 9.0), max_size=3)),
+)
+
+
+def together(others: list[PathLoad]) -> PathLoad:
+    """Computed anew: sums of flows, longest delays; nothing that is 0 or empty."""
+    flows = {
+        stamp: sum(one.short_flows.get(stamp, 0) for one in others)
+        for one in others
+        for stamp in one.short_flows
+    }
+    delays: dict[str, dict[str, float]] = {}
+    for one in others:
+        for leaf, known in one.delays_s.items():
+            for stamp, delay in known.items():
+                delays.setdefault(leaf, {})[stamp] = max(delay, delays.get(leaf, {}).get(stamp, 0.0))
+    return PathLoad({stamp: count for stamp, count in flows.items() if count}, delays)
+
+
+@given(
+    leaves=st.dictionaries(hosts, st.sampled_from(["a", "b", ""]), min_size=1),
+    puts=st.lists(st.tuples(hosts, loads), max_size=20),
+)
+def test_each_host_knows_what_the_others_at_its_leaf_have_together(
+    leaves: dict[str, str], puts: list[tuple[str, PathLoad]]
+) -> None:
+    shared = PathLoads()
+    newest: dict[str, PathLoad] = {}
+    told: dict[str, PathLoad] = dict.fromkeys(leaves, NOTHING)
+    for host, load in puts:
+        shared.put(host, load)
+        newest[host] = load
+        news = shared.news(leaves)
+        told |= news
+        for one, leaf in leaves.items():
+            if one not in newest or not leaf:
+                assert one not in news
+                continue
+            others = [other for other in leaves if other != one and leaves[other] == leaf and other in newest]
+            assert told[one] == together([newest[other] for other in others])
+        assert shared.news(leaves) == {}, "nobody is told the same twice"
+
+
+def test_what_is_no_path_no_number_of_flows_or_no_delay_is_left_out() -> None:
+    shared = PathLoads()
+    flows = {"0": 1, "4096": 1, "x": 1, "": 1, "²": 1, "9" * 5000: 1, "7": -3, "8": 2}
+    delays = {"x": {"0": 1.0, "9" * 5000: 1.0, "7": -1.0, "8": math.inf, "9": 601.0, "10": 0.5}}
+    shared.put("h1", PathLoad(flows, delays))
+    shared.put("h2", NOTHING)
+    assert shared.news({"h1": "a", "h2": "a"}) == {"h2": PathLoad({"8": 2}, {"x": {"10": 0.5}})}
+
+
+def test_a_host_that_is_gone_has_nothing_and_is_told_all_when_it_is_back() -> None:
+    shared = PathLoads()
+    shared.put("h1", PathLoad({"1": 2}, {"x": {"5": 0.5}}))
+    shared.put("h2", PathLoad({"1": 3}, {}))
+    one, two = PathLoad({"1": 3}, {}), PathLoad({"1": 2}, {"x": {"5": 0.5}})
+    assert shared.news({"h1": "a", "h2": "a"}) == {"h1": one, "h2": two}
+    shared.forget("h2")
+    assert shared.news({"h1": "a"}) == {"h1": NOTHING}
+    shared.put("h2", NOTHING)
+    assert shared.news({"h1": "a", "h2": "a"}) == {"h2": two}
+    shared.clear()
+    assert shared.news({"h1": "a", "h2": "a"}) == {}
+
+
+def test_agents_of_a_leaf_hear_of_each_other_and_of_nobody_else(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        server = at.server
+        server.set_policy(Policy(1, "tr"))
+        for number, leaf in ((1, "a"), (2, "a"), (3, "b")):
+            server.set_leaf(f"10.0.1.{number}", leaf)
+        one, two, three = (RawAgent.joined(at.socket_path, number) for number in (1, 2, 3))
+        mine = PathLoad({"5": 2}, {"x": {"6": 0.25}})
+        two.send(NOTHING)
+        three.send(PathLoad({"5": 9}, {"x": {"6": 9.0}}))
+        one.send(mine)
+        assert two.next(PathLoad) == mine
+        two.send(PathLoad({"6": 1}, {}))
+        assert one.next(PathLoad) == PathLoad({"6": 1}, {})
+        one.close()
+        assert two.next(PathLoad) == NOTHING
+        for agent in (two, three):
+            agent.close()

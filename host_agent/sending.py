@@ -65,7 +65,7 @@ class Sender:
         self._classes: tuple[ClassPolicy, ...] = ()
         self._paths: tuple[PathPolicy, ...] = ()
         self.steering = Steering(rng)
-        self._tos = tuple(dscp(kind) << 2 for kind in TrafficClass)
+        self._tos: tuple[int, ...] = ()
         self.set_policy(DEFAULT_POLICY, (), 0.0)
 
     def set_policy(self, policy: Policy, peers: Iterable[PeerState], now: float) -> None:
@@ -77,6 +77,9 @@ class Sender:
             flow.short_bytes = _short_bytes(flow, policy)
         self._policy = policy
         self._classes = (ClassPolicy(), policy.short, policy.long, policy.control)
+        self._tos = tuple(
+            dscp(kind, one.priority) << 2 for kind, one in zip(TrafficClass, self._classes, strict=True)
+        )
         self.steering.set_policy(policy)
         self._paths = self.steering.policies
         self._coding = policy.short.coding or policy.long.coding

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from protocol.plain import PlainError, build
+from protocol.underlay import PRIORITIES
 
 PathKind = Literal[
     "spray", "flow-hash", "label-hash", "round-robin", "flowcell", "flowlet", "tr", "reps", "plb"
@@ -120,6 +121,8 @@ class ClassPolicy:
     path: PathPolicy = field(default_factory=PathPolicy)
     coding: CodingPolicy | None = None
     release: ReleasePolicy | None = None
+    priority: int = 0
+    """In the outer DSCP of the class's packets: 0 (served first) .. 7."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,11 @@ def _check(policy: Policy) -> None:
     need(policy.short_limit_bytes >= 0, "short_limit_bytes", "must not be negative")
     for name in ("short", "long", "control"):
         one: ClassPolicy = getattr(policy, name)
+        need(
+            0 <= one.priority < PRIORITIES,
+            f"{name}.priority",
+            f"must be 0..{PRIORITIES - 1}, not {one.priority}",
+        )
         wrong = path_problem(one.path)
         if wrong is not None:
             need(False, f"{name}.path.{wrong[0]}", wrong[1])

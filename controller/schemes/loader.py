@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from controller.schemes.scheme import PATH_TIMES, ClassScheme, Scheme
 from controller.schemes.yaml_file import YamlError, parse
+from ovsdb.port_queues import queues_problem
 from protocol.plain import PlainError, build, did_you_mean
 from protocol.policy import PATH_PARAMETERS, coding_problem, one_estimator, path_problem
 
@@ -112,6 +113,7 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
         )
         need(scheme.mode.quiet_intervals >= 1, "mode.quiet_intervals", "must be at least 1")
     _check_partition(scheme, need)
+    _check_queues(scheme, need)
 
 
 def _check_partition(scheme: Scheme, need: Any) -> None:
@@ -128,6 +130,24 @@ def _check_partition(scheme: Scheme, need: Any) -> None:
     for name in ("deadline_packet_times", "burst_packets", "sampling_packet_times"):
         need(_positive(getattr(rule, name)), f"partition.{name}", "must be above 0")
     need(1 <= rule.samples <= 1000, "partition.samples", "must be 1..1000")
+
+
+def _check_queues(scheme: Scheme, need: Any) -> None:
+    wrong = (
+        None if scheme.queues is None else queues_problem(scheme.queues.number, scheme.queues.buffer_packets)
+    )
+    if wrong is not None:
+        need(False, f"queues.{wrong[0]}", wrong[1])
+    number = 1 if scheme.queues is None else scheme.queues.number
+    for name in _CLASSES:
+        priority = getattr(scheme, name).priority
+        need(
+            0 <= priority < number,
+            f"{name}.priority",
+            f"must be 0..{number - 1}, below the number of queues, not {priority}"
+            if scheme.queues is not None
+            else f"is {priority}, but ports have one queue: add `queues: {{number: 2}}` to the scheme",
+        )
 
 
 def _check_class(name: str, one: ClassScheme, need: Any) -> None:

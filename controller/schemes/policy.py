@@ -49,4 +49,5 @@ def _class_policy(one: ClassScheme, packet_time_s: float) -> ClassPolicy:
             flush_s=coding.flush_packet_times * packet_time_s,
         ),
         release=None if one.release is None else ReleasePolicy(one.release.packet_times * packet_time_s),
+        priority=one.priority,
     )

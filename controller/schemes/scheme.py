@@ -102,6 +102,8 @@ class ClassScheme:
     path: PathParameters | None = None
     coding: Coding | None = None
     release: Release | None = None
+    priority: int = 0
+    """Of the class's packets: 0 (served first) .. 7, in as many queues as the scheme has."""
 
     def path_settings(self, packet_time_s: float) -> PathPolicy:
         """The path policy for the agents. packet_time_s: of 1500 B on the slowest fabric link."""
@@ -147,6 +149,15 @@ class PartitionRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Queues:
+    """Strict-priority queues of every port (docs/queues.md)."""
+
+    number: int = 8
+    buffer_packets: int | None = None
+    """What each of them holds, in packets; None: as many as the link's buffer."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scheme:
     name: str
     title: str
@@ -159,6 +170,8 @@ class Scheme:
     """None: the scheme has no modes, leaves need no signal."""
     partition: PartitionRule | None = None
     """None: every class may use all paths."""
+    queues: Queues | None = None
+    """None: one queue a port."""
     short_limit_bytes: int = 100_000
     replication: Replication | None = None
     """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""

@@ -15,15 +15,17 @@ from controller.agents.asking import Unconfirmed
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
 from controller.control_plane import ControlPlane
-from controller.effects import HostSeen, ModeChanged, PathsChanged
+from controller.effects import HostSeen, ModeChanged, PathsChanged, SwitchDown, SwitchUp
 from controller.events import EventLog
 from controller.openflow.errors import OpenFlowError
 from controller.openflow.shell import OpenFlowShell
+from controller.queues.service import QueueService
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
 from controller.snapshot import FabricSnapshot
+from ovsdb.port_queues import ONE_QUEUE, PortQueues
 from protocol.control import Paths
 
 _LOG: Final = logging.getLogger("capstan")
@@ -63,6 +65,7 @@ class RunningController:
         self.events = EventLog()
         self._plane = ControlPlane(key)
         self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note)
+        self.queues = QueueService()
         self.agents = AgentServer(channel, token, on_joined=self._joined, on_left=self._left)
         self._state_file = state_file
         self._changing = threading.Lock()
@@ -72,6 +75,8 @@ class RunningController:
         """Listen for switches and agents. Raises OSError, ChannelError."""
         now, current = self.shell.now(), self.current
         effects = self._plane.set_scheme(current.scheme, current.packet_time_s, now)
+        self.queues.start()
+        self.queues.set_queues(port_queues(current.scheme))
         self.shell.start()
         self.shell.post(lambda: effects)
         self.agents.start()
@@ -81,6 +86,7 @@ class RunningController:
         """Let go of agents and switches; both go on with what they have."""
         self.agents.stop()
         self.shell.stop()
+        self.queues.stop()
 
     def snapshot(self) -> FabricSnapshot:
         """The fabric as discovered."""
@@ -111,6 +117,7 @@ class RunningController:
             policy = policy_for(current.scheme, current.packet_time_s, current.version)
             self.current = current
             self._remember()
+            self.queues.set_queues(port_queues(current.scheme))
             # agents first: their classes mean the same to the switches before and after
             self.agents.set_policy(policy)
             self.shell.call(
@@ -121,6 +128,7 @@ class RunningController:
                 self.shell.wait_applied(max(0.1, deadline - time.monotonic()))
             except (TimeoutError, OpenFlowError) as error:
                 late.append(Unconfirmed("switches", str(error)))
+            late += [Unconfirmed("queues", text) for text in self.queues.wait(deadline - time.monotonic())]
             late += self.agents.wait_applied(current.version, max(0.1, deadline - time.monotonic()))
             return (time.monotonic() - began) * 1000, late
 
@@ -144,6 +152,12 @@ class RunningController:
             self.agents.set_paths(_leaf_key(event.leaf), Paths(paths, dict(event.by_class)))
             return  # not news in itself: what changed it is
         self.events.add(event)
+        if isinstance(event, SwitchUp):
+            address = self.shell.address_of(event.dpid)
+            if address is not None:
+                self.queues.switch_up(event.dpid, address)
+        elif isinstance(event, SwitchDown):
+            self.queues.switch_down(event.dpid)
         if isinstance(event, HostSeen):
             self.agents.set_leaf(event.ipv4, _leaf_key(event.place.dpid))
 
@@ -200,6 +214,12 @@ class RunningController:
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             _LOG.warning("%s cannot be used, starting afresh: %s", self._state_file, error)
             return None
+
+
+def port_queues(scheme: Scheme) -> PortQueues:
+    """The queues that every port has under *scheme*."""
+    asked = scheme.queues
+    return ONE_QUEUE if asked is None else PortQueues(asked.number, asked.buffer_packets)
 
 
 def _leaf_key(dpid: int) -> str:

@@ -89,7 +89,10 @@ ONE_QUEUE: Final = PortQueues()
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a port has. ``buffer_packets``: of each queue. ``problem``: why it has not what was asked for, or ""."""
+    """What a port has. ``buffer_packets``: of each queue. ``problem``: why it has not what was asked for, or "".
+
+    ``rate_bps`` 0: the port sends at once what it gets (a link without a rate, in a lab), so nothing ever waits there.
+    """
 
     number: int
     buffer_packets: int

@@ -11,14 +11,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from ovsdb.port_queues import ONE_QUEUE, Applied, PortQueues, QueueCounters
 from topologies.links import Link, reshape_commands, shape_commands
 from topologies.namespaces import CommandError, run, run_batch
 from topologies.wiring import LabHost, LabLink
 
-UNSHAPED: Final = "the link has no rate of its own: what is unshaped has no queue"
 Inside = Callable[[str, Callable[[], Any]], "Future[Any]"]
 
 
@@ -88,7 +87,7 @@ class PortTrees:
     def _applied(self, name: str, problem: str) -> Applied:
         link, queues = self.shapes[self._at[name][0]], self._queues[name]
         if link.rate_mbps is None:
-            return Applied(1, link.buffer_packets, 0, UNSHAPED if queues.number > 1 else "")
+            return Applied(1, 0, 0, problem)
         packets = queues.buffer_packets or link.buffer_packets
         return Applied(queues.number, packets, round(link.rate_mbps * 1e6), problem)
 

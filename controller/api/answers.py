@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypedDict
 from controller.agents.asking import AgentInfo, Unconfirmed
 from controller.api.bodies import ImpairmentBody
 from controller.api.describing import Open, With
+from controller.queues.ports import By
 from controller.schemes.scheme import Mode, Scheme
 from controller.store.models import Experiment, FlowRecord, Run
 from protocol.control import FlowEntry
@@ -81,6 +82,56 @@ class FabricView(TypedDict):
     hosts: list[HostView]
     scheme: str
     settled: bool
+
+
+class QueuesWanted(TypedDict):
+    """``buffer_packets``: of each queue; null: as many as the link's buffer."""
+
+    number: int
+    buffer_packets: int | None
+
+
+class QueueCount(TypedDict):
+    """Since the queue was made; ``queue`` 0 is served first."""
+
+    queue: int
+    waiting_packets: int
+    waiting_bytes: int
+    dropped_packets: int
+    sent_packets: int
+    sent_bytes: int
+
+
+class PortQueuesObject(TypedDict):
+    """``by``: who gives the port its queues: a writer on the switch, Open vSwitch itself, or nobody. ``problem``: why
+    they are not what is wanted, or "". ``limits``: what this port cannot do. null: not known."""
+
+    port: int
+    name: str
+    by: By
+    queues: int
+    buffer_packets: int | None
+    rate_bps: int | None
+    in_force: bool
+    problem: str
+    limits: list[str]
+    counters: list[QueueCount]
+
+
+class SwitchQueuesObject(TypedDict):
+    """``datapath``: "netdev" (userspace) or "system" (kernel), "" while its database has not answered."""
+
+    switch: str
+    datapath: str
+    in_force: bool
+    problems: list[str]
+    counted_s_ago: float | None
+    ports: list[PortQueuesObject]
+
+
+class QueuesView(TypedDict):
+    wanted: QueuesWanted
+    switches: list[SwitchQueuesObject]
 
 
 class LeafMode(TypedDict):

@@ -16,6 +16,7 @@ BENCHMARKS: Final = {
     "bringup": "a fabric of 16 hosts up, from nothing until all reach each other, and gone",
     "fabric": "round-trip time and throughput through host agents, against the raw path",
     "codes": "encoding and decoding of a coding unit, against memcpy and public libraries",
+    "queues": "strictness of priority queues: what a flood in a low queue costs a high one",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
 }
 """Name (and module in benchmarks/) of each benchmark, and what it measures."""

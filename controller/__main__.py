@@ -10,8 +10,6 @@ from pathlib import Path
 import click
 
 from controller.agents.listeners import ChannelError, TcpListener
-from controller.app import Settings, serve
-from controller.store.database import DatabaseError
 
 
 @click.command(
@@ -60,6 +58,9 @@ def serve_command(
     log_level: str,
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
+    from controller.app import Settings, serve  # a second's work, which --help need not wait for
+    from controller.store.database import DatabaseError
+
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
     if not 0 < link_rate_mbps < math.inf:

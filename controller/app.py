@@ -26,6 +26,7 @@ from controller.store.experiments import ExperimentStore
 
 VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
+LLDP_KEY_BYTES: Final = 16
 API_PATIENCE_S: Final = 2.0
 """How long requests that are being answered may take when the controller is told to end."""
 _LOG: Final = logging.getLogger("capstan")
@@ -144,15 +145,19 @@ def _port(server: BaseWSGIServer | MultiSocketServer) -> int:
 
 
 def _lldp_key(path: Path) -> bytes:
-    """The key of our LLDP frames, the same after a restart. Only its owner may read it."""
+    """The key of our LLDP frames, the same after a restart. Only its owner may read it. Raises ValueError."""
     try:
-        return path.read_bytes()
+        key = path.read_bytes()
     except FileNotFoundError:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            key = secrets.token_bytes(16)
+        key = secrets.token_bytes(LLDP_KEY_BYTES)
+        draft = path.with_name(f"{path.name}.new")
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(key)
-        return key
+        draft.replace(path)
+    if len(key) != LLDP_KEY_BYTES:  # with a key that others can guess, they could make links
+        raise ValueError(f"{path} holds {len(key)} B, not {LLDP_KEY_BYTES}: remove it and a new one is made")
+    return key
 
 
 def _write_endpoints(

@@ -171,6 +171,10 @@ class ControlPlane:
             self._mark(switch.in_place_at)
         return self._finish(_Outcome(), now)
 
+    def progressed(self, dpid: int, now: float) -> None:
+        """A switch has worked off some of the updates that it was sent."""
+        self._rollout.progressed(dpid, now)
+
     def port_changed(self, dpid: int, port: Port, now: float) -> Effects:
         """A port is new, changed or gone (then with ``up`` False)."""
         out = _Outcome()

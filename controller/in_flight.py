@@ -1,7 +1,8 @@
 """Updates that switches have not confirmed yet, and up to which one all of them are in force.
 
 A switch confirms an update with a barrier reply, which precedes its datapath by a millisecond or two. One that does
-not answer must not hold up the others for ever: after `CONFIRM_LIMIT_S` all that it was sent counts as confirmed.
+not answer must not hold up the others for ever: after `CONFIRM_LIMIT_S` without a confirmation all that it was sent
+counts as confirmed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class InFlight:
         self.round: int = 0
         """The latest round sent."""
         self._open: dict[int, tuple[int, float]] = {}
-        """By dpid: the first round not confirmed, and when the switch was sent it."""
+        """By dpid: the first round not confirmed, and when the switch was sent it or has last confirmed anything."""
         self._reached: deque[tuple[int, float]] = deque()
         """Rounds that were confirmed, with when; only those whose datapaths may still lag."""
         self._in_force = 0
@@ -38,6 +39,11 @@ class InFlight:
         """The switch has confirmed all that it was sent; or it is gone."""
         if self._open.pop(dpid, None) is not None:
             self._note(now)
+
+    def progressed(self, dpid: int, now: float) -> None:
+        """The switch has confirmed some of what it was sent: it is slow, not silent."""
+        if dpid in self._open:
+            self._open[dpid] = (self._open[dpid][0], now)
 
     def open(self, dpid: int) -> bool:
         """Whether the switch has yet to confirm something."""

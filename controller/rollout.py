@@ -45,6 +45,10 @@ class Rollout:
         """The switch has worked off all that it was sent."""
         self._in_flight.applied(dpid, now)
 
+    def progressed(self, dpid: int, now: float) -> None:
+        """The switch has worked off some of what it was sent."""
+        self._in_flight.progressed(dpid, now)
+
     def gone(self, dpid: int, now: float) -> None:
         """The switch's connection is lost, or a new one began: it confirms nothing more of what it was sent."""
         self._in_flight.applied(dpid, now)

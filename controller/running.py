@@ -120,11 +120,12 @@ class RunningController:
             self.queues.set_queues(port_queues(current.scheme))
             # agents first: their classes mean the same to the switches before and after
             self.agents.set_policy(policy)
-            self.shell.call(
-                lambda: self._plane.set_scheme(current.scheme, current.packet_time_s, self.shell.now())
-            )
             late: list[Unconfirmed] = []
             try:
+                self.shell.call(
+                    lambda: self._plane.set_scheme(current.scheme, current.packet_time_s, self.shell.now()),
+                    max(0.1, deadline - time.monotonic()),
+                )
                 self.shell.wait_applied(max(0.1, deadline - time.monotonic()))
             except (TimeoutError, OpenFlowError) as error:
                 late.append(Unconfirmed("switches", str(error)))

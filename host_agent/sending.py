@@ -12,6 +12,7 @@ import numpy as np
 from host_agent import tunnel
 from host_agent.coding.blocking import BlockingEstimator, estimator
 from host_agent.coding.outcomes import Margin, SentUnit
+from host_agent.coding.redundancy import repair_bound
 from host_agent.coding.unit import Repair, UnitEncoder
 from host_agent.coding.unit_size import optimal_k
 from host_agent.coding.window import WindowEstimate
@@ -105,6 +106,7 @@ class Sender:
                     self._coding.estimator, self._policy.packet_time_s, self._coding.sampling_s
                 )
             peer.estimator = self._estimators[leaf]
+            peer.outcomes.in_time_s = peer.estimator.overdue_s
 
     def send(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
         """Wrap one packet of the host for *peer*, and add the repairs that it completes."""
@@ -206,7 +208,7 @@ class Sender:
             known.told(arrived, overdue, now)
         if known is not None and peer.outcomes:
             for number, delay_us in zip(numbers, delays_us, strict=True):
-                peer.outcomes.arrived(number, delay_us, known.overdue_s, now)
+                peer.outcomes.arrived(number, delay_us)
             for first, count in lost:
                 peer.outcomes.lost(first, count)
         self._counts["recovered_at_peers"] += recovered
@@ -401,7 +403,9 @@ class Sender:
         """The flow's unit is closed and its repairs have left."""
         self._counts["units_sent"] += 1
         if flow.unit is not None and flow.peer is not None:
-            flow.peer.outcomes.closed(flow.unit, flow.unit.symbols - repairs)
+            k, coding = flow.unit.symbols - repairs, self._classes[flow.encoder_class].coding
+            most = coding is not None and repairs >= repair_bound(coding, k)
+            flow.peer.outcomes.closed(flow.unit, k, most)
             flow.unit = None
 
     def _send_repairs(self, flow: SendFlow, repairs: list[Repair], now: float) -> None:

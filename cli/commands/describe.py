@@ -11,7 +11,7 @@ import click
 from cli.console import json_option, results, write_json
 from cli.specs import print_problems, problems_of
 from controller.schemes.loader import all_schemes
-from controller.schemes.scheme import ClassScheme, Coding
+from controller.schemes.scheme import ClassScheme, Coding, Replication
 
 _PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
 """Path policies that go without saying, by a switch's group."""
@@ -32,11 +32,21 @@ def schemes_command(json_file: str | None) -> None:
             results.print(f"  {what:<12}{_class(one)}", soft_wrap=True)
         if scheme.prior_knowledge:
             results.print(f"  {'classes':<12}from the first packet on, for flows whose size is announced")
+        if scheme.partition is not None:
+            results.print(f"  {'partition':<12}paths of their own for short and for long flows, by load")
+        if scheme.replication is not None:
+            results.print(f"  {'replicas':<12}{_REPLICAS[scheme.replication]}")
         for paper in scheme.papers:
             results.print(f"  {'paper':<12}{paper.title}, {paper.venue} {paper.year}", soft_wrap=True)
     results.print(
         "\nEach is a file in controller/schemes/; the path of your own file goes wherever a name goes."
     )
+
+
+_REPLICAS: Final[dict[Replication, str]] = {
+    "flow": "short flows are sent twice, on connections of their own",
+    "syn": "short flows open two connections and send on the one that is there first",
+}
 
 
 def _class(one: ClassScheme) -> str:

@@ -93,7 +93,7 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         return {"events": [views.event_view(one) for one in logged], "cursor": cursor}
 
     @routes.get("/agents")
-    @describe(Description("All host agents, with their counters.", answers.AgentsView, problems=(503,)))
+    @describe(Description("All host agents, with their counters.", answers.AgentsView))
     def agents() -> answers.AgentsView:
         return {"agents": [views.agent_view(agent) for agent in running.agents.agents()]}
 
@@ -130,7 +130,7 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
             "Switch the fabric to a scheme; answers once everybody has confirmed.",
             answers.AppliedScheme,
             SchemeBody,
-            problems=(503, 504),
+            problems=(504,),
         )
     )
     def set_scheme() -> answers.AppliedScheme:
@@ -159,7 +159,7 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         return {**views.scheme_view(running.current), "applied_ms": round(took_ms, 3)}
 
     @routes.post("/flows/report")
-    @describe(Description("Ask all agents for their flows.", answers.ReportView, ReportBody, problems=(503,)))
+    @describe(Description("Ask all agents for their flows.", answers.ReportView, ReportBody))
     def report() -> answers.ReportView:
         wanted = body(ReportBody)
         reports = running.agents.report(wanted.forget, min(max(wanted.timeout_s, 0.1), MAX_WAIT_S))
@@ -172,7 +172,7 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
             "Make an agent's receiving side lossy (labs only).",
             answers.ImpairmentObject,
             ImpairmentBody,
-            problems=(403, 404, 503),
+            problems=(403, 404),
         )
     )
     def impair(host: str) -> dict[str, Any]:

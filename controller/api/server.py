@@ -96,6 +96,10 @@ def make_app(
     def no_channel(error: ChannelError) -> Response:
         return problem_response(ProblemError(503, str(error)))
 
+    @app.errorhandler(TimeoutError)
+    def too_late(error: TimeoutError) -> Response:
+        return problem_response(ProblemError(503, str(error)))
+
     @app.errorhandler(Exception)
     def unexpected(error: Exception) -> Response:
         _LOG.error("%s %s failed", request.method, request.path, exc_info=error)

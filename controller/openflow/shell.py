@@ -375,7 +375,11 @@ class OpenFlowShell:
         if errors:
             self._heal(connection, errors)
         dpid = connection.session.dpid
-        if dpid is not None and not connection.closed and not connection.session.unconfirmed:
+        if dpid is None or connection.closed:
+            return
+        if connection.session.unconfirmed:
+            self._control_plane.progressed(dpid, at)
+        else:
             self._guarded("a confirmation", lambda: self._control_plane.applied(dpid, at), at)
 
     def _note_error(self, error: SwitchError) -> None:

@@ -2,9 +2,11 @@
 
 The sender knows which datagrams make a unit, and the peer's feedback says of each how long it took, or that it is
 lost. A unit of k sources *succeeds* if k of its k + r symbols arrive in time: an MDS code decodes then, and so does an
-RLC, but for 1 of 255. In time is what took no longer above the least delay than `BlockingEstimator.overdue_s`. What no
-feedback ever speaks of decides nothing, for then it may be the feedback that was lost. No model of blocking is needed:
-packets of one unit that share a path are blocked together, which the binomial model of `redundancy` does not know.
+RLC, but for 1 of 255. In time is what took no longer above the fastest symbol of its unit than
+`BlockingEstimator.overdue_s`: what a burst waits for at its own access link, which repairs only lengthen, is the same
+for all of the unit. What no feedback ever speaks of decides nothing, for then it may be the feedback that was lost. No
+model of blocking is needed: packets of one unit that share a path are blocked together, which the binomial model of
+`redundancy` does not know.
 
 `Margin` is the outer loop of a two-loop power control (Sampath, Kumar, Holtzman: On setting reverse link target SIR in
 a CDMA system, IEEE VTC 1997): each failure raises the assumed pB by a step, each success lowers it by
@@ -25,8 +27,6 @@ MOST: Final = 3.0
 """Bound of the margin, in logits: the odds of pB are off by a factor of 20 at most."""
 MAX_DATAGRAMS: Final = 1 << 14
 """Datagrams that the peer has not told of, kept for each peer."""
-LEAST_PERIOD_S: Final = 10.0
-"""The least delay is that of the last one to two periods: clocks of two machines drift."""
 
 
 class Margin:
@@ -48,42 +48,65 @@ class Margin:
         odds = p / (1.0 - p) * math.exp(self.logits)
         return odds / (1.0 + odds)
 
-    def learn(self, success: bool) -> None:
-        """A unit that was sent while something was blocked has come to its end."""
+    def learn(self, success: bool, most: bool = False) -> None:
+        """A unit that was sent while something was blocked has come to its end.
+
+        *most*: it had as many repairs as it may have; its failure asks for more in vain.
+        """
         if success:
             self.successes += 1
             self.logits = max(-MOST, self.logits - STEP * (1.0 - self.target) / self.target)
         else:
             self.failures += 1
-            self.logits = min(MOST, self.logits + STEP)
+            if not most:
+                self.logits = min(MOST, self.logits + STEP)
 
 
 class SentUnit:
     """One unit of one flow: sources are added as they leave, repairs when it closes."""
 
-    __slots__ = ("arrived", "decided", "gone", "k", "margin", "symbols")
+    __slots__ = ("_delays_us", "_reference_us", "k", "lost", "margin", "most", "symbols")
 
     def __init__(self, margin: Margin) -> None:
         self.margin = margin
         self.k: int | None = None
         """Its sources; None while it is open."""
         self.symbols = 0
-        self.arrived = 0
-        self.gone = 0
-        self.decided = False
+        self.lost = 0
+        self.most = False
+        """It has as many repairs as the policy allows."""
+        self._reference_us = 0
+        """The delay that was told first; all are kept as signed differences to it."""
+        self._delays_us: list[int] = []
+
+    def arrived(self, delay_us: int) -> None:
+        """A symbol took so long (unsigned 32 bit, arbitrary offset)."""
+        if not self._delays_us:
+            self._reference_us = delay_us
+        self._delays_us.append(serial_difference(delay_us, self._reference_us))
+
+    def decide(self, in_time_s: float) -> None:
+        """Tell the margin of success or failure, once the fate of every symbol is known."""
+        delays = self._delays_us
+        if self.k is None or self.lost + len(delays) < self.symbols:
+            return
+        latest = min(delays, default=0) + in_time_s * 1e6
+        in_time = sum(delay <= latest for delay in delays)
+        self.margin.learn(in_time >= self.k, self.most)
 
 
 class Outcomes:
-    """The undecided units towards one peer. Times are in seconds and must not run backwards."""
+    """The undecided units towards one peer.
 
-    __slots__ = ("_least_before_us", "_least_since", "_least_us", "_reference_us", "_unit_of")
+    Args:
+        in_time_s: a symbol is in time if it took no longer than this above the fastest of its unit.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_unit_of", "in_time_s")
+
+    def __init__(self, in_time_s: float = 0.008) -> None:
+        self.in_time_s = in_time_s
         self._unit_of: dict[int, SentUnit] = {}
-        self._reference_us: int | None = None
-        """First delay ever; all others are signed differences to it."""
-        self._least_us = self._least_before_us = 0
-        self._least_since = 0.0
 
     def __len__(self) -> int:
         return len(self._unit_of)
@@ -95,51 +118,23 @@ class Outcomes:
         self._unit_of[number] = unit
         unit.symbols += 1
 
-    def closed(self, unit: SentUnit, k: int) -> None:
-        """All symbols of the unit have left; *k* of them are sources."""
+    def closed(self, unit: SentUnit, k: int, most: bool = False) -> None:
+        """All symbols of the unit have left; *k* of them are sources. *most*: it could not have had more repairs."""
         unit.k = k
-        self._decide(unit)
+        unit.most = most
+        unit.decide(self.in_time_s)
 
-    def arrived(self, number: int, delay_us: int, in_time_s: float, now: float) -> None:
-        """The peer has got the datagram after *delay_us* (unsigned 32 bit, arbitrary offset).
-
-        It was in time if that is at most *in_time_s* above the least.
-        """
-        above = self._above_least(delay_us, now)
+    def arrived(self, number: int, delay_us: int) -> None:
+        """The peer has got the datagram after *delay_us* (unsigned 32 bit, arbitrary offset)."""
         unit = self._unit_of.pop(number, None)
-        if unit is None:
-            return
-        if above <= in_time_s * 1e6:
-            unit.arrived += 1
-        else:
-            unit.gone += 1
-        self._decide(unit)
+        if unit is not None:
+            unit.arrived(delay_us)
+            unit.decide(self.in_time_s)
 
     def lost(self, first: int, count: int) -> None:
         """The peer has given up *count* datagrams from number *first* on."""
         for number in range(first, first + min(count, MAX_DATAGRAMS)):
             unit = self._unit_of.pop(number % NUMBER_MODULUS, None)
             if unit is not None:
-                unit.gone += 1
-                self._decide(unit)
-
-    def _above_least(self, delay_us: int, now: float) -> int:
-        if self._reference_us is None:
-            self._reference_us, self._least_since = delay_us, now
-        delay = serial_difference(delay_us, self._reference_us)
-        if now - self._least_since >= LEAST_PERIOD_S:
-            long_ago = now - self._least_since >= 2 * LEAST_PERIOD_S
-            self._least_before_us = delay if long_ago else self._least_us
-            self._least_us, self._least_since = delay, now
-        self._least_us = min(self._least_us, delay)
-        return delay - min(self._least_us, self._least_before_us)
-
-    def _decide(self, unit: SentUnit) -> None:
-        if unit.decided or unit.k is None:
-            return
-        if unit.arrived >= unit.k:
-            unit.decided = True
-            unit.margin.learn(True)
-        elif unit.gone > unit.symbols - unit.k:
-            unit.decided = True
-            unit.margin.learn(False)
+                unit.lost += 1
+                unit.decide(self.in_time_s)

@@ -32,15 +32,20 @@ BLOCKING_STEPS: Final = 256
 """`target` decisions are cached for pB rounded to multiples of 1 / BLOCKING_STEPS."""
 
 
+def repair_bound(coding: CodingPolicy, k: int) -> int:
+    """What bounds r of a unit of *k* sources: max_r, k max_overhead, and what the code can use."""
+    return min(coding.max_r, math.ceil(k * coding.max_overhead), most_repairs(coding.code, k))
+
+
 def repairs_for(
     coding: CodingPolicy, blocking_probability: float, k: int, sent_bytes: int = 0, window: int | None = None
 ) -> int:
-    """r for a unit of *k* sources under *coding*: 0 .. min(max_r, k max_overhead, what the code can use).
+    """r for a unit of *k* sources under *coding*: 0 .. `repair_bound`.
 
     HTPC's: *sent_bytes*, payload that the flow had sent before the unit; *window*, the flow's congestion window in
     packets (None: k).
     """
-    cap = min(coding.max_r, math.ceil(k * coding.max_overhead), most_repairs(coding.code, k))
+    cap = repair_bound(coding, k)
     rule = coding.redundancy
     if rule == "one-per-unit":
         return min(cap, 1)

@@ -489,6 +489,17 @@ pub struct TunReader {
 }
 
 const GSO_ECN: u8 = 0x80;
+const NEEDS_CHECKSUM: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// Whether the checksum that the kernel left unfinished is of a kind that is finished when the packet is written.
+fn is_known_checksum(packet: &[u8]) -> bool {
+    packet.len() >= inner::TRANSPORT
+        && matches!(packet[9], TCP | UDP)
+        && packet[6] & 0x3F == 0
+        && packet[7] == 0
+}
 
 #[pymethods]
 impl TunReader {
@@ -514,6 +525,9 @@ impl TunReader {
         let known = data.split_at_checked(coalesce::VNET_BYTES).and_then(|(header, packet)| {
             let size = i32::from(u16::from_ne_bytes([header[4], header[5]]));
             let size = match header[1] & !GSO_ECN {
+                coalesce::GSO_NONE if header[0] & NEEDS_CHECKSUM != 0 && !is_known_checksum(packet) => {
+                    return None
+                }
                 coalesce::GSO_NONE => 0,
                 coalesce::GSO_TCP4 if size > 0 => size,
                 _ => return None,

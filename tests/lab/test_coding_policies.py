@@ -171,6 +171,27 @@ def test_repairs_on_the_wire_are_those_of_the_equations() -> None:
         assert max(unit.k for unit in units) > 10, "windows grow"
 
 
+def test_adaptive_redundancy_reaches_its_target_although_the_estimate_is_wrong() -> None:
+    """There are no path stamps on a bare link, so pB stays at its prior of 0.1 while 0.2 gets lost."""
+    chosen = policy_for(load("caps-adaptive"), 0.0006, 1)
+    assert chosen.short.coding is not None
+    coding = replace(chosen.short.coding, target_decode_probability=0.9, max_k=8, max_overhead=2.0)
+    chosen = replace(chosen, short_limit_bytes=1 << 40, short=replace(chosen.short, coding=coding))
+    with AgentPair(chosen) as pair:
+        pair.server.impair("h2", Impair(0.2), 5.0)
+        transfer(pair, 2_000_000, PORT)
+
+        def told(name: str) -> float:
+            return pair.counters(0).get(name, 0)
+
+        def decided() -> float:
+            return told("units_in_time") + told("units_not_in_time")
+
+        wait_until(lambda: decided() > 200, 10, lambda: f"units are decided: {pair.counters(0)}")
+        assert told("blocking_probability.h2") == 0.1
+        assert told("units_in_time") / decided() == pytest.approx(0.9, abs=0.06)
+
+
 def deployment(scheme: str) -> Deployment:
     flows = {
         "count": 1,

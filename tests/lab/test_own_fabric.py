@@ -54,8 +54,8 @@ def test_the_page_leads_to_a_fabric_that_works(world: ModuleType) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
 
 
-def test_a_machine_without_tun_is_told_so(world: ModuleType) -> None:
-    done = world.run_in_world(sys.executable, __file__, "without_tun")
+def test_a_machine_without_tun_or_ip_is_told_so(world: ModuleType) -> None:
+    done = world.run_in_world(sys.executable, __file__, "without_tun_or_ip")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -242,14 +242,24 @@ def follow_the_page() -> None:
         assert "capstan0" not in fabric.run("h1", "ip link")
 
 
-def without_tun() -> None:
-    """The device is hidden from this world only."""
-    run("mount", "-t", "tmpfs", "none", "/dev/net")
+def without_tun_or_ip() -> None:
+    """The device is hidden from this world only; and before that, the program ip from one agent."""
     PLACE.mkdir()
     (PLACE / "token").write_text("a token of some length\n")
     run("ip", "address", "add", "10.0.1.1/16", "dev", "lo")
     agent = f"""agent --host h1 --interface lo --underlay-ip 10.0.1.1 --overlay 10.128.1.1/9
         --controller unix:{PLACE}/none --token-file {PLACE}/token"""
+    done = subprocess.run(
+        [sys.executable, "-m", "host_agent", *agent.split()[1:]],
+        env={**os.environ, "PATH": str(PLACE)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "Error: ip is not on this machine; ip is of the package iproute2" in done.stderr, done.stderr
+    run("mount", "-t", "tmpfs", "none", "/dev/net")
     for words, said in (
         (agent, "cannot open /dev/net/tun: No such file or directory; load the module tun"),
         ("lab small", "'lab' needs /dev/net/tun: modprobe tun"),

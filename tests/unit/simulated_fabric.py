@@ -351,7 +351,11 @@ class Simulation:
 
         def confirm() -> None:
             unconfirmed.pop()
-            if not unconfirmed and self._unconfirmed.get(dpid) is unconfirmed:
+            if self._unconfirmed.get(dpid) is not unconfirmed:
+                return
+            if unconfirmed:
+                self.plane.progressed(dpid, self.now)
+            else:
                 self.do(self.plane.applied(dpid, self.now))
 
         unconfirmed.append(change)

@@ -97,6 +97,17 @@ def test_help_of_everything_is_printed_by_a_real_process() -> None:
     assert start("schemes", "--help").stdout.count("Example") == 1
 
 
+def test_the_list_of_schemes_tells_each_from_all_others(capstan_says: InProcess) -> None:
+    done = capstan_says("schemes")
+    assert done.returncode == 0
+    listed = dict(re.findall(r"^(\S+)\n((?:  .*\n)+)", done.stdout, re.MULTILINE))
+    assert list(listed) == loader.scheme_names()
+    made_of = {name: re.sub(r"^  paper .*\n", "", text, flags=re.MULTILINE) for name, text in listed.items()}
+    alike = [name for name, text in made_of.items() if list(made_of.values()).count(text) > 1]
+    assert alike == []
+    assert all(loader.load(name).papers == () or "  paper " in text for name, text in listed.items())
+
+
 JSON_COMMANDS = [name for name in _COMMANDS if any(one.name == "json_file" for one in command(name).params)]
 
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import pytest
 import requests
 
 from controller.__main__ import serve_command
-from tests.unit.agents_channel import RawAgent
+from protocol.control import Challenge, Report, Welcome
+from tests.unit.agents_channel import RawAgent, hello
 from tests.unit.own_ca import make_ca
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,6 +136,7 @@ def test_a_port_that_somebody_has_is_named(
     [
         ("agents-token", "short", "holds 5 characters, fewer than 16: remove it and a new one is made"),
         ("agents-token", b"\xff" * 40, "cannot be read"),
+        ("lldp-key", b"", "holds 0 B, not 16: remove it and a new one is made"),
         ("capstan.db", "no database at all " * 100, "file is not a database"),
         ("agents.sock", "precious", "is there and is no socket"),
     ],
@@ -160,3 +163,25 @@ def test_a_token_that_everybody_can_read_is_none(tmp_path: Path, capsys: pytest.
     with pytest.raises(SystemExit):
         serve_command(["--data", str(tmp_path), "--openflow", "127.0.0.1:0", "--api", "127.0.0.1:0"])
     assert "can be read by everybody: chmod 0600 it" in capsys.readouterr().err
+
+
+def test_what_is_being_answered_at_the_end_is_answered(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with serving(data, "--api", "127.0.0.1:0") as (process, _):
+        deaf = RawAgent.unix(data / "agents.sock")
+        token = (data / "agents-token").read_text().strip()
+        deaf.send(hello(1, deaf.next(Challenge).nonce, token=token))
+        deaf.next(Welcome)
+        url = json.loads((data / "endpoints.json").read_text())["api"]
+
+        def report() -> requests.Response:
+            return requests.post(f"{url}/api/v1/flows/report", json={"timeout_s": 0.7}, timeout=10)
+
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(report)
+            deaf.next(Report)
+            process.send_signal(signal.SIGTERM)
+            assert answer.result().json() == {"hosts": {}, "missing": ["h1"]}
+        assert process.wait(10) == 0
+        deaf.close()
+    assert "Traceback" not in (tmp_path / "errors").read_text()

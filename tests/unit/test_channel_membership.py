@@ -1,0 +1,88 @@
+"""Who belongs to the fabric, over any history of agents that come, break off, come back elsewhere, and stay away."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.agents.membership import (
+    GRACE_S,
+    Member,
+    Membership,
+    MembershipError,
+    members_from_plain,
+    members_to_plain,
+)
+
+HOSTS = ("h1", "h2", "h3")
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["join", "disconnect", "wait"]),
+        st.sampled_from(HOSTS),
+        st.integers(1, 3),
+        st.integers(1, 3),
+        st.floats(0.1, GRACE_S),
+    ),
+    max_size=40,
+)
+
+
+def member(host: str, underlay: int, overlay: int) -> Member:
+    return Member(host, f"10.0.1.{underlay}", "00:00:00:00:00:01", (f"10.128.1.{overlay}",), 1, "0.1.0")
+
+
+@given(EVENTS)
+def test_no_address_has_two_owners_and_nobody_who_is_here_loses_his(
+    events: list[tuple[str, str, int, int, float]],
+) -> None:
+    now = 100.0
+    membership = Membership((), now)
+    here: dict[str, Member] = {}
+    away: dict[str, tuple[float, Member]] = {}
+    for what, host, underlay, overlay, pause in events:
+        if what == "join":
+            one = member(host, underlay, overlay)
+            taken = [
+                other for other in here.values() if other.host != host and other.addresses & one.addresses
+            ]
+            if taken:
+                with pytest.raises(MembershipError, match=f"belongs to host '{taken[0].host}'"):
+                    membership.join(one, now)
+                continue
+            gone = {
+                other.host
+                for _, other in away.values()
+                if other.host != host and other.addresses & one.addresses
+            }
+            assert {other.host for other in membership.join(one, now)} == gone
+            here[host] = one
+            for name in (*gone, host):
+                away.pop(name, None)
+        elif what == "disconnect":
+            membership.disconnect(host, now)
+            if host in here:
+                away[host] = (now, here.pop(host))
+        else:
+            now += pause
+            late = {name for name, (since, _) in away.items() if now - since >= GRACE_S}
+            assert {one.host for one in membership.expire(now)} == late
+            for name in late:
+                del away[name]
+        present = here | {name: one for name, (_, one) in away.items()}
+        assert membership.members() == tuple(present[name] for name in sorted(present))
+        addresses = [address for one in membership.members() for address in one.addresses]
+        assert len(addresses) == len(set(addresses))
+        assert membership.deadline() == (min(since for since, _ in away.values()) + GRACE_S if away else None)
+
+
+def test_remembered_members_are_away_until_they_come() -> None:
+    one, two = member("h1", 1, 1), member("h2", 2, 2)
+    kept = members_from_plain(json.loads(json.dumps(members_to_plain([one, two]))))
+    membership = Membership(kept, 10.0)
+    assert membership.members() == (one, two)
+    membership.join(one, 11.0)
+    assert membership.expire(10.0 + GRACE_S) == (two,)
+    assert membership.members() == (one,)

@@ -166,6 +166,8 @@ class ControlPlane:
         switch = self._switches.get(dpid)
         if switch is not None and switch.synced and switch.in_place_at is None:
             switch.in_place_at = now + DATAPATH_LAG_S
+            self._discovery.listening(dpid, switch.in_place_at)
+            self._clear_stale = True
             if switch.usable_at is not None:
                 switch.usable_at = min(switch.usable_at, switch.in_place_at)
             self._mark(switch.in_place_at)

@@ -57,16 +57,26 @@ class Arrivals:
         self.received += 1
         return True
 
-    def accept_run(self, first: int, count: int) -> bool:
-        """Take in *count* numbers, the next ones due; False: they are not, and `accept` has to see each."""
-        end = first + count
-        if self._newest is None or first != self._newest + 1 or end > NUMBER_MODULUS:
+    def accept_run(self, first: int, count: int, now: float) -> bool:
+        """Take in *count* consecutive numbers, all of them new; False: `accept` has to see each."""
+        start, newest = first & _MASK, self._newest
+        if newest is None or first + count > NUMBER_MODULUS or start + count > WINDOW:
             return False
-        start = first & _MASK
-        if start + count > WINDOW:
+        ahead = serial_difference(first, newest)
+        if ahead > 0:
+            if ahead > 1:
+                self._clear((newest + 1) % NUMBER_MODULUS, ahead)
+                missing = min(ahead - 1, WINDOW - 1)
+                self._notice((first - missing) % NUMBER_MODULUS, missing, now)
+            self._newest = first + count - 1
+        elif (
+            ahead + count > 0
+            or ahead <= -WINDOW
+            or any(self._seen[start : start + count])
+            or (self._given_up is not None and serial_difference(first, self._given_up) <= 0)
+        ):
             return False
         self._seen[start : start + count] = b"\x01" * count
-        self._newest = end - 1
         self.received += count
         return True
 

@@ -216,8 +216,8 @@ class AgentCore:
             return
         count = len(bodies)
         if count > 1 and not tos & _ECN:
-            flow = self._receiver.flow_of_run(peer, flags, name, position, key, now)
-            if flow is not None and peer.arrivals.accept_run(number, count):
+            flow = self._receiver.flow_of_run(peer, flags, name, position, count, key, now)
+            if flow is not None and peer.arrivals.accept_run(number, count, now):
                 self._receiver.receive_run(peer, flow, flags, (number, sent_us), position, ports, bodies, now)
                 return
         for offset, body in enumerate(bodies):

@@ -91,16 +91,16 @@ class Receiver:
             self._source(peer, flags, flow, position, body, key, stamp, tos & 0b11, now)
 
     def flow_of_run(
-        self, peer: PeerState, flags: int, name: int, position: int, key: bytes | None, now: float
+        self, peer: PeerState, flags: int, name: int, position: int, count: int, key: bytes | None, now: float
     ) -> ReceiveFlow | None:
-        """The flow of sources that follow each other, if `receive_run` may take them in; None: each by itself.
+        """The flow of *count* sources that follow each other, if `receive_run` may take them in; None: each by itself.
 
         It may where the flow is known, and no repair waits for them.
         """
         flow = peer.flows.get(name)
-        if flow is None or flow.key != key or peer.early:
+        if flow is None or flow.key != key or name in peer.early:
             return None
-        if flags & FLAG_CODED and (flow.decoder is None or not flow.decoder.takes_run(position, now)):
+        if flags & FLAG_CODED and (flow.decoder is None or not flow.decoder.takes_run(position, count, now)):
             return None
         return flow
 
@@ -129,8 +129,8 @@ class Receiver:
         flow.last = now
         flow.packets += count
         flow.bytes += sum(map(len, packets))
-        for stamp in stamps:
-            flow.paths[stamp] = flow.paths.get(stamp, 0) + 1
+        for stamp in set(stamps):
+            flow.paths[stamp] = flow.paths.get(stamp, 0) + stamps.count(stamp)
         flow.traffic_class = traffic_class
         if peer.estimator is not None and flow.key[0] == TCP:
             self._sender.acknowledged(peer, packets[-1], look(packets[-1]), now)

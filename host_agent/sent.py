@@ -52,6 +52,14 @@ class SentLog:
         self._stamp_of_entropy[entropy] = stamp
         return True
 
+    def arrived_many(self, numbers: Sequence[int], stamps: Sequence[int]) -> None:
+        """As `arrived`, of many."""
+        ours, entropies, stamp_of = self._numbers, self._entropy, self._stamp_of_entropy
+        for number, stamp in zip(numbers, stamps, strict=True):
+            slot = number % RING
+            if ours[slot] == number and entropies[slot]:
+                stamp_of[entropies[slot]] = stamp
+
     def stamp_of(self, entropy: int) -> int | None:
         """Path that packets with this EV took when last heard of; None: not heard of yet."""
         return self._stamp_of_entropy[entropy] or None

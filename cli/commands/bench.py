@@ -15,9 +15,11 @@ from protocol.plain import did_you_mean
 BENCHMARKS: Final = {
     "bringup": "a fabric of 16 hosts up, from nothing until all reach each other, and gone",
     "fabric": "round-trip time and throughput through host agents, against the raw path",
+    "agent": "round-trip time, throughput and processor time of two agents on a bare link, coded and uncoded",
     "codes": "encoding and decoding of a coding unit, against memcpy and public libraries",
     "queues": "strictness of priority queues: what a flood in a low queue costs a high one",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
+    "tpfs": "types and thresholds from records of finished flows: time and memory",
 }
 """Name (and module in benchmarks/) of each benchmark, and what it measures."""
 

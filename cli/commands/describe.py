@@ -53,7 +53,14 @@ _REPLICAS: Final[dict[Replication, str]] = {
 
 def _queues(scheme: Scheme, queues: Queues) -> str:
     buffer = "" if queues.buffer_packets is None else f" of {queues.buffer_packets} packets"
-    levels = f"short flows {scheme.short.priority}, long flows {scheme.long.priority}, control {scheme.control.priority}"
+    levels = ", ".join(
+        f"{name} {one.priority}"
+        for name, one in (
+            ("short flows", scheme.short),
+            ("long flows", scheme.long),
+            ("control", scheme.control),
+        )
+    )
     return f"{queues.number} a port{buffer}, strict; priority of {levels}"
 
 

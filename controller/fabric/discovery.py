@@ -131,6 +131,16 @@ class LinkDiscovery:
             events += self._set_port(dpid, port, now, fresh=True)
         return events
 
+    def listening(self, dpid: int, now: float) -> None:
+        """The switch forwards by our state from now on: before, it told us of no LLDP that it heard.
+
+        Its ports on which no switch is known begin anew; who hears one of their frames answers at once.
+        """
+        for number, state in self._by_switch.get(dpid, {}).items():
+            if state.next_send is not None and not self._in_link(PortRef(dpid, number)):
+                state.up_since, state.sent = now, 0
+                self._schedule(PortRef(dpid, number), state, now)
+
     def switch_disconnected(self, dpid: int) -> None:
         """Its links stay as they are (see above)."""
         self._connected.discard(dpid)

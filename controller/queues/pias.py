@@ -5,21 +5,21 @@ keeps it. (W. Bai et al.: Information-Agnostic Flow Scheduling for Commodity Dat
 threshold problem as a sum of ratios.)
 
 **The problem.** Let X be the flow size, P(X > a) the share of flows larger than a, and L(a) = E[min(X, a)] / E[X]
-the share of all bytes that lie within the first a bytes of their flow. On a link with load rho, queue l is served with
-what the queues above leave, mu_l = mu - sum of lambda_i over i < l, and gets lambda_l; taken as M/M/1, a flow stays
-there for 1 / (mu_l - lambda_l) = 1 / (mu (1 - rho L(a_l))). Only flows larger than a_(l-1) ever come there, so the mean
-stay of a flow is, in units of 1 / mu,
+the share of all bytes that lie within the first a bytes of their flow. On a link with load rho, queue l is served
+with what the queues above leave, mu_l = mu - sum of lambda_i over i < l, and gets lambda_l; taken as M/M/1, a flow
+stays there for 1 / (mu_l - lambda_l) = 1 / (mu (1 - rho L(a_l))). Only flows larger than a_(l-1) ever come there,
+so the mean stay of a flow is, in units of 1 / mu,
 
     T(a_1 .. a_(K-1)) = sum over l = 1 .. K of  P(X > a_(l-1)) / (1 - rho L(a_l)),      a_0 = 0, a_K = infinity.
 
 **The solution.** Each term has two neighbouring thresholds, so on a grid the best sequence is a shortest path with K
-edges: found exactly by dynamic programming, in O(K G^2) for G grid points. The grid is then refined round the solution
-until the thresholds move by less than `PRECISION`.
+edges: found exactly by dynamic programming, in O(K G^2) for G grid points. The grid is then refined round the
+solution until the thresholds move by less than `PRECISION`.
 
 **What follows.** T charges a flow a stay for every queue that it visits, so its optimum uses few queues: two or three
 distinct thresholds for the published tables, however many queues there are. The thresholds that the paper's authors
-publish for their simulations (`PUBLISHED`) use all eight, and have 1.3 to 1.9 times that T: they are not its optimum,
-and the text that we have does not say what they are the optimum of. So both are here, by name.
+publish for their simulations (`PUBLISHED`) use all eight, and have 1.3 to 1.9 times that T: they are not its
+optimum, and the text that we have does not say what they are the optimum of. So both are here, by name.
 """
 
 from __future__ import annotations

@@ -92,18 +92,28 @@ class UnitDecoder:
         self._keep(position, bytes(packet))
         return self._rebuild([position], now)
 
-    def takes_run(self, position: int, now: float) -> bool:
-        """Whether `source_run` may be used: no unit waits for anything, and *position* is newer than all that came."""
+    def takes_run(self, position: int, count: int, now: float) -> bool:
+        """Whether `source_run` may be used: all of them are new and not forgotten, and no unit waits for them."""
         self._forget_old_units(now)
-        known = self._floor is not None and serial_difference(position, self._newest) > 0
-        return known and not self._units
+        if self._floor is None or self._forgotten(position):
+            return False
+        if serial_difference(position, self._newest) <= 0:
+            packets = self._packets
+            if any((position + offset) % NUMBER_MODULUS in packets for offset in range(count)):
+                return False
+        return not any(
+            _covers(first, unit, position) or (first - position) % NUMBER_MODULUS < count
+            for first, unit in self._units.items()
+        )
 
     def source_run(self, position: int, packets: list[bytes]) -> None:
         """Sources came, with consecutive positions from *position* on (`takes_run`); they let nothing be rebuilt."""
         self.counters.sources += len(packets)
         for offset, packet in enumerate(packets):
             self._packets[(position + offset) % NUMBER_MODULUS] = packet
-        self._newest = (position + len(packets) - 1) % NUMBER_MODULUS
+        last = (position + len(packets) - 1) % NUMBER_MODULUS
+        if serial_difference(last, self._newest) > 0:
+            self._newest = last
         self._bytes += sum(map(len, packets))
         self._trim()
 

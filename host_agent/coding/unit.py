@@ -104,8 +104,6 @@ class UnitEncoder:
         repairs = self.add(position, packets[0], now, push and len(packets) == 1)
         if len(packets) == 1:
             return repairs
-        if not 0 < min(map(len, packets)) <= max(map(len, packets)) <= MAX_PACKET_BYTES:
-            raise ValueError(f"cannot code packets that are not 1..{MAX_PACKET_BYTES} B")
         self._packets += packets[1:-1]
         return repairs + self.add(position + len(packets) - 1, packets[-1], now, push)
 

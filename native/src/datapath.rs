@@ -95,7 +95,7 @@ impl DatagramReceiver {
         for index in 0..count {
             let length = (messages[index].msg_len as usize).min(self.width);
             let data = &self.data[index * self.width..][..length];
-            let told = messages[index].msg_hdr.msg_controllen as usize > TOS_AT;
+            let told = messages[index].msg_hdr.msg_controllen > TOS_AT;
             let tos = if told { controls[index].0[TOS_AT] } else { 0 };
             let address = names[index].sin_addr.s_addr.to_ne_bytes();
             let port = u16::from_be(names[index].sin_port);

@@ -69,7 +69,7 @@ def heard(agent: AgentCore) -> tuple[list[tuple[int, int, int]], list[tuple[int,
 @given(
     seed=st.integers(0, 2**32),
     chosen=st.sampled_from(POLICIES),
-    weather=st.sampled_from(["fair", "swapped", "lossy", "twice"]),
+    weather=st.sampled_from(["fair", "swapped", "lossy", "twice", "moved"]),
     calls=st.lists(st.integers(1, 64), min_size=1, max_size=8),
 )
 def test_runs_and_single_datagrams_lead_to_the_same(seed, chosen, weather, calls):  # type: ignore[no-untyped-def]
@@ -77,6 +77,9 @@ def test_runs_and_single_datagrams_lead_to_the_same(seed, chosen, weather, calls
     if weather == "swapped":
         for at in rng.integers(0, max(1, len(arriving) - 1), len(arriving) // 20):
             arriving[at : at + 2] = arriving[at : at + 2][::-1]
+    elif weather == "moved" and len(arriving) > 9:  # a stretch comes later than what follows it
+        one, two, three = sorted(rng.integers(0, len(arriving), 3).tolist())
+        arriving[one:three] = arriving[two:three] + arriving[one:two]
     elif weather == "lossy":
         arriving = [one for one in arriving if rng.random() > 0.03]
     elif weather == "twice":

@@ -1,0 +1,269 @@
+"""What two host agents cost on a bare link: round-trip time, throughput, processor time, and what coding adds.
+
+Three pairs of network namespaces stand side by side and take turns: a bare link, a naive tunnel that carries one packet
+at a time and decides nothing (`naive_tunnel`), and two agents. So all ratios are within one run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.agent_pair import INTERFACE, OVERLAY, UNDERLAY, AgentPair, simple_policy, wait_until
+from benchmarks.figures import Figure, document
+from protocol.policy import CodingPolicy, Policy
+
+RTT_ADDED_GOAL_MS: Final = 0.15
+TCP_GOAL_MBPS: Final = 1300.0
+TCP_RATIO_GOAL: Final = 0.15
+"""Of the bare link: either goal will do."""
+CODED_RATIO_GOAL: Final = 0.85
+LOSSY_RATIO_GOAL: Final = 0.6
+CPU_GOAL_US: Final = 10.0
+CODED_CPU_GOAL_US: Final = 12.0
+LATENCY_GOAL_MS: Final = 0.2
+ROUNDS: Final = 3
+PINGS: Final = 100
+SECONDS: Final = 2
+LOSS_PERCENT: Final = 1
+ACCESS_MBPS: Final = 20
+MESSAGES: Final = 100
+PACKET_BYTES: Final = 1300
+MESSAGE_BYTES: Final = 13_000
+"""Ten packets: a short flow in one window."""
+K, R = 32, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One TCP flow: rate that arrived, and what both agents spent on each packet of it (0 where there are none)."""
+
+    mbps: float
+    cpu_us: float
+    repairs: float
+    """For each packet."""
+
+
+def run() -> dict[str, Any]:
+    """Measure, and give the figures."""
+    with ExitStack() as stack:
+        bare = stack.enter_context(AgentPair(simple_policy(1), agents=False))
+        naive = stack.enter_context(AgentPair(simple_policy(1), agents=False))
+        agents = stack.enter_context(AgentPair(simple_policy(1)))
+        _start_naive(naive)
+        versions = iter(range(2, 100))
+
+        def use(coded: bool) -> None:
+            agents.set_policy(_policy(next(versions), coded))
+
+        figures = _round_trips(bare, naive, agents)
+        figures |= _transfers(bare, naive, agents, use)
+        figures |= _latency(agents, use)
+    notes = (
+        "each pair: one veth link, offloads off; TCP: one flow, cubic, the best of "
+        f"{ROUNDS} turns of {SECONDS} s; RTT: medians of {ROUNDS * PINGS} pings",
+        "naive: a tunnel in Python, one packet at a time, that decides nothing",
+        f"coded: mds, units of {K} packets and {R} repairs, or less where TCP's window is smaller",
+        f"packet, message: {PACKET_BYTES} and {MESSAGE_BYTES} B over access links of {ACCESS_MBPS} Mbit/s, from write "
+        "to the last byte read; repairs of its first packets take room on the link before a message's last ones",
+    )
+    return document(figures, notes)
+
+
+def _policy(version: int, coded: bool) -> Policy:
+    """All flows short; in-order release in both, so that the code is the only difference."""
+    coding = CodingPolicy(code="mds", unit="window", max_k=K, max_r=R) if coded else None
+    return simple_policy(version, coding=coding, release_s=0.02, short_limit_bytes=1 << 40)
+
+
+def _start_naive(pair: AgentPair) -> None:
+    for host in range(2):
+        argv = [sys.executable, "-m", "benchmarks.naive_tunnel", f"{OVERLAY[host]}/9"]
+        pair.popen(host, [*argv, UNDERLAY[host], UNDERLAY[1 - host]])
+    wait_until(
+        lambda: "1 received" in pair.run(0, ["ping", "-c1", "-W1", OVERLAY[1]], check=False),
+        20,
+        lambda: "the naive tunnel carries a packet",
+    )
+
+
+# -- round trips ---------------------------------------------------------------------------------
+
+
+def _round_trips(bare: AgentPair, naive: AgentPair, agents: AgentPair) -> dict[str, Figure]:
+    places = {"bare": (bare, UNDERLAY[1]), "naive": (naive, OVERLAY[1]), "agents": (agents, OVERLAY[1])}
+    samples: dict[str, list[float]] = {name: [] for name in places}
+    for _ in range(ROUNDS):
+        for name, (pair, address) in places.items():
+            out = pair.run(0, ["ping", "-c", str(PINGS), "-i", "0.01", address])
+            samples[name] += [float(value) for value in re.findall(r"time=([\d.]+) ms", out)]
+    rtt = {name: statistics.median(values) for name, values in samples.items()}
+    return {
+        "rtt_bare": Figure(rtt["bare"], "ms"),
+        "rtt_naive": Figure(rtt["naive"], "ms"),
+        "rtt_agents": Figure(rtt["agents"], "ms"),
+        "rtt_added_naive": Figure(rtt["naive"] - rtt["bare"], "ms"),
+        "rtt_added": Figure(rtt["agents"] - rtt["bare"], "ms", RTT_ADDED_GOAL_MS),
+    }
+
+
+# -- throughput and processor time -----------------------------------------------------------------
+
+
+def _transfers(
+    bare: AgentPair, naive: AgentPair, agents: AgentPair, use: Callable[[bool], None]
+) -> dict[str, Figure]:
+    turns: dict[str, list[Transfer]] = {}
+
+    def turn(name: str, pair: AgentPair, address: str) -> None:
+        turns.setdefault(name, []).append(_transfer(pair, address))
+
+    for _ in range(ROUNDS):
+        turn("bare", bare, UNDERLAY[1])
+        turn("naive", naive, OVERLAY[1])
+        use(False)
+        turn("uncoded", agents, OVERLAY[1])
+        use(True)
+        turn("coded", agents, OVERLAY[1])
+        _lose(agents, True)
+        turn("coded lossy", agents, OVERLAY[1])
+        use(False)
+        turn("uncoded lossy", agents, OVERLAY[1])
+        _lose(agents, False)
+    best = {name: max(some, key=lambda one: one.mbps) for name, some in turns.items()}
+    cpu = {name: min(one.cpu_us for one in some) for name, some in turns.items()}
+    rate = {name: one.mbps for name, one in best.items()}
+    goal = min(TCP_GOAL_MBPS, TCP_RATIO_GOAL * rate["bare"])
+    lossy = f"at {LOSS_PERCENT} % loss"
+    return {
+        "tcp_bare": Figure(rate["bare"], "Mbit/s"),
+        "tcp_naive": Figure(rate["naive"], "Mbit/s"),
+        "tcp_uncoded": Figure(rate["uncoded"], "Mbit/s", goal, "higher"),
+        "tcp_uncoded_ratio": Figure(rate["uncoded"] / rate["bare"], "of bare"),
+        "tcp_coded": Figure(rate["coded"], "Mbit/s"),
+        "tcp_coded_ratio": Figure(rate["coded"] / rate["uncoded"], "of uncoded", CODED_RATIO_GOAL, "higher"),
+        "coded_repairs": Figure(best["coded"].repairs, "a packet"),
+        "tcp_coded_lossy": Figure(rate["coded lossy"], f"Mbit/s {lossy}"),
+        "tcp_coded_lossy_ratio": Figure(
+            rate["coded lossy"] / rate["coded"], "of lossless", LOSSY_RATIO_GOAL, "higher"
+        ),
+        "tcp_uncoded_lossy": Figure(rate["uncoded lossy"], f"Mbit/s {lossy}"),
+        "tcp_uncoded_lossy_ratio": Figure(rate["uncoded lossy"] / rate["uncoded"], "of lossless"),
+        "cpu_uncoded": Figure(cpu["uncoded"], "us a packet, both agents", CPU_GOAL_US),
+        "cpu_coded": Figure(cpu["coded"], "us a packet, both agents", CODED_CPU_GOAL_US),
+    }
+
+
+def _transfer(pair: AgentPair, address: str) -> Transfer:
+    agents = [agent for agent in pair.agents if agent is not None]
+    counted = _counters(pair) if agents else {}
+    server = pair.popen(1, ["iperf3", "-s", "-1", "-B", address], stdout=subprocess.DEVNULL)
+    wait_until(lambda: ":5201" in pair.run(1, ["ss", "-Hltn"]), 10, lambda: "iperf3 listens")
+    spent = sum(_cpu_s(agent) for agent in agents)
+    out = pair.run(0, ["iperf3", "-c", address, "-t", str(SECONDS), "-C", "cubic", "-J"])
+    spent = sum(_cpu_s(agent) for agent in agents) - spent
+    server.wait(10)
+    mbps = float(json.loads(out)["end"]["sum_received"]["bits_per_second"]) / 1e6
+    if not agents:
+        return Transfer(mbps, 0.0, 0.0)
+    after = _counters(pair)
+    packets = after["packets_sent"] - counted["packets_sent"]
+    repairs = after.get("repairs_sent", 0.0) - counted.get("repairs_sent", 0.0)
+    return Transfer(mbps, spent / packets * 1e6, repairs / packets)
+
+
+def _counters(pair: AgentPair) -> dict[str, float]:
+    """The sending agent's counters, none of them older than this call."""
+    asked = time.monotonic()
+    first = pair.counters(0)["cpu_s"]
+    wait_until(
+        lambda: pair.counters(0)["cpu_s"] != first and time.monotonic() - asked > 1.1,
+        10,
+        lambda: "an agent tells its counters",
+    )
+    return pair.counters(0)
+
+
+def _cpu_s(process: subprocess.Popen[bytes]) -> float:
+    """Processor time of a process, in user space and in the kernel, to the nanosecond."""
+    tasks = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+def _lose(pair: AgentPair, on: bool) -> None:
+    """Lose datagrams at random before they reach the receiving host; its ACKs are spared."""
+    if not on:
+        pair.run(1, ["nft", "delete", "table", "ip", "loss"])
+        return
+    for line in (
+        "add table ip loss",
+        "add chain ip loss arriving { type filter hook prerouting priority -300 ; }",
+        f"add rule ip loss arriving udp dport 47000-47063 numgen random mod 100 < {LOSS_PERCENT} drop",
+    ):
+        pair.run(1, ["nft", line])
+
+
+# -- latency of short flows --------------------------------------------------------------------------
+
+_READER: Final = """
+import socket, sys, time
+listener = socket.create_server((sys.argv[1], 7000))
+print("listening", flush=True)
+connection, _ = listener.accept()
+message, took = int(sys.argv[2]), []
+for _ in range(int(sys.argv[3])):
+    data = connection.recv(message, socket.MSG_WAITALL)
+    took.append(time.monotonic_ns() - int.from_bytes(data[:8], "big"))
+print(*took)
+"""
+_WRITER: Final = """
+import socket, sys, time
+connection = socket.create_connection((sys.argv[1], 7000))
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+rest = bytes(int(sys.argv[2]) - 8)
+for _ in range(int(sys.argv[3])):
+    connection.sendall(time.monotonic_ns().to_bytes(8, "big") + rest)
+    time.sleep(0.03)
+"""
+
+
+def _latency(agents: AgentPair, use: Callable[[bool], None]) -> dict[str, Figure]:
+    for host in range(2):
+        shape = f"tc qdisc add dev {INTERFACE} root tbf rate {ACCESS_MBPS}mbit burst 3200 limit 400000"
+        agents.run(host, shape.split())
+    sizes = {"packet": PACKET_BYTES, "message": MESSAGE_BYTES}
+    took: dict[tuple[str, bool], list[float]] = {}
+    for _ in range(ROUNDS):
+        for coded in (False, True):
+            use(coded)
+            for name, size in sizes.items():
+                took.setdefault((name, coded), []).extend(_messages(agents, size))
+    figures: dict[str, Figure] = {}
+    for name in sizes:
+        uncoded, coded_ms = statistics.median(took[name, False]), statistics.median(took[name, True])
+        goal = LATENCY_GOAL_MS if name == "packet" else None
+        figures[f"{name}_uncoded"] = Figure(uncoded, "ms")
+        figures[f"{name}_coded"] = Figure(coded_ms, "ms")
+        figures[f"{name}_added"] = Figure(coded_ms - uncoded, "ms", goal)
+    return figures
+
+
+def _messages(pair: AgentPair, size: int) -> list[float]:
+    """Milliseconds that each message of *size* bytes took."""
+    numbers = [str(size), str(MESSAGES)]
+    reader = pair.popen(
+        1, [sys.executable, "-c", _READER, OVERLAY[1], *numbers], stdout=subprocess.PIPE, text=True
+    )
+    assert reader.stdout is not None
+    reader.stdout.readline()
+    pair.run(0, [sys.executable, "-c", _WRITER, OVERLAY[1], *numbers])
+    return [int(value) / 1e6 for value in reader.communicate(timeout=20)[0].split()]

@@ -1,0 +1,74 @@
+"""What TPFS has found out, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from controller.tpfs.features import Feature
+from controller.tpfs.selection import Choice
+
+if TYPE_CHECKING:
+    from controller.tpfs.types import FlowType
+
+_SHOWN: Final = 5
+_WORDS: Final[dict[Feature, str]] = {
+    "source": "source address",
+    "source_port": "source port",
+    "destination": "destination address",
+    "destination_port": "destination port",
+}
+
+
+def words(features: Sequence[Feature]) -> str:
+    """Features as a person says them."""
+    return " and ".join(_WORDS[one] for one in features)
+
+
+def explain(
+    features: Sequence[Feature],
+    types: Sequence[FlowType],
+    choice: Choice,
+    default: Sequence[int],
+    unknown: int,
+    flows: int,
+) -> str:
+    """Which features, which values, and why, in a few lines."""
+    if not types:
+        return f"Of {flows} flows no value of any field has enough to tell a type: all have the default thresholds."
+    best = choice.best
+    other = next((one for one in choice.candidates if one.combination != best.combination), None)
+    lines = [
+        f"The {words(features)} of a flow tells most of its size: {len(types)} "
+        f"type{'s' if len(types) != 1 else ''} of {flows} flows, spread within types {best.spread:.3f}"
+        + (f" ({words(other.combination)}: {other.spread:.3f})." if other else ".")
+    ]
+    if unknown:
+        lines.append(f"{unknown} flows ({100 * unknown / flows:.1f} %) are of no type: default thresholds.")
+    for number, one in enumerate(types):
+        shown = ", ".join("/".join(value) for value in one.values[:_SHOWN])
+        more = len(one.values) - _SHOWN
+        lines.append(
+            f"Type {number}: {shown}{f' and {more} more' if more > 0 else ''}; {one.flows} flows, half of them up to "
+            f"{size(one.median_bytes)}, 90 % up to {size(one.p90_bytes)}; {_moved(one.thresholds_bytes, default)}."
+        )
+    return "\n".join(lines)
+
+
+def size(count: float) -> str:
+    """Bytes with a decimal unit."""
+    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= limit:
+            return f"{count / limit:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def _moved(chosen: Sequence[int], default: Sequence[int]) -> str:
+    if not chosen:
+        return "there is one queue only"
+    begins = sum(1 for one in chosen if one == 0)
+    lower = sum(1 for one, usual in zip(chosen, default, strict=True) if one < usual)
+    if not lower:
+        return "default thresholds"
+    text = f"{lower} of {len(chosen)} thresholds lowered, the first to {size(chosen[0])}"
+    return f"begins in queue {begins + 1}, {text}" if begins else text

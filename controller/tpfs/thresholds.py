@@ -1,0 +1,258 @@
+"""Demotion thresholds for each type (Eq. 4): send earlier down what will not finish anyway.
+
+**The problem, as we read it.** K queues, default thresholds a_1 <= .. <= a_(K-1) (PIAS): a flow leaves the first l
+queues when it has sent a_l bytes. Type t may get b_(t,l) <= a_l instead, not falling in l. A flow of s bytes whose
+type has a lowered b_l sends min(s, a_l) - min(s, b_l) fewer bytes from the first l queues. This load is
+
+- *bad* if s > a_l: the flow would have been demoted out of them anyway, and only stood in the others' way,
+- *good* if s <= a_l: the flow would have finished in them.
+
+    maximise    sum over t, l of bad(t, l, b_(t,l))      bad(t, l, b)  = sum over flows s > a_l of a_l - b
+    subject to  sum over t, l of good(t, l, b_(t,l)) <= delta
+                                                         good(t, l, b) = sum over flows b < s <= a_l of s - b
+                b_(t,l) <= b_(t,l+1),  b_(t,l) <= a_l
+
+Both are counted once for each boundary that a byte crosses: a flow that begins two queues lower is moved twice.
+On a grid of candidate sizes this is a knapsack with one choice for each b_(t,l): solved exactly by HiGHS
+(`scipy.optimize.milp`). The paper's text of it is not at hand; that b = a is allowed (delta = 0 removes what costs
+nothing), and that thresholds only fall, is what it says of them.
+
+**delta (Eq. 7, derived).** Not given, it is the one of `DELTA_SHARES` (shares of the good load in all queues) whose
+thresholds have the least mean stay by the model of `controller.queues.pias`, extended to types:
+
+    T = sum over l of  P(a flow comes to queue l) / (1 - rho L_l),     L_l = share of all bytes in the first l queues
+
+where a flow comes to queue l if it is larger than its b_(l-1), and b_(l-1) < b_l.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from controller.tpfs.features import Floats
+
+GRID: Final = 24
+"""Candidate sizes beside 0 and the default thresholds."""
+DELTA_SHARES: Final = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+SOLVE_S: Final = 5.0
+"""For one delta; what is best by then is taken."""
+
+
+class SolveError(RuntimeError):
+    """The solver found no thresholds at all."""
+
+
+class FlowSizes:
+    """Flow sizes of one type in bytes, with weights, shapes (n,): sums over them in O(log n). ``flows``: sum of
+    weights."""
+
+    def __init__(self, sizes: ArrayLike, weights: ArrayLike | None = None) -> None:
+        given = np.asarray(sizes, dtype=float)
+        order = np.argsort(given, kind="stable")
+        weight = np.ones(len(given)) if weights is None else np.asarray(weights, dtype=float)[order]
+        self.sizes = given[order]
+        self._weights = np.concatenate(([0.0], np.cumsum(weight)))
+        self._sums = np.concatenate(([0.0], np.cumsum(weight * self.sizes)))
+        self.flows = float(self._weights[-1])
+        self.bytes = float(self._sums[-1])
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def above(self, size: Floats) -> Floats:
+        """Flows that are larger, shape of *size*."""
+        return self.flows - self._weights[np.searchsorted(self.sizes, size, side="right")]
+
+    def within(self, size: Floats) -> Floats:
+        """Bytes that lie within the first *size* bytes of their flow, shape of *size*."""
+        index = np.searchsorted(self.sizes, size, side="right")
+        return np.asarray(self._sums[index] + (self.flows - self._weights[index]) * size, dtype=float)
+
+    def share(self, size: Floats) -> Floats:
+        """P(X <= size), shape of *size*."""
+        return 1.0 - self.above(size) / self.flows
+
+    def quantile(self, share: float) -> float:
+        """The least size that at least *share* of the flows do not exceed."""
+        index = int(np.searchsorted(self._weights[1:], share * self.flows * (1 - 1e-12)))
+        return float(self.sizes[min(index, len(self) - 1)])
+
+    def bad(self, default: float, lowered: Floats) -> Floats:
+        """Bad load that goes from above boundary *default* if it is *lowered*, bytes, shape of *lowered*."""
+        return np.asarray(self.above(np.array(default)) * (default - lowered), dtype=float)
+
+    def good(self, default: float, lowered: Floats) -> Floats:
+        """Good load that goes with it, bytes, shape of *lowered*."""
+        moved = self.within(np.array(default)) - self.within(lowered)
+        return np.maximum(moved - self.bad(default, lowered), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLoad:
+    """Bytes that flows send from one queue: of those that finish there, and of those that are demoted out of it."""
+
+    good: float
+    bad: float
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """thresholds: of each type, K - 1 each, bytes. removed_good <= delta, and removed_bad: bytes, of all types."""
+
+    thresholds: tuple[tuple[int, ...], ...]
+    removed_bad: float
+    removed_good: float
+    delta: float
+    stay: float
+    """T of the module's docstring."""
+
+
+def queue_loads(flows: FlowSizes, thresholds: Sequence[float]) -> tuple[QueueLoad, ...]:
+    """What one type sends from each of the K queues."""
+    bounds = np.array([0.0, *thresholds, np.inf])
+    loads = []
+    for low, high in itertools.pairwise(bounds):
+        leaving = float(flows.above(np.array(high)))
+        top = high if np.isfinite(high) else float(flows.sizes[-1]) if len(flows) else 0.0
+        total = float(flows.within(np.array(top)) - flows.within(np.array(min(low, top))))
+        bad = leaving * (top - low) if leaving else 0.0
+        loads.append(QueueLoad(float(max(total - bad, 0.0)), float(bad)))
+    return tuple(loads)
+
+
+def mean_stay(types: Sequence[FlowSizes], thresholds: Sequence[Sequence[float]], load: float) -> float:
+    """T of the module's docstring, in units of the time of a mean flow on an idle link. load: below 1."""
+    flows, total = sum(one.flows for one in types), sum(one.bytes for one in types)
+    if not total:
+        return 0.0
+    bounds = np.array([[0.0, *one, np.inf] for one in thresholds])
+    stay, inside = 0.0, 0.0
+    for queue in range(bounds.shape[1] - 1):
+        comes, inside = 0.0, 0.0
+        for one, (low, high) in zip(types, bounds[:, queue : queue + 2], strict=True):
+            inside += one.bytes if np.isinf(high) else float(one.within(np.array(high)))
+            comes += float(one.above(np.array(low))) if low < high else 0.0
+        stay += comes / flows / (1 - load * min(inside / total, 1.0))
+    return stay
+
+
+def thresholds(
+    types: Sequence[FlowSizes], default: Sequence[int], load: float, delta: float | None = None
+) -> Solution:
+    """Thresholds of each type of *types*. default: K - 1 thresholds in bytes, not falling; load: of the link, 0 to 1.
+
+    delta: good load that may be removed, bytes; None: by the model. Raises SolveError.
+    """
+    if delta is not None:
+        return solve(types, default, delta, load)
+    good = sum(part.good for one in types for part in queue_loads(one, default)[:-1])
+    best: Solution | None = None
+    for share in DELTA_SHARES:
+        found = solve(types, default, share * good, load)
+        if best is None or found.stay < best.stay * (1 - 1e-9):
+            best = found
+    assert best is not None
+    return best
+
+
+def candidates(flows: FlowSizes, default: Sequence[int], grid: int = GRID) -> Floats:
+    """The sizes that thresholds of one type may have, growing, in whole bytes."""
+    most = float(default[-1]) if default else 0.0
+    least = min(max(1.0, float(flows.sizes[0])) if len(flows) else 1.0, max(most, 1.0))
+    some = np.geomspace(least, max(most, least), grid) if grid else np.zeros(0)
+    return np.unique(np.rint(np.concatenate(([0.0], some, np.asarray(default, dtype=float)))))
+
+
+def solve(
+    types: Sequence[FlowSizes], default: Sequence[int], delta: float, load: float, grid: int = GRID
+) -> Solution:
+    """The best thresholds on the grid of `candidates` for one *delta* (bytes)."""
+    sizes = [candidates(one, default, grid) for one in types]
+    choices = [
+        (which, boundary, int(np.searchsorted(sizes[which], limit, side="right")))
+        for which in range(len(types))
+        for boundary, limit in enumerate(default)
+    ]
+    bad = [types[t].bad(default[b], sizes[t][:n]) for t, b, n in choices]
+    good = [types[t].good(default[b], sizes[t][:n]) for t, b, n in choices]
+    counts = [n for _, _, n in choices]
+    picked = _raised(_knapsack(bad, good, delta, counts, len(default)), bad, len(default)) if choices else []
+    found = [
+        [int(sizes[t][index]) for (t, _, _), index in zip(choices, picked, strict=True) if t == which]
+        for which in range(len(types))
+    ]
+    return Solution(
+        tuple(tuple(one) for one in found),
+        float(sum(part[index] for part, index in zip(bad, picked, strict=True))),
+        float(sum(part[index] for part, index in zip(good, picked, strict=True))),
+        delta,
+        mean_stay(types, found, load),
+    )
+
+
+def _raised(picked: list[int], bad: list[Floats], boundaries: int) -> list[int]:
+    """Where nothing was to be had, nothing is moved: such thresholds go up to the next one, or to their default."""
+    result = list(picked)
+    for choice in reversed(range(len(picked))):
+        if not bad[choice].any():
+            last = choice % boundaries == boundaries - 1
+            most = len(bad[choice]) - 1
+            result[choice] = most if last else min(most, result[choice + 1])
+    return result
+
+
+def _knapsack(
+    bad: list[Floats], good: list[Floats], delta: float, counts: list[int], boundaries: int
+) -> list[int]:
+    """One index for each of the choices. Those of one type come one after the other, with growing boundary."""
+    first = np.concatenate(([0], np.cumsum(counts)))
+    value, cost = np.concatenate(bad), np.concatenate(good)
+    scale, unit = max(float(value.max()), 1.0), max(float(cost.max()), 1.0)
+    rows: list[int] = []
+    columns: list[int] = []
+    data: list[float] = []
+    low: list[float] = []
+    high: list[float] = []
+    for choice, count in enumerate(counts):
+        rows += [choice] * count
+        columns += range(first[choice], first[choice + 1])
+        data += [1.0] * count
+        low.append(1.0)
+        high.append(1.0)
+    row = len(counts)
+    for choice in range(len(counts)):
+        if choice % boundaries == boundaries - 1:
+            continue
+        for index in range(counts[choice]):  # b_(l+1) at most there: b_l too
+            upto = [first[choice] + one for one in range(index + 1)]
+            behind = [first[choice + 1] + one for one in range(index + 1)]
+            rows += [row] * (2 * index + 2)
+            columns += upto + behind
+            data += [1.0] * (index + 1) + [-1.0] * (index + 1)
+            low.append(0.0)
+            high.append(np.inf)
+            row += 1
+    rows += [row] * len(cost)
+    columns += range(len(cost))
+    data += list(cost / unit)
+    low.append(-np.inf)
+    high.append(delta / unit)
+    matrix = coo_array((data, (rows, columns)), shape=(row + 1, len(cost))).tocsr()
+    found = milp(
+        -value / scale,
+        integrality=np.ones(len(value)),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(matrix, low, high),
+        options={"time_limit": SOLVE_S, "mip_rel_gap": 1e-6},
+    )
+    if found.x is None:
+        raise SolveError(f"no thresholds found: {found.message}")
+    return [int(np.argmax(found.x[begin:end])) for begin, end in itertools.pairwise(first)]

@@ -1,0 +1,151 @@
+"""What TPFS has found out, as plain data: the features, the types with their values and thresholds, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from controller.tpfs.clustering import UNKNOWN
+from controller.tpfs.distributions import Spacing
+from controller.tpfs.explanation import explain
+from controller.tpfs.features import Feature, fair_share
+from controller.tpfs.records import Records
+from controller.tpfs.selection import Candidate, choose
+from controller.tpfs.thresholds import FlowSizes, mean_stay, queue_loads, thresholds
+
+MOST_VALUES: Final = 4096
+"""Of all types together, those with most flows: agents are told no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowType:
+    """values: texts of the chosen fields, in their order, those with most flows first. thresholds_bytes: K - 1.
+
+    cdf: share of flows that are at most ``points_bytes``; queue_bytes: what its flows send from each of the K queues.
+    """
+
+    flows: int
+    values: tuple[tuple[str, ...], ...]
+    thresholds_bytes: tuple[int, ...]
+    mean_bytes: float
+    median_bytes: float
+    p90_bytes: float
+    cdf: tuple[float, ...]
+    queue_bytes: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One of the 15 combinations. spread: S (`controller.tpfs.selection`)."""
+
+    features: tuple[Feature, ...]
+    spread: float
+    types: int
+    unknown_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlowTypes:
+    """Of *flows* records. Where there are no types, no feature tells anything: all flows have the default thresholds.
+
+    set_aside: records that were not looked at, as their host has so many; removed_bad_bytes, removed_good_bytes,
+    delta_bytes: Eq. 4; stay_ratio: mean stay of typed flows over that under the default thresholds, by the model.
+    """
+
+    flows: int
+    set_aside: int
+    unknown_flows: int
+    features: tuple[Feature, ...]
+    types: tuple[FlowType, ...]
+    default_thresholds_bytes: tuple[int, ...]
+    points_bytes: tuple[float, ...]
+    tried: tuple[Tried, ...]
+    removed_bad_bytes: float
+    removed_good_bytes: float
+    delta_bytes: float
+    stay_ratio: float
+    explanation: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+
+def flow_types(
+    records: Records,
+    addresses: Sequence[str],
+    default: Sequence[int],
+    load: float,
+    delta: float | None = None,
+    spacing: Spacing = "log",
+) -> FlowTypes | None:
+    """The types of *records*, and thresholds for each; None where there are no records.
+
+    addresses: the texts of the numbers in records; default: K - 1 thresholds in bytes, not falling; load: of the
+    links, 0 to 1; delta: good load that may be removed in bytes, None: by the model. Raises
+    `thresholds.SolveError`.
+    """
+    fair = records[fair_share(records["host"].astype(np.int64))]
+    choice = choose(fair, spacing)
+    if choice is None:
+        return None
+    best = choice.best
+    of_flow = best.clusters.of_value[best.values.value]
+    samples = [
+        FlowSizes(fair["bytes"][best.values.flows[of_flow == number]], best.weight[of_flow == number])
+        for number in range(best.clusters.count)
+    ]
+    solution = thresholds(samples, default, load, delta)
+    before = mean_stay(samples, [default] * len(samples), load)
+    values = _values(fair, addresses, best)
+    types = tuple(
+        FlowType(
+            flows=len(one),
+            values=values[number],
+            thresholds_bytes=chosen,
+            mean_bytes=one.bytes / one.flows,
+            median_bytes=one.quantile(0.5),
+            p90_bytes=one.quantile(0.9),
+            cdf=tuple(one.share(choice.points).tolist()),
+            queue_bytes=tuple(part.good + part.bad for part in queue_loads(one, chosen)),
+        )
+        for number, (one, chosen) in enumerate(zip(samples, solution.thresholds, strict=True))
+    )
+    unknown = len(fair) - sum(map(len, samples))
+    features = best.combination if types else ()
+    return FlowTypes(
+        flows=len(fair),
+        set_aside=len(records) - len(fair),
+        unknown_flows=unknown,
+        features=features,
+        types=types,
+        default_thresholds_bytes=tuple(int(one) for one in default),
+        points_bytes=tuple(choice.points.tolist()),
+        tried=tuple(
+            Tried(one.combination, one.spread, one.clusters.count, one.unknown_share)
+            for one in choice.candidates
+        ),
+        removed_bad_bytes=solution.removed_bad,
+        removed_good_bytes=solution.removed_good,
+        delta_bytes=solution.delta,
+        stay_ratio=solution.stay / before if before else 1.0,
+        explanation=explain(features, types, choice, default, unknown, len(fair)),
+    )
+
+
+def _values(records: Records, addresses: Sequence[str], best: Candidate) -> list[tuple[tuple[str, ...], ...]]:
+    """The values of each type as texts."""
+    order = np.argsort(-best.distributions.flows, kind="stable")
+    known = order[best.clusters.of_value[order] != UNKNOWN][:MOST_VALUES]
+    result: list[list[tuple[str, ...]]] = [[] for _ in range(best.clusters.count)]
+    for value in known:
+        record = records[best.values.example[value]]
+        texts = tuple(
+            str(record[name]) if name.endswith("_port") else addresses[record[name]]
+            for name in best.combination
+        )
+        result[best.clusters.of_value[value]].append(texts)
+    return [tuple(one) for one in result]

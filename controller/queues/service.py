@@ -59,8 +59,9 @@ class _Switch:
     ticket: int | None = None
     """Of the transaction that has not been answered yet."""
     refused: str = ""
-    asked: str = ""
-    answered: str = ""
+    asked: int = 0
+    """Number of the last question for counters; 0: none is open."""
+    answered: int = 0
     counters: dict[str, tuple[QueueCounters, ...]] = field(default_factory=dict)
     counted_at: float | None = None
 
@@ -73,7 +74,7 @@ class QueueService:
         self._wanted = ONE_QUEUE
         self._switches: dict[int, _Switch] = {}
         self._changed = threading.Condition()
-        self._asks = time.time_ns()
+        self._first_ask = self._asks = time.time_ns()
         self._watcher = OvsdbWatcher(COLUMNS, self._on_tables, self._on_done)
 
     def start(self) -> None:
@@ -136,16 +137,15 @@ class QueueService:
                     switch.counted_at is not None and now - switch.counted_at < FRESH_S
                 ):
                     continue
-                if switch.asked == switch.answered:
+                if not switch.asked:
                     self._asks += 1
-                    switch.asked = str(self._asks)
+                    switch.asked = self._asks
                     self._watcher.post(partial(self._ask, dpid, switch.asked))
                 asked.append((switch, switch.asked))
-            while any(one.answered != number for one, number in asked) and time.monotonic() < deadline:
+            while any(one.answered < number for one, number in asked) and time.monotonic() < deadline:
                 self._changed.wait(max(0.0, deadline - time.monotonic()))
-            for switch, number in asked:
-                if switch.answered != number:
-                    switch.asked = switch.answered  # it may be asked anew
+            for switch, _ in asked:
+                switch.asked = 0  # a late answer is as welcome, and the next one asks anew
             return [self._view(dpid, switch) for dpid, switch in sorted(self._switches.items())]
 
     def _view(self, dpid: int, switch: _Switch) -> SwitchQueues:
@@ -198,7 +198,7 @@ class QueueService:
             switch.tables = tables
             if tables is None:
                 switch.plan, switch.ticket, switch.refused, switch.since = None, None, "", time.monotonic()
-                switch.asked = switch.answered
+                switch.asked = 0
             else:
                 switch.plan = plan(tables, dpid, self._wanted)
                 self._read_counters(switch, tables)
@@ -234,20 +234,20 @@ class QueueService:
         ):
             switch.ticket = self._watcher.transact(_key(dpid), switch.plan.operations)
 
-    def _ask(self, dpid: int, number: str) -> None:
+    def _ask(self, dpid: int, number: int) -> None:
         with self._changed:
             switch = self._switches.get(dpid)
             if switch is not None and switch.tables is not None:
                 for uuid in switch.tables["Open_vSwitch"]:
                     self._watcher.transact(
-                        _key(dpid), set_keys("Open_vSwitch", uuid, "external_ids", {ASKED: number})
+                        _key(dpid), set_keys("Open_vSwitch", uuid, "external_ids", {ASKED: str(number)})
                     )
 
     def _read_counters(self, switch: _Switch, tables: Tables) -> None:
         for row in tables["Open_vSwitch"].values():
             ids = row["external_ids"]
-            answered = ids.get(ANSWERED, "")
-            if answered and answered == switch.asked and answered != switch.answered:
+            answered = int(text) if (text := ids.get(ANSWERED, "")).isdecimal() else 0
+            if self._first_ask < answered <= self._asks and answered > switch.answered:
                 switch.answered, switch.counted_at = answered, time.monotonic()
                 switch.counters = counters_from_text(ids.get(COUNTERS, ""))
 

@@ -202,6 +202,28 @@ def test_queues_come_and_go_with_the_scheme(lab: QueueLab) -> None:
     assert "set_queue:7" in lab.deployment.lab.switch("l1").ofctl("dump-flows", "table=0")
 
 
+def test_agents_put_short_and_long_flows_into_their_queues(lab: QueueLab) -> None:
+    """A flow is short for its first 100 kB; its ACKs are control packets, which go first too."""
+    overlay = {place.name: place.overlay for place in lab.deployment.spec.fabric.hosts()}
+    lab.deployment.set_scheme(SchemeChoice("ecmp-pq", "ecmp-pq"))
+    try:
+        ends = [(name, "s1") for name in ("l1", "l2")]
+        there, back = (lab.port(*end) for end in ends)
+        sink = lab.started("h3", "receive", 5203, 0.0, 1.0)
+        source = lab.started("h1", "send", overlay["h3"], 5203, 0, 2.0)
+        megabits = float(answer(sink, 30))
+        source.kill()
+        source.communicate()
+        high, low = sent_in(there, lab.port(*ends[0]))
+        assert 100_000 <= high < 300_000
+        assert low > 0.8 * megabits * 1e6 / 8 - 100_000
+        acks, data = sent_in(back, lab.port(*ends[1]))
+        assert acks > 0
+        assert data == 0
+    finally:
+        lab.deployment.set_scheme(lab.deployment.spec.schemes[0])
+
+
 def test_a_port_that_nobody_can_give_queues_is_said_to_be_one(lab: QueueLab) -> None:
     eight = lab.deployment.spec.schemes[0]
     row = vsctl(lab, "s1", "get", "port", "s1-eth1", "qos").strip()

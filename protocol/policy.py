@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from protocol.plain import PlainError, build
+from protocol.priority import PriorityPolicy, priority_problem
 from protocol.underlay import PRIORITIES
 
 PathKind = Literal[
@@ -139,10 +140,14 @@ class Policy:
     short: ClassPolicy = field(default_factory=ClassPolicy)
     long: ClassPolicy = field(default_factory=ClassPolicy)
     control: ClassPolicy = field(default_factory=ClassPolicy)
+    priority: PriorityPolicy = field(default_factory=PriorityPolicy)
+    """Of the packets of short and long flows; kind ``class``: their class's."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON; `from_dict` is its inverse."""
-        return dataclasses.asdict(self)
+        data = dataclasses.asdict(self)
+        data["priority"]["thresholds_bytes"] = list(self.priority.thresholds_bytes)
+        return data
 
     @classmethod
     def from_dict(cls, data: object) -> Policy:
@@ -214,6 +219,9 @@ def _check(policy: Policy) -> None:
             )
             if wrong is not None:
                 need(False, f"{name}.coding.{wrong[0]}", wrong[1])
+    wrong = priority_problem(policy.priority)
+    if wrong is not None:
+        need(False, f"priority.{wrong[0]}", wrong[1])
     codings = [one for one in (policy.short.coding, policy.long.coding) if one is not None]
     different = one_estimator([(one.estimator, one.sampling_s) for one in codings])
     need(different is None, "long.coding.estimator", different or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from controller.agents.asking import Unconfirmed
+from controller.agents.listeners import ChannelError
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
 from controller.control_plane import ControlPlane
@@ -25,8 +27,10 @@ from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
 from controller.snapshot import FabricSnapshot
+from controller.store.finished_flows import FinishedFlowStore
+from controller.tpfs.learner import TypeLearner
 from ovsdb.port_queues import ONE_QUEUE, PortQueues
-from protocol.control import Paths
+from protocol.control import FlowTypes, Paths
 
 _LOG: Final = logging.getLogger("capstan")
 
@@ -61,12 +65,20 @@ class RunningController:
         token: str,
         state_file: Path,
         initial: tuple[str, float],
+        finished_flows: FinishedFlowStore | None = None,
     ) -> None:
         self.events = EventLog()
         self._plane = ControlPlane(key)
         self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note)
         self.queues = QueueService()
-        self.agents = AgentServer(channel, token, on_joined=self._joined, on_left=self._left)
+        self.learner = TypeLearner(self._tell_types, self.events.add, finished_flows)
+        self.agents = AgentServer(
+            channel,
+            token,
+            on_joined=self._joined,
+            on_left=self._left,
+            on_finished=self.learner.heard,
+        )
         self._state_file = state_file
         self._changing = threading.Lock()
         self.current = self._remembered() or self._compose(initial[0], {}, initial[1], version=1)
@@ -81,9 +93,12 @@ class RunningController:
         self.shell.post(lambda: effects)
         self.agents.start()
         self.agents.set_policy(policy_for(current.scheme, current.packet_time_s, current.version))
+        self.learner.set_scheme(current.scheme, current.version)
+        self.learner.start()
 
     def stop(self) -> None:
         """Let go of agents and switches; both go on with what they have."""
+        self.learner.stop()
         self.agents.stop()
         self.shell.stop()
         self.queues.stop()
@@ -120,6 +135,7 @@ class RunningController:
             self.queues.set_queues(port_queues(current.scheme))
             # agents first: their classes mean the same to the switches before and after
             self.agents.set_policy(policy)
+            self.learner.set_scheme(current.scheme, current.version)
             late: list[Unconfirmed] = []
             try:
                 self.shell.call(
@@ -161,6 +177,10 @@ class RunningController:
             self.queues.switch_down(event.dpid)
         if isinstance(event, HostSeen):
             self.agents.set_leaf(event.ipv4, _leaf_key(event.place.dpid))
+
+    def _tell_types(self, types: FlowTypes) -> None:
+        with contextlib.suppress(ChannelError):  # we are ending
+            self.agents.set_flow_types(types)
 
     def _joined(self, member: Member) -> None:
         self.events.add(AgentEvent(member.host, joined=True))

@@ -10,6 +10,7 @@ from controller.api.describing import Open, With
 from controller.queues.ports import By
 from controller.schemes.scheme import Mode, Scheme
 from controller.store.models import Experiment, FlowRecord, Run
+from controller.tpfs.learner import LearnerState
 from protocol.control import FlowEntry
 from protocol.policy import Policy
 
@@ -17,6 +18,7 @@ SchemeObject = Annotated[dict[str, Any], Scheme]
 AgentObject = Annotated[dict[str, Any], AgentInfo]
 UnconfirmedObject = Annotated[dict[str, Any], Unconfirmed]
 ImpairmentObject = Annotated[dict[str, Any], ImpairmentBody]
+LearnerObject = Annotated[dict[str, Any], LearnerState]
 ExperimentObject = Annotated[dict[str, Any], Experiment]
 RunObject = Annotated[dict[str, Any], Run]
 FlowObject = Annotated[dict[str, Any], FlowRecord]

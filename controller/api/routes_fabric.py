@@ -106,6 +106,11 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
     def queues() -> answers.QueuesView:
         return views.queues_view(running.queues.wanted, running.queues.snapshot(), running.snapshot())
 
+    @routes.get("/tpfs")
+    @describe(Description("Types of flows: what was learnt, from what, and why.", answers.LearnerObject))
+    def tpfs() -> dict[str, Any]:
+        return dataclasses.asdict(running.learner.state())
+
     @routes.get("/schemes")
     @describe(Description("The schemes that come with Capstan.", answers.SchemesView))
     def schemes() -> answers.SchemesView:

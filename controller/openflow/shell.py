@@ -31,6 +31,7 @@ from controller.openflow.confirmations import Confirmations, ModeSwitched, Waite
 from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.errors import OpenFlowError, SwitchError
+from controller.openflow.refusals import Refusals
 from controller.openflow.session import (
     MeterCount,
     PacketIn,
@@ -46,9 +47,6 @@ T = TypeVar("T")
 
 POLL_EVERY_S: Final = 0.0005
 """While there is other work, urgent messages are looked for this often."""
-HEAL_EVERY_S: Final = 30.0
-"""A switch that refused an update is made to connect anew (and gets its whole state) at most this often."""
-KEPT_ERRORS: Final = 256
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long Python lets another thread (the API, agents' channel) compute before this one may go on.
 
@@ -97,10 +95,7 @@ class OpenFlowShell:
         self._backlog: deque[tuple[Connection, SessionEvent, float]] = deque()
         self._lost: deque[int] = deque()
         self._confirmations = Confirmations()
-        self._healed: dict[int, float] = {}
-        self._unlike: dict[int, tuple[float, tuple[SwitchError, ...]]] = {}
-        """Switches that refused an update, when and what, until they begin anew."""
-        self._errors: deque[SwitchError] = deque(maxlen=KEPT_ERRORS)
+        self._refusals = Refusals()
         self._counters: Counter[str] = Counter()
         self._stopping = False
 
@@ -195,7 +190,7 @@ class OpenFlowShell:
 
     def errors(self) -> tuple[SwitchError, ...]:
         """The last errors that switches answered with, oldest first."""
-        return tuple(self._errors)
+        return self._refusals.latest()
 
     def counters(self) -> Mapping[str, int]:
         """Totals since the start, by name."""
@@ -357,7 +352,7 @@ class OpenFlowShell:
                     self._close(self._switches[dpid], "it connected again")
                 self._report_lost()
                 self._switches[dpid] = connection
-                self._unlike.pop(dpid, None)
+                self._refusals.began_anew(dpid)
                 connection.introduced = True
                 LOG.info("switch %#x at %s connected", dpid, connection.peer)
                 self._guarded(
@@ -384,7 +379,7 @@ class OpenFlowShell:
 
     def _note_error(self, error: SwitchError) -> None:
         self._counters["refused"] += 1
-        self._errors.append(error)
+        self._refusals.note(error)
         LOG.error("%s", error)
         self._on_event(SwitchRefused(error.at, error))
 
@@ -392,10 +387,7 @@ class OpenFlowShell:
         """A refused update leaves a switch unlike what the control plane believes: begin with it anew."""
         dpid = connection.session.dpid
         assert dpid is not None
-        now = self.now()
-        self._unlike[dpid] = (now, errors)
-        if now - self._healed.get(dpid, -HEAL_EVERY_S) >= HEAL_EVERY_S:
-            self._healed[dpid] = now
+        if self._refusals.update_refused(dpid, errors, self.now()):
             self._close(connection, "it refused an update; it gets its whole state when it connects again")
 
     def _new_waiter(self) -> Waiter:
@@ -404,9 +396,7 @@ class OpenFlowShell:
             for connection in self._switches.values()
             for ticket in connection.session.unconfirmed
         )
-        for dpid, (at, errors) in self._unlike.items():
-            if dpid in self._switches or self.now() - at < HEAL_EVERY_S:
-                waiter.errors.extend(errors)
+        waiter.errors.extend(self._refusals.open(self._switches, self.now()))
         return waiter
 
     # Effects out

@@ -113,7 +113,7 @@ def test_a_killed_switch_has_its_state_back_within_3_s_of_its_start() -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("scheme", ["ecmp", "rps", "caps"])
+@pytest.mark.parametrize("scheme", ["ecmp", "rps", "caps", "freeway"])
 def test_controllers_die_and_are_followed_without_a_lost_packet(scheme: str) -> None:
     with deployment(scheme) as lab:
         hosts = lab.spec.fabric.hosts()

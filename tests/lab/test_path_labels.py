@@ -1,7 +1,9 @@
-"""Path labels on a real switch: each label its uplink; a dead one is sprayed before the controller does anything."""
+"""Path labels on real switches: each label its path, in two tiers and three; nothing is lost where one is dead."""
 
 from __future__ import annotations
 
+import itertools
+import socket
 import struct
 from collections import Counter
 
@@ -10,7 +12,8 @@ from controller.openflow.shell import OpenFlowShell
 from controller.openflow.view import LocalHost, RemoteHost, SwitchView, Towards
 from protocol.underlay import BASE_PORT, TrafficClass, dscp, label_of
 from tests.lab.openflow_plane import ScriptedPlane
-from tests.lab.openflow_rig import Switch, eventually, switch
+from tests.lab.openflow_rig import Switch, switch
+from tests.lab.test_schemes_on_switches import PORT, deployment, eventually, programs, received, start
 from tests.unit.simulated_fabric import LABELS
 
 UPLINKS = {2: 2049, 3: 2050, 4: 2051}
@@ -49,7 +52,7 @@ def sent_to(real: Switch, ports: list[int], dead: tuple[int, ...] = ()) -> Count
                 came[number] += data[12:14] == b"\x08\0"
         return came.total() >= len(ports)
 
-    eventually(all_came, 5, f"all {len(ports)} datagrams")
+    eventually(all_came)
     for sock in (*sockets.values(), sender):
         sock.close()
     return came
@@ -70,8 +73,8 @@ def test_each_label_takes_its_uplink_and_a_dead_one_is_sprayed_at_once() -> None
     shell.start()
     try:
         with switch(DPID, shell.port, 6) as real:
-            eventually(lambda: plane.of("connected"), what="the connection")
-            eventually(lambda: len(plane.ports[DPID]) == 7, what="the ports")
+            eventually(lambda: plane.of("connected"))
+            eventually(lambda: len(plane.ports[DPID]) == 7)
             shell.wait_applied(5)
             for port, stamp in UPLINKS.items():
                 assert sent_to(real, [label_of(stamp)] * 64) == {port: 64}
@@ -83,9 +86,48 @@ def test_each_label_takes_its_uplink_and_a_dead_one_is_sprayed_at_once() -> None
             assert len(sent_to(real, [label_of(99)] * 64)) >= 4
             for port in (2, 5):
                 real.netns("ip", "link", "set", f"p{port}x", "down")
-                eventually(lambda port=port: not plane.ports[DPID][port].up, what=f"port {port} down")
+                eventually(lambda port=port: not plane.ports[DPID][port].up)
             assert len(sent_to(real, [label_of(UPLINKS[2])] * 64, dead=(2, 5))) == 3
             assert sent_to(real, [label_of(STAMP)] * 64, dead=(2, 5)) == {6: 64}
             assert shell.errors() == ()
     finally:
         shell.stop()
+
+
+def test_in_a_fat_tree_labels_name_cores_and_within_a_pod_aggregations() -> None:
+    shape = {"topology": "fat-tree", "k": 4, "link": {"rate_mbps": 100}, "access": {}}
+    source_ports = itertools.count(5000, 64)
+    with deployment(shape, "drb") as lab:
+        near, far = "h3", "h16"  # of the same pod as h1, and of another
+        overlay = {place.name: place.overlay for place in lab.spec.fabric.hosts()}
+
+        def paths_to(host: str) -> Counter[str]:
+            """Of 400 packets from h1, none of which may be lost."""
+            lab.client.report_flows(forget=True)
+            arguments = (overlay[host], PORT, next(source_ports), 1, 1, 400, 500, 0.0)
+            assert start(lab, "h1", programs.DATAGRAMS, *arguments).wait(30) == 0
+            seen: Counter[str] = Counter()
+
+            def all_came() -> bool:
+                for flow in received(lab, host):
+                    if flow["protocol"] == socket.IPPROTO_UDP:
+                        seen.update(flow["paths"])
+                return seen.total() == 400
+
+            eventually(all_came)
+            return seen
+
+        stamps = {switch["name"]: str(switch["stamp"]) for switch in lab.client.fabric()["switches"]}
+        assert set(paths_to(far)) == {stamps[name] for name in ("c1", "c2", "c3", "c4")}
+        within = paths_to(near)
+        assert set(within) == {stamps["a1"], stamps["a2"]}
+        for paths in (paths_to(far), within):
+            assert max(paths.values()) - min(paths.values()) <= 2, paths
+        lab.lab.set_link("a1-c1", up=False)
+        eventually(lambda: set(paths_to(far)) == {stamps[name] for name in ("c2", "c3", "c4")})
+        lab.lab.set_link("e1-a2", up=False)
+        eventually(lambda: set(paths_to(far)) == {stamps["c2"]})
+        assert set(paths_to(near)) == {stamps["a1"]}
+        lab.lab.set_link("e1-a2", up=True)
+        lab.lab.set_link("a1-c1", up=True)
+        eventually(lambda: len(paths_to(far)) == 4, 10)

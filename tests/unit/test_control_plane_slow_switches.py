@@ -71,7 +71,7 @@ def test_whoever_gets_an_answer_to_arp_reaches_who_was_asked_for(kind: str, data
     assert sim.delivers(other, one, TrafficClass.NONE)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.sampled_from(KINDS), st.data())
 def test_a_mended_link_and_a_returned_switch_lose_no_packet(kind: str, data: st.DataObject) -> None:
     sim = running(shape_of(kind))

@@ -1,0 +1,50 @@
+"""What switches refused, and which of them are therefore unlike what the control plane believes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container
+from typing import Final
+
+from controller.openflow.errors import SwitchError
+
+HEAL_EVERY_S: Final = 30.0
+"""A switch that refused an update is made to connect anew (and gets its whole state) at most this often."""
+KEPT_ERRORS: Final = 256
+
+
+class Refusals:
+    """Times are seconds of one clock."""
+
+    def __init__(self) -> None:
+        self._errors: deque[SwitchError] = deque(maxlen=KEPT_ERRORS)
+        self._healed: dict[int, float] = {}
+        self._unlike: dict[int, tuple[float, tuple[SwitchError, ...]]] = {}
+
+    def note(self, error: SwitchError) -> None:
+        self._errors.append(error)
+
+    def latest(self) -> tuple[SwitchError, ...]:
+        """The last errors, oldest first."""
+        return tuple(self._errors)
+
+    def update_refused(self, dpid: int, errors: tuple[SwitchError, ...], now: float) -> bool:
+        """The switch refused a part of an update; whether it is to begin anew now."""
+        self._unlike[dpid] = (now, errors)
+        if now - self._healed.get(dpid, -HEAL_EVERY_S) < HEAL_EVERY_S:
+            return False
+        self._healed[dpid] = now
+        return True
+
+    def began_anew(self, dpid: int) -> None:
+        """It gets its whole state now."""
+        self._unlike.pop(dpid, None)
+
+    def open(self, connected: Container[int], now: float) -> list[SwitchError]:
+        """Errors of switches that have not begun anew since; of one that is gone only while it may come back."""
+        return [
+            error
+            for dpid, (at, errors) in self._unlike.items()
+            if dpid in connected or now - at < HEAL_EVERY_S
+            for error in errors
+        ]

@@ -18,6 +18,8 @@ from protocol.underlay import TrafficClass, dscp
 PAYLOAD: Final = 1472
 """Bytes of UDP payload in a frame of 1514 B."""
 FRAME_BITS: Final = 1514 * 8
+MOST_AT_ONCE: Final = 16
+"""Datagrams of one priority in a row."""
 
 
 def _say(value: object) -> None:
@@ -29,7 +31,10 @@ def _mark(sock: socket.socket, priority: int) -> None:
 
 
 def flood(destination: str, port: int, seconds: float, rates: Sequence[tuple[int, float]]) -> None:
-    """Datagrams of full size at a steady rate for each (priority, Mbit/s on the wire); prints how many of each."""
+    """Datagrams of full size at a steady rate for each (priority, Mbit/s on the wire); prints how many of each.
+
+    What a pause of this process has cost is not made up for by a burst: that would not be a steady rate.
+    """
     streams = list[tuple[socket.socket, float]]()
     for priority, mbps in rates:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -37,16 +42,19 @@ def flood(destination: str, port: int, seconds: float, rates: Sequence[tuple[int
         _mark(sock, priority)
         sock.connect((destination, port))
         streams.append((sock, mbps * 1e6 / FRAME_BITS))
-    sent = [0] * len(streams)
+    sent, due = [0] * len(streams), [0.0] * len(streams)
     data = bytes(PAYLOAD)
     _say("sending")
-    began = time.monotonic()
-    while (passed := time.monotonic() - began) < seconds:
+    last = began = time.monotonic()
+    while (now := time.monotonic()) - began < seconds:
         for number, (sock, per_second) in enumerate(streams):
-            for _ in range(min(8, int(per_second * passed) - sent[number])):
+            due[number] = min(due[number] + per_second * (now - last), MOST_AT_ONCE)
+            while due[number] >= 1:
                 with suppress(ConnectionRefusedError):
                     sock.send(data)
                 sent[number] += 1
+                due[number] -= 1
+        last = now
         time.sleep(0.0005)
     _say({str(priority): count for (priority, _), count in zip(rates, sent, strict=True)})
 

@@ -29,6 +29,7 @@ PINGS: Final = 1500
 PING_EVERY_S: Final = 0.003
 TCP_S: Final = 4.0
 ROUNDS: Final = 3
+OVERLOAD_S: Final = 5.0
 EIGHT: Final = SchemeChoice("ecmp", "eight queues", {"queues": {"number": QUEUES}})
 ONE: Final = SchemeChoice("ecmp", "one queue")
 
@@ -160,27 +161,30 @@ def sent_in(before: dict[str, Any], after: dict[str, Any], what: str = "sent_byt
     return [int(late[what]) - int(early[what]) for early, late in pairs]
 
 
-def levels_in_order(sent: Sequence[int], offered: float) -> int:
-    """How many queues, from the highest on, got what is left by those above them, within 5 % of an *offered* load of
-    each (in what *sent* is counted in). Together they got *sum(sent)*: all that the link could carry."""
+def levels_in_order(sent: Sequence[int], offered: Sequence[int]) -> int:
+    """How many queues, from the highest on, got what is left by those above them, within 5 % of what was *offered* to
+    each. Together they got *sum(sent)*: all that the link could carry."""
     left, right = float(sum(sent)), 0
-    for got in sent:
-        if abs(got - min(offered, max(0.0, left))) > 0.05 * offered:
+    for got, wanted in zip(sent, offered, strict=True):
+        if abs(got - min(wanted, max(0.0, left))) > 0.05 * wanted:
             break
         left -= got
         right += 1
     return right
 
 
-def overload(lab: QueueLab, seconds: float) -> tuple[list[int], list[int], float]:
-    """All queues at a quarter of the link each: bytes sent and packets dropped by queue, and bytes offered to each."""
+def overload(lab: QueueLab, seconds: float) -> tuple[list[int], list[int], list[int]]:
+    """All queues at a quarter of the link each: bytes sent, packets dropped and bytes offered, by queue."""
     each = LINK_MBPS / 4
     with lab.flood(*(f"{priority}:{each}" for priority in range(QUEUES))):
         time.sleep(1.0)  # low queues fill
-        before, began = lab.port("l1", "s1"), time.monotonic()
+        before = lab.port("l1", "s1")
         time.sleep(seconds)
-        after, passed = lab.port("l1", "s1"), time.monotonic() - began
-    return sent_in(before, after), sent_in(before, after, "dropped_packets"), each * 1e6 / 8 * passed
+        after = lab.port("l1", "s1")
+    sent, dropped = sent_in(before, after), sent_in(before, after, "dropped_packets")
+    waiting = sent_in(before, after, "waiting_bytes")
+    offered = [one + lost * 1514 + more for one, lost, more in zip(sent, dropped, waiting, strict=True)]
+    return sent, dropped, offered
 
 
 def run() -> dict[str, Any]:
@@ -196,7 +200,7 @@ def run() -> dict[str, Any]:
                 loud += lab.round_trips()
                 flooded.append(lab.goodput())
         after = lab.port("l1", "s1")
-        sent, _, offered = overload(lab, 5.0)
+        sent, _, offered = overload(lab, OVERLOAD_S)
         switching = []
         for _ in range(5):
             lab.deployment.set_scheme(ONE)
@@ -230,7 +234,7 @@ def run() -> dict[str, Any]:
             f"one link of {LINK_MBPS:g} Mbit/s (a packet takes 0.6 ms), flood of {FLOOD_MBPS:g} Mbit/s in queue "
             f"{QUEUES - 1}; {ROUNDS} rounds of {TCP_S:g} s of TCP and {PINGS} round trips, with and without it",
             "sent by queue under overload, each offered a quarter of the link, Mbit/s: "
-            + " ".join(f"{one / offered * LINK_MBPS / 4:.2f}" for one in sent),
+            + " ".join(f"{one / OVERLOAD_S * 8e-6:.2f}" for one in sent),
             "apply: 8 queues at all ports of the fabric, from the request to the answer (flow entries and agents too)",
         ),
     )

@@ -24,6 +24,7 @@ from controller.live.link_sampling import EVERY_S
 from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
+from controller.store.finished_flows import FinishedFlowStore
 
 VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
@@ -71,6 +72,7 @@ def serve(settings: Settings) -> None:
     token = read_or_make_token(settings.token_file or data / "agents-token")
     api_token = None if settings.loopback else read_or_make_token(data / "api-token")
     socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
+    engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     running = RunningController(
         key=_lldp_key(data / "lldp-key"),
         openflow=(settings.openflow_address, settings.openflow_port),
@@ -80,8 +82,8 @@ def serve(settings: Settings) -> None:
         initial=(settings.scheme, settings.packet_time_s),
         lab=settings.lab,
         links_every_s=settings.links_every_s,
+        finished_flows=FinishedFlowStore(engine),
     )
-    engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     store = ExperimentStore(engine)
     app = make_app(running, store, ApiSettings(api_token, settings.lab), VERSION)
     try:

@@ -17,9 +17,10 @@ a share of its uplinks. All leaves have the same split, that of the busiest: a s
 by all other leaves, and a path would not be isolated if one leaf had it for short flows and another for long ones.
 What a leaf receives is not measured.
 
-**Steadiness.** A load counts as the highest of the last `samples`, and a kind of flow gives paths up only when it could
-do with them at `SLACK` times its load: without that dead band, a load with 20 % of noise near a whole number of paths
-changed the split once or twice a second. Very bursty loads still change it.
+**Steadiness.** A load counts as the highest of the last `samples`, and a kind of flow gives up only paths that it could
+do without at `SLACK` times its load: without that dead band, a load with 20 % of noise near a whole number of paths
+changed the split once or twice a second. While neither load varies by more than `SLACK`, of one set of paths none turns
+from throughput to low latency once one has turned the other way. Loads that vary more still move paths to and fro.
 """
 
 from __future__ import annotations

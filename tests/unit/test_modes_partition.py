@@ -163,6 +163,25 @@ def test_a_load_with_noise_changes_the_split_seldom(long: float, seed: int) -> N
     assert sum(a != b for a, b in itertools.pairwise(counts[20:])) <= 2
 
 
+_LEAST = st.floats(0.005, 0.5)
+_VARYING = st.lists(
+    st.tuples(st.floats(1, 0.99 * SLACK), st.floats(1, 0.99 * SLACK)), min_size=2, max_size=60
+)
+
+
+@given(_LEAST, _LEAST, _VARYING, st.integers(2, 24))
+def test_loads_within_the_dead_band_never_move_paths_to_and_fro(
+    short: float, long: float, factors: list[tuple[float, float]], paths: int
+) -> None:
+    """Whatever the order of the loads: low-latency paths may be gained, and then lost, but not gained again."""
+    made, stamps, counts, now = PathPartition(RULE, PACKET_S), [tuple(range(1, paths + 1))], [], 0.0
+    for by_short, by_long in factors:
+        now = feed(made, [(short * by_short, long * by_long)], start=now)
+        counts.append(len(made.split(stamps).low_latency))
+    steps = [after - before for before, after in itertools.pairwise(counts) if after != before]
+    assert not any(before < 0 < after for before, after in itertools.pairwise(steps)), counts
+
+
 def test_all_leaves_have_the_split_of_the_busiest() -> None:
     made = PathPartition(RULE, PACKET_S)
     for leaf, share in ((1, 0.05), (2, 0.4)):

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -55,12 +55,19 @@ class Job:
             self.close()  # it was killed; another one
         raise RuntimeError("the process that finds types of flows does not start")
 
+    def processes(self) -> list[int]:
+        """Its process id; empty while there is none."""
+        return [process.pid for process in self._running()]
+
+    def _running(self) -> list[Any]:
+        return [] if self._pool is None else list((self._pool._processes or {}).values())
+
     def close(self) -> None:
         """End the process, whatever it does."""
+        processes = self._running()
         pool, self._pool = self._pool, None
         if pool is None:
             return
-        processes = list(getattr(pool, "_processes", {}).values() or ())
         pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.terminate()

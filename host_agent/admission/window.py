@@ -42,6 +42,8 @@ class Valve:
         """Our host's own; -1: its SYN had none."""
         self._highest: int | None = None
         """Sequence number behind all that the host has sent."""
+        self.sent_bytes = 0
+        """Payload that has left, each byte once."""
         self.segment_bytes = _DEFAULT_SEGMENT_BYTES
         self._rate = math.inf
         self._edge = 0
@@ -68,9 +70,14 @@ class Valve:
             self._highest = start
             self._edge, self._part = (start + 1) % NUMBER_MODULUS, 0.0
             self._told = self._last = None
-        end = (start + seen.payload + bool(flags & SYN) + bool(flags & FIN)) % NUMBER_MODULUS
-        if self._highest is None or serial_difference(end, self._highest) > 0:
+        extra = bool(flags & SYN) + bool(flags & FIN)
+        end = (start + seen.payload + extra) % NUMBER_MODULUS
+        if self._highest is None:
+            self._highest = start
+        new = serial_difference(end, self._highest)
+        if new > 0:
             self._highest = end
+            self.sent_bytes += max(0, new - extra)
 
     def set_rate(self, bytes_per_s: float, now: float) -> None:
         """From now on the host may send so much payload per second; 0: nothing, inf: whatever TCP lets it."""

@@ -158,6 +158,7 @@ def test_a_granted_sender_keeps_to_its_rate_and_a_stopped_one_to_what_it_was_tol
     assert host.sent > sent + min(most * 0.2 * 0.8, 10 * MSS)
 
 
+@settings(deadline=None, max_examples=10)
 @given(cases)
 def test_without_a_limit_packets_pass_as_they_are(case: tuple[int | None, int | None, int, bool]) -> None:
     host = Connection(Valve(0.002), *case)

@@ -20,6 +20,7 @@ from protocol.datagram import NUMBER_MODULUS, serial_difference
 
 _MOST_SCALE: Final = 14
 _TIMESTAMPS: Final = 8
+_TIMESTAMPS_BYTES: Final = 12
 _WINDOW_SCALE: Final = 3
 _SEGMENT: Final = 2
 _DEFAULT_SEGMENT_BYTES: Final = 536
@@ -45,6 +46,8 @@ class Valve:
         self.sent_bytes = 0
         """Payload that has left, each byte once."""
         self.segment_bytes = _DEFAULT_SEGMENT_BYTES
+        """Most payload of a packet."""
+        self._stamped = False
         self._rate = math.inf
         self._edge = 0
         self._part = 0.0
@@ -66,6 +69,7 @@ class Valve:
         flags, start = packet[at + 13], _number(packet, at + 4)
         if flags & SYN:
             self._offered = _option(packet, at, _WINDOW_SCALE, -1)
+            self._stamped = _option(packet, at, _TIMESTAMPS, -1) >= 0
             self.segment_bytes = _option(packet, at, _SEGMENT, _DEFAULT_SEGMENT_BYTES)
             self._highest = start
             self._edge, self._part = (start + 1) % NUMBER_MODULUS, 0.0
@@ -96,7 +100,8 @@ class Valve:
         if flags & SYN:
             scale = _option(packet, at, _WINDOW_SCALE, -1)
             theirs = _option(packet, at, _SEGMENT, _DEFAULT_SEGMENT_BYTES)
-            self.segment_bytes = max(1, min(self.segment_bytes, theirs))
+            stamped = self._stamped and _option(packet, at, _TIMESTAMPS, -1) >= 0
+            self.segment_bytes = max(1, min(self.segment_bytes, theirs) - stamped * _TIMESTAMPS_BYTES)
             if self._offered is not None:
                 self._scale = min(scale, _MOST_SCALE) if min(scale, self._offered) >= 0 else 0
         if not flags & ACK or flags & RST or not self.known:
@@ -160,10 +165,18 @@ class Valve:
         return self._edge
 
     def _limited(self, packet: bytes, at: int, ack: int, window: int, scale: int, now: float) -> bytes:
-        limit = self._limit(ack, window, now)
-        room, step = max(0, serial_difference(limit, ack)), 1 << scale
-        # Rounded up, what is in flight stays inside the window; but whole segments more would keep a flow going.
-        field = min(room // step if step > self.segment_bytes else -(-room // step), window >> scale)
+        limit, step = self._limit(ack, window, now), 1 << scale
+        assert self._highest is not None
+        segments = max(0, serial_difference(limit, self._highest)) // self.segment_bytes
+        if limit == (ack + window) % NUMBER_MODULUS:
+            field = window >> scale
+        elif step > self.segment_bytes:
+            field = max(0, serial_difference(limit, ack)) // step
+        else:
+            # Whole segments: Linux sends a piece of one where a window ends amid it, and pieces wait for delayed ACKs.
+            room = serial_difference(self._highest, ack) + segments * self.segment_bytes
+            field = max(0, -(-room // step) if segments else room // step)
+        field = min(field, window >> scale)
         self._told = (ack + (field << scale)) % NUMBER_MODULUS
         return _with_window(packet, at, field)
 

@@ -1,7 +1,7 @@
 """Messages between the controller and a host agent, over one reliable byte stream.
 
 Frames: 4 bytes length (network byte order, of what follows), 1 byte format, then the body. Format 0x4A ("J")
-is a JSON object with a ``type``. Other formats are free for messages that need to be compact.
+is a JSON object with a ``type``; format 0x43 ("C") one of CAPTON's compact messages (`protocol.admission`).
 
 Opening, so that neither side's token ever crosses the wire::
 
@@ -23,6 +23,7 @@ import struct
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Final
 
+from protocol import admission
 from protocol.plain import PlainError, build
 from protocol.priority import FeatureName, TypePriority
 
@@ -280,12 +281,18 @@ Message = (
     | Impair
     | Ping
     | Pong
+    | admission.AdmissionMessage
 )
-_BY_TYPE: Final[dict[str, Any]] = {kind.type: kind for kind in Message.__args__}
+_BY_TYPE: Final[dict[str, Any]] = {
+    kind.type: kind for kind in Message.__args__ if kind not in admission.KINDS
+}
 
 
 def encode(message: Message) -> bytes:
     """One whole frame."""
+    if isinstance(message, admission.KINDS):
+        body = admission.encode_body(message)
+        return _LENGTH.pack(len(body) + 1, admission.FORMAT) + body
     body = json.dumps({"type": message.type, **asdict(message)}, separators=(",", ":")).encode()
     if len(body) > MAX_FRAME_BYTES:
         raise ControlError(
@@ -308,13 +315,21 @@ class FrameReader:
             length, form = _LENGTH.unpack_from(self._buffer)
             if not 1 <= length <= MAX_FRAME_BYTES + 1:
                 raise ControlError(f"frame length {length} B is out of range")
-            if form != JSON_FORMAT:
+            if form not in (JSON_FORMAT, admission.FORMAT):
                 raise ControlError(f"frame format {form:#x} is not known")
             if len(self._buffer) < 4 + length:
                 break
-            messages.append(_decode_json(bytes(self._buffer[_LENGTH.size : 4 + length])))
+            body = bytes(self._buffer[_LENGTH.size : 4 + length])
+            messages.append(_decode_json(body) if form == JSON_FORMAT else _decode_admission(body))
             del self._buffer[: 4 + length]
         return messages
+
+
+def _decode_admission(body: bytes) -> Message:
+    try:
+        return admission.decode_body(body)
+    except admission.AdmissionError as error:
+        raise ControlError(str(error)) from None
 
 
 def _decode_json(body: bytes) -> Message:

@@ -74,10 +74,19 @@ def tcp(
     tos: int = 0,
     number: int = 7,
     partial: bool = False,
+    window: int = 500,
 ) -> bytes:
     """A TCP segment; *partial*: its checksum holds the pseudo header's sum only, as from a TUN with IFF_VNET_HDR."""
     head = struct.pack(
-        "!HHIIBBHHH", *ports, sequence % 2**32, ack % 2**32, (20 + len(options)) // 4 << 4, flags, 500, 0, 0
+        "!HHIIBBHHH",
+        *ports,
+        sequence % 2**32,
+        ack % 2**32,
+        (20 + len(options)) // 4 << 4,
+        flags,
+        window,
+        0,
+        0,
     )
     segment = _checked(head + options + payload, TCP, source, destination, 16, partial)
     return ip(TCP, segment, source, destination, tos=tos, number=number)

@@ -1,0 +1,145 @@
+"""The controller's side of CAPTON's messages: requests in, grants and stops out. Pure; the channel is elsewhere.
+
+Every request that is new is answered, with how things are, even if nothing changed; whom a decision concerns besides is
+told as well. So an agent that repeats its requests ends up with what the scheduler has decided, whatever was lost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from controller.capton.fabric import VirtualLink
+from controller.capton.scheduler import Decision, Scheduler
+from protocol.admission import MODULUS, Finished, Grant, Request, Stop, newer
+
+MAX_ENDED: Final = 4096
+"""Flows of a host that have ended and are remembered, so that a late request does not bring them back."""
+Answers = list[tuple[str, Grant | Stop]]
+"""Messages, and the host that each is for."""
+
+
+@dataclass(slots=True)
+class _Flow:
+    host: str
+    number: int
+    heard: int
+    rate_bps: int = 0
+
+
+class Admission:
+    """Answers agents on behalf of a scheduler.
+
+    Args:
+        hosts: host name by underlay address, as in `Request.destination`; may be replaced.
+    """
+
+    def __init__(self, scheduler: Scheduler, hosts: Mapping[str, str]) -> None:
+        self._scheduler: Final = scheduler
+        self.hosts = hosts
+        self._flows: Final[dict[int, _Flow]] = {}
+        self._numbers: Final[dict[tuple[str, int], int]] = {}
+        """The scheduler's number of a host's flow."""
+        self._ended: Final[dict[str, OrderedDict[int, int]]] = {}
+        """By host, flows that have ended, with the sequence number that ended them."""
+        self._next = 0
+        self._sequence = 0
+        self.counts: Final[Counter[str]] = Counter()
+
+    def receive(self, host: str, message: Request | Finished, now: float) -> Answers:
+        """A host says something; what follows for whom."""
+        name = self._numbers.get((host, message.flow))
+        if name is not None:
+            heard: int | None = self._flows[name].heard
+        else:
+            heard = self._ended.get(host, OrderedDict[int, int]()).get(message.flow)
+        if not newer(message.sequence, heard):
+            self.counts["messages_late"] += 1
+            return []
+        if isinstance(message, Finished):
+            return self._finished(host, message, name, now)
+        destination = self.hosts.get(message.destination)
+        if destination is None:
+            self.counts["requests_refused"] += 1
+            return []
+        size = max(1, message.bytes_left)
+        number = self._next if name is None else name
+        try:
+            decisions = self._scheduler.request(number, host, destination, size, now)
+        except ValueError:  # a host that the scheduler does not know, or another destination than before
+            self.counts["requests_refused"] += 1
+            return []
+        if name is None:
+            self._next += 1
+            self._numbers[host, message.flow] = number
+            self._flows[number] = _Flow(host, message.flow, message.sequence)
+        self._flows[number].heard = message.sequence
+        self.counts["requests"] += 1
+        answers = self._answers(decisions)
+        if all(decision.flow != number for decision in decisions):
+            answers.append(self._tell(self._flows[number]))
+        return answers
+
+    def gone(self, host: str, now: float) -> Answers:
+        """The channel to a host has ended: its flows are given up; when it is back it may number them anew."""
+        answers: Answers = []
+        for name in [name for name, flow in self._flows.items() if flow.host == host]:
+            self._forget(name)
+            answers += self._answers(self._scheduler.finished(name, now))
+        self._ended.pop(host, None)
+        return [(to, message) for to, message in answers if to != host]
+
+    def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> Answers:
+        """A virtual link has another capacity (`Scheduler.capacity`)."""
+        return self._answers(self._scheduler.capacity(link, rate_bps, now))
+
+    def get_timer(self) -> float | None:
+        """When `handle_timer` has something to do."""
+        return self._scheduler.next_event()
+
+    def handle_timer(self, now: float) -> Answers:
+        """Flows that should have finished and said nothing are given up, and told to stop."""
+        decisions = self._scheduler.expire(now)
+        answers = self._answers(decisions)
+        for decision in decisions:
+            if decision.rate_bps == 0 and decision.flow not in self._scheduler:
+                self.counts["flows_expired"] += 1
+                flow = self._forget(decision.flow)
+                self._end(flow.host, flow.number, flow.heard)
+        return answers
+
+    def _finished(self, host: str, message: Finished, name: int | None, now: float) -> Answers:
+        self._end(host, message.flow, message.sequence)
+        if name is None:
+            return []
+        self._forget(name)
+        self.counts["flows_finished"] += 1
+        return self._answers(self._scheduler.finished(name, now))
+
+    def _end(self, host: str, flow: int, sequence: int) -> None:
+        ended = self._ended.setdefault(host, OrderedDict())
+        ended[flow] = sequence
+        ended.move_to_end(flow)
+        if len(ended) > MAX_ENDED:
+            ended.popitem(last=False)
+
+    def _forget(self, name: int) -> _Flow:
+        flow = self._flows.pop(name)
+        del self._numbers[flow.host, flow.number]
+        return flow
+
+    def _answers(self, decisions: list[Decision]) -> Answers:
+        answers: Answers = []
+        for name, rate in decisions:
+            flow = self._flows[name]
+            flow.rate_bps = rate
+            answers.append(self._tell(flow))
+        return answers
+
+    def _tell(self, flow: _Flow) -> tuple[str, Grant | Stop]:
+        self._sequence = (self._sequence + 1) % MODULUS
+        if flow.rate_bps:
+            return flow.host, Grant(self._sequence, flow.number, flow.heard, flow.rate_bps)
+        return flow.host, Stop(self._sequence, flow.number, flow.heard)

@@ -1,0 +1,202 @@
+"""CAPTON on a host: which TCP flows are large, what is asked for them, and how far they may send. Pure.
+
+Small flows leave at once. A flow is large if it was announced with more than the threshold, and then asks when it
+opens; or as soon as it has sent more. Of a flow that was not announced nobody knows what is left: it asks for as much
+again as it has sent, which for heavy-tailed sizes is about right, and corrects that with every refresh.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from host_agent.admission.requests import Requests
+from host_agent.admission.window import Valve
+from host_agent.inner_packet import FIN, RST, SYN, TCP, InnerPacket, PacketError, look
+from host_agent.wire import OUTER_HEADER_BYTES
+from protocol.admission import MODULUS, AdmissionPolicy, Finished, Grant, Request, Stop
+from protocol.datagram import HEADER_BYTES
+
+IDLE_S: Final = 60.0
+MAX_FLOWS: Final = 65536
+_INNER_HEADERS_BYTES: Final = 52
+_ETHERNET_BYTES: Final = 14
+OVERHEAD_BYTES: Final = _INNER_HEADERS_BYTES + HEADER_BYTES + OUTER_HEADER_BYTES + _ETHERNET_BYTES
+"""What a segment has besides its payload on the link (IPv4, TCP with timestamps)."""
+
+
+@dataclass(slots=True)
+class _Flow:
+    number: int
+    peer: str
+    valve: Valve
+    size: float | None
+    """Payload that it was announced with, bytes."""
+    last: float
+    free_bytes: int
+    """It asks once it has sent more than that."""
+
+
+class HostAdmission:
+    """The TCP flows of a host. Times are seconds of one monotonic clock."""
+
+    def __init__(self, policy: AdmissionPolicy) -> None:
+        self._policy: Final = policy
+        self._requests: Final = Requests(policy)
+        self._flows: Final[dict[bytes, _Flow]] = {}
+        self._keys: Final[dict[int, bytes]] = {}
+        """Of the flows that have asked."""
+        self._updates: list[bytes] = []
+        self._next = 1
+
+    def __len__(self) -> int:
+        return len(self._flows)
+
+    def sent(self, packet: bytes, seen: InnerPacket, peer: str, announced: float | None, now: float) -> None:
+        """The host has sent a packet or super-packet towards a peer (its underlay address).
+
+        announced: payload that its flow was announced with, bytes (inf: no end); None: it was not.
+        """
+        if seen.protocol != TCP or seen.flow[-4:] == bytes(4):
+            return
+        flags = packet[seen.transport + 13]
+        flow = self._flows.get(seen.flow)
+        if flags & SYN and (flow is None or flow.valve.sent_bytes):
+            flow = self._begin(seen.flow, peer, announced, now)
+        if flow is None:
+            return
+        flow.last = now
+        flow.valve.left(packet, seen)
+        done = flow.valve.sent_bytes
+        if flags & RST or flags & FIN:
+            self._forget(seen.flow)
+        elif flow.number in self._requests:
+            if flow.size is not None and done >= flow.size:
+                self._end(flow, now)
+            else:
+                self._requests.left(flow.number, self._bytes_left(flow))
+        elif done > flow.free_bytes or (not done and flow.size is not None and flow.size > flow.free_bytes):
+            self._ask(seen.flow, flow, now)
+
+    def received(self, packets: Iterable[bytes], now: float) -> list[bytes]:
+        """Packets of peers, as the host is to get them; with them what it is to be told besides."""
+        given = [self._limited(packet, now) for packet in packets]
+        return given + self.updates()
+
+    def updates(self) -> list[bytes]:
+        """Packets that tell the host how far it may send; each is given once."""
+        updates, self._updates = self._updates, []
+        return updates
+
+    def decided(self, message: Grant | Stop, now: float) -> None:
+        """The controller has decided about a flow."""
+        if self._requests.decided(message, now):
+            self._apply(message.flow, now)
+
+    def connected(self, now: float) -> None:
+        """The controller listens again: it is asked for all flows."""
+        self._requests.connected(now)
+
+    def release(self, now: float) -> None:
+        """The scheme has changed: nothing is held any longer."""
+        for flow in self._flows.values():
+            flow.free_bytes = 1 << 62
+            if flow.number in self._requests:
+                self._end(flow, now)
+
+    def messages_to_send(self) -> list[Request | Finished]:
+        """Messages for the controller, in order; each is given once."""
+        return self._requests.messages_to_send()
+
+    def get_timer(self) -> float | None:
+        """When `handle_timer` has something to do."""
+        timers = [self._requests.get_timer()]
+        timers += [self._flows[key].valve.deadline() for key in self._keys.values()]
+        return min((timer for timer in timers if timer is not None), default=None)
+
+    def handle_timer(self, now: float) -> None:
+        """Ask again what is due, and tell senders that have used up what they were told."""
+        for number in self._requests.handle_timer(now):
+            self._apply(number, now)
+        for key in self._keys.values():
+            valve = self._flows[key].valve
+            due = valve.deadline()
+            if due is not None and now >= due:
+                self._tell(valve, now)
+
+    def sweep(self, now: float) -> None:
+        """Forget flows that have been idle for long."""
+        for key in [key for key, flow in self._flows.items() if now - flow.last > IDLE_S]:
+            self._forget(key)
+
+    def counters(self) -> dict[str, int]:
+        """Totals since the start, by name."""
+        return dict(self._requests.counts)
+
+    def _begin(self, key: bytes, peer: str, announced: float | None, now: float) -> _Flow:
+        if key in self._flows:
+            self._forget(key)
+        elif len(self._flows) >= MAX_FLOWS:
+            self._forget(next(iter(self._flows)))
+        valve = Valve(self._policy.burst_s)
+        flow = _Flow(self._next, peer, valve, announced, now, self._policy.threshold_bytes)
+        self._flows[key] = flow
+        self._next = self._next % (MODULUS - 1) + 1
+        return flow
+
+    def _ask(self, key: bytes, flow: _Flow, now: float) -> None:
+        if flow.size is not None and flow.valve.sent_bytes >= flow.size:
+            flow.size = None  # it has sent more than was announced: nobody knows
+        self._keys[flow.number] = key
+        self._requests.ask(flow.number, flow.peer, self._bytes_left(flow), now)
+        flow.valve.set_rate(0.0, now)
+
+    def _end(self, flow: _Flow, now: float) -> None:
+        """It has sent what it asked for: what follows is small, or asks anew."""
+        self._requests.end(flow.number)
+        del self._keys[flow.number]
+        flow.free_bytes = max(flow.free_bytes, flow.valve.sent_bytes + self._policy.threshold_bytes)
+        flow.valve.set_rate(math.inf, now)
+        self._tell(flow.valve, now)
+
+    def _forget(self, key: bytes) -> None:
+        flow = self._flows.pop(key)
+        self._keys.pop(flow.number, None)
+        self._requests.end(flow.number)
+
+    def _apply(self, number: int, now: float) -> None:
+        valve = self._flows[self._keys[number]].valve
+        rate = self._requests.rate_bps(number) / 8
+        valve.set_rate(rate / _on_the_link(valve), now)
+        self._tell(valve, now)
+
+    def _tell(self, valve: Valve, now: float) -> None:
+        update = valve.update(now)
+        if update is not None:
+            self._updates.append(update)
+
+    def _bytes_left(self, flow: _Flow) -> int:
+        """On the link."""
+        done = flow.valve.sent_bytes
+        left = done if flow.size is None else flow.size - done
+        return round(min(max(1.0, left), 1e15) * _on_the_link(flow.valve))
+
+    def _limited(self, packet: bytes, now: float) -> bytes:
+        try:
+            seen = look(packet)
+        except PacketError:
+            return packet
+        flow = self._flows.get(seen.reverse) if seen.protocol == TCP and seen.flow[-4:] != bytes(4) else None
+        if flow is None:
+            return packet
+        if packet[seen.transport + 13] & RST:
+            self._forget(seen.reverse)
+            return packet
+        return flow.valve.arrived(packet, seen, now)
+
+
+def _on_the_link(valve: Valve) -> float:
+    """Bytes on the link for each byte of payload, in full segments."""
+    return (valve.segment_bytes + OVERHEAD_BYTES) / valve.segment_bytes

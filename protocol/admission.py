@@ -1,0 +1,126 @@
+"""CAPTON's messages on the agents' channel: compact, for there are some for every large flow.
+
+Bodies of frames of format `FORMAT` (network byte order)::
+
+    Request   1 B kind, 4 B sequence, 4 B flow, 4 B destination (underlay IPv4), 8 B bytes left
+    Finished  1 B kind, 4 B sequence, 4 B flow
+    Grant     1 B kind, 4 B sequence, 4 B flow, 4 B answers, 8 B rate (bit/s)
+    Stop      1 B kind, 4 B sequence, 4 B flow, 4 B answers
+
+Each says how things are, not what has changed, so a lost message is made good by any later one, and one that comes
+twice or late is known by its sequence number: both sides number what they send, and per flow act on nothing that is not
+newer than what they acted on last. ``answers`` is the sequence number of the newest request that the decision knows of.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+FORMAT: Final = 0x43
+MODULUS: Final = 1 << 32
+_REQUEST: Final = struct.Struct("!BII4sQ")
+_FINISHED: Final = struct.Struct("!BII")
+_GRANT: Final = struct.Struct("!BIIIQ")
+_STOP: Final = struct.Struct("!BIII")
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionPolicy:
+    """How a host's flows are admitted (CAPTON, Section V).
+
+    threshold_bytes: flows of up to so much payload leave at once, unscheduled (10 MSS). retry_s: how soon a request is
+    sent again that was not answered. refresh_s: how often an answered one is, with what is left by then. fail_safe_s:
+    how long the controller may leave a request unanswered before the flow goes on unscheduled. burst_s: how far ahead
+    of its rate a sender may run.
+    """
+
+    threshold_bytes: int = 14_260
+    retry_s: float = 0.02
+    refresh_s: float = 0.25
+    fail_safe_s: float = 0.1
+    burst_s: float = 0.002
+
+
+class AdmissionError(ValueError):
+    """A frame that is no admission message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A flow of ours has so many bytes left to send; sent again, it corrects what was said before."""
+
+    type: ClassVar[str] = "request"
+    sequence: int
+    flow: int
+    destination: str
+    bytes_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A flow has nothing left, or its sender is gone."""
+
+    type: ClassVar[str] = "finished"
+    sequence: int
+    flow: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A flow may send at this rate of the link, until told otherwise."""
+
+    type: ClassVar[str] = "grant"
+    sequence: int
+    flow: int
+    answers: int
+    rate_bps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A flow has to wait."""
+
+    type: ClassVar[str] = "stop"
+    sequence: int
+    flow: int
+    answers: int
+
+
+AdmissionMessage = Request | Finished | Grant | Stop
+KINDS: Final = (Request, Finished, Grant, Stop)
+
+
+def encode_body(message: AdmissionMessage) -> bytes:
+    """The body of a frame. Numbers that do not fit raise struct.error."""
+    match message:
+        case Request(sequence, flow, destination, left):
+            return _REQUEST.pack(1, sequence, flow, ipaddress.IPv4Address(destination).packed, left)
+        case Finished(sequence, flow):
+            return _FINISHED.pack(2, sequence, flow)
+        case Grant(sequence, flow, answers, rate):
+            return _GRANT.pack(3, sequence, flow, answers, rate)
+        case Stop(sequence, flow, answers):
+            return _STOP.pack(4, sequence, flow, answers)
+
+
+def decode_body(body: bytes) -> AdmissionMessage:
+    """Raises AdmissionError on what is none."""
+    kind, size = body[0] if body else 0, len(body)
+    if kind == 1 and size == _REQUEST.size:
+        _, sequence, flow, destination, left = _REQUEST.unpack(body)
+        return Request(sequence, flow, str(ipaddress.IPv4Address(destination)), left)
+    if kind == 2 and size == _FINISHED.size:
+        return Finished(*_FINISHED.unpack(body)[1:])
+    if kind == 3 and size == _GRANT.size:
+        return Grant(*_GRANT.unpack(body)[1:])
+    if kind == 4 and size == _STOP.size:
+        return Stop(*_STOP.unpack(body)[1:])
+    raise AdmissionError(f"{size} B of kind {kind} are no admission message")
+
+
+def newer(sequence: int, than: int | None) -> bool:
+    """Whether a sequence number comes after another, modulo 2^32 (RFC 1982); anything is newer than None."""
+    return than is None or 0 < (sequence - than) % MODULUS < MODULUS // 2

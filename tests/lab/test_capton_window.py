@@ -1,0 +1,171 @@
+"""CAPTON's valve on the kernel's own TCP: held, granted, stopped and granted again, and nothing is sent twice."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import struct
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from controller.capton.admission import Admission, Answers
+from controller.capton.fabric import HostPlace, Rates, VirtualFabric
+from controller.capton.scheduler import Scheduler
+from host_agent.admission.host import OVERHEAD_BYTES, HostAdmission
+from host_agent.inner_packet import look
+from protocol.admission import AdmissionPolicy, Finished, Request
+
+RATE = 20_000_000
+SIZE = 3_000_000
+MSS = 1400
+STOP_AT = SIZE // 3
+STOPPED_S = 0.6
+"""Longer than TCP's least retransmission time-out and its first window probe."""
+_SERVER = """
+import socket
+server = socket.create_server(("10.77.0.2", 7000))
+print("listening", flush=True)
+connection, _ = server.accept()
+total = 0
+while data := connection.recv(65536):
+    total += len(data)
+connection.sendall(str(total).encode())
+"""
+_CLIENT = f"""
+import socket
+connection = socket.socket()
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+connection.connect(("10.77.0.2", 7000))
+connection.sendall(bytes({SIZE}))
+connection.shutdown(socket.SHUT_WR)
+print(connection.recv(100).decode())
+"""
+
+
+def run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def tun(name: str, namespace: str, address: str) -> int:
+    """A TUN device, a packet at a time, whose other side is in a network namespace of its own."""
+    fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    fcntl.ioctl(fd, 0x400454CA, struct.pack("16sH22x", name.encode(), 0x1001))
+    run("ip", "netns", "add", namespace)
+    run("ip", "link", "set", name, "netns", namespace)
+    run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", name)
+    run("ip", "-n", namespace, "link", "set", name, "mtu", str(MSS + 52), "up")
+    # a tail loss probe says that the machine is slow, not that a time-out was near
+    run("ip", "netns", "exec", namespace, "sysctl", "-qw", "net.ipv4.tcp_early_retrans=0")
+    return fd
+
+
+@pytest.fixture
+def devices() -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
+    """Namespace and descriptor of the sender's and the receiver's TUN device."""
+    names = [f"capton{os.getpid()}{side}" for side in "ab"]
+    fds: list[int] = []
+    try:
+        for name, address in zip(names, ("10.77.0.1", "10.77.0.2"), strict=True):
+            fds.append(tun(name[-15:], name, address))
+        yield (names[0], fds[0]), (names[1], fds[1])
+    finally:
+        for fd in fds:
+            os.close(fd)
+        for name in names:
+            with suppress(subprocess.CalledProcessError):
+                run("ip", "netns", "del", name)
+
+
+def counters(namespace: str) -> dict[str, int]:
+    """TCP's counters of a namespace, by name."""
+    found: dict[str, int] = {}
+    for file in ("snmp", "netstat"):
+        lines = run("ip", "netns", "exec", namespace, "cat", f"/proc/net/{file}").splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            found.update(zip(names.split()[1:], map(int, values.split()[1:]), strict=True))
+    return found
+
+
+def packets_of(fd: int) -> Iterator[bytes]:
+    with suppress(BlockingIOError):
+        while True:
+            yield os.read(fd, 65536)
+
+
+@pytest.mark.parametrize("announced", [float(SIZE), None], ids=["announced", "unannounced"])
+def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted(
+    devices: tuple[tuple[str, int], tuple[str, int]], announced: float | None
+) -> None:
+    (sender, out), (receiver, back) = devices
+    rates = Rates(RATE, RATE)
+    places = [HostPlace(host, rates) for host in ("h1", "h2", "h3")]
+    central = Admission(Scheduler(VirtualFabric(places, {})), {"10.0.0.2": "h2"})
+    agent = HostAdmission(AdmissionPolicy())
+    server = subprocess.Popen(
+        ["ip", "netns", "exec", receiver, "python3", "-c", _SERVER], stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == "listening\n"
+    client = subprocess.Popen(
+        ["ip", "netns", "exec", sender, "python3", "-c", _CLIENT], stdout=subprocess.PIPE, text=True
+    )
+    assert client.stdout is not None
+    begun = time.monotonic()
+    total = at_stop = while_stopped = 0
+    stop: float | None = None
+    going_on: float | None = None
+    poll = select.poll()
+    for fd in (out, back):
+        poll.register(fd, select.POLLIN)
+    try:
+        while client.poll() is None:
+            assert time.monotonic() - begun < 30, f"{total} of {SIZE} B after 30 s"
+            timer = agent.get_timer()
+            poll.poll(5 if timer is None else min(5.0, max(0.0, timer - time.monotonic()) * 1000))
+            for packet in packets_of(out):
+                if packet[0] >> 4 == 4:
+                    seen = look(packet)
+                    agent.sent(packet, seen, "10.0.0.2", announced, time.monotonic())
+                    total += seen.payload
+                    os.write(back, packet)
+            for packet in packets_of(back):
+                for given in agent.received([packet], time.monotonic()):
+                    os.write(out, given)
+            now = time.monotonic()
+            agent.handle_timer(now)
+            answers: Answers = []
+            for message in agent.messages_to_send():
+                answers += central.receive("h1", message, now)
+            if stop is None and total >= STOP_AT:
+                # a flow with less left, to the same receiver
+                stop, at_stop = now, total
+                answers += central.receive("h3", Request(1, 1, "10.0.0.2", 10_000), now)
+            if stop is not None and going_on is None and now >= stop + STOPPED_S:
+                going_on, while_stopped = now, total - at_stop
+                answers += central.receive("h3", Finished(2, 1), now)
+            for host, decision in answers:
+                if host == "h1":
+                    agent.decided(decision, now)
+            for given in agent.updates():
+                os.write(out, given)
+        assert client.stdout.read().strip() == str(SIZE)
+        took = time.monotonic() - begun
+        seen_by_kernel = counters(sender)
+    finally:
+        for process in (client, server):
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+    assert going_on is not None
+    # no more than it had been told, and what lay in the device's queue
+    assert while_stopped <= RATE / 8 * AdmissionPolicy().burst_s + 4 * MSS
+    assert (seen_by_kernel["RetransSegs"], seen_by_kernel["TCPTimeouts"]) == (0, 0)
+    assert total == SIZE  # every byte left once
+    least = SIZE * 8 / RATE * (MSS + OVERHEAD_BYTES) / MSS
+    assert took >= least + STOPPED_S - 0.1  # it kept to the granted rate

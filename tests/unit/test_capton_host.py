@@ -1,0 +1,214 @@
+"""CAPTON on a host: which flows ask, for how much, and what senders are told; with the real controller side."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from controller.capton.admission import Admission
+from controller.capton.fabric import HostPlace, Rates, VirtualFabric
+from controller.capton.scheduler import Scheduler
+from host_agent.admission.host import OVERHEAD_BYTES, HostAdmission
+from host_agent.inner_packet import look
+from protocol.admission import AdmissionPolicy, Finished, Grant, Request, Stop
+from tests.unit.inner_packets import HOST1, HOST2, check_ip, check_transport, tcp
+
+RATE = 20_000_000
+MSS = 1400
+PEER = "10.0.0.2"
+POLICY = AdmissionPolicy()
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+SCALE = 7
+ON_THE_LINK = (MSS + OVERHEAD_BYTES) / MSS
+
+
+def controller() -> Admission:
+    rates = Rates(RATE, RATE)
+    fabric = VirtualFabric([HostPlace("h1", rates), HostPlace("h2", rates), HostPlace("h3", rates)], {})
+    return Admission(Scheduler(fabric), {"10.0.0.1": "h1", PEER: "h2", "10.0.0.3": "h3"})
+
+
+class Host:
+    """A TCP sender behind an agent: it sends what its window allows, and its peer acknowledges everything at once."""
+
+    def __init__(self, agent: HostAdmission, port: int = 40000, announced: float | None = None) -> None:
+        self.agent, self.port, self.announced = agent, port, announced
+        self.sent = self.room = 0
+
+    def open(self, now: float) -> None:
+        options = b"\x02\x04\x05\x78\x01\x03\x03" + bytes((SCALE,))
+        self.put(tcp(sequence=0, ports=(self.port, 80), flags=SYN, options=options), now)
+        self.take([self.peer(0, SYN | ACK, 65535, options)], now)
+
+    def put(self, packet: bytes, now: float) -> None:
+        self.agent.sent(packet, look(packet), PEER, self.announced, now)
+
+    def peer(self, ack: int, flags: int = ACK, window: int = 4000, options: bytes = b"") -> bytes:
+        ports = (80, self.port)
+        return tcp(b"", HOST2, HOST1, ports=ports, ack=1 + ack, flags=flags, window=window, options=options)
+
+    def take(self, packets: list[bytes], now: float) -> None:
+        self.took(self.agent.received(packets, now))
+
+    def took(self, packets: list[bytes]) -> None:
+        for packet in packets:
+            check_ip(packet)
+            check_transport(packet, 20, 6)
+            seen = look(packet)
+            if seen.flow[-2:] != self.port.to_bytes(2, "big"):
+                continue
+            ack, window = int.from_bytes(packet[28:32], "big") - 1, int.from_bytes(packet[34:36], "big")
+            self.room = ack + (window << (0 if packet[33] & SYN else SCALE))
+
+    def send(self, most: int, now: float) -> int:
+        """Segments that go; an ACK after each two."""
+        count = 0
+        while count < most and self.sent + MSS <= self.room:
+            data = tcp(bytes(MSS), ports=(self.port, 80), sequence=1 + self.sent, partial=True)
+            self.put(data, now)
+            self.sent += MSS
+            count += 1
+            if count % 2 == 0:
+                self.take([self.peer(self.sent)], now)
+        self.take([self.peer(self.sent)], now)
+        return count
+
+
+def exchange(agents: dict[str, HostAdmission], central: Admission, now: float) -> list[Request | Finished]:
+    """All messages that wait, both ways; those to the controller."""
+    said = []
+    for host, agent in agents.items():
+        for message in agent.messages_to_send():
+            said.append(message)
+            for to, answer in central.receive(host, message, now):
+                agents[to].decided(answer, now)
+    return said
+
+
+def test_small_flows_leave_unscheduled_announced_or_not() -> None:
+    agent = HostAdmission(POLICY)
+    for port, announced in ((40000, 9000.0), (40001, None)):
+        host = Host(agent, port, announced)
+        host.open(0.0)
+        packet = host.peer(0)
+        assert agent.received([packet], 0.0) == [packet]
+        host.took([packet])
+        assert host.send(POLICY.threshold_bytes // MSS, 0.0) == 10
+    assert agent.messages_to_send() == []
+    assert agent.get_timer() is None
+
+
+def test_an_announced_large_flow_is_held_from_its_first_packet_granted_and_finished() -> None:
+    agent, central = HostAdmission(POLICY), controller()
+    host = Host(agent, announced=100 * MSS)
+    host.open(0.0)
+    assert host.send(5, 0.0) == 0
+    said = exchange({"h1": agent}, central, 0.0)
+    assert said == [Request(1, 1, PEER, round(100 * MSS * ON_THE_LINK))]
+    host.took(agent.updates())
+    now, ends = 0.0, None
+    while host.sent < 100 * MSS:
+        now += 0.0005
+        host.send(100 - host.sent // MSS, now)
+        agent.handle_timer(now)
+        host.took(agent.updates())
+        if host.sent == 100 * MSS:
+            ends = now
+        assert now < 1
+    assert ends == pytest.approx(
+        100 * (MSS + OVERHEAD_BYTES) * 8 / RATE, rel=0.1
+    )  # paced at the granted rate
+    assert exchange({"h1": agent}, central, now)[-1] == Finished(2, 1)
+    assert central.get_timer() is None
+    packet = host.peer(host.sent)
+    assert agent.received([packet], now) == [packet]  # nothing is held any longer
+
+
+def test_an_unannounced_flow_asks_when_it_has_sent_more_for_as_much_again() -> None:
+    agent = HostAdmission(POLICY)
+    host = Host(agent)
+    host.open(0.0)
+    host.took([host.peer(0)])
+    host.send(11, 0.0)
+    ((request,), sent) = agent.messages_to_send(), host.sent
+    assert isinstance(request, Request)
+    assert request.bytes_left == round(11 * MSS * ON_THE_LINK)
+    assert host.send(5, 0.0) == 0
+    assert host.sent == sent
+
+
+def test_the_smaller_flow_stops_the_larger_one_which_goes_on_afterwards() -> None:
+    agents, central = {"h1": HostAdmission(POLICY), "h3": HostAdmission(POLICY)}, controller()
+    large, small = Host(agents["h1"], announced=10**6), Host(agents["h3"], announced=20 * MSS)
+    large.open(0.0)
+    exchange(agents, central, 0.0)
+    large.took(agents["h1"].updates())
+    now = 0.0
+    while now < 0.02:
+        now += 0.0005
+        large.send(100, now)
+    assert large.sent == pytest.approx(RATE / 8 / ON_THE_LINK * 0.02, rel=0.15)
+    small.open(now)
+    exchange(agents, central, now)
+    small.took(agents["h3"].updates())
+    at = large.sent
+    while small.sent < 20 * MSS:
+        now += 0.0005
+        large.send(100, now)
+        small.send(20 - small.sent // MSS, now)
+        for host, agent in ((large, agents["h1"]), (small, agents["h3"])):
+            agent.handle_timer(now)
+            host.took(agent.updates())
+        assert now < 0.2
+    assert large.sent - at <= RATE / 8 * POLICY.burst_s + 2 * MSS  # what it had been told already
+    exchange(agents, central, now)
+    agents["h1"].handle_timer(now + 0.002)
+    large.took(agents["h1"].updates())
+    assert large.send(100, now + 0.002) > 0
+
+
+def test_without_a_controller_it_goes_on_after_the_fail_safe_time() -> None:
+    agent = HostAdmission(POLICY)
+    host = Host(agent, announced=math.inf)
+    host.open(0.0)
+    now = 0.0
+    while now < POLICY.fail_safe_s:
+        assert host.send(1, now) == 0
+        now = agent.get_timer() or 0.0
+        agent.handle_timer(now)
+    host.took(agent.updates())
+    assert now == pytest.approx(POLICY.fail_safe_s)
+    assert host.send(40, now) == 40
+    assert agent.counters()["flows_unscheduled_by_fail_safe"] == 1
+
+
+@pytest.mark.parametrize("flags", [FIN | ACK, RST])
+def test_a_flow_that_closes_or_breaks_off_is_finished(flags: int) -> None:
+    agent = HostAdmission(POLICY)
+    host = Host(agent, announced=10**6)
+    host.open(0.0)
+    host.put(tcp(sequence=1, ports=(40000, 80), flags=flags), 0.0)
+    assert [type(message) for message in agent.messages_to_send()] == [Request, Finished]
+    assert len(agent) == 0
+    host.open(1.0)  # the same ports again: another flow
+    (request,) = agent.messages_to_send()
+    assert request.flow == 2
+    host.take([host.peer(0, RST)], 1.0)  # the peer breaks off
+    assert [type(message) for message in agent.messages_to_send()] == [Finished]
+
+
+def test_another_scheme_lets_everything_go_and_idle_flows_are_forgotten() -> None:
+    agent, central = HostAdmission(POLICY), controller()
+    host = Host(agent, announced=10**6)
+    host.open(0.0)
+    exchange({"h1": agent}, central, 0.0)
+    agent.decided(Stop(9, 1, 1), 0.0)
+    agent.decided(Grant(8, 1, 1, RATE), 0.0)  # late
+    assert host.send(9, 0.0) == 0
+    agent.release(0.0)
+    host.took(agent.updates())
+    assert host.send(50, 0.0) == 50
+    assert [type(message) for message in agent.messages_to_send()] == [Finished]
+    agent.sweep(61.0)
+    assert len(agent) == 0

@@ -263,7 +263,7 @@ class AgentCore:
         if self._impairment is not None:
             for item in self._impairment.due(now):
                 self._receive(self._impairment.damage(item.data), *item[1:], now)
-        self._sender.handle_timer(now)
+        self._sender.coded.handle_timer(now)
         self._receiver.handle_timer(self._peers.values(), now)
         if now >= self._next_sweep:
             self._next_sweep = now + SWEEP_S
@@ -276,7 +276,7 @@ class AgentCore:
     def get_timer(self) -> float:
         """When `handle_timer` wants to be called."""
         timer = self._next_sweep
-        for other in (self._sender.deadline(), self._receiver.deadline()):
+        for other in (self._sender.coded.deadline(), self._receiver.deadline()):
             if other is not None and other < timer:
                 timer = other
         if self._impairment is not None:
@@ -304,7 +304,7 @@ class AgentCore:
     def counters(self) -> dict[str, float]:
         """Totals since the start, by name."""
         totals = Counter(self._counts)
-        totals.update(self._sender.unit_outcomes())
+        totals.update(self._sender.coded.unit_outcomes())
         for peer in self._peers.values():
             totals["datagrams_lost"] += peer.arrivals.lost
             totals["datagrams_late"] += peer.arrivals.late

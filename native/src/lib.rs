@@ -4,6 +4,7 @@
 //! used where they are; whoever calls keeps other threads from writing them meanwhile, as with numpy's own functions.
 
 mod datapath;
+mod repairs;
 
 use coding::packets::{Received, Sources};
 use coding::{ldpc, Code, Error, Kernel};
@@ -268,5 +269,6 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(decode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(ldpc_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(repairs::seal_repairs, module)?)?;
     datapath::register(module)
 }

@@ -166,16 +166,14 @@ class Sender:
         if known is None:
             sent.arrived_many(numbers, stamps)
         else:
-            for number, stamp, delay_us in zip(numbers, stamps, delays_us, strict=True):
-                remembered = sent.arrived(number, stamp)
-                left = peer.outstanding.arrived(number)
-                if left is not None:
-                    arrived += 1
-                    if newest is None or left > newest:
-                        newest = left
-                if remembered and stamp:
-                    peer.stamps.add(stamp)
-                    known.path_delay(stamp, peer.above_least(delay_us), now)
+            arrived, newest = peer.outstanding.arrived_many(numbers)
+            if not any(stamps):  # nothing was over a path that has a name
+                sent.arrived_many(numbers, stamps)
+            else:
+                for number, stamp, delay_us in zip(numbers, stamps, delays_us, strict=True):
+                    if sent.arrived(number, stamp) and stamp:
+                        peer.stamps.add(stamp)
+                        known.path_delay(stamp, peer.above_least(delay_us), now)
         if known is not None and newest is not None:
             overdue = peer.outstanding.overdue(newest - known.overdue_s)
             for _ in range(overdue):

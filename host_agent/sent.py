@@ -94,6 +94,8 @@ class Outstanding:
 
     def sent_many(self, number: int, count: int, now: float) -> None:
         """Datagrams from *number* on leave now, RING at most."""
+        if self._first == self._end:
+            self._first = number
         for part in _slots(self._end, (number - self._end) % NUMBER_MODULUS):
             self._left[part] = _REPORTED
         self._end = (number + count) % NUMBER_MODULUS

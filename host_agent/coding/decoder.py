@@ -12,10 +12,18 @@ from typing import Final
 from host_agent.coding.codes import MAX_SYMBOL_BYTES, Code, code_numbered
 from host_agent.coding.kept import KeptPackets
 from host_agent.coding.native import ContradictionError
-from protocol.datagram import NUMBER_MODULUS, SYMBOL_LENGTH_BYTES, RepairHead, serial_difference
+from protocol.datagram import (
+    NUMBER_MODULUS,
+    REPAIR_HEAD_BYTES,
+    SYMBOL_LENGTH_BYTES,
+    CodeId,
+    RepairHead,
+    serial_difference,
+)
 
 MAX_K: Final = 128
 MAX_R: Final = 64
+_CODE_IDS: Final = frozenset(map(int, CodeId))
 WINDOW: Final = 4 * MAX_K
 """Sources are remembered over this many positions."""
 
@@ -158,6 +166,35 @@ class UnitDecoder:
             return []
         rebuilt = self._decode(position, unit)
         return self._rebuild([place for place, _ in rebuilt], now, rebuilt)
+
+    def surplus_run(self, position: int, bodies: list[bytes], now: float) -> bool:
+        """Repairs of the unit from *position* on came, as on the wire, which `repair` would only count as surplus.
+
+        False: they are to be given to `repair`, each by itself, and nothing was done.
+        """
+        self._forget_old_units(now)
+        kept, first = self._kept, bodies[0]
+        if (
+            kept is None
+            or position in self._units
+            or len(first) < REPAIR_HEAD_BYTES
+            or self._forgotten(position)
+        ):
+            return False
+        k, r, size = first[1], first[2], len(first)
+        symbol_bytes = size - REPAIR_HEAD_BYTES
+        if not (
+            first[0] in _CODE_IDS
+            and 0 < k <= MAX_K
+            and r <= MAX_R
+            and SYMBOL_LENGTH_BYTES < symbol_bytes <= MAX_SYMBOL_BYTES
+            and kept.count(position, k) == k
+            and all(len(body) == size and body[:3] == first[:3] and body[3] < r for body in bodies)
+        ):
+            return False
+        self.counters.repairs += len(bodies)
+        self.counters.surplus_repairs += len(bodies)
+        return True
 
     def known(self, position: int) -> bool:
         """Whether the packet of *position* came or was rebuilt (False for what is forgotten)."""

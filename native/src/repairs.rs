@@ -77,8 +77,14 @@ pub fn seal_repairs(
         singles.push(single);
     }
     let written = rows.bytes().as_ptr_range();
-    if pieces.iter().map(|piece| piece.bytes().as_ptr_range()).any(|read| read.start < written.end && written.start < read.end) {
-        return Err(PyValueError::new_err("repairs must not be written over the packets that they are made of"));
+    if pieces
+        .iter()
+        .map(|piece| piece.bytes().as_ptr_range())
+        .any(|read| read.start < written.end && written.start < read.end)
+    {
+        return Err(PyValueError::new_err(
+            "repairs must not be written over the packets that they are made of",
+        ));
     }
     let mut slices: Vec<&[u8]> = Vec::with_capacity(64);
     let mut rest = pieces.iter();

@@ -104,12 +104,28 @@ class Outstanding:
         if (self._end - self._first) % NUMBER_MODULUS > RING:
             self._first = (self._end - RING) % NUMBER_MODULUS
 
-    def arrived_many(self, numbers: Sequence[int]) -> tuple[int, float | None]:
+    def arrived_many(self, numbers: list[int]) -> tuple[int, float | None]:
         """The peer reports *numbers*.
 
         Returns how many of them were waited for (neither reported nor overdue before), and when the last of those
         left.
         """
+        count = len(numbers)
+        if not count:
+            return 0, None
+        first, slot = numbers[0], numbers[0] % RING
+        behind = (first - self._first) % NUMBER_MODULUS
+        if (
+            slot + count <= RING
+            and behind + count <= (self._end - self._first) % NUMBER_MODULUS
+            and numbers == list(range(first, first + count))
+        ):
+            # all that was told of, mostly: they came in the order in which they left
+            part = self._left[slot : slot + count]
+            newest = float(part[-1])
+            if newest < _REPORTED and int(np.count_nonzero(part < _REPORTED)) == count:
+                part.fill(_REPORTED)
+                return count, newest
         told = np.array(numbers, np.int64)
         told = told[(told - self._first) % NUMBER_MODULUS < (self._end - self._first) % NUMBER_MODULUS]
         slots = told % RING

@@ -135,7 +135,7 @@ class Outstanding:
             return 0, None
         slots, newest = slots[waited], float(left[waited].max())
         self._left[slots] = _REPORTED
-        return (len(slots) if (slots[1:] > slots[:-1]).all() else len(np.unique(slots))), newest
+        return (len(slots) if (slots[1:] > slots[:-1]).all() else len(set(slots.tolist()))), newest
 
     def overdue(self, sent_before: float) -> int:
         """How many left before that time and were not reported; each is counted once."""

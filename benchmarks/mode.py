@@ -26,7 +26,7 @@ from benchmarks.figures import Figure, document
 from controller.modes.monitor import LONGEST_HOLD, ModeMonitor
 from controller.schemes import loader
 from experiments.deployment import ROOT, Deployment
-from experiments.spec import spec_from_dict
+from experiments.spec import Spec, spec_from_dict
 from protocol.underlay import TrafficClass
 
 ON_MEDIAN_GOAL_MS: Final = 5.0
@@ -66,13 +66,26 @@ class Cycle:
 
 def run(cycles: int = CYCLES) -> dict[str, Any]:
     """All figures in milliseconds; ON->OFF against T + 15 ms. Takes about 0.2 s a cycle."""
-    spec = spec_from_dict(
+    spec = mode_spec(SPINES)
+    rule = loader.load("caps").mode
+    assert rule is not None
+    t_ms = ModeMonitor(rule, spec.packet_time_s).sampling_time_s * 1e3
+    with Deployment(spec) as lab:
+        _, cursor = lab.client.modes()
+        passages = traffic(lab, cycles, t_ms)
+        traces = _traces(lab, cursor)
+    return document(_figures(evaluate(passages, t_ms), traces, t_ms), _notes(t_ms, cycles))
+
+
+def mode_spec(spines: int) -> Spec:
+    """Two leaves, a host each, and nothing that would send by itself."""
+    return spec_from_dict(
         {
             "name": "bench-mode",
-            "title": f"two leaves, {SPINES} spines",
+            "title": f"two leaves, {spines} spines",
             "fabric": {
                 "leaves": 2,
-                "spines": SPINES,
+                "spines": spines,
                 "hosts_per_leaf": 1,
                 "link": {"rate_mbps": LINK_MBPS},
                 "access": {},
@@ -88,14 +101,6 @@ def run(cycles: int = CYCLES) -> dict[str, Any]:
             },
         }
     )
-    rule = loader.load("caps").mode
-    assert rule is not None
-    t_ms = ModeMonitor(rule, spec.packet_time_s).sampling_time_s * 1e3
-    with Deployment(spec) as lab:
-        _, cursor = lab.client.modes()
-        passages = _traffic(lab, cycles, t_ms)
-        traces = _traces(lab, cursor)
-    return document(_figures(evaluate(passages, t_ms), traces, t_ms), _notes(t_ms, cycles))
 
 
 def evaluate(passages: Sequence[Passage], t_ms: float) -> list[Cycle]:
@@ -133,10 +138,10 @@ def _figures(cycles: Sequence[Cycle], traces: Sequence[dict[str, Any]], t_ms: fl
     off = [cycle.off_ms for cycle in cycles]
     figures = {
         "off_to_on_median": Figure(statistics.median(on), "ms", ON_MEDIAN_GOAL_MS),
-        "off_to_on_p99": Figure(_percentile(on, 99), "ms", ON_P99_GOAL_MS),
+        "off_to_on_p99": Figure(percentile(on, 99), "ms", ON_P99_GOAL_MS),
         "off_to_on_max": Figure(max(on), "ms"),
         "on_to_off_median": Figure(statistics.median(off), "ms"),
-        "on_to_off_p99": Figure(_percentile(off, 99), "ms", t_ms + OFF_OVER_T_GOAL_MS),
+        "on_to_off_p99": Figure(percentile(off, 99), "ms", t_ms + OFF_OVER_T_GOAL_MS),
         "on_to_off_max": Figure(max(off), "ms"),
         "sampling_time": Figure(t_ms, "ms"),
         "cycles": Figure(len(cycles), "changes each way"),
@@ -148,7 +153,7 @@ def _figures(cycles: Sequence[Cycle], traces: Sequence[dict[str, Any]], t_ms: fl
     return figures
 
 
-def _percentile(values: Sequence[float], percent: int) -> float:
+def percentile(values: Sequence[float], percent: int) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
@@ -160,7 +165,7 @@ def _notes(t_ms: float, cycles: int) -> tuple[str, ...]:
     )
 
 
-def _traffic(lab: Deployment, cycles: int, t_ms: float) -> list[Passage]:
+def traffic(lab: Deployment, cycles: int, t_ms: float) -> list[Passage]:
     """Run the cycles, return what leaf l1 saw."""
     program = [sys.executable, "-m", "benchmarks.mode_traffic"]
     leaf = str(lab.lab.switch("l1").pid)

@@ -37,6 +37,13 @@ from controller.agents.listeners import ChannelError, TcpListener
 @click.option("--link-rate-mbps", default=20.0, show_default=True, help="Slowest fabric link, Mbit/s.")
 @click.option("--lab", is_flag=True, help="This fabric is a lab: faults may be injected by the API.")
 @click.option(
+    "--link-samples-per-s",
+    default=4.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 50),
+    help="Samples a second of what links carry, while somebody watches.",
+)
+@click.option(
     "--log-level",
     default="info",
     show_default=True,
@@ -55,6 +62,7 @@ def serve_command(
     scheme: str,
     link_rate_mbps: float,
     lab: bool,
+    link_samples_per_s: float,
     log_level: str,
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
@@ -85,6 +93,7 @@ def serve_command(
         scheme=scheme,
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,
+        links_every_s=1 / link_samples_per_s,
     )
     try:
         serve(settings)

@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import waitress
 from waitress.server import BaseWSGIServer, MultiSocketServer
 
 from controller.agents.listeners import TcpListener
 from controller.agents.server import ChannelSettings
 from controller.agents.token import read_or_make_token
-from controller.api.server import ApiSettings, make_app
+from controller.api.hand_over import make_server
+from controller.api.server import MAX_BODY_BYTES, ApiSettings, make_app
+from controller.live.link_sampling import EVERY_S
 from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
+from controller.store.finished_flows import FinishedFlowStore
 
 VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
@@ -51,6 +53,7 @@ class Settings:
     scheme: str = "ecmp"
     packet_time_s: float = 0.0006
     lab: bool = False
+    links_every_s: float = EVERY_S
 
     @property
     def loopback(self) -> bool:
@@ -69,6 +72,7 @@ def serve(settings: Settings) -> None:
     token = read_or_make_token(settings.token_file or data / "agents-token")
     api_token = None if settings.loopback else read_or_make_token(data / "api-token")
     socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
+    engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     running = RunningController(
         key=_lldp_key(data / "lldp-key"),
         openflow=(settings.openflow_address, settings.openflow_port),
@@ -76,8 +80,10 @@ def serve(settings: Settings) -> None:
         token=token,
         state_file=data / "scheme.json",
         initial=(settings.scheme, settings.packet_time_s),
+        lab=settings.lab,
+        links_every_s=settings.links_every_s,
+        finished_flows=FinishedFlowStore(engine),
     )
-    engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     store = ExperimentStore(engine)
     app = make_app(running, store, ApiSettings(api_token, settings.lab), VERSION)
     try:
@@ -90,9 +96,7 @@ def serve(settings: Settings) -> None:
         raise
     try:
         try:
-            server = waitress.create_server(
-                app, host=settings.api_address, port=settings.api_port, threads=API_THREADS, ident="capstan"
-            )
+            server = make_server(app, settings.api_address, settings.api_port, API_THREADS, MAX_BODY_BYTES)
         except OSError as error:
             raise _not_listening("the API", settings.api_address, settings.api_port, error) from None
         api = f"http://{_in_url(settings.api_address)}:{_port(server)}"

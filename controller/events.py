@@ -6,10 +6,39 @@ import dataclasses
 import re
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Callable
 from typing import Any, Final
 
 KEPT: Final = 20_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExperimentCreated:
+    experiment: int
+    name: str
+    state: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunAdded:
+    """A run of an experiment is finished, and kept."""
+
+    experiment: int
+    name: str
+    state: str
+    run: int
+    scheme: str
+    label: str
+    repeat: int
+    cpu_limited: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExperimentEnded:
+    experiment: int
+    name: str
+    state: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,8 +54,11 @@ class EventLog:
     """Events from any thread; nobody ever waits long for it."""
 
     def __init__(self) -> None:
+        self.on_added: Callable[[Logged], None] = lambda logged: None
+        """Gets each event, in the thread that adds it and in order; it must return at once."""
         self._events: deque[Logged] = deque(maxlen=KEPT)
         self._cursor = 0
+        self._totals: Counter[type] = Counter()
         self._lock = threading.Lock()
         self._began = time.time()
         self._offset = self._began - time.monotonic()
@@ -36,7 +68,10 @@ class EventLog:
         at = getattr(event, "at", time.monotonic()) + self._offset
         with self._lock:
             self._cursor += 1
-            self._events.append(Logged(self._cursor, at, event))
+            logged = Logged(self._cursor, at, event)
+            self._events.append(logged)
+            self._totals[type(event)] += 1
+            self.on_added(logged)
 
     @property
     def cursor(self) -> int:
@@ -48,6 +83,12 @@ class EventLog:
         with self._lock:
             found = [event for event in self._events if event.cursor > cursor]
         return found if limit is None else found[:limit]
+
+    def totals(self) -> dict[str, int]:
+        """How many there were of each kind, since the start."""
+        with self._lock:
+            totals = dict(self._totals)
+        return {_name_of(kind): count for kind, count in totals.items()}
 
     def wall(self, monotonic: float) -> float:
         """Unix seconds of a time on the monotonic clock."""
@@ -63,4 +104,8 @@ class EventLog:
 
 def kind_of(event: Any) -> str:
     """Name of an event in the API: ``LinkDown`` is ``link-down``."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", type(event).__name__).lower()
+    return _name_of(type(event))
+
+
+def _name_of(kind: type) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()

@@ -50,7 +50,7 @@ class Deployment:
 
     on_stage: told in a few words what happens next. database: SQLAlchemy URL of the controller's; None: a file of
     the lab's, gone with it. logs: directory for the logs of this deployment, which stay if it ends by an error;
-    None: with the lab, gone with it.
+    None: with the lab, gone with it. controller_options: more of the controller's own (`capstan serve --help`).
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Deployment:
         database: str | None = None,
         logs: Path | None = None,
         on_stage: OnStage = lambda text: None,
+        controller_options: Sequence[str] = (),
     ) -> None:
         self.spec = spec
         self.lab = Lab(
@@ -72,6 +73,7 @@ class Deployment:
         self._database = database
         self._logs = logs
         self._on_stage = on_stage
+        self._controller_options = list(controller_options)
         self._parts: list[_Part] = []
         self._client: ControllerClient | None = None
 
@@ -210,6 +212,7 @@ class Deployment:
         argv = [sys.executable, "-m", "controller", "--lab", "--data", str(data)]
         argv += ["--openflow", f"{address}:{port}", "--api", "127.0.0.1:0"]
         argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file)]
+        argv += self._controller_options
         if self._database is not None:
             argv += ["--database", self._database]
         part = self._launch("controller", None, argv)

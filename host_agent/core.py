@@ -7,6 +7,7 @@ monotonic clock.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -16,7 +17,7 @@ import numpy as np
 from host_agent import tunnel
 from host_agent.addresses import packed
 from host_agent.checksum import complete
-from host_agent.flows import MAX_FINISHED, FlowTable, SendFlow
+from host_agent.flows import MAX_FINISHED, FlowTable, ReceiveFlow, SendFlow
 from host_agent.impairment import Impairment
 from host_agent.inner_packet import TCP, InnerPacket, PacketError, is_group_address, look
 from host_agent.peers import PeerState
@@ -24,7 +25,7 @@ from host_agent.receiving import Receiver
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.sending import Sender
 from host_agent.wire import Arrived, Burst, Outgoing, Run
-from protocol.control import FlowEntry, Impair, PathLoad, Peer
+from protocol.control import FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
 from protocol.datagram import (
     HEADER_BYTES,
     NUMBER_MODULUS,
@@ -130,6 +131,14 @@ class AgentCore:
     def set_path_load(self, load: PathLoad, now: float) -> None:
         """What the other agents of our leaf have together on its paths, from now on."""
         self._sender.steering.set_load(load, now)
+
+    def set_flow_types(self, types: FlowTypes) -> None:
+        """Types of flows with thresholds of their own; in force from each flow's next packet on."""
+        self._sender.set_types(types)
+
+    def finished_flows(self, now: float) -> FinishedFlows | None:
+        """Flows of our host that ended since the last time, where the policy predicts; None: none did."""
+        return self._sender.finished.take(now)
 
     def set_impairment(self, setting: Impair) -> None:
         """Harm what arrives from now on, on purpose; all zero: stop. What is delayed already comes in its time."""
@@ -316,6 +325,7 @@ class AgentCore:
         for peer in self._peers.values():
             totals["datagrams_lost"] += peer.arrivals.lost
             totals["datagrams_late"] += peer.arrivals.late
+        totals["finished_flows_dropped"] += self._sender.finished.dropped
         totals["send_flows"] = len(self.send_flows)
         totals["receive_flows"] = sum(len(peer.flows) for peer in self._peers.values())
         return dict(totals)
@@ -341,6 +351,14 @@ class AgentCore:
         if forget:
             self._gone = []
         return entries
+
+    def active_flows(self, since: float, most: int) -> tuple[list[FlowEntry], int]:
+        """Flows with a packet since then, at most *most*, those that have carried the most first; and how many more."""
+        flows: list[SendFlow | ReceiveFlow] = [*self.send_flows.recent(since)]
+        for peer in self._peers.values():
+            flows += peer.flows.recent(since)
+        chosen = flows if len(flows) <= most else heapq.nlargest(most, flows, key=lambda flow: flow.bytes)
+        return [flow.entry() for flow in chosen], len(flows) - len(chosen)
 
     def _answer(self, packet: bytes | None, now: float) -> None:
         self._icmp_tokens = min(ICMP_PER_S, self._icmp_tokens + (now - self._icmp_at) * ICMP_PER_S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -26,6 +26,9 @@ IDLE_S: Final = 60.0
 MAX_FLOWS: Final = 65536
 MAX_FINISHED: Final = 65536
 """Records of flows that are gone and wait for a report."""
+
+NEVER: Final = 1 << 62
+"""More bytes than any flow sends."""
 
 
 @dataclass(slots=True)
@@ -53,6 +56,14 @@ class SendFlow:
     """TCP: sequence number behind the segment that is being timed, and when it left."""
     peer: PeerState | None = None
     """Where it goes to; known once it is coded."""
+    thresholds: tuple[int, ...] = ()
+    """Payload at which its priority falls (`host_agent.priority`)."""
+    demote_at: int = NEVER
+    """The next of them, in bytes."""
+    tos: tuple[int, ...] = ()
+    """Type-of-service byte of its packets without ECN, by traffic class."""
+    told: bool = False
+    """Whether the controller has been or will be told that it has ended."""
     hash: int = 0
     port: int = BASE_PORT
     """UDP destination port: the flow key, what ECMP hashes of the flow beside the hosts."""
@@ -96,11 +107,18 @@ class ReceiveFlow:
     repairs: int = 0
     recovered: int = 0
     reordered: int = 0
-    paths: dict[int, int] = field(default_factory=dict)
+    datagrams: dict[int, int] = field(default_factory=dict)
+    """By ``way(traffic_class, stamp)``."""
     released_before: tuple[int, int, int] = (0, 0, 0)
 
     def entry(self) -> FlowEntry:
         held, timeouts, abandoned = self.released_before
+        paths: Counter[str] = Counter()
+        by_class: dict[str, dict[str, int]] = {}
+        for one, count in sorted(self.datagrams.items()):
+            traffic_class, stamp = TrafficClass(one >> 16).name.lower(), str(one & 0xFFFF)
+            paths[stamp] += count
+            by_class.setdefault(traffic_class, {})[stamp] = count
         return FlowEntry(
             **_identity("receiver", self.key),
             traffic_class=TrafficClass(self.traffic_class).name.lower(),
@@ -108,7 +126,8 @@ class ReceiveFlow:
             bytes=self.bytes,
             first_s=self.first,
             last_s=self.last,
-            paths={str(stamp): count for stamp, count in sorted(self.paths.items())},
+            paths={stamp: paths[stamp] for stamp in sorted(paths, key=int)},
+            paths_by_class=by_class,
             repairs=self.repairs,
             recovered=self.recovered,
             lost=self.release.abandoned - abandoned,
@@ -120,8 +139,13 @@ class ReceiveFlow:
     def forget(self) -> None:
         """Begin to count anew."""
         self.packets = self.bytes = self.repairs = self.recovered = self.reordered = 0
-        self.paths = {}
+        self.datagrams = {}
         self.released_before = (self.release.held_total, self.release.timeouts, self.release.abandoned)
+
+
+def way(traffic_class: int, stamp: int) -> int:
+    """A traffic class and the stamp of the path that it took, 16 bits, as one number."""
+    return traffic_class << 16 | stamp
 
 
 def _mixed(value: int) -> int:
@@ -144,6 +168,8 @@ def _identity(side: str, key: bytes) -> dict[str, Any]:
     }
 
 
+STALE_RUN: Final = 64
+"""So many flows in a row without a packet, and all before them have none: to be asked for moves a flow, too."""
 K = TypeVar("K")
 F = TypeVar("F", SendFlow, ReceiveFlow)
 
@@ -200,6 +226,16 @@ class FlowTable(Generic[K, F]):
                 break
             gone.append(self.end(key))
         return gone
+
+    def recent(self, since: float) -> Iterator[F]:
+        """Flows with a packet since then, the last seen first; costs nothing for those that were not seen for long."""
+        stale = 0
+        for flow in reversed(self._flows.values()):
+            if flow.last > since:
+                stale = 0
+                yield flow
+            elif (stale := stale + 1) > STALE_RUN:
+                return
 
     def report(self, forget: bool) -> list[FlowEntry]:
         """What was counted of all flows since the last report that forgot."""

@@ -11,13 +11,16 @@ import numpy as np
 from host_agent import tunnel
 from host_agent.coded_sending import CodedSending
 from host_agent.coding.blocking import BlockingEstimator, estimator
+from host_agent.finished import FinishedLog
 from host_agent.flows import FlowTable, SendFlow
-from host_agent.inner_packet import TCP, InnerPacket
+from host_agent.inner_packet import FIN, RST, TCP, InnerPacket
 from host_agent.paths.steering import Departures, Steering
 from host_agent.peers import PeerState
+from host_agent.priority import Priorities
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.wire import Burst, Outgoing
 from host_agent.wrapping import FRONT_BYTES, Wrapping
+from protocol.control import FlowTypes
 from protocol.datagram import (
     FLAG_CODED,
     NUMBER_MODULUS,
@@ -51,17 +54,23 @@ class Sender:
         # by traffic class
         self._classes: tuple[ClassPolicy, ...] = ()
         self.steering = Steering(rng)
-        self._wrapping = Wrapping(session, self.steering, outgoing)
+        self._priorities = Priorities(counts)
+        self._wrapping = Wrapping(session, self.steering, self._priorities, outgoing)
         self.coded = CodedSending(rng, self._wrapping, counts)
+        self.finished = FinishedLog()
         self.set_policy(DEFAULT_POLICY, (), 0.0)
 
     def set_policy(self, policy: Policy, peers: Iterable[PeerState], now: float) -> None:
         """Use *policy* from the next packet on; units that are open are closed by their old policy."""
         classes = (ClassPolicy(), policy.short, policy.long, policy.control)
         self.coded.set_policy(policy, classes, now)
+        self._priorities.set_policy(policy)
+        if not self._priorities.predicted:
+            self.finished.clear()
         for flow in self.flows:
             flow.encoder = flow.window = flow.unit = None
             flow.short_bytes = _short_bytes(flow, policy)
+            self._priorities.assign(flow)
         self._policy = policy
         self._classes = classes
         self.steering.set_policy(policy)
@@ -70,6 +79,10 @@ class Sender:
         for peer in peers:
             peer.estimator = None
             self.adopt(peer)
+
+    def set_types(self, types: FlowTypes) -> None:
+        """Types of flows with thresholds of their own: in force for each flow's next packet."""
+        self._priorities.set_types(types, self.flows)
 
     def adopt(self, peer: PeerState) -> None:
         """Give a peer what belongs to its leaf: the ways there, and the estimator that the policy's coding wants.
@@ -97,8 +110,11 @@ class Sender:
         ecn = tunnel.ecn_of(packet)
         if seen.control:
             self._wrapping.wrap(peer, flow, _SOURCE, _CONTROL, packet, flow.position, 0, ecn, now)
+            self._look_for_end(flow, packet, seen, now)
             return
         kind = _SHORT if flow.payload < flow.short_bytes else _LONG
+        if flow.payload >= flow.demote_at:
+            self._priorities.demote(flow)
         flow.payload += seen.payload
         flow.traffic_class = kind
         position = flow.position
@@ -112,6 +128,8 @@ class Sender:
         )
         if coding is not None:
             self.coded.sent(peer, flow, kind, coding, position, packet, seen, now)
+        if seen.push:
+            self._look_for_end(flow, packet, seen, now)
 
     def announce(self, key: bytes, size: float) -> None:
         """A flow of ours (`InnerPacket.flow`) will send *size* bytes of payload, `math.inf` if it has no end."""
@@ -119,6 +137,7 @@ class Sender:
         if flow is not None:
             flow.announced = size
             flow.short_bytes = _short_bytes(flow, self._policy)
+            self._priorities.assign(flow)
             if not flow.payload:
                 return
         self._announced.pop(key, None)  # of the next connection on these ports
@@ -135,12 +154,18 @@ class Sender:
         flow.bytes += len(packet) + (count - 1) * header_bytes(packet, seen)
         self._counts["packets_sent"] += count
         ecn = tunnel.ecn_of(packet)
-        short = min(count, max(0, -(-(flow.short_bytes - flow.payload) // size)))
         whole = rows.shape[1] - FRONT_BYTES
         start = int.from_bytes(packet[seen.transport + 4 : seen.transport + 8], "big")
-        for kind, begin, end in ((_SHORT, 0, short), (_LONG, short, count)):
-            if begin == end:
-                continue
+        begin = 0
+        while begin < count:
+            # as many segments as have one class and one priority
+            kind, until = _LONG, flow.demote_at
+            if flow.payload >= until:
+                self._priorities.demote(flow)
+                until = flow.demote_at
+            if flow.payload < flow.short_bytes:
+                kind, until = _SHORT, min(until, flow.short_bytes)
+            end = min(count, begin - (flow.payload - until) // size)
             coding, part = self._classes[kind].coding, rows[begin:end]
             last_bytes = last if end == count else whole
             if flow.encoder is not None and flow.encoder_class != kind:
@@ -152,6 +177,9 @@ class Sender:
                 at, push = start + begin * size, seen.push and end == count
                 self.coded.send_rows(peer, flow, kind, coding, part, last_bytes, at, size, push, ecn, now)
             flow.payload += min(end * size, seen.payload) - begin * size
+            begin = end
+        if seen.push:
+            self._look_for_end(flow, packet, seen, now)
 
     def feedback(self, peer: PeerState, body: bytes, now: float) -> None:
         """What *peer* says of our datagrams. Raises DatagramError."""
@@ -214,7 +242,17 @@ class Sender:
         """Forget idle flows."""
         for flow in self.flows.expire(now):
             self.coded.forget(flow)
+            self._ended(flow, flow.last)
             self.steering.forget(flow.id)
+
+    def _look_for_end(self, flow: SendFlow, packet: bytes, seen: InnerPacket, now: float) -> None:
+        """Whether TCP says that *flow* sends no more."""
+        if seen.protocol == TCP and packet[seen.transport + 13] & (FIN | RST):
+            self._ended(flow, now)
+
+    def _ended(self, flow: SendFlow, now: float) -> None:
+        if self._priorities.predicted:
+            self.finished.add(flow, now)
 
     def _flow(self, seen: InnerPacket, now: float) -> SendFlow:
         flow = self.flows.get(seen.flow)
@@ -223,13 +261,16 @@ class Sender:
             if flow is not None:
                 self.coded.close(flow, now)
                 self.flows.end(seen.flow)
+                self._ended(flow, flow.last)
                 self.steering.forget(flow.id)
             flow = SendFlow(seen.flow, self._next_flow, first=now)
             flow.announced = self._announced.pop(seen.flow, None)
             flow.short_bytes = _short_bytes(flow, self._policy)
+            self._priorities.assign(flow)
             self._next_flow = self._next_flow % (NUMBER_MODULUS - 1) + 1
             gone = self.flows.put(seen.flow, flow)
             if gone is not None:
+                self._ended(gone, gone.last)
                 self.steering.forget(gone.id)
         flow.last = now
         return flow

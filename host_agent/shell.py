@@ -23,9 +23,11 @@ from host_agent.inner_packet import PacketError
 from host_agent.tun import Tun
 from host_agent.underlay import Underlay, announce, mac_of
 from protocol.control import (
+    ActiveFlows,
     Counters,
     Directory,
     FlowReport,
+    FlowTypes,
     Impair,
     Message,
     PathLoad,
@@ -33,6 +35,7 @@ from protocol.control import (
     PolicyApplied,
     Report,
     SetPolicy,
+    WatchFlows,
 )
 from protocol.policy import Policy, PolicyError
 
@@ -41,6 +44,8 @@ VERSION: Final = "0.1.0"
 COUNTERS_EVERY_S: Final = 1.0
 SHARE_EVERY_S: Final = 0.05
 """How often the controller is told what we have on our paths, where a path policy shares it."""
+FINISHED_EVERY_S: Final = 0.5
+"""How often the controller is told of flows that have ended, where the policy predicts."""
 ANNOUNCE_EVERY_S: Final = 10.0
 _MOST_READS: Final = 4
 
@@ -81,6 +86,10 @@ class Agent:
         self._stopping = False
         self._refused = 0
         self._next_share = math.inf
+        self._watch = WatchFlows(0.0, 0)
+        self._next_watch = math.inf
+        self._watched_until = 0.0
+        """Up to when the controller was told of active flows."""
         self._shared: PathLoad | None = None
         """What the controller was told last."""
 
@@ -119,7 +128,7 @@ class Agent:
         announcements = self._announcements
         if announcements is not None:
             poll.register(announcements.fd, select.EPOLLIN)
-        next_counters = next_announcement = time.monotonic() + COUNTERS_EVERY_S
+        next_counters = next_announcement = next_finished = time.monotonic() + COUNTERS_EVERY_S
         gc.collect()
         gc.freeze()  # what is here stays: no collection has to look at it again
         timer = min(core.get_timer(), next_counters)
@@ -157,9 +166,16 @@ class Agent:
                 if now >= next_announcement:
                     next_announcement = now + ANNOUNCE_EVERY_S
                     announce(self._config.interface, self._config.underlay_ip)
+            if now >= next_finished:
+                next_finished = now + FINISHED_EVERY_S
+                finished = core.finished_flows(now)
+                if finished is not None:
+                    self._channel.send(finished)
             if now >= self._next_share:
                 self._share(now)
-            timer = min(timer, next_counters, self._next_share)
+            if now >= self._next_watch:
+                self._tell_flows(now)
+            timer = min(timer, next_counters, next_finished, self._next_share, self._next_watch)
 
     def _put_out(self) -> None:
         outgoing = self._core.datagrams_to_send()
@@ -190,13 +206,18 @@ class Agent:
         if isinstance(message, Connected):
             announce(self._config.interface, self._config.underlay_ip)
             _LOG.info("connected to the controller at %s", self._config.controller)
-            self._shared = None
+            self._shared, self._next_watch = None, math.inf
+        elif isinstance(message, WatchFlows):
+            self._watch, self._watched_until = message, now - message.every_s
+            self._next_watch = now if message.every_s > 0 else math.inf
         elif isinstance(message, Directory):
             self._core.set_directory(message.peers, now)
         elif isinstance(message, Paths):
             self._core.set_paths(message.paths, message.by_class)
         elif isinstance(message, PathLoad):
             self._core.set_path_load(message, now)
+        elif isinstance(message, FlowTypes):
+            self._core.set_flow_types(message)
         elif isinstance(message, SetPolicy):
             self._apply(message, now)
         elif isinstance(message, Report):
@@ -223,6 +244,12 @@ class Agent:
         if load is not None and load != self._shared:
             self._shared = load
             self._channel.send(load)
+
+    def _tell_flows(self, now: float) -> None:
+        self._next_watch = now + self._watch.every_s
+        flows, more = self._core.active_flows(self._watched_until, self._watch.most)
+        self._watched_until = now
+        self._channel.send(ActiveFlows(now, flows, more))
 
     def _counters(self, now: float) -> dict[str, float]:
         values = self._core.counters()

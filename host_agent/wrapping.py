@@ -11,9 +11,10 @@ from host_agent.coding.unit import ClosedUnit
 from host_agent.flows import SendFlow
 from host_agent.paths.steering import Steering
 from host_agent.peers import PeerState
+from host_agent.priority import Priorities
 from host_agent.wire import OUTER_HEADER_BYTES, Burst, Outgoing, Rows
 from protocol.datagram import FLAG_CODED, HEADER_BYTES, NUMBER_MODULUS, REPAIR_HEAD_BYTES, Kind
-from protocol.underlay import BASE_PORT, TrafficClass, dscp
+from protocol.underlay import BASE_PORT
 
 _SOURCE = int(Kind.SOURCE)
 FRONT_BYTES: Final = OUTER_HEADER_BYTES + HEADER_BYTES
@@ -23,11 +24,13 @@ FRONT_BYTES: Final = OUTER_HEADER_BYTES + HEADER_BYTES
 class Wrapping:
     """Makes datagrams for *outgoing*. One for all peers."""
 
-    def __init__(self, session: int, steering: Steering, outgoing: list[Outgoing | Burst]) -> None:
+    def __init__(
+        self, session: int, steering: Steering, priorities: Priorities, outgoing: list[Outgoing | Burst]
+    ) -> None:
         self._session = session
         self._steering = steering
         self._outgoing = outgoing
-        self._tos = tuple(dscp(kind) << 2 for kind in TrafficClass)
+        self._priorities = priorities
 
     def wrap(
         self,
@@ -45,9 +48,9 @@ class Wrapping:
         number = peer.number
         peer.number = (number + 1) % NUMBER_MODULUS
         if flow is None:
-            name, port = 0, BASE_PORT
+            name, port, tos = 0, BASE_PORT, self._priorities.control_tos
         else:
-            name, port = flow.id, flow.port
+            name, port, tos = flow.id, flow.port, flow.tos[traffic_class]
         route = peer.routes[traffic_class]
         entropy = self._steering.policies[traffic_class].entropy(flow or peer.own, route, len(body), now)
         peer.sent.sent(number, entropy)
@@ -66,9 +69,7 @@ class Wrapping:
             position,
             body,
         )
-        self._outgoing.append(
-            Outgoing(peer.peer.underlay_ip, entropy, port, self._tos[traffic_class] | ecn, data)
-        )
+        self._outgoing.append(Outgoing(peer.peer.underlay_ip, entropy, port, tos | ecn, data))
 
     def wrap_rows(
         self,
@@ -158,5 +159,5 @@ class Wrapping:
             peer.departures.sent(number, count, flow.id, traffic_class, now)
         if flags & FLAG_CODED and peer.estimator is not None:
             peer.outstanding.sent_many(number, count, now)
-        tos = self._tos[traffic_class] | ecn
+        tos = flow.tos[traffic_class] | ecn
         return Burst(peer.peer.underlay_ip, entropies, flow.port, tos, rows, HEADER_BYTES + last_bytes)

@@ -10,7 +10,8 @@ Opening, so that neither side's token ever crosses the wire::
     controller -> Welcome(proof = HMAC-SHA256(token, "controller" + agent's nonce)) or Refused
 
 then Directory, Policy and Paths whenever they change; the agent answers a Policy with PolicyApplied, sends Counters
-every second, and FlowReport when asked by Report. PathLoad goes both ways, under policies that share it.
+every second, FlowReport when asked by Report, and ActiveFlows while WatchFlows asks for them. PathLoad goes both ways,
+under policies that share it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Final
 
 from protocol.plain import PlainError, build
+from protocol.priority import FeatureName, TypePriority
 
 MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
 JSON_FORMAT: Final = 0x4A
@@ -89,9 +91,10 @@ class Directory:
 class Paths:
     """Which paths are alive from the receiver's leaf; replaces the last one.
 
-    ``paths``: by destination leaf (as in `Peer.leaf`) the stamps of its paths, ascending; a leaf that is missing is the
-    receiver's own, or cannot be reached, or is reached without a switch that stamps. ``by_class``: the stamps that a
-    traffic class ("short", "long", "control") is to keep to, wherever it goes; a class that is missing has them all.
+    ``paths``: by destination leaf (as in `Peer.leaf`) the stamps of its paths, ascending; a leaf that is missing is
+    the receiver's own, or cannot be reached, or is reached without a switch that stamps. ``by_class``: the stamps
+    that a traffic class ("short", "long", "control") is to keep to, wherever it goes; a class that is missing has
+    them all.
     """
 
     type: ClassVar[str] = "paths"
@@ -117,6 +120,36 @@ class PathLoad:
 class SetPolicy:
     type: ClassVar[str] = "policy"
     policy: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowTypes:
+    """Types of flows with thresholds of their own, under policy *version* (another one's are ignored); replaces the
+    last ones. Flows go on with what they have sent."""
+
+    type: ClassVar[str] = "flow-types"
+    version: int
+    features: tuple[FeatureName, ...]
+    types: tuple[TypePriority, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedFlows:
+    """Flows of the sender's host that have ended, under policies that predict: columns of equal length.
+
+    ``bytes``: payload; times are seconds of the host's monotonic clock, ``now_s`` among them.
+    """
+
+    type: ClassVar[str] = "finished-flows"
+    now_s: float
+    protocol: list[int]
+    source: list[str]
+    source_port: list[int]
+    destination: list[str]
+    destination_port: list[int]
+    bytes: list[int]
+    start_s: list[float]
+    end_s: list[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +181,9 @@ class FlowEntry:
     """One inner flow and direction as one agent saw it.
 
     ``side`` is "sender" or "receiver". ``paths`` counts datagrams by path stamp (receiver: seen; "0" is no
-    top tier). Times are seconds of the host's monotonic clock.
+    top tier), ``paths_by_class`` the same for each traffic class that they came in: ``traffic_class`` is that of the
+    newest data, but a long flow began as a short one, and its control packets are a class of their own. Times are
+    seconds of the host's monotonic clock.
     """
 
     side: str
@@ -169,6 +204,7 @@ class FlowEntry:
     reordered: int = 0
     held: int = 0
     release_timeouts: int = 0
+    paths_by_class: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +212,28 @@ class FlowReport:
     type: ClassVar[str] = "flows"
     id: int
     flows: list[FlowEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchFlows:
+    """Ask for the flows that are active, as `ActiveFlows` every so many seconds; 0: no longer."""
+
+    type: ClassVar[str] = "watch-flows"
+    every_s: float
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveFlows:
+    """Flows that were active since the last one, those with the most bytes; ``more``: how many found no room.
+
+    ``now_s``: the clock that the entries' times are of. What entries count begins where a report last said ``forget``.
+    """
+
+    type: ClassVar[str] = "active-flows"
+    now_s: float
+    flows: list[FlowEntry]
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +269,14 @@ Message = (
     | Paths
     | PathLoad
     | SetPolicy
+    | FlowTypes
+    | FinishedFlows
     | PolicyApplied
     | Counters
     | Report
     | FlowReport
+    | WatchFlows
+    | ActiveFlows
     | Impair
     | Ping
     | Pong

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +23,19 @@ from controller.agents.membership import GRACE_S, Member, Membership, Membership
 from controller.agents.path_loads import PathLoads
 from controller.agents.places import Places
 from controller.agents.session import Session, SessionClosed, Timing
-from protocol.control import ControlError, Directory, Impair, PathLoad, Paths, SetPolicy, encode
+from protocol.control import (
+    ActiveFlows,
+    ControlError,
+    Directory,
+    FinishedFlows,
+    FlowTypes,
+    Impair,
+    PathLoad,
+    Paths,
+    SetPolicy,
+    WatchFlows,
+    encode,
+)
 from protocol.policy import Policy
 
 LOG: Final = logging.getLogger("capstan.agents")
@@ -48,7 +60,10 @@ class ChannelSettings:
 
 
 class AgentServer:
-    """``on_joined`` and ``on_left`` get the member: first registration, and anew when the agent restarted; end."""
+    """``on_joined`` and ``on_left`` get the member: first registration, and anew when the agent restarted; end.
+
+    ``on_finished`` gets a host, the host of each overlay address, and what the first one says of flows that have ended.
+    """
 
     def __init__(
         self,
@@ -56,7 +71,11 @@ class AgentServer:
         token: str,
         on_joined: Callable[[Member], None],
         on_left: Callable[[Member], None],
+        on_finished: Callable[[str, Mapping[str, str], FinishedFlows], None] = lambda host, owners, said: (
+            None
+        ),
     ) -> None:
+        self._on_finished = on_finished
         self._settings = settings
         self._token = token
         self._on_joined = on_joined
@@ -72,6 +91,10 @@ class AgentServer:
         self._unknown = 0
         self._policy: Policy | None = None
         self._policy_frame: bytes | None = None
+        self._watch_frame: bytes | None = None
+        self.on_active_flows: Callable[[str, ActiveFlows], None] = lambda host, active: None
+        """Gets what agents tell while `watch_flows` asks for it, in the loop's thread: it must not wait."""
+        self._types_frame: bytes | None = None
         self._membership = Membership((), 0.0, settings.grace_s)
         self._spreading: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -131,6 +154,10 @@ class AgentServer:
         """Push *policy* to all agents, and to whoever comes later."""
         self._run(self._set_policy(policy))
 
+    def set_flow_types(self, types: FlowTypes) -> None:
+        """Push *types* to all agents, and to whoever comes later, if they belong to the policy in force."""
+        self._run(self._set_flow_types(types))
+
     def set_leaf(self, underlay_ip: str, leaf: str) -> None:
         """Tell all agents at which leaf a host is. Returns at once; for the thread of the OpenFlow shell."""
         if self._loop is not None and self._thread is not None:
@@ -142,6 +169,10 @@ class AgentServer:
         if self._loop is not None and self._thread is not None:
             with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._set_paths, leaf, paths)
+
+    def watch_flows(self, every_s: float, most: int) -> None:
+        """Ask all agents, and those that come, for active flows every so often (`on_active_flows`); 0: no more."""
+        self._run(self._watch_flows(WatchFlows(every_s, most)))
 
     def wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         """Wait, up to *timeout* seconds, until all members have applied policy *version* or a later one.
@@ -234,13 +265,19 @@ class AgentServer:
         if old is not None:
             with suppress(SessionClosed):
                 await old.refuse(f"another agent of host {member.host!r} has registered")
+        session.on_finished = lambda said: self._finished(member.host, session, said)
         session.on_path_load = lambda load: self._load_paths(member.host, session, load)
         self._path_loads.forget(member.host)
         session.welcome(self._token)
         session.put_newest("directory", self._directory_frame())
         if self._policy_frame is not None:
             session.put_newest("policy", self._policy_frame)
+        if self._types_frame is not None:
+            session.put_newest("flow-types", self._types_frame)
         self._tell_paths(member.underlay_ip, session)
+        session.on_active_flows = lambda active: self.on_active_flows(member.host, active)
+        if self._watch_frame is not None:
+            session.put_newest("watch", self._watch_frame)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
         self._spread_directory()
@@ -329,6 +366,11 @@ class AgentServer:
         self._path_loads.put(host, load)
         self._plan_sharing()
 
+    def _finished(self, host: str, session: Session, said: FinishedFlows) -> None:
+        if self._sessions.get(host) is session:
+            owners = {one: member.host for member in self._membership.members() for one in member.overlay}
+            self._on_finished(host, owners, said)
+
     def _plan_sharing(self) -> None:
         if self._sharing is None:
             assert self._loop is not None
@@ -360,9 +402,23 @@ class AgentServer:
     async def _set_policy(self, policy: Policy) -> None:
         self._policy = policy
         self._path_loads.clear()
+        self._types_frame = None
         self._policy_frame = encode(SetPolicy(policy.to_dict()))
         for session in self._sessions.values():
             session.put_newest("policy", self._policy_frame)
+
+    async def _watch_flows(self, watch: WatchFlows) -> None:
+        frame = encode(watch)
+        self._watch_frame = frame if watch.every_s > 0 else None
+        for session in self._sessions.values():
+            session.put_newest("watch", frame)
+
+    async def _set_flow_types(self, types: FlowTypes) -> None:
+        if self._policy is None or self._policy.version != types.version:
+            return
+        self._types_frame = encode(types)
+        for session in self._sessions.values():
+            session.put_newest("flow-types", self._types_frame)
 
     async def _wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         deadline = time.monotonic() + timeout

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from protocol.control import (
+    ActiveFlows,
     Challenge,
     ControlError,
     Counters,
+    FinishedFlows,
     FlowEntry,
     FlowReport,
     FrameReader,
@@ -53,14 +55,16 @@ class Timing:
 
 @dataclass
 class Session:
-    """``newest`` frames (directory, policy, paths) replace the one before them that was not sent yet; ``queue`` is kept
-    in order and bounded: an agent that does not read is dropped, and holds up nobody."""
+    """``newest`` frames (directory, policy, types, paths) replace the one before them that was not sent yet;
+    ``queue`` is kept in order and bounded: an agent that does not read is dropped, and holds up nobody."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     timing: Timing
     on_change: Callable[[], None]
     on_path_load: Callable[[PathLoad], None] = lambda load: None
+    on_active_flows: Callable[[ActiveFlows], None] = lambda active: None
+    on_finished: Callable[[FinishedFlows], None] = lambda said: None
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -213,6 +217,10 @@ class Session:
                 self.counters, self.counters_at = values, time.time()
             case PathLoad():
                 self.on_path_load(message)
+            case ActiveFlows():
+                self.on_active_flows(message)
+            case FinishedFlows():
+                self.on_finished(message)
             case FlowReport(number, flows):
                 report = self._reports.pop(number, None)
                 if report is not None and not report.done():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from controller.agents.asking import AgentInfo, Unconfirmed
 from controller.api.bodies import ImpairmentBody
 from controller.api.describing import Open, With
+from controller.live.flows import State
+from controller.live.naming import Role
+from controller.queues.ports import By
 from controller.schemes.scheme import Mode, Scheme
 from controller.store.models import Experiment, FlowRecord, Run
+from controller.tpfs.learner import LearnerState
 from protocol.control import FlowEntry
 from protocol.policy import Policy
 
@@ -16,6 +20,7 @@ SchemeObject = Annotated[dict[str, Any], Scheme]
 AgentObject = Annotated[dict[str, Any], AgentInfo]
 UnconfirmedObject = Annotated[dict[str, Any], Unconfirmed]
 ImpairmentObject = Annotated[dict[str, Any], ImpairmentBody]
+LearnerObject = Annotated[dict[str, Any], LearnerState]
 ExperimentObject = Annotated[dict[str, Any], Experiment]
 RunObject = Annotated[dict[str, Any], Run]
 FlowObject = Annotated[dict[str, Any], FlowRecord]
@@ -51,16 +56,21 @@ class SwitchView(TypedDict):
     dpid: str
     connected: bool
     tier: int | None
+    role: Role | None
     stamp: int
 
 
 class LinkView(TypedDict):
-    """``speed_kbps``: the lower of what its two ports say, 0 if they do not."""
+    """``name``: of its ends, the lower tier (``a``) first. ``speed_kbps``: the lower of what its two ports say, 0 if
+    they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where nobody knows."""
 
+    name: str
+    kind: Literal["fabric"]
     a: Place
     b: Place
     up: bool
     speed_kbps: int
+    rate_kbps: float | None
 
 
 class HostView(TypedDict):
@@ -71,6 +81,140 @@ class HostView(TypedDict):
     mac: str
     agent: bool
     place: Place | None
+    link: str | None
+    overlay: list[str]
+
+
+class PathView(TypedDict):
+    """One path: switches and links in order; ``stamp``: what its packets carry at the end, which is that of ``turn``,
+    the switch from which it goes down (0 and null where no switch stamps)."""
+
+    stamp: int
+    switches: list[str]
+    links: list[str]
+    turn: str | None
+
+
+class PathsView(TypedDict):
+    paths: list[PathView]
+
+
+class LoadView(TypedDict):
+    """One direction of a link. ``share``: of its rate, 0..1; null where that is not known. ``queued_packets`` and
+    ``dropped_per_s``: null where the port does not tell."""
+
+    bits_per_s: float
+    packets_per_s: float
+    share: float | None
+    queued_packets: int | None
+    dropped_per_s: float | None
+
+
+class LinkLoadView(TypedDict):
+    """``ab``: from the end named first to the other, ``ba``: back; null: not measured."""
+
+    name: str
+    kind: Literal["fabric", "access"]
+    up: bool
+    rate_kbps: float | None
+    ab: LoadView | None
+    ba: LoadView | None
+
+
+class LinksView(TypedDict):
+    """``at``: when it was measured, over the ``interval_s`` before."""
+
+    at: float
+    interval_s: float
+    links: list[LinkLoadView]
+
+
+class LiveFlow(TypedDict):
+    """A flow as agents tell of it; times are Unix seconds. ``paths``: packets by path stamp (as text),
+    ``paths_now``: of them, those since the sample before; ``bytes``, ``packets``, ``repairs`` are the sender's."""
+
+    id: int
+    source: str
+    destination: str
+    protocol: str
+    source_port: int
+    destination_port: int
+    traffic_class: str
+    state: State
+    started_at: float
+    last_at: float
+    bytes: int
+    received_bytes: int
+    packets: int
+    bits_per_s: float
+    paths: dict[str, int]
+    paths_now: dict[str, int]
+    repairs: int
+    recovered: int
+    lost: int
+    reordered: int
+    held: int
+    release_timeouts: int
+
+
+class LiveFlowsView(TypedDict):
+    """Newest first; ``next``: go on with ``before=next``, null at the end."""
+
+    flows: list[LiveFlow]
+    next: int | None
+
+
+class FlowStep(TypedDict):
+    """What a flow has done since the step before."""
+
+    at: float
+    bytes: int
+    received_bytes: int
+    packets: int
+    repairs: int
+    recovered: int
+    lost: int
+    reordered: int
+    held: int
+    release_timeouts: int
+    paths: dict[str, int]
+
+
+class ModeAt(TypedDict):
+    at: float
+    leaf: str
+    mode: Mode
+    cause: str
+
+
+class FlowStory(TypedDict):
+    """``modes``: of its two leaves; the first of each is from before its start."""
+
+    flow: LiveFlow
+    timeline: list[FlowStep]
+    modes: list[ModeAt]
+    paths: list[PathView]
+
+
+class FaultView(TypedDict):
+    """``rate_mbps``: null where the fault is not about a rate."""
+
+    id: int
+    kind: str
+    target: str
+    rate_mbps: float | None
+    began_at: float
+
+
+class FaultsView(TypedDict):
+    """``possible``: whether this controller makes faults at all: in labs only."""
+
+    faults: list[FaultView]
+    possible: bool
+
+
+class EndedFault(TypedDict):
+    ended: int
 
 
 class FabricView(TypedDict):
@@ -81,6 +225,56 @@ class FabricView(TypedDict):
     hosts: list[HostView]
     scheme: str
     settled: bool
+
+
+class QueuesWanted(TypedDict):
+    """``buffer_packets``: of each queue; null: as many as the link's buffer."""
+
+    number: int
+    buffer_packets: int | None
+
+
+class QueueCount(TypedDict):
+    """Since the queue was made; ``queue`` 0 is served first."""
+
+    queue: int
+    waiting_packets: int
+    waiting_bytes: int
+    dropped_packets: int
+    sent_packets: int
+    sent_bytes: int
+
+
+class PortQueuesObject(TypedDict):
+    """``by``: who gives the port its queues: a writer on the switch, Open vSwitch itself, or nobody. ``problem``: why
+    they are not what is wanted, or "". ``limits``: what this port cannot do. null: not known."""
+
+    port: int
+    name: str
+    by: By
+    queues: int
+    buffer_packets: int | None
+    rate_bps: int | None
+    in_force: bool
+    problem: str
+    limits: list[str]
+    counters: list[QueueCount]
+
+
+class SwitchQueuesObject(TypedDict):
+    """``datapath``: "netdev" (userspace) or "system" (kernel), "" while its database has not answered."""
+
+    switch: str
+    datapath: str
+    in_force: bool
+    problems: list[str]
+    counted_s_ago: float | None
+    ports: list[PortQueuesObject]
+
+
+class QueuesView(TypedDict):
+    wanted: QueuesWanted
+    switches: list[SwitchQueuesObject]
 
 
 class LeafMode(TypedDict):

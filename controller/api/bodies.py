@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar
 
 from flask import request
 
 from controller.api.problems import ProblemError
-from protocol.plain import PlainError, build
+from protocol.plain import PlainError, build, did_you_mean
 
 T = TypeVar("T")
 LARGEST: Final = 2**63 - 1
@@ -43,6 +43,13 @@ class ImpairmentBody:
     reorder_delay_s: float = 0.0
     duplicate: float = 0.0
     corrupt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FaultBody:
+    kind: Literal["link-down", "switch-down"]
+    target: str
+    """Name of the link (``l1-s1``) or switch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +177,27 @@ def number(name: str, default: int | None, low: int = 0, high: int = LARGEST) ->
     if not text.isdecimal() or len(text) > 19 or not low <= int(text) <= high:
         raise ProblemError(422, f"query.{name}: {text!r} is not a number {low}..{high}", f"query.{name}")
     return int(text)
+
+
+def text(name: str, default: str | None = None, choices: Collection[str] = ()) -> str:
+    """A query parameter as text, one of *choices* if there are any. Raises ProblemError (422)."""
+    value = optional_text(name, choices) or default
+    if not value:
+        raise ProblemError(422, f"query.{name}: is missing", f"query.{name}")
+    return value
+
+
+def optional_text(name: str, choices: Collection[str] = ()) -> str | None:
+    """The same; None if it is left out or empty."""
+    value = request.args.get(name)
+    if not value:
+        return None
+    if choices and value not in choices:
+        hint = did_you_mean(value, choices)
+        raise ProblemError(
+            422, f"query.{name}: {value!r} is none of {', '.join(choices)}{hint}", f"query.{name}"
+        )
+    return value
 
 
 def share(value: float, name: str) -> float:

@@ -12,7 +12,7 @@ _ATTRIBUTE: Final = "capstan_description"
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query parameter, always optional and always a whole number."""
+    """A query parameter that is a whole number, always optional."""
 
     name: str
     meaning: str
@@ -22,16 +22,29 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """A query parameter that is text. ``choices``: all that it may be, if not anything."""
+
+    name: str
+    meaning: str
+    default: str | None = None
+    choices: tuple[str, ...] = ()
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """``answer``, ``body``: types, read by `openapi.Schemas`. ``problems``: statuses beside those of every route."""
 
     summary: str
     answer: Any
     body: type | None = None
-    query: tuple[Query, ...] = ()
+    query: tuple[Query | Text, ...] = ()
     status: int = 200
     problems: tuple[int, ...] = ()
     media: str = "application/json"
+    stream: bool = False
+    """Whether it answers with a stream of events, too, if asked to (Accept: text/event-stream)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin, is_type
 import sqlalchemy
 from flask import Flask
 
-from controller.api.describing import Description, Open, Query, With, description_of
+from controller.api.describing import Description, Open, Query, Text, With, description_of
 from controller.store.models import Base
 
 _PLAIN: Final[dict[Any, dict[str, Any]]] = {
@@ -193,6 +193,10 @@ def _operation(
             }
         },
     }
+    if description.stream:
+        operation["responses"][str(description.status)]["content"]["text/event-stream"] = {
+            "schema": {"type": "string"}
+        }
     problems = {*_OF_ALL, *description.problems}
     if description.query:
         problems.add(422)
@@ -210,10 +214,17 @@ def _operation(
     return operation
 
 
-def _query(query: Query) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "integer", "minimum": query.low}
-    if query.high is not None:
-        schema["maximum"] = query.high
+def _query(query: Query | Text) -> dict[str, Any]:
+    schema: dict[str, Any]
+    told: dict[str, Any] = {"name": query.name, "in": "query", "description": query.meaning}
+    if isinstance(query, Text):
+        schema = {"enum": list(query.choices)} if query.choices else {"type": "string"}
+        if query.required:
+            told["required"] = True
+    else:
+        schema = {"type": "integer", "minimum": query.low}
+        if query.high is not None:
+            schema["maximum"] = query.high
     if query.default is not None:
         schema["default"] = query.default
-    return {"name": query.name, "in": "query", "description": query.meaning, "schema": schema}
+    return told | {"schema": schema}

@@ -15,6 +15,7 @@ from flask import Blueprint, Response
 from controller.api import answers
 from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number
 from controller.api.describing import Description, Query, describe
+from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
 
@@ -30,7 +31,9 @@ def experiment_routes(running: RunningController, store: ExperimentStore) -> Blu
     @describe(Description("Begin an experiment.", answers.ExperimentObject, ExperimentBody, status=201))
     def create() -> tuple[dict[str, Any], int]:
         wanted = body(ExperimentBody)
-        return store.create(wanted.name, wanted.seed, wanted.spec, wanted.versions, wanted.machine), 201
+        made = store.create(wanted.name, wanted.seed, wanted.spec, wanted.versions, wanted.machine)
+        running.events.add(ExperimentCreated(made["id"], made["name"], made["state"]))
+        return made, 201
 
     @routes.get("")
     @describe(
@@ -57,7 +60,9 @@ def experiment_routes(running: RunningController, store: ExperimentStore) -> Blu
     @describe(Description("End an experiment.", answers.ExperimentObject, EndBody, problems=(404, 409)))
     def end(experiment: int) -> dict[str, Any]:
         wanted = body(EndBody)
-        return store.finish(experiment, wanted.state, wanted.summary, wanted.error)
+        ended = store.finish(experiment, wanted.state, wanted.summary, wanted.error)
+        running.events.add(ExperimentEnded(ended["id"], ended["name"], ended["state"]))
+        return ended
 
     @routes.post(ONE + "/runs")
     @describe(Description("Keep a finished run.", answers.AddedRun, RunBody, status=201, problems=(404, 409)))
@@ -78,7 +83,11 @@ def experiment_routes(running: RunningController, store: ExperimentStore) -> Blu
             "mode_events_complete": running.events.began_at() <= wanted.started_at,
         }
         flows = [dataclasses.asdict(flow) for flow in wanted.flows]
-        return store.add_run(experiment, run, flows, modes), 201
+        added = store.add_run(experiment, run, flows, modes)
+        of = store.experiment(experiment, runs=False)
+        told = {name: added[name] for name in ("scheme", "label", "repeat", "cpu_limited")}
+        running.events.add(RunAdded(experiment, of["name"], of["state"], added["id"], **told))
+        return added, 201
 
     @routes.get(ONE + "/results")
     @describe(Description("An experiment's runs and summary.", answers.ResultsView, problems=(404,)))

@@ -9,9 +9,10 @@ from typing import Any
 from flask import Blueprint
 
 from controller.api import answers, views
-from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, number, share
-from controller.api.describing import Description, Query, describe
+from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, number, share, text
+from controller.api.describing import Description, Query, Text, describe
 from controller.api.problems import ProblemError
+from controller.live.naming import FabricNames
 from controller.running import RunningController
 from controller.schemes import loader
 from controller.schemes.loader import SchemeError
@@ -44,6 +45,7 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         ]
         if waiting:
             reasons.append(f"agents without the current policy: {', '.join(waiting)}")
+        reasons += [f"queues of {text}" for text in running.queues.problems()]
         if not reasons and not running.ready():
             reasons.append("switches have not got their whole state yet")
         return {
@@ -59,9 +61,32 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         }
 
     @routes.get("/fabric")
-    @describe(Description("The fabric as discovered.", answers.FabricView))
+    @describe(Description("The fabric as discovered.", answers.FabricView, problems=(503,)))
     def fabric() -> answers.FabricView:
-        return views.fabric_view(running.snapshot())
+        snapshot = running.snapshot()
+        overlay = {agent.underlay_ip: agent.overlay for agent in running.agents.agents()}
+        return views.fabric_view(snapshot, running.rates(FabricNames(snapshot)), overlay)
+
+    @routes.get("/fabric/paths")
+    @describe(
+        Description(
+            "All equal-cost paths between two hosts.",
+            answers.PathsView,
+            query=(
+                Text("from", "A host's name or underlay address.", required=True),
+                Text("to", "Another's.", required=True),
+            ),
+            problems=(404,),
+        )
+    )
+    def paths() -> answers.PathsView:
+        ends = [text("from"), text("to")]
+        try:
+            found = running.paths(*ends)
+        except KeyError as error:
+            raise ProblemError(404, str(error.args[0])) from None
+        snapshot = running.snapshot()
+        return {"paths": views.path_views(found, snapshot, *ends)}
 
     @routes.get("/modes")
     @describe(
@@ -74,27 +99,24 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
     def modes() -> answers.ModesView:
         return views.modes_view(running.snapshot(), running.events, number("since", None))
 
-    @routes.get("/events")
-    @describe(
-        Description(
-            "What happened, in order.",
-            answers.EventsView,
-            query=(
-                Query("since", "Events after this cursor.", default=0),
-                Query("limit", "At most so many.", 1, 10_000, 1000),
-            ),
-        )
-    )
-    def events() -> answers.EventsView:
-        limit = number("limit", 1000, 1, 10_000)
-        logged = running.events.since(number("since", 0) or 0, limit)
-        cursor = logged[-1].cursor if logged else running.events.cursor
-        return {"events": [views.event_view(one) for one in logged], "cursor": cursor}
-
     @routes.get("/agents")
     @describe(Description("All host agents, with their counters.", answers.AgentsView))
     def agents() -> answers.AgentsView:
         return {"agents": [views.agent_view(agent) for agent in running.agents.agents()]}
+
+    @routes.get("/queues")
+    @describe(
+        Description(
+            "Queues of every port: what is in force, and what each holds and has sent.", answers.QueuesView
+        )
+    )
+    def queues() -> answers.QueuesView:
+        return views.queues_view(running.queues.wanted, running.queues.snapshot(), running.snapshot())
+
+    @routes.get("/tpfs")
+    @describe(Description("Types of flows: what was learnt, from what, and why.", answers.LearnerObject))
+    def tpfs() -> dict[str, Any]:
+        return dataclasses.asdict(running.learner.state())
 
     @routes.get("/schemes")
     @describe(Description("The schemes that come with Capstan.", answers.SchemesView))

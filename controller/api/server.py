@@ -18,6 +18,8 @@ from controller.api.openapi import openapi_document
 from controller.api.problems import ProblemError, problem_response
 from controller.api.routes_experiments import experiment_routes
 from controller.api.routes_fabric import fabric_routes
+from controller.api.routes_faults import fault_routes
+from controller.api.routes_live import live_routes
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
 
@@ -53,7 +55,10 @@ def make_app(
     app = Flask("capstan", static_folder=None)
     app.json = _Json(app)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.register_blueprint(fabric_routes(running, settings.lab, version, time.monotonic()))
+    started = time.monotonic()
+    app.register_blueprint(fabric_routes(running, settings.lab, version, started))
+    app.register_blueprint(live_routes(running, started))
+    app.register_blueprint(fault_routes(running, settings.lab))
     app.register_blueprint(experiment_routes(running, store))
 
     @app.get("/api/v1/openapi.json")
@@ -98,6 +103,10 @@ def make_app(
 
     @app.errorhandler(TimeoutError)
     def too_late(error: TimeoutError) -> Response:
+        return problem_response(ProblemError(503, str(error)))
+
+    @app.errorhandler(TimeoutError)
+    def busy(error: TimeoutError) -> Response:
         return problem_response(ProblemError(503, str(error)))
 
     @app.errorhandler(Exception)

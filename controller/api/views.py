@@ -3,47 +3,65 @@
 from __future__ import annotations
 
 import dataclasses
+import time
+from collections.abc import Collection, Iterable, Mapping
 
 from controller.agents.asking import AgentInfo
 from controller.api.answers import (
     AgentObject,
     EventObject,
     FabricView,
+    ModeAt,
     ModesView,
+    PathView,
     Place,
+    PortQueuesObject,
+    QueuesView,
     SchemeView,
 )
 from controller.effects import ModeChanged
-from controller.events import EventLog, Logged, kind_of
+from controller.events import EventLog, Logged
 from controller.fabric.graph import PortRef
-from controller.running import CurrentScheme, leaf_names
+from controller.live.naming import FabricNames
+from controller.live.topics import event_object
+from controller.queues.ports import PortState
+from controller.queues.service import SwitchQueues
+from controller.running import CurrentScheme, RunningController, leaf_names
 from controller.schemes.loader import scheme_to_dict
 from controller.schemes.policy import policy_for
-from controller.snapshot import FabricSnapshot
+from controller.snapshot import FabricSnapshot, HostInfo, PathInfo
+from ovsdb.port_queues import PortQueues, QueueCounters
 
 
-def fabric_view(snapshot: FabricSnapshot) -> FabricView:
-    """Switches, links and hosts as discovered."""
-    names = leaf_names(snapshot)
+def fabric_view(
+    snapshot: FabricSnapshot, rates: Mapping[str, float], overlay: Mapping[str, list[str]]
+) -> FabricView:
+    """Switches, links and hosts as discovered. *rates*: kbit/s by link; *overlay*: by underlay address."""
+    names = FabricNames(snapshot)
     return {
         "switches": [
             {
-                "name": names[switch.dpid],
+                "name": names.switch(switch.dpid),
                 "dpid": f"{switch.dpid:016x}",
                 "connected": switch.connected,
                 "tier": switch.tier,
+                "role": names.role(switch.dpid),
                 "stamp": switch.stamp,
             }
             for switch in snapshot.switches
         ],
         "links": [
             {
+                "name": link.name,
+                "kind": "fabric",
                 "a": _end(link.a, names),
                 "b": _end(link.b, names),
                 "up": link.up,
                 "speed_kbps": link.speed_kbps,
+                "rate_kbps": rates.get(link.name) or link.speed_kbps or None,
             }
-            for link in snapshot.links
+            for link in names.links
+            if link.a is not None
         ],
         "hosts": [
             {
@@ -52,12 +70,46 @@ def fabric_view(snapshot: FabricSnapshot) -> FabricView:
                 "mac": host.mac,
                 "agent": host.agent,
                 "place": _end(host.place, names) if host.place else None,
+                "link": host_link(host, names) if host.place else None,
+                "overlay": overlay.get(host.ipv4, []),
             }
             for host in snapshot.hosts
         ],
         "scheme": snapshot.scheme,
         "settled": snapshot.settled,
     }
+
+
+def path_views(
+    paths: Iterable[PathInfo], snapshot: FabricSnapshot, source: str, target: str
+) -> list[PathView]:
+    """Paths between two hosts (by name or address) by the names of their switches and links."""
+    names = FabricNames(snapshot)
+    hosts = {name: host for host in snapshot.hosts for name in (host.ipv4, host.name)}
+    stamps = {switch.stamp: switch.dpid for switch in snapshot.switches}
+    found: list[PathView] = []
+    for path in paths:
+        ways = [names.link(PortRef(*way)) for way in zip(path.switches[:-1], path.ports[:-1], strict=True)]
+        turn = stamps.get(path.stamp) if path.stamp else None
+        found.append(
+            {
+                "stamp": path.stamp,
+                "switches": [names.switch(dpid) for dpid in path.switches],
+                "links": [
+                    host_link(hosts[source], names),
+                    *(way.name for way in ways if way is not None),
+                    host_link(hosts[target], names),
+                ],
+                "turn": None if turn is None else names.switch(turn),
+            }
+        )
+    return found
+
+
+def host_link(host: HostInfo, names: FabricNames) -> str:
+    """The name of a host's link; its place is known."""
+    assert host.place is not None
+    return f"{host.name or host.ipv4}-{names.switch(host.place.dpid)}"
 
 
 def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) -> ModesView:
@@ -88,14 +140,78 @@ def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) ->
     }
 
 
-def event_view(logged: Logged) -> EventObject:
-    """One event of any kind."""
+def modes_between(
+    running: RunningController, leaves: Collection[str], began_at: float, ended_at: float
+) -> list[ModeAt]:
+    """Mode changes of some leaves between two moments (Unix seconds), after the mode that each had at first."""
+    names = running.live.names()
+    first: dict[str, ModeAt] = {}
+    found: list[ModeAt] = []
+    for logged in running.events.since(0):
+        if not isinstance(logged.data, ModeChanged) or logged.at > ended_at:
+            continue
+        leaf = names.switch(logged.data.leaf)
+        if leaf in leaves:
+            change: ModeAt = {
+                "at": logged.at,
+                "leaf": leaf,
+                "mode": logged.data.mode,
+                "cause": logged.data.cause,
+            }
+            if logged.at < began_at:
+                first[leaf] = change
+            else:
+                found.append(change)
+    return [*first.values(), *found]
+
+
+def queues_view(wanted: PortQueues, switches: list[SwitchQueues], snapshot: FabricSnapshot) -> QueuesView:
+    """Queues of all ports; counters' age is as of now."""
+    names, now = leaf_names(snapshot), time.monotonic()
     return {
-        "cursor": logged.cursor,
-        "at": logged.at,
-        "kind": kind_of(logged.data),
-        **{key: value for key, value in dataclasses.asdict(logged.data).items() if key != "at"},
+        "wanted": {"number": wanted.number, "buffer_packets": wanted.buffer_packets},
+        "switches": [
+            {
+                "switch": names.get(one.dpid, one.name),
+                "datapath": one.datapath,
+                "in_force": one.in_force,
+                "problems": list(one.problems),
+                "counted_s_ago": None if one.counted_at is None else round(now - one.counted_at, 3),
+                "ports": [_port_queues(port, one.counters.get(port.name, ())) for port in one.ports],
+            }
+            for one in switches
+        ],
     }
+
+
+def _port_queues(port: PortState, counters: tuple[QueueCounters, ...]) -> PortQueuesObject:
+    return {
+        "port": port.number,
+        "name": port.name,
+        "by": port.by,
+        "queues": port.queues,
+        "buffer_packets": port.buffer_packets or None,
+        "rate_bps": port.rate_bps or None,
+        "in_force": port.in_force,
+        "problem": port.problem,
+        "limits": list(port.limits),
+        "counters": [
+            {
+                "queue": queue,
+                "waiting_packets": one.waiting_packets,
+                "waiting_bytes": one.waiting_bytes,
+                "dropped_packets": one.dropped_packets,
+                "sent_packets": one.sent_packets,
+                "sent_bytes": one.sent_bytes,
+            }
+            for queue, one in enumerate(counters)
+        ],
+    }
+
+
+def event_view(logged: Logged, names: FabricNames) -> EventObject:
+    """One event of any kind."""
+    return event_object(logged, names)
 
 
 def agent_view(agent: AgentInfo) -> AgentObject:
@@ -115,5 +231,5 @@ def scheme_view(current: CurrentScheme) -> SchemeView:
     }
 
 
-def _end(place: PortRef, names: dict[int, str]) -> Place:
-    return {"switch": names.get(place.dpid, f"{place.dpid:#x}"), "port": place.port}
+def _end(place: PortRef, names: FabricNames) -> Place:
+    return {"switch": names.switch(place.dpid), "port": place.port}

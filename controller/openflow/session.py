@@ -34,6 +34,8 @@ HANDSHAKE_LIMIT_S: Final = 10.0
 _HEADER: Final = struct.Struct("!BBHI")
 _MULTIPART: Final = struct.Struct("!HH4x")
 _METER_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
+_PORT_STATS_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
+_PORT_CHANGE: Final = struct.Struct("!BBHII4x6s2xII")
 _ERROR: Final = struct.Struct("!HH")
 
 
@@ -66,6 +68,13 @@ class MeterCount:
 
 
 @dataclass(frozen=True, slots=True)
+class PortsCounted:
+    """What all ports have counted: the body of an OFPMP_PORT_STATS reply, for `controller.live` to read."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateDone:
     """The switch has worked off an update; ``errors`` is empty if it took all of it."""
 
@@ -80,7 +89,7 @@ class Refused:
     error: SwitchError
 
 
-SessionEvent = Ready | PortStatus | PacketIn | MeterCount | UpdateDone | Refused
+SessionEvent = Ready | PortStatus | PacketIn | MeterCount | PortsCounted | UpdateDone | Refused
 
 
 @dataclass(slots=True)
@@ -114,6 +123,7 @@ class Session:
         self._inventory_bodies: dict[int, bytes] = {}
         self._ports: dict[int, Port] = {}
         self._meter_reads: set[int] = set()
+        self._port_reads: set[int] = set()
         self._updates: dict[int, _Update] = {}
         self._next_ticket = 1
         self._next_bundle = 1
@@ -221,6 +231,35 @@ class Session:
         )
         self._meter_reads.add(xid)
 
+    def read_ports(self) -> None:
+        """Ask for all ports' counters; a `PortsCounted` answers. A switch that still owes an answer is not asked."""
+        if self.ready and not self._port_reads:
+            kind, size = ofp.OFPT_MULTIPART_REQUEST, _PORT_STATS_REQUEST.size
+            self._port_reads.add(
+                self._send(
+                    _PORT_STATS_REQUEST.pack(
+                        codec.VERSION, kind, size, 0, ofp.OFPMP_PORT_STATS, 0, ofp.OFPP_ANY
+                    )
+                )
+            )
+
+    def set_port(self, number: int, up: bool) -> None:
+        """Take a port down, or up again (OFPT_PORT_MOD). Raises KeyError for a port that the switch has not."""
+        address = bytes.fromhex(self._ports[number].mac.replace(":", ""))
+        config = 0 if up else ofp.OFPPC_PORT_DOWN
+        self._send(
+            _PORT_CHANGE.pack(
+                codec.VERSION,
+                ofp.OFPT_PORT_MOD,
+                _PORT_CHANGE.size,
+                0,
+                number,
+                address,
+                config,
+                ofp.OFPPC_PORT_DOWN,
+            )
+        )
+
     @property
     def unconfirmed(self) -> tuple[int, ...]:
         """Tickets of the updates that the switch has not confirmed yet."""
@@ -273,6 +312,9 @@ class Session:
         elif xid in self._meter_reads:
             self._meter_reads.discard(xid)
             yield MeterCount(meters_in(bytes(body)))
+        elif xid in self._port_reads:
+            self._port_reads.discard(xid)
+            yield PortsCounted(bytes(body))
         elif self._inventory_xids.pop(xid, None) == kind:
             self._inventory_bodies[kind] = bytes(body)
             if not self._inventory_xids:
@@ -306,6 +348,7 @@ class Session:
                 update.errors.append(error)
                 return
         self._meter_reads.discard(xid)
+        self._port_reads.discard(xid)
         # The switch returns the beginning of what it refused.
         refused = message[_HEADER.size + _ERROR.size :]
         what = f"message of type {refused[1]}" if len(refused) >= _HEADER.size else "a message"

@@ -20,13 +20,14 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
 from controller.control_plane import ControlPlane
 from controller.effects import Effects, Event, ModeChanged
+from controller.fabric.graph import PortRef
 from controller.openflow.confirmations import Confirmations, ModeSwitched, Waiter
 from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.cookies import Rule, rule_of
@@ -35,6 +36,7 @@ from controller.openflow.refusals import Refusals
 from controller.openflow.session import (
     MeterCount,
     PacketIn,
+    PortsCounted,
     PortStatus,
     Ready,
     Refused,
@@ -62,7 +64,15 @@ class SwitchRefused:
     error: SwitchError
 
 
-ShellEvent = Event | ModeSwitched | SwitchRefused
+@dataclass(frozen=True, slots=True)
+class PortCounters:
+    """A switch's answer to `OpenFlowShell.read_ports`: body of an OFPMP_PORT_STATS reply."""
+
+    dpid: int
+    body: bytes
+
+
+ShellEvent = Event | ModeSwitched | SwitchRefused | PortCounters
 
 
 class OpenFlowShell:
@@ -130,6 +140,11 @@ class OpenFlowShell:
         number: int = self._listener.getsockname()[1]
         return number
 
+    def address_of(self, dpid: int) -> str | None:
+        """The address that a switch calls from, or None; only in this shell's thread (events, `post`)."""
+        connection = self._switches.get(dpid)
+        return None if connection is None else connection.peer.rpartition(":")[0]
+
     @staticmethod
     def now() -> float:
         """The clock of the control plane: seconds, monotonic."""
@@ -182,6 +197,21 @@ class OpenFlowShell:
             raise TimeoutError(f"switches {', '.join(late)} did not confirm an update within {timeout:g} s")
         if waiter.errors:
             raise OpenFlowError("; ".join(str(error) for error in waiter.errors), tuple(waiter.errors))
+
+    def read_ports(self) -> None:
+        """Ask all switches for their ports' counters; a `PortCounters` event each answers. Returns at once."""
+        self.post(self._read_ports)
+
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
+        """Take ports of switches that are connected down, or up again; they are asked to when this returns.
+
+        Raises KeyError for a port that its switch has not.
+        """
+        self.call(partial(self._set_ports, tuple(ports), up))
+
+    def take_down(self, ports: Iterable[PortRef]) -> None:
+        """The same for the shell's own thread, and others who cannot wait: it is done soon."""
+        self.post(partial(self._set_ports, tuple(ports), False))
 
     def errors(self) -> tuple[SwitchError, ...]:
         """The last errors that switches answered with, oldest first."""
@@ -336,6 +366,8 @@ class OpenFlowShell:
                 self._guarded("a packet-in", lambda: plane.packet_in(dpid, in_port, cookie, data, at), at)
             case MeterCount(readings):
                 self._guarded("a meter's count", lambda: plane.meter_sample(dpid, readings, at), at)
+            case PortsCounted(body):
+                self._on_event(PortCounters(dpid, body))
             case UpdateDone(ticket, errors):
                 self._update_done(connection, ticket, errors, at)
             case PortStatus(port):
@@ -368,7 +400,7 @@ class OpenFlowShell:
         if dpid is None or connection.closed:
             return
         if connection.session.unconfirmed:
-            self._control_plane.progressed(dpid, at)
+            self._guarded("a confirmation", lambda: self._control_plane.progressed(dpid, at), at)
         else:
             self._guarded("a confirmation", lambda: self._control_plane.applied(dpid, at), at)
 
@@ -422,6 +454,18 @@ class OpenFlowShell:
             self._flush(connection)
         for event in effects.events:
             self._on_event(event)
+
+    def _read_ports(self) -> None:
+        for connection in tuple(self._switches.values()):
+            connection.session.read_ports()
+            self._flush(connection)
+
+    def _set_ports(self, ports: tuple[PortRef, ...], up: bool) -> None:
+        for dpid, number in ports:
+            connection = self._switches.get(dpid)
+            if connection is not None:
+                connection.session.set_port(number, up)
+                self._flush(connection)
 
 
 def _urgent(event: SessionEvent) -> bool:

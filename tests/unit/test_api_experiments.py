@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -281,3 +282,16 @@ def test_no_body_whatever_is_an_unexpected_error(world: World, body: Any, path: 
     )
     assert answer.status_code in (200, 201, 400, 404, 409, 422)
     world.check(method, path, answer)
+
+
+def test_events_tell_of_experiments(world: World) -> None:
+    since = world.get("/events")["cursor"]
+    made = world.ask("POST", "/experiments", 201, json={"name": "told", "seed": 1, "spec": {}})
+    run = {"scheme": "caps", "repeat": 2, "seed": 3, "started_at": time.time(), "measures": {}}
+    added = world.ask("POST", f"/experiments/{made['id']}/runs", 201, json=run)
+    world.ask("PATCH", f"/experiments/{made['id']}", json={"state": "failed", "error": "no"})
+    told = world.get(f"/events?since={since}")["events"]
+    assert [one["kind"] for one in told] == ["experiment-created", "run-added", "experiment-ended"]
+    assert {one["experiment"] for one in told} == {made["id"]}
+    assert {"run": added["id"], "label": "caps", "repeat": 2, "state": "running"}.items() <= told[1].items()
+    assert told[2]["state"] == "failed"

@@ -53,6 +53,7 @@ def test_a_hosts_place_is_unknown_until_it_is_heard(world: World) -> None:
         (host,) = world.get("/fabric")["hosts"]
     assert host == {
         "name": "h1", "underlay_ip": "10.0.1.1", "mac": "00:00:00:00:01:01", "agent": True, "place": None,
+        "link": None, "overlay": ["10.128.1.1"],
     }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from controller.api.describing import Open, With
 from controller.api.openapi import Schemas, openapi_document
 from controller.effects import ModeChanged
 from controller.events import EventLog
+from controller.live.naming import FabricNames
 from controller.openflow.confirmations import ModeSwitched
 from controller.openflow.errors import SwitchError
 from controller.openflow.shell import SwitchRefused
@@ -128,9 +129,15 @@ def test_a_fabric_with_switches_links_and_modes_fits_its_description(world: Worl
     events.add(SwitchRefused(time.monotonic(), SwitchError(leaf, "group 3", "OFPET_X", "OFPX_Y", 1.0)))
     events.add(ModeSwitched(time.monotonic(), leaf, "on", "first-packet", 1.0, 1.001, 1.002))
     for name, view in (
-        ("FabricView", views.fabric_view(snapshot)),
+        ("FabricView", views.fabric_view(snapshot, {}, {})),
         ("ModesView", views.modes_view(snapshot, events, 0)),
-        ("EventsView", {"events": [views.event_view(one) for one in events.since(0)], "cursor": 1}),
+        (
+            "EventsView",
+            {
+                "events": [views.event_view(one, FabricNames(snapshot)) for one in events.since(0)],
+                "cursor": 1,
+            },
+        ),
     ):
         schema = world.document["components"]["schemas"][name]
         plain = world.app.json.loads(world.app.json.dumps(view))

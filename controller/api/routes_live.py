@@ -1,0 +1,138 @@
+"""Routes for those who watch: the stream of events, links with their loads, flows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from flask import Blueprint, Response, request
+
+from controller.api import answers, views
+from controller.api.bodies import LARGEST, number, optional_text
+from controller.api.describing import Description, Query, Text, describe
+from controller.api.hand_over import HAND_OVER, HandOverError
+from controller.api.metrics import MEDIA, metrics
+from controller.api.problems import ProblemError
+from controller.live.stream import StreamError, stream_head
+from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics
+from controller.running import RunningController
+
+FIRST_SAMPLE_S: Final = 1.0
+STATES: Final = ("active", "ended")
+CLASSES: Final = ("short", "long", "control")
+STREAM: Final = "text/event-stream"
+
+
+def live_routes(running: RunningController, started: float) -> Blueprint:
+    """The blueprint. *started*: monotonic time of the controller's start."""
+    routes = Blueprint("live", __name__, url_prefix="/api/v1")
+
+    @routes.get("/events")
+    @describe(
+        Description(
+            "What happened, in order; with Accept: text/event-stream what happens, as it does.",
+            answers.EventsView,
+            query=(
+                Query("since", "Events after this cursor.", default=0),
+                Query("limit", "At most so many.", 1, 10_000, 1000),
+                Text(
+                    "topics", f"For the stream, comma-separated: {', '.join(TOPICS)}.", ",".join(LOG_TOPICS)
+                ),
+            ),
+            problems=(503,),
+            stream=True,
+        )
+    )
+    def events() -> answers.EventsView | Response:
+        try:
+            topics = parse_topics(request.args.get("topics", ",".join(LOG_TOPICS)))
+        except ValueError as error:
+            raise ProblemError(422, f"query.topics: {error}", "query.topics") from None
+        if request.accept_mimetypes.best_match(("application/json", STREAM)) == STREAM:
+            return _stream(topics, running)
+        limit = number("limit", 1000, 1, 10_000)
+        logged = running.events.since(number("since", 0) or 0, limit)
+        cursor = logged[-1].cursor if logged else running.events.cursor
+        names = running.live.names()
+        return {"events": [views.event_view(one, names) for one in logged], "cursor": cursor}
+
+    @routes.get("/links")
+    @describe(Description("All links, with what they carry now.", answers.LinksView))
+    def links() -> Any:
+        return running.live.links.newest(FIRST_SAMPLE_S) or running.live.links.without_loads()
+
+    @routes.get("/metrics")
+    @describe(Description("Metrics, for Prometheus.", str, problems=(503,), media=MEDIA))
+    def metrics_text() -> Response:
+        running.live.links.keep_sampling()
+        return Response(metrics(running, time.monotonic() - started), content_type=f"{MEDIA}; version=0.0.4")
+
+    @routes.get("/flows")
+    @describe(
+        Description(
+            "Flows that agents carry or have carried while somebody watched, newest first.",
+            answers.LiveFlowsView,
+            query=(
+                Text("state", "Only those in this state.", choices=STATES),
+                Text("class", "Only those of this traffic class.", choices=CLASSES),
+                Text("host", "Only those from or to this host."),
+                Query("before", "Only those with a number below this."),
+                Query("limit", "At most so many.", 1, 1000, 200),
+            ),
+        )
+    )
+    def flows() -> Any:
+        before, limit = number("before", None), number("limit", 200, 1, 1000) or 200
+        state, kind = optional_text("state", STATES), optional_text("class", CLASSES)
+        running.live.flows.newest(FIRST_SAMPLE_S)
+        found, after = running.live.flows.listing(before, limit, state, kind, optional_text("host"))
+        return {"flows": found, "next": after}
+
+    @routes.get(f"/flows/<int(max={LARGEST}):flow>")
+    @describe(
+        Description(
+            "One flow's story: what it carried step by step, its paths, and modes that it lived through.",
+            answers.FlowStory,
+            problems=(404,),
+        )
+    )
+    def flow(flow: int) -> Any:
+        found = running.live.flows.one(flow)
+        if found is None:
+            raise ProblemError(404, f"flow {flow} is not known, or no longer: see /api/v1/flows")
+        told, steps = found
+        try:
+            infos = running.paths(told["source"], told["destination"])
+            paths = views.path_views(infos, running.snapshot(), told["source"], told["destination"])
+        except KeyError:  # a host that is not known any more
+            paths = []
+        leaves = {path["switches"][index] for path in paths for index in (0, -1)}
+        return {
+            "flow": told,
+            "timeline": steps,
+            "modes": views.modes_between(running, leaves, told["started_at"], told["last_at"]),
+            "paths": paths,
+        }
+
+    return routes
+
+
+def _stream(topics: frozenset[str], running: RunningController) -> Response:
+    """Hand the connection over to the stream; what is returned is not sent, but for HEAD."""
+    answer = Response(status=200, mimetype=STREAM)
+    if request.method == "HEAD":
+        return answer
+    since = request.headers.get("Last-Event-ID") or request.args.get("since")
+    take = request.environ.get(HAND_OVER)
+    if take is None:
+        raise ProblemError(503, "this web server cannot stream events: ask for application/json")
+    try:
+        running.live.stream.check_room()
+        connection = take()
+    except (HandOverError, StreamError) as error:
+        raise ProblemError(503, str(error)) from None
+    try:
+        running.live.stream.add(connection, stream_head(), topics, since)
+    except StreamError:  # the last place has just gone to another: readers come back by themselves
+        connection.close()
+    return answer

@@ -1,0 +1,83 @@
+"""Samples of the flows that are active: agents tell of them while somebody watches."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from controller.agents.listeners import ChannelError
+from controller.agents.server import AgentServer
+from controller.live.flows import LiveFlows
+from controller.live.sampling import Sample, Sampler
+from protocol.control import ActiveFlows
+
+EVERY_S: Final = 0.5
+MOST_OF_A_HOST: Final = 32
+"""Flows that an agent tells of at a time: each costs it some 20 us."""
+NAMES_EVERY_S: Final = 2.0
+
+
+class FlowSampler(Sampler):
+    def __init__(
+        self, agents: AgentServer, watched: Callable[[], bool], publish: Callable[[Sample], None]
+    ) -> None:
+        super().__init__("flows", EVERY_S, watched, publish)
+        self._agents = agents
+        self._answers: queue.SimpleQueue[tuple[str, ActiveFlows, float]] = queue.SimpleQueue()
+        self._flows = LiveFlows()
+        self._lock = threading.Lock()
+        self._told = False
+        self._names: Mapping[str, str] = {}
+        self._names_at = float("-inf")
+        agents.on_active_flows = lambda host, told: self._answers.put((host, told, time.time()))
+
+    def one(self, number: int) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+        """A flow and its timeline; None if there is none of this number (any more)."""
+        with self._lock:
+            flow = self._flows.get(number)
+            return None if flow is None else (flow.view(), list(flow.steps))
+
+    def listing(
+        self, before: int | None, limit: int, state: str | None, traffic_class: str | None, host: str | None
+    ) -> tuple[list[dict[str, Any]], int | None]:
+        """Flows with a number below *before*, the newest first, and where to go on (None: at the end)."""
+        found: list[dict[str, Any]] = []
+        with self._lock:
+            for flow in self._flows.newest():
+                if before is not None and flow.id >= before:
+                    continue
+                if state not in (None, flow.state) or traffic_class not in (None, flow.traffic_class):
+                    continue
+                if host is not None and host not in (flow.source, flow.destination):
+                    continue
+                if len(found) == limit:
+                    return found, found[-1]["id"]
+                found.append(flow.view())
+        return found, None
+
+    def _begin(self) -> None:
+        self._told = False
+        self._agents.watch_flows(EVERY_S, MOST_OF_A_HOST)
+
+    def _end(self) -> None:
+        self._agents.watch_flows(0.0, 0)
+
+    def _take(self) -> Sample | None:
+        if time.monotonic() - self._names_at > NAMES_EVERY_S:
+            self._names_at = time.monotonic()
+            self._names = {address: one.host for one in self._agents.agents() for address in one.overlay}
+        with self._lock:
+            while not self._answers.empty():  # this thread alone takes from it
+                self._told = True
+                self._flows.take(*self._answers.get(), self._names)
+            return self._flows.step(time.time()) if self._told else None
+
+    def stop(self) -> None:
+        super().stop()
+        try:
+            self._agents.watch_flows(0.0, 0)
+        except ChannelError:
+            return

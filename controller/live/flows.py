@@ -1,0 +1,227 @@
+"""What agents tell of their active flows, both sides of each joined: plain data in, plain data out.
+
+An agent counts from its last report that said ``forget``; so totals here are sums of differences, and a count that has
+become smaller began anew. A flow is known by its 5-tuple and by when its sender first saw it: ports are used again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from protocol.control import ActiveFlows, FlowEntry
+
+KEPT_FLOWS: Final = 10_000
+KEPT_STEPS: Final = 600
+"""Steps of one flow's timeline."""
+SHOWN: Final = 200
+"""Flows in a sample."""
+ENDED_S: Final = 3.0
+"""A flow of which nothing was told for so long counts as ended."""
+_PROTOCOLS: Final = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6", 132: "sctp"}
+_COUNTS: Final = (
+    "packets", "bytes", "repairs", "recovered", "lost", "reordered", "held", "release_timeouts",
+)  # fmt: skip
+_SHOWN_COUNTS: Final = ("repairs", "recovered", "lost", "reordered", "held", "release_timeouts")
+
+Key = tuple[int, str, int, str, int]
+State = Literal["active", "ended"]
+
+
+@dataclass(slots=True)
+class _Side:
+    """What one end of a flow has counted."""
+
+    first_s: float
+    last: FlowEntry
+    totals: Counter[str] = field(default_factory=Counter)
+    paths: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class LiveFlow:
+    """One flow. Times are Unix seconds."""
+
+    id: int
+    key: Key
+    source: str
+    destination: str
+    started_at: float
+    last_at: float
+    traffic_class: str
+    state: State = "active"
+    sides: dict[str, _Side] = field(default_factory=dict)
+    steps: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT_STEPS))
+    told: Counter[str] = field(default_factory=Counter)
+    told_paths: Counter[str] = field(default_factory=Counter)
+    bits_per_s: float = 0.0
+    paths_now: dict[str, int] = field(default_factory=dict)
+
+    def totals(self) -> Counter[str]:
+        """Sender's packets, bytes and repairs, where it told any; else, and for all the rest, the receiver's."""
+        sender, receiver = self.sides.get("sender"), self.sides.get("receiver")
+        totals = Counter(receiver.totals if receiver is not None else {})
+        totals["received_bytes"] = totals["bytes"]
+        if sender is not None:
+            totals.update(
+                {name: sender.totals[name] - totals[name] for name in ("packets", "bytes", "repairs")}
+            )
+        return totals
+
+    def paths(self) -> Counter[str]:
+        receiver = self.sides.get("receiver")
+        return receiver.paths if receiver is not None else Counter()
+
+    def view(self) -> dict[str, Any]:
+        """As the API tells it."""
+        totals = self.totals()
+        protocol, _, source_port, _, destination_port = self.key
+        return {
+            "id": self.id,
+            "source": self.source,
+            "destination": self.destination,
+            "protocol": _PROTOCOLS.get(protocol, str(protocol)),
+            "source_port": source_port,
+            "destination_port": destination_port,
+            "traffic_class": self.traffic_class,
+            "state": self.state,
+            "started_at": self.started_at,
+            "last_at": self.last_at,
+            "bytes": totals["bytes"],
+            "received_bytes": totals["received_bytes"],
+            "packets": totals["packets"],
+            "bits_per_s": round(self.bits_per_s, 1),
+            "paths": dict(self.paths()),
+            "paths_now": self.paths_now,
+            **{name: totals[name] for name in _SHOWN_COUNTS},
+        }
+
+
+class LiveFlows:
+    """The newest KEPT_FLOWS flows that agents told of."""
+
+    def __init__(self) -> None:
+        self._flows: OrderedDict[int, LiveFlow] = OrderedDict()
+        self._now: dict[Key, LiveFlow] = {}
+        self._before: dict[Key, LiveFlow] = {}
+        """Of each 5-tuple: the flow that has it, and the one that had it last."""
+        self._touched: dict[int, LiveFlow] = {}
+        self._active: dict[int, LiveFlow] = {}
+        self._next_id = 1
+        self._stepped_at: float | None = None
+        self._more: dict[str, int] = {}
+
+    def take(self, host: str, told: ActiveFlows, at: float, names: Mapping[str, str]) -> None:
+        """What the agent of *host* tells at *at* (Unix seconds). *names*: hosts by overlay address."""
+        self._more[host] = told.more
+        for entry in told.flows:
+            if entry.side in ("sender", "receiver"):
+                self._update(host, entry, at - told.now_s, names)
+
+    def step(self, at: float) -> dict[str, Any]:
+        """A sample of the flows that were told of since the step before, and of those that have ended."""
+        interval = max(1e-3, at - self._stepped_at) if self._stepped_at is not None else 1.0
+        self._stepped_at = at
+        changed = dict(self._touched)
+        for flow in self._touched.values():
+            flow.state = "active"
+            self._active[flow.id] = flow
+            self._step(flow, at, interval)
+        for flow in [one for one in self._active.values() if at - one.last_at > ENDED_S]:
+            flow.state, flow.bits_per_s, flow.paths_now = "ended", 0.0, {}
+            del self._active[flow.id]
+            changed[flow.id] = flow
+        self._touched.clear()
+        shown = sorted(changed.values(), key=lambda one: (-one.bits_per_s, -one.id))
+        more = max(0, len(shown) - SHOWN) + sum(self._more.values())
+        self._more.clear()
+        return {
+            "at": at,
+            "interval_s": round(interval, 3),
+            "flows": [flow.view() for flow in shown[:SHOWN]],
+            "more": more,
+        }
+
+    def get(self, number: int) -> LiveFlow | None:
+        return self._flows.get(number)
+
+    def newest(self) -> Iterable[LiveFlow]:
+        """All, the newest first."""
+        return reversed(self._flows.values())
+
+    def _update(self, host: str, entry: FlowEntry, offset: float, names: Mapping[str, str]) -> None:
+        key = (entry.protocol, entry.source, entry.source_port, entry.destination, entry.destination_port)
+        flow = self._flow_of(key, entry)
+        if flow is None:
+            source = host if entry.side == "sender" else names.get(entry.source, entry.source)
+            destination = (
+                host if entry.side == "receiver" else names.get(entry.destination, entry.destination)
+            )
+            flow = LiveFlow(
+                self._next_id, key, source, destination, entry.first_s + offset, 0.0, entry.traffic_class
+            )
+            self._keep(flow)
+        side = flow.sides.get(entry.side)
+        if side is None:
+            side = flow.sides[entry.side] = _Side(entry.first_s, _nothing(entry))
+        began_anew = entry.packets < side.last.packets
+        for name in _COUNTS:
+            side.totals[name] += getattr(entry, name) - (0 if began_anew else getattr(side.last, name))
+        for stamp, count in entry.paths.items():
+            side.paths[stamp] += count - (0 if began_anew else side.last.paths.get(stamp, 0))
+        side.last = entry
+        flow.last_at = max(flow.last_at, entry.last_s + offset)
+        if entry.side == "sender":  # it decides the class
+            flow.traffic_class = entry.traffic_class
+        self._touched[flow.id] = flow
+
+    def _flow_of(self, key: Key, entry: FlowEntry) -> LiveFlow | None:
+        """The flow that an entry is of; None: a new one."""
+        now, before = self._now.get(key), self._before.get(key)
+        if (
+            before is not None
+            and entry.side in before.sides
+            and before.sides[entry.side].first_s == entry.first_s
+        ):
+            return before
+        if now is None or (entry.side in now.sides and now.sides[entry.side].first_s != entry.first_s):
+            return None
+        return now
+
+    def _keep(self, flow: LiveFlow) -> None:
+        self._next_id += 1
+        if flow.key in self._now:
+            self._before[flow.key] = self._now[flow.key]
+        self._now[flow.key] = self._flows[flow.id] = flow
+        if len(self._flows) > KEPT_FLOWS:
+            _, gone = self._flows.popitem(last=False)
+            for known in (self._now, self._before):
+                if known.get(gone.key) is gone:
+                    del known[gone.key]
+            self._active.pop(gone.id, None)
+            self._touched.pop(gone.id, None)
+
+    @staticmethod
+    def _step(flow: LiveFlow, at: float, interval: float) -> None:
+        totals, paths = flow.totals(), flow.paths()
+        flow.paths_now = {
+            stamp: count - flow.told_paths[stamp]
+            for stamp, count in paths.items()
+            if count != flow.told_paths[stamp]
+        }
+        new = {name: totals[name] - flow.told[name] for name in (*_COUNTS, "received_bytes")}
+        since = interval if flow.steps else max(interval, at - flow.started_at)
+        flow.bits_per_s = max(new["bytes"], 0) * 8 / since
+        shown = ("bytes", "received_bytes", "packets", *_SHOWN_COUNTS)
+        flow.steps.append({"at": at, **{name: new[name] for name in shown}, "paths": flow.paths_now})
+        flow.told, flow.told_paths = Counter(totals), Counter(paths)
+
+
+def _nothing(entry: FlowEntry) -> FlowEntry:
+    """An entry that has counted nothing yet."""
+    return FlowEntry(
+        entry.side, *(entry.protocol, entry.source, entry.source_port, entry.destination, entry.destination_port),
+        entry.traffic_class, 0, 0, entry.first_s, entry.first_s,
+    )  # fmt: skip

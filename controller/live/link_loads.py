@@ -1,0 +1,134 @@
+"""What links carry, from two readings of their ports' counters: plain data in, plain data out."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from controller.fabric.graph import PortRef
+from controller.live.naming import FabricNames, NamedLink
+
+_PORT_STATS: Final = struct.Struct("!H2xIII6Q")
+"""Length, port, duration (s, ns), packets received and sent, bytes received and sent, drops received and sent."""
+_UNKNOWN_DURATION: Final = 0xFFFFFFFF
+LONGEST_S: Final = 10.0
+"""Readings further apart than this say nothing of now."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortCount:
+    """Totals of a port. ``at``: seconds of the switch's own clock if it tells one, else of ours."""
+
+    at: float
+    rx_packets: int
+    tx_packets: int
+    rx_bytes: int
+    tx_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One direction of a link. ``share``: of the link's rate, 0..1; None where no rate is known."""
+
+    bits_per_s: float
+    packets_per_s: float
+    share: float | None
+    queued_packets: int | None = None
+    dropped_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLoad:
+    """Both directions of a link, from ``a`` to ``b`` and back; None: not measured."""
+
+    name: str
+    kind: str
+    up: bool
+    rate_kbps: float | None
+    ab: Load | None
+    ba: Load | None
+
+
+def port_counts(body: bytes, now: float) -> dict[int, PortCount]:
+    """By port, from the body of an OFPMP_PORT_STATS reply (OpenFlow 1.5.1, section 7.3.5.6).
+
+    Raises ValueError or struct.error on what is malformed.
+    """
+    counts = {}
+    offset = 0
+    while offset < len(body):
+        fields = _PORT_STATS.unpack_from(body, offset)
+        length, port, seconds, nanoseconds, rx_packets, tx_packets, rx_bytes, tx_bytes = fields[:8]
+        if length < _PORT_STATS.size:
+            raise ValueError(f"port statistics of {length} B at {offset} are too short")
+        at = now if seconds == _UNKNOWN_DURATION else seconds + nanoseconds / 1e9
+        counts[port] = PortCount(at, rx_packets, tx_packets, rx_bytes, tx_bytes)
+        offset += length
+    return counts
+
+
+class LinkLoads:
+    """Keeps each switch's last two readings."""
+
+    def __init__(self) -> None:
+        self._old: dict[PortRef, PortCount] = {}
+        self._new: dict[PortRef, PortCount] = {}
+
+    def put(self, dpid: int, counts: Mapping[int, PortCount]) -> None:
+        """A new reading of a switch's ports."""
+        for port, count in counts.items():
+            ref = PortRef(dpid, port)
+            last = self._new.get(ref)
+            if last is not None and count.at <= last.at:  # the same moment, or the switch began anew
+                self._old.pop(ref, None)
+            elif last is not None:
+                self._old[ref] = last
+            self._new[ref] = count
+
+    def forget(self) -> None:
+        """What was read is too old to be compared with."""
+        self._old.clear()
+        self._new.clear()
+
+    def loads(self, names: FabricNames, rates: Mapping[str, float]) -> list[LinkLoad]:
+        """Loads of all links. *rates*: kbit/s by name of the link; the port's own word for those that are missing."""
+        return [self._load(link, rates.get(link.name) or link.speed_kbps or None) for link in names.links]
+
+    def counters(self, links: Iterable[NamedLink]) -> list[tuple[str, str, int, int]]:
+        """(link, direction, bytes, packets) in all, of directions that were read."""
+        found = []
+        for link in links:
+            for direction, sender, receiver in (("ab", link.a, link.b), ("ba", link.b, link.a)):
+                sent = None if sender is None else self._new.get(sender)
+                heard = None if receiver is None else self._new.get(receiver)
+                if sent is not None:
+                    found.append((link.name, direction, sent.tx_bytes, sent.tx_packets))
+                elif heard is not None:
+                    found.append((link.name, direction, heard.rx_bytes, heard.rx_packets))
+        return found
+
+    def _load(self, link: NamedLink, rate_kbps: float | None) -> LinkLoad:
+        kind = "access" if link.access else "fabric"
+        there = self._direction(link.a, link.b, rate_kbps)
+        back = self._direction(link.b, link.a, rate_kbps)
+        return LinkLoad(link.name, kind, link.up, rate_kbps, there, back)
+
+    def _direction(
+        self, sender: PortRef | None, receiver: PortRef | None, rate_kbps: float | None
+    ) -> Load | None:
+        """By what the sender's port has sent; where that is no port of a switch, by what the other has received."""
+        for end, received in ((sender, False), (receiver, True)):
+            old, new = (None, None) if end is None else (self._old.get(end), self._new.get(end))
+            if old is None or new is None or not 0 < new.at - old.at < LONGEST_S:
+                continue
+            octets = new.rx_bytes - old.rx_bytes if received else new.tx_bytes - old.tx_bytes
+            packets = new.rx_packets - old.rx_packets if received else new.tx_packets - old.tx_packets
+            if octets < 0 or packets < 0:
+                continue
+            seconds = new.at - old.at
+            bits = octets * 8 / seconds
+            share = None if rate_kbps is None else round(bits / (rate_kbps * 1000), 4)
+            return Load(round(bits, 1), round(packets / seconds, 2), share)
+        return None

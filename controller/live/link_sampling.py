@@ -1,0 +1,79 @@
+"""Samples of what links carry: all switches are asked for their ports' counters at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+from controller.live.link_loads import LinkLoad, LinkLoads, port_counts
+from controller.live.naming import FabricNames
+from controller.live.sampling import Sample, Sampler
+
+EVERY_S: Final = 0.25
+ANSWER_S: Final = 0.2
+"""Switches that have not told their counters by then (or shortly before the next sample) are left out of a sample."""
+
+
+class Switches(Protocol):
+    def read_ports(self) -> None:
+        """Ask all switches for their ports' counters; `LinkSampler.counted` gets the answers."""
+
+
+class LinkSampler(Sampler):
+    """*rates*: kbit/s by link, where ports do not know."""
+
+    def __init__(
+        self,
+        switches: Switches,
+        names: Callable[[], FabricNames],
+        rates: Callable[[FabricNames], Mapping[str, float]],
+        watched: Callable[[], bool],
+        publish: Callable[[Sample], None],
+        every_s: float = EVERY_S,
+    ) -> None:
+        super().__init__("links", every_s, watched, publish)
+        self._switches = switches
+        self._names = names
+        self._rates = rates
+        self._loads = LinkLoads()
+        self._answers: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+        self._totals: list[tuple[str, str, int, int]] = []
+
+    def counted(self, dpid: int, body: bytes) -> None:
+        """A switch has told its ports' counters. Returns at once."""
+        self._answers.put((dpid, body))
+
+    def without_loads(self) -> Sample:
+        """A sample that knows of no load, for want of one: no switch has answered."""
+        names = self._names()
+        return self._sampled(LinkLoads().loads(names, self._rates(names)))
+
+    def totals(self) -> list[tuple[str, str, int, int]]:
+        """(link, direction, bytes, packets) of the newest reading."""
+        return self._totals
+
+    def _end(self) -> None:
+        self._loads = LinkLoads()
+
+    def _take(self) -> Sample | None:
+        names = self._names()
+        waiting = set(names.connected)
+        self._switches.read_ports()
+        deadline = time.monotonic() + min(ANSWER_S, 0.8 * self._every_s)
+        while waiting:
+            try:
+                dpid, body = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                break
+            self._loads.put(dpid, port_counts(body, time.monotonic()))
+            waiting.discard(dpid)
+        self._totals = self._loads.counters(names.links)
+        loads = self._loads.loads(names, self._rates(names))
+        return self._sampled(loads) if any(load.ab or load.ba for load in loads) else None
+
+    def _sampled(self, loads: Iterable[LinkLoad]) -> Sample:
+        links = [dataclasses.asdict(load) for load in loads]
+        return {"at": time.time(), "interval_s": self._every_s, "links": links}

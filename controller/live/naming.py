@@ -1,0 +1,101 @@
+"""How people call switches, links and roles: from a snapshot of the fabric."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from controller.fabric.graph import PortRef, link_between
+from controller.snapshot import FabricSnapshot
+
+Role = Literal["leaf", "spine", "aggregation", "core"]
+_LAST: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLink:
+    """A link with its name. ``a`` is the lower end (None: a host); ``access``: it leads to a host."""
+
+    name: str
+    a: PortRef | None
+    b: PortRef
+    access: bool
+    up: bool
+    speed_kbps: int
+
+
+class FabricNames:
+    """Names in one snapshot.
+
+    A link is called by its ends, the lower tier first: ``l1-s1``, ``h1-l1``. Of links between the same two switches
+    all but the first have the number of the lower end's port too: ``l1-s1:7``.
+    """
+
+    def __init__(self, snapshot: FabricSnapshot) -> None:
+        self._names = {one.dpid: one.name or f"{one.dpid:#x}" for one in snapshot.switches}
+        self._tiers = {one.dpid: one.tier for one in snapshot.switches}
+        self._top = max((one.tier for one in snapshot.switches if one.tier is not None), default=0)
+        self.connected = frozenset(one.dpid for one in snapshot.switches if one.connected)
+        self._links: dict[PortRef, NamedLink] = {}
+        self.links: list[NamedLink] = []
+        seen: Counter[str] = Counter()
+        for link in snapshot.links:
+            a, b = sorted(link_between(link.a, link.b), key=self._rank)
+            name = f"{self.switch(a.dpid)}-{self.switch(b.dpid)}"
+            seen[name] += 1
+            if seen[name] > 1:
+                name = f"{name}:{a.port}"
+            self._keep(NamedLink(name, a, b, False, link.up, link.speed_kbps))
+        for host in snapshot.hosts:
+            if host.place is not None:
+                name = f"{host.name or host.ipv4}-{self.switch(host.place.dpid)}"
+                self._keep(NamedLink(name, None, host.place, True, host.place.dpid in self.connected, 0))
+
+    @classmethod
+    def empty(cls) -> FabricNames:
+        """Of nothing."""
+        return cls(FabricSnapshot((), (), (), (), "", False))
+
+    def _keep(self, link: NamedLink) -> None:
+        self.links.append(link)
+        for end in (link.a, link.b):
+            if end is not None:
+                self._links.setdefault(end, link)
+
+    def _rank(self, end: PortRef) -> tuple[int, str, PortRef]:
+        tier = self._tiers.get(end.dpid)
+        return (_LAST if tier is None else tier, self.switch(end.dpid), end)
+
+    def switch(self, dpid: int) -> str:
+        """Its name; its dpid in hex where that is not known."""
+        return self._names.get(dpid, f"{dpid:#x}")
+
+    def knows(self, dpid: int) -> bool:
+        return dpid in self._names
+
+    def link(self, end: PortRef) -> NamedLink | None:
+        """The link at a port."""
+        return self._links.get(end)
+
+    def by_name(self, name: str) -> NamedLink | None:
+        """A link by its name, whichever end is said first."""
+        turned = "-".join(reversed(name.split("-", 1)))
+        return next((one for one in self.links if one.name in (name, turned)), None)
+
+    def switches(self) -> list[str]:
+        return list(self._names.values())
+
+    def dpid(self, name: str) -> int | None:
+        return next((dpid for dpid, known in self._names.items() if known == name), None)
+
+    def role(self, dpid: int) -> Role | None:
+        """By its tier; None while that is not known."""
+        tier = self._tiers.get(dpid)
+        if tier is None:
+            return None
+        if tier == 0:
+            return "leaf"
+        if self._top == 1:
+            return "spine"
+        return "core" if tier == self._top else "aggregation"

@@ -1,0 +1,118 @@
+"""Threads that take samples while somebody watches. Nothing is asked of anybody while nobody does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+LOG: Final = logging.getLogger("capstan.live")
+LEASE_S: Final = 20.0
+"""Who asks once counts as watching for so long."""
+Sample = dict[str, Any]
+
+
+class Sampler:
+    """Takes a sample every *every_s* seconds while *watched* says so, or while somebody has asked a moment ago.
+
+    publish: gets each sample, in this thread. Subclasses say what a sample is.
+    """
+
+    def __init__(
+        self, name: str, every_s: float, watched: Callable[[], bool], publish: Callable[[Sample], None]
+    ) -> None:
+        self._name = name
+        self._every_s = every_s
+        self._watched = watched
+        self._publish = publish
+        self._changed = threading.Condition()
+        self._lease_until = 0.0
+        self._newest: Sample | None = None
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    # What a subclass does, in the thread
+
+    def _begin(self) -> None:
+        """Somebody has begun to watch."""
+
+    def _end(self) -> None:
+        """Nobody watches any more."""
+
+    def _take(self) -> Sample | None:
+        """One sample; None: there is none yet."""
+        raise NotImplementedError
+
+    # For other threads
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread. Harmless if it does not run."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def stir(self) -> None:
+        """Somebody may have begun to watch, or what was waited for has come."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def keep_sampling(self) -> None:
+        """Somebody has asked, and may ask again."""
+        with self._changed:
+            self._lease_until = time.monotonic() + LEASE_S
+            self._changed.notify_all()
+
+    def newest(self, patience_s: float) -> Sample | None:
+        """The newest sample; asks for one, and waits so long for it, if none is being taken."""
+        deadline = time.monotonic() + patience_s
+        with self._changed:
+            self._lease_until = time.monotonic() + LEASE_S
+            self._changed.notify_all()
+            while self._newest is None and not self._stopping and time.monotonic() < deadline:
+                self._changed.wait(deadline - time.monotonic())
+            return self._newest
+
+    # The thread
+
+    def _wanted(self) -> bool:
+        return self._watched() or time.monotonic() < self._lease_until
+
+    def _run(self) -> None:
+        taking = False
+        due = 0.0
+        while True:
+            with self._changed:
+                while not self._stopping and not (taking or self._wanted()):
+                    self._changed.wait(1.0)
+                    due = time.monotonic()
+                if self._stopping:
+                    return
+            try:
+                if taking and not self._wanted():
+                    taking, self._newest = False, None
+                    self._end()
+                    continue
+                if not taking:
+                    taking = True
+                    self._begin()
+                sample = self._take()
+            except Exception:  # one bad sample must not end all
+                LOG.exception("no sample of the %s", self._name)
+            else:
+                if sample is not None:
+                    with self._changed:
+                        self._newest = sample
+                        self._changed.notify_all()
+                    self._publish(sample)
+            due = max(due + self._every_s, time.monotonic())
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping, max(0.0, due - time.monotonic()))

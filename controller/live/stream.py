@@ -1,0 +1,294 @@
+"""The stream of events and samples: one thread writes to all readers, and waits for none of them.
+
+Whoever has news hands it over and goes on (`note`, `sample`). The thread turns each into bytes once, however many
+read, and gives every reader's socket what it takes; what a reader does not take in time waits in its `Backlog`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from controller.events import EventLog, Logged
+from controller.live.backlog import Backlog
+from controller.live.naming import FabricNames
+from controller.live.reader import Reader
+from controller.live.topics import LOG_TOPICS, event_object, frame, topic_of
+
+LOG: Final = logging.getLogger("capstan.stream")
+GATHER_S: Final = 0.02
+"""What happens within this time goes out at once: one write a reader, not one an event."""
+BEAT_S: Final = 10.0
+MOST_READERS: Final = 1000
+
+
+class StreamError(RuntimeError):
+    """No more readers can be served, or the stream has ended."""
+
+
+class EventStream:
+    """``start`` it, then `add` readers. *names*: of the fabric now; called from the stream's thread, may be slow."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        names: Callable[[], FabricNames],
+        version: str,
+        on_reader: Callable[[], None] = lambda: None,
+    ) -> None:
+        """*on_reader* is called when another reader has come: something may be `watched` that was not."""
+        self._on_reader = on_reader
+        self._log = log
+        self._names_now = names
+        self._names = FabricNames.empty()
+        self._names_stale = True
+        self._version = version
+        self._epoch = format(int(log.wall(0.0) * 1000) & 0xFFFFFFFFFF, "x")
+        self._incoming: deque[Logged | tuple[str, Any]] = deque()
+        self._joining: deque[tuple[Reader, str | None]] = deque()
+        self._readers: set[Reader] = set()
+        self._wanted: dict[str, int] = {}
+        self._selector = selectors.DefaultSelector()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._selector.register(self._wake, selectors.EVENT_READ)
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+        names_of_totals = (
+            "readers_served",
+            "events",
+            "samples",
+            "bytes",
+            "dropped_events",
+            "dropped_samples",
+        )
+        self._totals = dict.fromkeys(names_of_totals, 0)
+
+    # For other threads
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="stream", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and all streams. Harmless if it does not run."""
+        if self._thread is not None and self._thread.is_alive():
+            self._stopping = True
+            os.eventfd_write(self._wake, 1)
+            self._thread.join()
+
+    def note(self, logged: Logged) -> None:
+        """An event has been logged. Returns at once."""
+        self._incoming.append(logged)
+        os.eventfd_write(self._wake, 1)
+
+    def sample(self, topic: str, data: Any) -> None:
+        """A new sample of a topic; *data* is turned into JSON later. Returns at once."""
+        self._incoming.append((topic, data))
+        os.eventfd_write(self._wake, 1)
+
+    def watched(self, topic: str) -> bool:
+        """Whether anybody reads a topic."""
+        return self._wanted.get(topic, 0) > 0
+
+    def check_room(self) -> None:
+        """Raises StreamError if another reader cannot be served."""
+        if self._thread is None or self._stopping:
+            raise StreamError("the stream of events does not run")
+        if len(self._readers) + len(self._joining) >= MOST_READERS:
+            raise StreamError(f"{MOST_READERS} readers are served already; try again later")
+
+    def add(self, connection: socket.socket, head: bytes, topics: frozenset[str], since: str | None) -> None:
+        """Stream to *connection* from here on, which is the stream's now; *head* goes out first.
+
+        since: the ``id`` of the last event that the reader has; None: from now on.
+        Raises StreamError; the connection is still the caller's then.
+        """
+        self.check_room()
+        self._joining.append((Reader(connection, head, Backlog(topics), time.monotonic()), since))
+        os.eventfd_write(self._wake, 1)
+
+    def counters(self) -> dict[str, int]:
+        """Totals since the start, and how many readers there are now."""
+        readers = tuple(self._readers)
+        return {
+            **self._totals,
+            "dropped_events": self._totals["dropped_events"]
+            + sum(one.backlog.dropped_events for one in readers),
+            "dropped_samples": self._totals["dropped_samples"]
+            + sum(one.backlog.dropped_samples for one in readers),
+            "readers": len(readers),
+        }
+
+    # The thread
+
+    def _run(self) -> None:
+        beat = time.monotonic() + BEAT_S
+        while not self._stopping:
+            woken = self._poll(max(0.0, beat - time.monotonic()))
+            if woken and not self._stopping:
+                time.sleep(GATHER_S)
+                self._spread()
+            if time.monotonic() >= beat:
+                beat = time.monotonic() + BEAT_S
+                for reader in self._readers:
+                    reader.beat()
+                self._flush_all()
+        for reader in tuple(self._readers):
+            self._drop(reader, "the controller ends")
+        self._selector.close()
+        os.close(self._wake)
+
+    def _poll(self, patience: float) -> bool:
+        """Serve sockets; whether there is news."""
+        news = False
+        for key, mask in self._selector.select(patience):
+            if key.data is None:
+                os.eventfd_read(self._wake)
+                news = True
+                continue
+            reader: Reader = key.data
+            try:
+                if mask & selectors.EVENT_READ:
+                    reader.heard()
+                if mask & selectors.EVENT_WRITE:
+                    self._flush(reader)
+            except OSError as error:
+                self._drop(reader, str(error))
+        return news
+
+    def _spread(self) -> None:
+        """Give all readers what is new, and welcome those who are."""
+        while self._joining:
+            self._welcome(*self._joining.popleft())
+        samples: dict[str, Any] = {}
+        self._names_stale |= any(
+            isinstance(one, Logged) and topic_of(one.data) == "fabric" for one in tuple(self._incoming)
+        )
+        while self._incoming:
+            one = self._incoming.popleft()
+            if not isinstance(one, Logged):
+                samples[one[0]] = one[1]
+                continue
+            topic = topic_of(one.data)
+            listeners = [
+                reader
+                for reader in self._readers
+                if topic in reader.backlog.topics and reader.cursor < one.cursor
+            ]
+            if listeners:
+                data = self._event_frame(one)
+                for reader in listeners:
+                    reader.backlog.event(topic, data)
+                    reader.cursor = one.cursor
+                self._totals["events"] += len(listeners)
+        for topic, sample in samples.items():
+            readers = [reader for reader in self._readers if topic in reader.backlog.topics]
+            if readers:
+                data = frame(topic, sample)
+                for reader in readers:
+                    reader.backlog.sample(topic, data)
+                self._totals["samples"] += len(readers)
+        self._flush_all()
+
+    def _welcome(self, reader: Reader, identity: str | None) -> None:
+        backlog = reader.backlog
+        newest = self._log.cursor
+        since = self._cursor_of(identity)
+        resumed = since is not None
+        if since is not None and backlog.topics & {*LOG_TOPICS}:
+            missed = self._log.since(since)
+            lost = (missed[0].cursor if missed else newest + 1) - since - 1
+            resumed = lost <= 0
+            newest = max(newest, missed[-1].cursor if missed else 0)
+            for logged in missed:
+                topic = topic_of(logged.data)
+                if topic in backlog.topics:
+                    backlog.event(topic, self._event_frame(logged))
+        hello = {
+            "id": f"{self._epoch}-{newest}",
+            "cursor": newest,
+            "version": self._version,
+            "at": time.time(),
+            "topics": sorted(backlog.topics),
+            "resumed": resumed,
+        }
+        # What a reader is yet to be told must not be behind the id that it comes back with: no id if it resumes.
+        backlog.greet(frame("hello", hello, None if resumed else f"{self._epoch}-{newest}"))
+        reader.cursor = newest
+        self._readers.add(reader)
+        for topic in backlog.topics:
+            self._wanted[topic] = self._wanted.get(topic, 0) + 1
+        self._on_reader()
+        self._totals["readers_served"] += 1
+        self._selector.register(reader.connection, selectors.EVENT_READ, reader)
+
+    def _cursor_of(self, identity: str | None) -> int | None:
+        """What a reader has seen of this controller's events; None: nothing, or of another life."""
+        epoch, _, cursor = (identity or "").rpartition("-")
+        epoch = epoch or self._epoch  # a bare cursor, as the API's other routes take it
+        if (
+            epoch != self._epoch
+            or not cursor.isdecimal()
+            or len(cursor) > 19
+            or int(cursor) > self._log.cursor
+        ):
+            return None
+        return int(cursor)
+
+    def _event_frame(self, logged: Logged) -> bytes:
+        if self._names_stale:
+            self._names_stale = False
+            try:
+                self._names = self._names_now()
+            except Exception as error:  # the control plane is busy or ends: old names are better than no news
+                LOG.warning("names of switches are not to be had: %s", error)
+        return frame(
+            topic_of(logged.data), event_object(logged, self._names), f"{self._epoch}-{logged.cursor}"
+        )
+
+    def _flush_all(self) -> None:
+        for reader in tuple(self._readers):
+            try:
+                self._flush(reader)
+            except OSError as error:
+                self._drop(reader, str(error))
+
+    def _flush(self, reader: Reader) -> None:
+        before, blocked = reader.sent_bytes, reader.blocked
+        reader.flush(time.monotonic())
+        self._totals["bytes"] += reader.sent_bytes - before
+        if reader.blocked or blocked:
+            mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if reader.blocked else 0)
+            self._selector.modify(reader.connection, mask, reader)
+
+    def _drop(self, reader: Reader, why: str) -> None:
+        if reader not in self._readers:
+            return
+        LOG.debug("a reader of the stream is gone: %s", why)
+        self._readers.discard(reader)
+        self._selector.unregister(reader.connection)
+        reader.connection.close()
+        backlog = reader.backlog
+        self._totals["dropped_events"] += backlog.dropped_events
+        self._totals["dropped_samples"] += backlog.dropped_samples
+        for topic in backlog.topics:
+            self._wanted[topic] -= 1
+
+
+def stream_head(extra: tuple[tuple[str, str], ...] = ()) -> bytes:
+    """The head of the answer that a stream is."""
+    headers = (
+        ("Content-Type", "text/event-stream; charset=utf-8"),
+        ("Cache-Control", "no-store"),
+        ("Connection", "close"),
+        ("X-Accel-Buffering", "no"),
+        *extra,
+    )
+    return ("HTTP/1.1 200 OK\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers) + "\r\n").encode()

@@ -1,0 +1,87 @@
+"""What a stream of events is about, by topic, and how its events look."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from controller.events import Logged, kind_of
+from controller.fabric.graph import PortRef
+from controller.faults import Fault
+from controller.live.naming import FabricNames
+
+LOG_TOPICS: Final = ("fabric", "modes", "scheme", "agents", "experiments", "faults")
+"""Topics of events: each is told, in order, once."""
+SAMPLE_TOPICS: Final = ("links", "flows")
+"""Topics of samples: the newest counts, what is older is nobody's loss."""
+TOPICS: Final = (*LOG_TOPICS, *SAMPLE_TOPICS)
+_TOPIC_OF: Final = {
+    "mode-changed": "modes",
+    "mode-switched": "modes",
+    "partition-changed": "modes",
+    "scheme-changed": "scheme",
+    "agent-event": "agents",
+    "experiment-created": "experiments",
+    "run-added": "experiments",
+    "experiment-ended": "experiments",
+    "fault-began": "faults",
+    "fault-ended": "faults",
+}
+
+
+def topic_of(event: Any) -> str:
+    """The topic of an event; what is of no other is of the fabric."""
+    return _TOPIC_OF.get(kind_of(event), "fabric")
+
+
+def event_object(logged: Logged, names: FabricNames) -> dict[str, Any]:
+    """One event as the API tells it: switches and links by name."""
+    told: dict[str, Any] = {"cursor": logged.cursor, "at": logged.at, "kind": kind_of(logged.data)}
+    for field in dataclasses.fields(logged.data):
+        value = getattr(logged.data, field.name)
+        if field.name == "dpid":
+            told |= {"switch": names.switch(value), "dpid": f"{value:016x}"}
+        elif field.name == "leaf":
+            told["leaf"] = names.switch(value)
+        elif isinstance(value, PortRef):
+            told[field.name] = {"switch": names.switch(value.dpid), "port": value.port}
+            link = names.link(value)
+            if link is not None and field.name in ("a", "b"):
+                told["link"] = link.name
+        elif isinstance(value, Fault):
+            told["fault"] = fault_object(value)
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            told[field.name] = dataclasses.asdict(value)
+        elif field.name != "at":
+            told[field.name] = value
+    return told
+
+
+def fault_object(fault: Fault) -> dict[str, Any]:
+    """One fault as the API tells it."""
+    told = {name: getattr(fault, name) for name in ("id", "kind", "target", "began_at")}
+    return {**told, "rate_mbps": None}
+
+
+def frame(topic: str, data: Any, identity: str | None = None) -> bytes:
+    """One event of a stream (WHATWG HTML, section 9.2, server-sent events)."""
+    head = f"id: {identity}\n" if identity is not None else ""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
+    return f"{head}event: {topic}\ndata: {text}\n\n".encode()
+
+
+def parse_topics(text: str) -> frozenset[str]:
+    """Topics from a query, comma-separated. Raises ValueError that names the one that is none."""
+    wanted = [one.strip() for one in text.split(",") if one.strip()]
+    for one in wanted:
+        if one not in TOPICS:
+            raise ValueError(unknown(one, TOPICS))
+    if not wanted:
+        raise ValueError(f"name at least one of {', '.join(TOPICS)}")
+    return frozenset(wanted)
+
+
+def unknown(topic: str, known: Iterable[str]) -> str:
+    return f"topic {topic!r} is not known; there are {', '.join(known)}"

@@ -1,0 +1,66 @@
+"""What watches the running fabric: the stream, and the samplers that feed it while somebody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from controller.agents.server import AgentServer
+from controller.events import EventLog
+from controller.live.flow_sampling import FlowSampler
+from controller.live.link_sampling import EVERY_S, LinkSampler
+from controller.live.naming import FabricNames
+from controller.live.stream import EventStream
+from controller.openflow.shell import OpenFlowShell
+from controller.snapshot import FabricSnapshot
+
+VERSION: Final = "0.1.0"
+
+
+class LiveView:
+    """All of it, from `start` to `stop`. *rates*: kbit/s by link, where ports do not know."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        shell: OpenFlowShell,
+        agents: AgentServer,
+        snapshot: Callable[[], FabricSnapshot],
+        rates: Callable[[FabricNames], Mapping[str, float]],
+        links_every_s: float = EVERY_S,
+    ) -> None:
+        self._snapshot = snapshot
+        self.stream = EventStream(log, self.names, VERSION, self._stir)
+        log.on_added = self.stream.note
+        self.links = LinkSampler(
+            shell,
+            self.names,
+            rates,
+            lambda: self.stream.watched("links"),
+            lambda sample: self.stream.sample("links", sample),
+            links_every_s,
+        )
+        self.flows = FlowSampler(
+            agents,
+            lambda: self.stream.watched("flows"),
+            lambda sample: self.stream.sample("flows", sample),
+        )
+
+    def names(self) -> FabricNames:
+        """Of the fabric now."""
+        return FabricNames(self._snapshot())
+
+    def _stir(self) -> None:
+        self.links.stir()
+        self.flows.stir()
+
+    def start(self) -> None:
+        self.stream.start()
+        self.links.start()
+        self.flows.start()
+
+    def stop(self) -> None:
+        """Harmless if it does not run."""
+        self.flows.stop()
+        self.links.stop()
+        self.stream.stop()

@@ -1,0 +1,151 @@
+"""What those who watch a real fabric see: loads of links, flows and their paths, and faults that they make."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pytest
+import requests
+
+from experiments.deployment import Deployment
+from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start
+
+SPINES = 4
+RATE = 10.0
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Deployment]:
+    with deployment(fabric(SPINES, rate=RATE), "rps") as made:
+        yield made
+
+
+def ask(lab: Deployment, method: str, path: str, **more: Any) -> Any:
+    answer = requests.request(method, f"{lab.client.url}/api/v1{path}", timeout=10, **more)
+    assert answer.ok, answer.text
+    return answer.json()
+
+
+def until(look: Callable[[], T | None], seconds: float = 10.0) -> T:
+    """What *look* finds, once it finds anything."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@contextmanager
+def stream(lab: Deployment, topics: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
+    """(topic, data) of each event."""
+    url = f"{lab.client.url}/api/v1/events?topics={topics}"
+    with requests.get(url, headers={"Accept": "text/event-stream"}, stream=True, timeout=10) as answer:
+
+        def events() -> Iterator[tuple[str, dict[str, Any]]]:
+            topic = ""
+            for line in answer.iter_lines(chunk_size=1, decode_unicode=True):
+                if line.startswith("event: "):
+                    topic = line[7:]
+                elif line.startswith("data: "):
+                    yield topic, json.loads(line[6:])
+
+        yield events()
+
+
+def paths(lab: Deployment) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ask(lab, "GET", "/fabric/paths?from=h1&to=h2")["paths"]
+    return found
+
+
+def test_links_and_flows_are_seen_while_they_carry(lab: Deployment) -> None:
+    """A paced transfer of 4 Mbit/s, sprayed over four links of 10 Mbit/s."""
+    total, rate = 2_000_000, 500_000
+    receiver = start(lab, "h2", programs.RECEIVE, PORT)
+    assert receiver.stdout is not None
+    assert "listening" in receiver.stdout.readline()
+    with stream(lab, "links,flows") as events:
+        assert next(events)[0] == "hello"
+        sender = start(lab, "h1", programs.SEND, RECEIVER, PORT, total, rate)
+        best: dict[str, float] = {}
+        flow: dict[str, Any] = {}
+        for topic, data in events:
+            if topic == "links":
+                loads = {link["name"]: link for link in data["links"]}
+                assert {name for name in loads if name.startswith("l1-")} == {f"l1-s{i}" for i in range(1, 5)}
+                up = [loads[f"l1-s{i}"] for i in range(1, 5)]
+                assert {link["rate_kbps"] for link in up} == {RATE * 1000}
+                if all(link["ab"] for link in up) and loads["h1-l1"]["ab"]:
+                    there = sum(link["ab"]["bits_per_s"] for link in up)
+                    if there > best.get("there", 0.0):
+                        back = sum(link["ba"]["bits_per_s"] for link in up)
+                        best = {"there": there, "back": back, "host": loads["h1-l1"]["ab"]["bits_per_s"]}
+            elif topic == "flows":
+                for one in data["flows"]:
+                    if one["destination_port"] == PORT:
+                        flow = one
+                if flow and flow["state"] == "ended":
+                    break
+    assert sender.wait(20) == 0
+    assert best["there"] > 2e6, "it was seen"
+    assert best["back"] < best["there"] / 5, "and in its direction"
+    assert 0.5 < best["there"] / best["host"] < 2.0
+    assert (flow["source"], flow["destination"], flow["protocol"]) == ("h1", "h2", "tcp")
+    assert flow["bytes"] >= total
+    stamps = {
+        switch["stamp"] for switch in ask(lab, "GET", "/fabric")["switches"] if switch["role"] == "spine"
+    }
+    assert {int(stamp) for stamp in flow["paths"]} == stamps == {path["stamp"] for path in paths(lab)}
+    story = ask(lab, "GET", f"/flows/{flow['id']}")
+    assert sum(step["bytes"] for step in story["timeline"]) == story["flow"]["bytes"] == flow["bytes"]
+    for stamp, count in flow["paths"].items():
+        assert sum(step["paths"].get(stamp, 0) for step in story["timeline"]) == count
+    listed = ask(lab, "GET", "/flows?state=ended&host=h2&class=long")["flows"]
+    assert flow["id"] in [one["id"] for one in listed]
+
+
+def test_metrics_tell_what_switches_have_counted(lab: Deployment) -> None:
+    """Bytes of a link by the API against those that the kernel has counted at the same port."""
+    ask(lab, "GET", "/links")
+    text = requests.get(f"{lab.client.url}/api/v1/metrics", timeout=10).text
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert values["capstan_switches"] == str(2 + SPINES)
+    assert values['capstan_scheme{scheme="rps"}'] == "1"
+    by_kernel, _ = lab.lab.port_counters("l1-s1")
+    told = int(values['capstan_link_bytes_total{link="l1-s1",direction="ab"}'])
+    assert 0.9 * by_kernel.sent_bytes < told <= by_kernel.sent_bytes
+
+
+def test_links_and_switches_go_down_and_come_back_without_a_byte_lost(lab: Deployment) -> None:
+    receiver = start(lab, "h2", programs.RECEIVE, PORT + 1)
+    assert receiver.stdout is not None
+    assert "listening" in receiver.stdout.readline()
+    sender = start(lab, "h1", programs.SEND, RECEIVER, PORT + 1, 1_500_000, 300_000)
+    with stream(lab, "fabric,faults") as events:
+        next(events)
+        fault = ask(lab, "POST", "/faults", json={"kind": "link-down", "target": "s1-l1"})
+        assert fault["target"] == "l1-s1"
+        told = [next(events), next(events)]
+        assert {(topic, one["kind"]) for topic, one in told} == {
+            ("faults", "fault-began"),
+            ("fabric", "link-down"),
+        }
+        assert {one.get("link") or one["fault"]["target"] for _, one in told} == {"l1-s1"}
+    until(lambda: len(paths(lab)) == SPINES - 1)
+    spine = ask(lab, "POST", "/faults", json={"kind": "switch-down", "target": "s2"})
+    until(lambda: len(paths(lab)) == SPINES - 2)
+    down = {link["name"] for link in ask(lab, "GET", "/fabric")["links"] if not link["up"]}
+    assert down == {"l1-s1", "l1-s2", "l2-s2"}
+    assert [one["kind"] for one in ask(lab, "GET", "/faults")["faults"]] == ["link-down", "switch-down"]
+    for one in (fault, spine):
+        ask(lab, "DELETE", f"/faults/{one['id']}")
+    until(lambda: len(paths(lab)) == SPINES)
+    assert sender.wait(30) == 0
+    assert receiver.wait(10) == 0
+    until(lambda: lab.client.health().ready)

@@ -1,0 +1,105 @@
+"""Faults by the API: for labs only, of what is there, and of ports that several hold down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from controller.fabric.graph import PortRef
+from controller.faults import FaultBegan, FaultConflictError, FaultEnded, FaultError, Faults
+from controller.live.naming import FabricNames
+from tests.unit.api_world import api_world
+from tests.unit.test_live_links import snapshot
+
+
+class Ports:
+    """Which ports are down, as switches would have it."""
+
+    def __init__(self) -> None:
+        self.down: set[PortRef] = set()
+        self.told: list[FaultBegan | FaultEnded] = []
+
+    def set(self, ports: Iterable[PortRef], up: bool) -> None:
+        for port in ports:
+            assert (port in self.down) == up, "told once each way"
+            (self.down.discard if up else self.down.add)(port)
+
+
+@pytest.fixture
+def ports() -> Ports:
+    return Ports()
+
+
+def made(tmp_path: Path, ports: Ports) -> Faults:
+    return Faults(tmp_path / "faults.json", lambda: FabricNames(snapshot()), ports.set, ports.told.append)
+
+
+def test_a_link_goes_down_at_its_upper_end_and_comes_back(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    fault = faults.begin("link-down", "a9-l1")
+    assert (fault.target, ports.down) == ("l1-a9", {PortRef(9, 1)})
+    with pytest.raises(FaultConflictError, match="l1-a9 is down already"):
+        faults.begin("link-down", "l1-a9")
+    access = faults.begin("link-down", "h1-l1")
+    assert ports.down == {PortRef(9, 1), PortRef(1, 7)}, "the switch's end of a host's link"
+    assert faults.end(fault.id) == fault
+    assert [one.id for one in faults.all()] == [access.id]
+    assert [type(one) for one in ports.told] == [FaultBegan, FaultBegan, FaultEnded]
+    with pytest.raises(FaultError, match="no fault 1"):
+        faults.end(fault.id)
+
+
+def test_what_another_fault_holds_down_stays_down(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    link = faults.begin("link-down", "l1-a9")
+    switch = faults.begin("switch-down", "a9")
+    assert ports.down == {PortRef(9, 1), PortRef(9, 2), PortRef(9, 3)}
+    faults.end(switch.id)
+    assert ports.down == {PortRef(9, 1)}
+    faults.begin("switch-down", "a9")
+    faults.end(link.id)
+    assert len(ports.down) == 3
+
+
+def test_faults_outlive_the_controller(tmp_path: Path, ports: Ports) -> None:
+    fault = made(tmp_path, ports).begin("switch-down", "l1")
+    again = made(tmp_path, ports)
+    assert again.all() == [fault]
+    assert again.held_down(1) == [PortRef(1, 1), PortRef(1, 2), PortRef(1, 7)]
+    assert again.held_down(9) == []
+    assert again.begin("link-down", "l2-a9").id == fault.id + 1
+    again.end(fault.id)
+    assert ports.down == {PortRef(9, 3)}
+
+
+@pytest.mark.parametrize("text", ["", "[]x", '[{"id": 1}]', '[{"id": 1, "ports": 5}]', '{"a": 1}'])
+def test_a_file_that_cannot_be_read_is_no_reason_not_to_start(
+    tmp_path: Path, ports: Ports, text: str
+) -> None:
+    (tmp_path / "faults.json").write_text(text)
+    assert made(tmp_path, ports).all() == []
+
+
+def test_by_the_api(tmp_path: Path) -> None:
+    with api_world(tmp_path) as world:
+        assert world.get("/faults") == {"faults": [], "possible": True}
+        said = world.ask("POST", "/faults", 404, json={"kind": "link-down", "target": "l1-s1"})
+        assert (said["detail"], said["field"]) == ("there is no link 'l1-s1'; there are none", "body.target")
+        world.ask("POST", "/faults", 404, json={"kind": "switch-down", "target": "s1"})
+        for body in (
+            {"kind": "fire", "target": "l1"},
+            {"kind": "link-down"},
+            {"kind": "link-down", "target": 3},
+        ):
+            world.ask("POST", "/faults", 422, json=body)
+        world.ask("DELETE", "/faults/7", 404)
+
+
+def test_outside_labs_there_are_none(tmp_path: Path) -> None:
+    with api_world(tmp_path, lab=False) as world:
+        assert world.get("/faults")["possible"] is False
+        said = world.ask("POST", "/faults", 403, json={"kind": "link-down", "target": "l1-s1"})
+        assert "in labs only" in said["detail"]
+        world.ask("DELETE", "/faults/1", 403)

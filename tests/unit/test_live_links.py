@@ -1,0 +1,187 @@
+"""Loads of links from counters, and their names: against what simulated switches were made to count."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from os_ken.ofproto import ofproto_v1_5 as ofp
+from os_ken.ofproto import ofproto_v1_5_parser as parser
+
+from controller.fabric.graph import PortRef
+from controller.live.link_loads import LinkLoads, PortCount, port_counts
+from controller.live.naming import FabricNames
+from controller.openflow import codec
+from controller.openflow.session import PortsCounted, Session
+from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
+from tests.unit.simulated_fabric import CAPS, Simulation, leaf_spine
+
+
+def snapshot() -> FabricSnapshot:
+    """Leaves 1 and 2 under spine 9, two links from leaf 1; a host at port 7 of leaf 1."""
+    return FabricSnapshot(
+        switches=(
+            SwitchInfo(1, "l1", True, 0, 1), SwitchInfo(2, "l2", True, 0, 2), SwitchInfo(9, "a9", True, 1, 9),
+        ),
+        links=(
+            LinkInfo(PortRef(1, 1), PortRef(9, 1), True, 10_000),
+            LinkInfo(PortRef(1, 2), PortRef(9, 2), True, 10_000),
+            LinkInfo(PortRef(2, 1), PortRef(9, 3), False, 0),
+        ),
+        hosts=(HostInfo("h1", "10.0.1.1", "02:00:00:00:00:01", True, PortRef(1, 7)),),
+        modes=(), scheme="ecmp", settled=True,
+    )  # fmt: skip
+
+
+def counts(**ports: tuple[float, int, int]) -> dict[int, PortCount]:
+    """By port: (clock, bytes received, bytes sent), packets of 1000 B."""
+    return {
+        int(name[1:]): PortCount(at, received // 1000, sent // 1000, received, sent)
+        for name, (at, received, sent) in ports.items()
+    }
+
+
+def test_links_are_called_by_their_ends_the_lower_tier_first() -> None:
+    names = FabricNames(snapshot())
+    assert [link.name for link in names.links] == ["l1-a9", "l1-a9:2", "l2-a9", "h1-l1"]
+    assert [names.role(dpid) for dpid in (1, 9, 77)] == ["leaf", "spine", None]
+    for name in ("l1-a9", "a9-l1"):
+        link = names.by_name(name)
+        assert link is not None
+        assert link.b == PortRef(9, 1)
+    assert names.by_name("l1-l2") is None
+    assert names.dpid("l2") == 2
+    assert names.switch(77) == "0x4d"
+
+
+def test_a_fat_tree_has_its_three_roles() -> None:
+    tiers = {1: 0, 5: 1, 9: 2}
+    fabric = FabricSnapshot(
+        tuple(SwitchInfo(dpid, f"n{dpid}", True, tier, dpid) for dpid, tier in tiers.items()),
+        (),
+        (),
+        (),
+        "",
+        True,
+    )
+    assert [FabricNames(fabric).role(dpid) for dpid in tiers] == ["leaf", "aggregation", "core"]
+
+
+def test_loads_are_differences_by_the_switchs_own_clock() -> None:
+    names, loads = FabricNames(snapshot()), LinkLoads()
+    loads.put(1, counts(p1=(10.0, 1_000, 50_000), p7=(10.0, 0, 0)))
+    loads.put(9, counts(p1=(500.0, 50_000, 1_000)))
+    assert all(load.ab is None and load.ba is None for load in loads.loads(names, {}))
+    loads.put(1, counts(p1=(10.5, 1_000, 300_000), p7=(10.5, 125_000, 62_000)))
+    loads.put(9, counts(p1=(500.25, 300_000, 3_000)))
+    first, second, third, access = loads.loads(names, {"h1-l1": 4000.0})
+    assert first.ab is not None
+    assert (first.ab.bits_per_s, first.ab.packets_per_s, first.ab.share) == (4e6, 500.0, 0.4)
+    assert first.ba is not None
+    assert (first.ba.bits_per_s, first.ba.share) == (64_000.0, 0.0064)
+    assert (second.ab, second.rate_kbps, third.up, third.rate_kbps) == (None, 10_000, False, None)
+    assert access.ab is not None
+    assert access.ba is not None
+    assert (access.kind, access.ab.bits_per_s, access.ab.share) == ("access", 2e6, 0.5)
+    assert access.ba.bits_per_s == 992_000.0
+    totals = {(name, way): octets for name, way, octets, _ in loads.counters(names.links)}
+    assert totals["l1-a9", "ab"] == 300_000
+    assert totals["h1-l1", "ab"] == 125_000
+
+
+@pytest.mark.parametrize("later", [(9.0, 0, 100), (10.0, 0, 200), (10.5, 0, 50), (30.0, 0, 200)])
+def test_what_began_anew_or_is_too_old_is_no_load(later: tuple[float, int, int]) -> None:
+    names, loads = FabricNames(snapshot()), LinkLoads()
+    loads.put(1, counts(p1=(10.0, 0, 100)))
+    loads.put(1, counts(p1=later))
+    assert loads.loads(names, {})[0].ab is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 48), *[st.integers(0, 2**63 - 1)] * 4), max_size=20, unique_by=lambda p: p[0]
+    )
+)
+def test_replies_are_read_as_os_ken_writes_them(ports: list[tuple[int, int, int, int, int]]) -> None:
+    body = b"".join(
+        struct.pack("!H2xIII8Q", 80, port, 7, 250_000_000, rx, tx, rx_bytes, tx_bytes, 0, 0, 0, 0)
+        for port, rx, tx, rx_bytes, tx_bytes in ports
+    )
+    assert port_counts(body, 99.0) == {
+        port: PortCount(7.25, rx, tx, rx_bytes, tx_bytes) for port, rx, tx, rx_bytes, tx_bytes in ports
+    }
+    for offset, wanted in enumerate(ports):
+        parsed = parser.OFPPortStats.parser(body, offset * 80)
+        assert (parsed.port_no, parsed.rx_packets, parsed.tx_packets) == wanted[:3]
+        assert (parsed.rx_bytes, parsed.tx_bytes) == wanted[3:]
+
+
+def test_a_switch_without_a_clock_is_timed_by_ours_and_nonsense_is_refused() -> None:
+    none = struct.pack("!H2xIII8Q", 80, 3, 0xFFFFFFFF, 0xFFFFFFFF, 1, 2, 3, 4, 0, 0, 0, 0)
+    assert port_counts(none, 99.0)[3].at == 99.0
+    for broken in (none[:40], b"\0\x07" + none[2:]):
+        with pytest.raises((ValueError, struct.error)):
+            port_counts(broken, 0.0)
+
+
+def ready_session() -> Session:
+    """A session whose switch has two ports, hand-shaken as far as these tests need."""
+    session = Session(0.0)
+    session.ready, session.dpid = True, 1
+    port = parser.OFPPort(
+        3, 64, "02:00:00:00:00:03", b"l1-eth3", 0, 0, [parser.OFPPortDescPropEthernet(curr_speed=10)]
+    )
+    assert session._note_port(port) is not None
+    session.data_to_send()
+    return session
+
+
+def test_counters_are_asked_for_once_at_a_time() -> None:
+    session = ready_session()
+    session.read_ports()
+    session.read_ports()
+    sent = session.data_to_send()
+    request = parser.OFPPortStatsRequest(codec.PROTOCOL, 0, ofp.OFPP_ANY)
+    request.set_xid(struct.unpack_from("!I", sent, 4)[0])
+    request.serialize()
+    assert sent == bytes(request.buf), "one request, as os-ken would write it"
+    body = struct.pack("!H2xIII8Q", 80, 3, 1, 0, 1, 2, 3, 4, 0, 0, 0, 0)
+    xid = struct.unpack_from("!I", sent, 4)[0]
+    reply = (
+        struct.pack("!BBHIHH4x", 6, ofp.OFPT_MULTIPART_REPLY, 16 + len(body), xid, ofp.OFPMP_PORT_STATS, 0)
+        + body
+    )
+    assert list(session.receive(reply, 1.0)) == [PortsCounted(body)]
+    session.read_ports()
+    assert session.data_to_send()
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_ports_are_taken_down_as_os_ken_would(up: bool) -> None:
+    session = ready_session()
+    session.set_port(3, up)
+    sent = session.data_to_send()
+    config = 0 if up else ofp.OFPPC_PORT_DOWN
+    change = parser.OFPPortMod(codec.PROTOCOL, 3, "02:00:00:00:00:03", config, ofp.OFPPC_PORT_DOWN, [])
+    change.set_xid(struct.unpack_from("!I", sent, 4)[0])
+    change.serialize()
+    assert sent == bytes(change.buf)
+    with pytest.raises(KeyError):
+        session.set_port(4, up)
+
+
+def test_names_of_a_simulated_fabric_are_those_of_its_switches() -> None:
+    simulation = Simulation(leaf_spine(2, 4, 2), start=time.monotonic())
+    simulation.set_scheme(CAPS)
+    simulation.start()
+    simulation.run(3.0)
+    names = FabricNames(simulation.plane.snapshot())
+    assert len({link.name for link in names.links}) == len(names.links) == 8 + 4
+    assert {names.role(dpid) for dpid in simulation.shape.leaves} == {"leaf"}
+    for link in names.links:
+        assert link.access == (link.a is None)
+        if link.a is not None:
+            assert names.role(link.a.dpid) == "leaf"

@@ -1,0 +1,290 @@
+"""The stream of events over real sockets: order, resumption, slow readers, and what a reader costs."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from controller.api.hand_over import make_server
+from controller.effects import LinkDown, ModeChanged
+from controller.fabric.graph import PortRef
+from controller.live import stream as stream_module
+from controller.live.backlog import Backlog
+from controller.live.topics import LOG_TOPICS, parse_topics, topic_of
+from controller.running import AgentEvent
+from tests.unit.agents_channel import wait_for
+from tests.unit.api_world import BASE, World, api_world
+
+
+@dataclass
+class Reading:
+    """One reader of a stream: a socket, and what came over it."""
+
+    connection: socket.socket
+    buffer: bytes = b""
+    head: bytes = b""
+
+    def next(self, timeout: float = 5.0) -> dict[str, Any]:
+        """The next event: its topic, id (None without one) and data."""
+        self.connection.settimeout(timeout)
+        while True:
+            text, end, rest = self.buffer.partition(b"\n\n")
+            if end:
+                self.buffer = rest
+                fields = dict(line.split(": ", 1) for line in text.decode().splitlines() if line[:1] != ":")
+                if fields:
+                    return {
+                        "topic": fields["event"],
+                        "id": fields.get("id"),
+                        "data": json.loads(fields["data"]),
+                    }
+            data = self.connection.recv(65536)
+            if not data:
+                raise EOFError
+            self.buffer += data
+
+
+@dataclass
+class Served:
+    world: World
+    port: int
+
+    @contextmanager
+    def reading(self, query: str = "", method: str = "GET", **headers: str) -> Iterator[Reading]:
+        lines = {"Host": "x", "Accept": "text/event-stream", **headers}
+        text = f"{method} {BASE}/events{query} HTTP/1.1\r\n" + "".join(
+            f"{k}: {v}\r\n" for k, v in lines.items()
+        )
+        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+            connection.sendall(text.encode() + b"\r\n")
+            buffer = b""
+            while b"\r\n\r\n" not in buffer:
+                data = connection.recv(4096)
+                assert data, buffer
+                buffer += data
+            head, _, rest = buffer.partition(b"\r\n\r\n")
+            yield Reading(connection, rest, head)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with api_world(tmp_path) as world:
+        server = make_server(world.app, "127.0.0.1", 0, 2, 1 << 20)
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        try:
+            yield Served(world, server.effective_port)
+        finally:
+            server.task_dispatcher.shutdown(timeout=1.0)
+            server.close()
+            thread.join(5.0)
+
+
+def mode(leaf: int, on: bool) -> ModeChanged:
+    return ModeChanged(time.monotonic(), leaf, "on" if on else "off", "first-packet")
+
+
+def test_a_reader_is_greeted_and_told_what_happens(served: Served) -> None:
+    with served.reading("?topics=modes,agents") as reading:
+        assert reading.head.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert b"Content-Type: text/event-stream" in reading.head
+        hello = reading.next()
+        assert hello["topic"] == "hello"
+        assert hello["data"]["topics"] == ["agents", "modes"]
+        assert hello["data"]["resumed"] is False
+        events = served.world.running.events
+        events.add(mode(5, True))
+        events.add(LinkDown(time.monotonic(), PortRef(1, 2), PortRef(3, 4), "no LLDP"))
+        events.add(AgentEvent("h1", joined=True))
+        first, second = reading.next(), reading.next()
+        assert (first["topic"], first["data"]["leaf"], first["data"]["mode"]) == ("modes", "0x5", "on")
+        assert (second["topic"], second["data"]["host"]) == ("agents", "h1")
+        assert second["data"]["cursor"] == first["data"]["cursor"] + 2, "the link's event is of another topic"
+        listed = served.world.get(f"/events?since={hello['data']['cursor']}")["events"]
+        assert first["data"] == listed[0]
+        assert second["data"] == listed[2]
+        assert listed[1]["a"] == {"switch": "0x1", "port": 2}
+
+
+def test_who_comes_back_with_the_last_id_misses_nothing(served: Served) -> None:
+    events = served.world.running.events
+    with served.reading() as reading:
+        reading.next()
+        events.add(mode(1, True))
+        last = reading.next()["id"]
+    for on in (False, True):
+        events.add(mode(1, on))
+    with served.reading(**{"Last-Event-ID": last}) as reading:
+        hello = reading.next()
+        assert hello["data"]["resumed"] is True
+        assert hello["id"] is None, "else a connection lost now would lose what follows"
+        assert [reading.next()["data"]["mode"] for _ in range(2)] == ["off", "on"]
+        events.add(mode(2, True))
+        assert reading.next()["data"]["leaf"] == "0x2", "each once"
+    with served.reading(f"?since={last}") as reading:
+        assert reading.next()["data"]["resumed"] is True
+        assert len([reading.next() for _ in range(3)]) == 3
+
+
+@pytest.mark.parametrize("last", ["abc-1", "99999999", "-5", "x", "0" * 400])
+def test_an_id_of_another_life_is_not_resumed(served: Served, last: str) -> None:
+    with served.reading(**{"Last-Event-ID": last}) as reading:
+        hello = reading.next()
+        assert hello["data"]["resumed"] is False
+        assert hello["id"] == hello["data"]["id"]
+
+
+def test_events_that_are_gone_are_owned_up_to(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = served.world.running.events
+    events.add(mode(1, True))
+    monkeypatch.setattr(events, "_events", deque(maxlen=3))
+    for on in (True, False) * 5:
+        events.add(mode(1, on))
+    with served.reading("?topics=modes&since=1") as reading:
+        assert reading.next()["data"]["resumed"] is False
+        assert [reading.next()["data"]["cursor"] for _ in range(3)] == [10, 11, 12]
+
+
+def test_a_reader_that_does_not_read_holds_up_nobody_and_loses_the_oldest(served: Served) -> None:
+    stream, events = served.world.running.live.stream, served.world.running.events
+    count = 12_000
+    with served.reading("?topics=modes,links") as slow, served.reading("?topics=modes,links") as quick:
+        slow.next()
+        quick.next()
+        seen: list[int] = []
+
+        def read() -> None:
+            while len(seen) < count:
+                got = quick.next(20.0)
+                if got["topic"] == "modes":
+                    seen.append(got["data"]["cursor"])
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        longest = 0.0
+        for index in range(count):
+            began = time.monotonic()
+            events.add(mode(index, True))
+            longest = max(longest, time.monotonic() - began)
+            stream.sample("links", {"number": index, "filling": "x" * 400})
+            if index % 200 == 199:  # as a fabric would: no faster than a quick reader reads
+                wait_for(lambda done=index: len(seen) > done, "the quick one", 20.0)  # type: ignore[misc]
+        reader.join(20.0)
+        assert seen == sorted(seen)
+        assert len(seen) == count, "the quick one has them all"
+        assert longest < 1.0
+        assert stream.counters()["dropped_events"] > 0
+        got: list[dict[str, Any]] = []
+        while not got or got[-1]["topic"] != "modes" or got[-1]["data"]["cursor"] < seen[-1]:
+            got.append(slow.next())
+        lost = sum(one["data"]["lost"] for one in got if one["topic"] == "gap")
+        told = [one["data"]["cursor"] for one in got if one["topic"] == "modes"]
+        assert lost > 0
+        assert lost + len(told) == count
+        assert told == sorted(told)
+        assert [one["data"]["number"] for one in got if one["topic"] == "links"][-1:] <= [count - 1]
+
+
+def test_a_stream_takes_no_thread_of_the_server(served: Served) -> None:
+    """Two threads answer requests, and ten streams are open."""
+    threads = threading.active_count()
+    with contextmanager_of([served.reading("?topics=modes") for _ in range(10)]) as readings:
+        for reading in readings:
+            reading.next()
+        assert threading.active_count() <= threads + 1
+        assert requests.get(f"http://127.0.0.1:{served.port}{BASE}/health", timeout=5).status_code == 200
+        served.world.running.events.add(mode(1, True))
+        assert {reading.next()["topic"] for reading in readings} == {"modes"}
+        assert served.world.running.live.stream.counters()["readers"] == 10
+    wait_for(lambda: served.world.running.live.stream.counters()["readers"] == 0, "all gone")
+
+
+@contextmanager
+def contextmanager_of(readings: list[Any]) -> Iterator[list[Reading]]:
+    if not readings:
+        yield []
+        return
+    with readings[0] as first, contextmanager_of(readings[1:]) as rest:
+        yield [first, *rest]
+
+
+def test_too_many_readers_are_told_to_come_back(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_module, "MOST_READERS", 1)
+    with served.reading() as reading:
+        reading.next()
+        with served.reading() as refused:
+            assert refused.head.startswith(b"HTTP/1.1 503 ")
+            assert b"application/problem+json" in refused.head
+
+
+def test_a_head_request_is_not_a_stream(served: Served) -> None:
+    with served.reading(method="HEAD") as reading:
+        assert reading.head.startswith(b"HTTP/1.1 200 ")
+    assert served.world.running.live.stream.counters()["readers"] == 0
+
+
+def test_a_connection_with_answers_on_their_way_is_not_taken(served: Served) -> None:
+    """The stream would run into what the server still has to send."""
+    pipelined = f"GET {BASE}/schemes HTTP/1.1\r\nHost: x\r\n\r\n" * 40
+    stream = f"GET {BASE}/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=5) as connection:
+        connection.sendall((pipelined + stream).encode())
+        received = b""
+        while b"503 Service Unavailable" not in received and b"text/event-stream" not in received:
+            data = connection.recv(65536)
+            assert data
+            received += data
+        assert received.count(b"HTTP/1.1 200 OK") >= 40, "every answer before it is whole"
+
+
+def test_with_no_server_that_can_stream_the_reader_is_told(served: Served) -> None:
+    answer = served.world.client.get(f"{BASE}/events", headers={"Accept": "text/event-stream"})
+    assert answer.status_code == 503
+    assert "cannot stream" in answer.get_json()["detail"]
+
+
+def test_browsers_and_programs_get_what_they_ask_for(served: Served) -> None:
+    url = f"http://127.0.0.1:{served.port}{BASE}/events"
+    for accept in ("*/*", "application/json", "application/json, text/event-stream;q=0.5"):
+        answer = requests.get(url, headers={"Accept": accept}, timeout=5)
+        assert answer.headers["Content-Type"] == "application/json"
+    said = requests.get(f"{url}?topics=modes,linkz", headers={"Accept": "text/event-stream"}, timeout=5)
+    assert said.status_code == 422
+    assert said.json()["field"] == "query.topics"
+    assert "topic 'linkz' is not known" in said.json()["detail"]
+
+
+def test_topics() -> None:
+    assert parse_topics("modes, links") == {"modes", "links"}
+    for text in ("", " , ", "mode"):
+        with pytest.raises(ValueError, match="topic"):
+            parse_topics(text) if text.strip(" ,") else parse_topics(text + "topic")
+    assert topic_of(mode(1, True)) == "modes"
+    assert topic_of(LinkDown(0.0, PortRef(1, 1), PortRef(2, 2), "no LLDP")) in LOG_TOPICS
+
+
+def test_of_samples_only_the_newest_waits_and_events_before_them() -> None:
+    backlog = Backlog(frozenset({"modes", "links"}), most=2)
+    assert not backlog
+    backlog.sample("links", b"old ")
+    for name in (b"a ", b"b ", b"c "):
+        backlog.event("modes", name)
+    backlog.event("agents", b"no ")
+    backlog.sample("links", b"new ")
+    backlog.sample("flows", b"no ")
+    backlog.greet(b"hello ")
+    assert backlog.take() == b'hello event: gap\ndata: {"lost":1}\n\nb c new '
+    assert not backlog
+    assert backlog.take() == b""
+    assert (backlog.dropped_events, backlog.dropped_samples) == (1, 1)

@@ -30,6 +30,7 @@ from protocol.datagram import (
     HEADER_BYTES,
     NUMBER_MODULUS,
     DatagramError,
+    Kind,
     decode_fields,
     encode_fields,
 )
@@ -40,6 +41,7 @@ ICMP_PER_S: Final = 100.0
 BURST_SEGMENTS: Final = 4
 """Super-packets of fewer segments are cheaper one by one."""
 _ECN: Final = 0b11
+_REPAIR: Final = int(Kind.REPAIR)
 SWEEP_S: Final = 1.0
 """How often idle flows are looked for."""
 
@@ -211,11 +213,11 @@ class AgentCore:
     def receive_run(self, run: Run, now: float) -> None:
         """Datagrams that came from the underlay one after the other, sound but from whomever."""
         underlay_ip, tos, kind, flags, session, number, sent_us, name, position, key, ports, bodies = run
+        step = 0 if kind == _REPAIR else 1
         if self._impairment is not None and self._impairment.harmful:
             for offset, body in enumerate(bodies):
-                data = encode_fields(
-                    kind, flags, session, number + offset, sent_us, name, position + offset, body
-                )
+                place = position + offset * step
+                data = encode_fields(kind, flags, session, number + offset, sent_us, name, place, body)
                 self.receive_datagram(data, underlay_ip, ports[offset], tos, now)
             return
         peer = self._peers.get(underlay_ip)
@@ -224,7 +226,13 @@ class AgentCore:
             self._counts[f"dropped_{reason}"] += len(bodies)
             return
         count = len(bodies)
-        if count > 1 and not tos & _ECN:
+        if kind == _REPAIR:
+            if count > 1 and peer.arrivals.accept_run(number, count, now):
+                self._receiver.receive_repairs(
+                    peer, flags, (number, sent_us), name, position, ports, bodies, now
+                )
+                return
+        elif count > 1 and not tos & _ECN:
             flow = self._receiver.flow_of_run(peer, flags, name, position, count, key, now)
             if flow is not None and peer.arrivals.accept_run(number, count, now):
                 self._receiver.receive_run(peer, flow, flags, (number, sent_us), position, ports, bodies, now)
@@ -234,7 +242,7 @@ class AgentCore:
             if not peer.arrivals.accept(at, now):
                 self._counts["dropped_replayed"] += 1
                 continue
-            place = (position + offset) % NUMBER_MODULUS
+            place = (position + offset * step) % NUMBER_MODULUS
             try:
                 self._receiver.receive(
                     peer, kind, flags, (at, sent_us), name, place, body, key, ports[offset], tos, now
@@ -272,7 +280,7 @@ class AgentCore:
         if self._impairment is not None:
             for item in self._impairment.due(now):
                 self._receive(self._impairment.damage(item.data), *item[1:], now)
-        self._sender.handle_timer(now)
+        self._sender.coded.handle_timer(now)
         self._receiver.handle_timer(self._peers.values(), now)
         if now >= self._next_sweep:
             self._next_sweep = now + SWEEP_S
@@ -285,7 +293,7 @@ class AgentCore:
     def get_timer(self) -> float:
         """When `handle_timer` wants to be called."""
         timer = self._next_sweep
-        for other in (self._sender.deadline(), self._receiver.deadline()):
+        for other in (self._sender.coded.deadline(), self._receiver.deadline()):
             if other is not None and other < timer:
                 timer = other
         if self._impairment is not None:
@@ -313,7 +321,7 @@ class AgentCore:
     def counters(self) -> dict[str, float]:
         """Totals since the start, by name."""
         totals = Counter(self._counts)
-        totals.update(self._sender.unit_outcomes())
+        totals.update(self._sender.coded.unit_outcomes())
         for peer in self._peers.values():
             totals["datagrams_lost"] += peer.arrivals.lost
             totals["datagrams_late"] += peer.arrivals.late

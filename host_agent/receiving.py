@@ -16,6 +16,7 @@ from protocol.datagram import (
     CLASS_MASK,
     FLAG_CODED,
     NUMBER_MODULUS,
+    DatagramError,
     Kind,
     RepairHead,
     serial_difference,
@@ -147,6 +148,39 @@ class Receiver:
             self._holding[id(flow)] = flow
         elif self._holding:
             self._holding.pop(id(flow), None)
+
+    def receive_repairs(
+        self,
+        peer: PeerState,
+        flags: int,
+        sent: tuple[int, int],
+        name: int,
+        position: int,
+        source_ports: list[int],
+        bodies: list[bytes],
+        now: float,
+    ) -> None:
+        """Repairs of one unit, new and undamaged, with consecutive numbers: what `receive` does for each."""
+        stamps = [port if STAMP_FIRST <= port <= STAMP_LAST else 0 for port in source_ports]
+        if peer.receipts(sent[0], stamps, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
+            self._sender.send_feedback(peer, now)
+        elif self._next_feedback is None:
+            self._next_feedback = now + self._feedback_after_s
+        flow = peer.flows.get(name)
+        if flow is not None and flow.decoder is not None and flow.decoder.surplus_run(position, bodies, now):
+            count = len(bodies)
+            self._counts["repairs_received"] += count
+            flow.last = now
+            flow.repairs += count
+            for stamp in set(stamps):
+                taken = way(flags & CLASS_MASK, stamp)
+                flow.datagrams[taken] = flow.datagrams.get(taken, 0) + stamps.count(stamp)
+            return
+        for stamp, body in zip(stamps, bodies, strict=True):
+            try:
+                self._repair(peer, flags & CLASS_MASK, name, position, body, stamp, now)
+            except DatagramError as error:
+                self._counts[f"dropped_{error.reason}"] += 1
 
     def _source(
         self,

@@ -6,10 +6,13 @@ from array import array
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from protocol.datagram import NUMBER_MODULUS
 
 RING: Final = 1 << 15
 """Datagrams remembered for each peer."""
+_REPORTED: Final = np.inf
 
 
 class SentLog:
@@ -69,41 +72,90 @@ class Outstanding:
     """Datagrams to one peer that it has not reported, so that blocked paths are noticed before they deliver.
 
     Receipts alone speak only of paths that delivered: towards a new peer, all of the first ones come over free paths.
+    Numbers must be given in the order in which they leave; the last RING numbers are remembered.
     """
 
-    __slots__ = ("_sent",)
+    __slots__ = ("_end", "_first", "_left")
 
     def __init__(self) -> None:
-        self._sent: dict[int, float] = {}
+        self._left = np.full(RING, _REPORTED)
+        """When each left, by the number's last bits."""
+        self._first = 0
+        """Nothing before this one is waited for, and nothing from `_end` on."""
+        self._end = 0
 
     def sent(self, number: int, now: float) -> None:
         """Datagram *number*, which the peer will report, leaves now."""
-        if len(self._sent) >= RING:
-            del self._sent[next(iter(self._sent))]
-        self._sent[number] = now
+        if number != self._end or (number - self._first) % NUMBER_MODULUS >= RING:
+            self.sent_many(number, 1, now)
+            return
+        self._left[number % RING] = now
+        self._end = (number + 1) % NUMBER_MODULUS
 
     def sent_many(self, number: int, count: int, now: float) -> None:
-        """Datagrams from *number* on leave now."""
-        for _ in range(len(self._sent) + count - RING):
-            del self._sent[next(iter(self._sent))]
-        numbers = (
-            range(number, number + count)
-            if number + count <= NUMBER_MODULUS
-            else [(number + offset) % NUMBER_MODULUS for offset in range(count)]
-        )
-        self._sent.update(dict.fromkeys(numbers, now))
+        """Datagrams from *number* on leave now, RING at most."""
+        if self._first == self._end:
+            self._first = number
+        for part in _slots(self._end, (number - self._end) % NUMBER_MODULUS):
+            self._left[part] = _REPORTED
+        self._end = (number + count) % NUMBER_MODULUS
+        for part in _slots(number, count):
+            self._left[part] = now
+        if (self._end - self._first) % NUMBER_MODULUS > RING:
+            self._first = (self._end - RING) % NUMBER_MODULUS
 
-    def arrived(self, number: int) -> float | None:
-        """The peer reports *number*; returns when it left, None if it was reported or was overdue before."""
-        return self._sent.pop(number, None)
+    def arrived_many(self, numbers: list[int]) -> tuple[int, float | None]:
+        """The peer reports *numbers*.
+
+        Returns how many of them were waited for (neither reported nor overdue before), and when the last of those
+        left.
+        """
+        count = len(numbers)
+        if not count:
+            return 0, None
+        first, slot = numbers[0], numbers[0] % RING
+        behind = (first - self._first) % NUMBER_MODULUS
+        if (
+            slot + count <= RING
+            and behind + count <= (self._end - self._first) % NUMBER_MODULUS
+            and numbers == list(range(first, first + count))
+        ):
+            # all that was told of, mostly: they came in the order in which they left
+            part = self._left[slot : slot + count]
+            newest = float(part[-1])
+            if newest < _REPORTED and int(np.count_nonzero(part < _REPORTED)) == count:
+                part.fill(_REPORTED)
+                return count, newest
+        told = np.array(numbers, np.int64)
+        told = told[(told - self._first) % NUMBER_MODULUS < (self._end - self._first) % NUMBER_MODULUS]
+        slots = told % RING
+        left = self._left[slots]
+        waited = left < _REPORTED
+        if not waited.any():
+            return 0, None
+        slots, newest = slots[waited], float(left[waited].max())
+        self._left[slots] = _REPORTED
+        return (len(slots) if (slots[1:] > slots[:-1]).all() else len(set(slots.tolist()))), newest
 
     def overdue(self, sent_before: float) -> int:
         """How many left before that time and were not reported; each is counted once."""
         count = 0
-        while self._sent:
-            number = next(iter(self._sent))
-            if self._sent[number] >= sent_before:
-                break
-            del self._sent[number]
-            count += 1
+        for part in _slots(self._first, (self._end - self._first) % NUMBER_MODULUS):
+            left = self._left[part]
+            late = left < sent_before
+            count += int(np.count_nonzero(late))
+            left[late] = _REPORTED
+            waiting = left < _REPORTED
+            if waiting.any():
+                self._first = (self._first + int(waiting.argmax())) % NUMBER_MODULUS
+                return count
+            self._first = (self._first + len(left)) % NUMBER_MODULUS
         return count
+
+
+def _slots(number: int, count: int) -> list[slice]:
+    """Where *count* numbers from *number* on are in a ring (of more, all of the ring)."""
+    count, slot = min(count, RING), number % RING
+    if slot + count <= RING:
+        return [slice(slot, slot + count)] if count else []
+    return [slice(slot, RING), slice(0, slot + count - RING)]

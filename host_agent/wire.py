@@ -52,7 +52,8 @@ Run = tuple[str, int, int, int, int, int, int, int, int, bytes | None, list[int]
 """Sound datagrams of one peer, of which each continues the one before: as one thing from the socket to the TUN device.
 
 Underlay address, TOS, and the first one's kind, flags, session, number, sent_us, flow and position
-(`protocol.datagram`): numbers and positions of the others follow. Then the `inner_packet.InnerPacket.flow` of all
+(`protocol.datagram`): numbers and positions of the others follow, but for repairs, which all have the position of
+their unit. Then the `inner_packet.InnerPacket.flow` of all
 inner packets, None where it is not IPv4 without options and fragments; the source ports
 (path stamps or EVs); the bodies.
 """

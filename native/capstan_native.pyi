@@ -149,6 +149,25 @@ def seal_rows(
     Numbers and positions go up by one from row to row; the last body has *last_bytes*.
     """
 
+def seal_repairs(
+    rows: NDArray[uint8],
+    headroom: int,
+    code: int,
+    packets: Sequence[bytes | tuple[NDArray[uint8], int, int]],
+    seed: int,
+    flags: int,
+    session: int,
+    number: int,
+    sent_us: int,
+    flow: int,
+    position: int,
+) -> None:
+    """Write the repairs of a unit into rows (r, headroom + 32 + 12 + symbol), as whole datagrams behind the headroom.
+
+    *packets*: each alone, or some in rows, with the offset at which those begin and the last one's length. What
+    `encode_packets` and `encode_datagram` make of them; numbers go up by one, *position* is the unit's.
+    """
+
 def cut_segments(
     packet: bytes, transport: int, head: int, size: int, headroom: int, rows: NDArray[uint8]
 ) -> int:

@@ -10,11 +10,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from host_agent.coding.codes import MAX_SYMBOL_BYTES, Code, code_numbered
+from host_agent.coding.kept import KeptPackets
 from host_agent.coding.native import ContradictionError
-from protocol.datagram import NUMBER_MODULUS, SYMBOL_LENGTH_BYTES, RepairHead, serial_difference
+from protocol.datagram import (
+    NUMBER_MODULUS,
+    REPAIR_HEAD_BYTES,
+    SYMBOL_LENGTH_BYTES,
+    CodeId,
+    RepairHead,
+    serial_difference,
+)
 
 MAX_K: Final = 128
 MAX_R: Final = 64
+_CODE_IDS: Final = frozenset(map(int, CodeId))
 WINDOW: Final = 4 * MAX_K
 """Sources are remembered over this many positions."""
 
@@ -70,12 +79,10 @@ class UnitDecoder:
         self._max_bytes = max_bytes
         self._max_units = max_units
         self._max_age_s = max_age_s
-        self._packets: dict[int, bytes] = {}
+        self._kept: KeptPackets | None = None
         self._units: dict[int, _Unit] = {}
-        self._floor: int | None = None
-        """Positions before this one are forgotten."""
         self._newest = 0
-        self._bytes = 0
+        self._repair_bytes = 0
         self.counters = DecoderCounters()
 
     def source(self, position: int, packet: bytes | memoryview, now: float) -> list[tuple[int, bytes]]:
@@ -86,36 +93,36 @@ class UnitDecoder:
         if self._forgotten(position):
             self.counters.late_sources += 1
             return []
-        if position in self._packets:
+        if self.known(position):
             self.counters.duplicate_sources += 1
             return []
         self._keep(position, bytes(packet))
+        self._trim()
         return self._rebuild([position], now)
 
     def takes_run(self, position: int, count: int, now: float) -> bool:
         """Whether `source_run` may be used: all of them are new and not forgotten, and no unit waits for them."""
         self._forget_old_units(now)
-        if self._floor is None or self._forgotten(position):
+        if self._kept is None or self._forgotten(position):
             return False
-        if serial_difference(position, self._newest) <= 0:
-            packets = self._packets
-            if any((position + offset) % NUMBER_MODULUS in packets for offset in range(count)):
-                return False
-        return not any(
+        if serial_difference(position, self._newest) <= 0 and self._kept.count(position, count):
+            return False
+        return not self._units or not any(
             _covers(first, unit, position) or (first - position) % NUMBER_MODULUS < count
             for first, unit in self._units.items()
         )
 
     def source_run(self, position: int, packets: list[bytes]) -> None:
         """Sources came, with consecutive positions from *position* on (`takes_run`); they let nothing be rebuilt."""
+        assert self._kept is not None  # `takes_run`
         self.counters.sources += len(packets)
-        for offset, packet in enumerate(packets):
-            self._packets[(position + offset) % NUMBER_MODULUS] = packet
-        last = (position + len(packets) - 1) % NUMBER_MODULUS
-        if serial_difference(last, self._newest) > 0:
-            self._newest = last
-        self._bytes += sum(map(len, packets))
-        self._trim()
+        for at in range(0, len(packets), MAX_K):
+            some = packets[at : at + MAX_K]
+            first = (position + at) % NUMBER_MODULUS
+            self._advance((first + len(some) - 1) % NUMBER_MODULUS)
+            if not self._forgotten(first):
+                self._kept.put_run(first, some)
+            self._trim()
 
     def repair(
         self, position: int, head: RepairHead, symbol: bytes | memoryview, now: float
@@ -137,7 +144,7 @@ class UnitDecoder:
             return []
         unit = self._units.get(position)
         if unit is None:
-            if not self._missing(position, head.k):
+            if self._kept is not None and self._kept.count(position, head.k) == head.k:
                 counters.surplus_repairs += 1
                 return []
             unit = _Unit(head, code_numbered(head.code), len(symbol), now)
@@ -153,16 +160,45 @@ class UnitDecoder:
             counters.duplicate_repairs += 1
             return []
         unit.repairs[head.index] = bytes(symbol)
-        self._bytes += unit.length
+        self._repair_bytes += unit.length
         self._trim()
         if position not in self._units:
             return []
         rebuilt = self._decode(position, unit)
         return self._rebuild([place for place, _ in rebuilt], now, rebuilt)
 
+    def surplus_run(self, position: int, bodies: list[bytes], now: float) -> bool:
+        """Repairs of the unit from *position* on came, as on the wire, which `repair` would only count as surplus.
+
+        False: they are to be given to `repair`, each by itself, and nothing was done.
+        """
+        self._forget_old_units(now)
+        kept, first = self._kept, bodies[0]
+        if (
+            kept is None
+            or position in self._units
+            or len(first) < REPAIR_HEAD_BYTES
+            or self._forgotten(position)
+        ):
+            return False
+        k, r, size = first[1], first[2], len(first)
+        symbol_bytes = size - REPAIR_HEAD_BYTES
+        if not (
+            first[0] in _CODE_IDS
+            and 0 < k <= MAX_K
+            and r <= MAX_R
+            and SYMBOL_LENGTH_BYTES < symbol_bytes <= MAX_SYMBOL_BYTES
+            and kept.count(position, k) == k
+            and all(len(body) == size and body[:3] == first[:3] and body[3] < r for body in bodies)
+        ):
+            return False
+        self.counters.repairs += len(bodies)
+        self.counters.surplus_repairs += len(bodies)
+        return True
+
     def known(self, position: int) -> bool:
         """Whether the packet of *position* came or was rebuilt (False for what is forgotten)."""
-        return position % NUMBER_MODULUS in self._packets
+        return self._kept is not None and position % NUMBER_MODULUS in self._kept
 
     def pending(self, position: int) -> bool:
         """Whether the packet of *position* may still be rebuilt: holding packets behind it can pay.
@@ -171,7 +207,7 @@ class UnitDecoder:
         anything: its unit's repairs may never come (`shortfall` tells more).
         """
         position %= NUMBER_MODULUS
-        if position in self._packets or self._forgotten(position):
+        if self.known(position) or self._forgotten(position):
             return False
         units = [unit for first, unit in self._units.items() if _covers(first, unit, position)]
         return not units or any(not unit.given_up for unit in units)
@@ -179,10 +215,10 @@ class UnitDecoder:
     def shortfall(self, position: int) -> int | None:
         """Symbols (sources or repairs) that the unit of *position* still needs; None if no repair of it came."""
         position %= NUMBER_MODULUS
-        if position in self._packets:
+        if self.known(position):
             return 0
         needs = [
-            max(1, len(self._missing(first, unit.head.k)) - len(unit.repairs))
+            max(1, self._missing(first, unit.head.k) - len(unit.repairs))
             for first, unit in self._units.items()
             if not unit.given_up and _covers(first, unit, position)
         ]
@@ -199,7 +235,7 @@ class UnitDecoder:
     @property
     def kept_bytes(self) -> int:
         """Bytes of packets and repairs that are kept now."""
-        return self._bytes
+        return self._repair_bytes + (0 if self._kept is None else self._kept.bytes)
 
     @property
     def kept_units(self) -> int:
@@ -232,9 +268,9 @@ class UnitDecoder:
         if not missing:
             self._drop_unit(first)
             return []
-        if not unit.code.worth_trying(len(missing), len(unit.repairs)):
+        if not unit.code.worth_trying(missing, len(unit.repairs)):
             return []
-        packets = [self._packets.get((first + index) % NUMBER_MODULUS) for index in range(k)]
+        packets = [None] * k if self._kept is None else self._kept.packets(first, k)
         try:
             found = unit.code.decode(packets, unit.repairs, unit.head.r, unit.head.seed)
         except ContradictionError:
@@ -242,55 +278,46 @@ class UnitDecoder:
             return []
         rebuilt = [((first + index) % NUMBER_MODULUS, packet) for index, packet in found]
         for position, packet in rebuilt:
-            self._keep(position, packet, trim=False)
+            self._keep(position, packet)
         self.counters.recovered += len(rebuilt)
-        if len(rebuilt) == len(missing):
+        if len(rebuilt) == missing:
             self._drop_unit(first)
         return rebuilt
 
-    def _missing(self, first: int, k: int) -> list[int]:
-        return [index for index in range(k) if (first + index) % NUMBER_MODULUS not in self._packets]
+    def _missing(self, first: int, k: int) -> int:
+        return k if self._kept is None else k - self._kept.count(first, k)
 
     def _forgotten(self, position: int) -> bool:
-        return self._floor is not None and serial_difference(position, self._floor) < 0
+        return self._kept is not None and serial_difference(position, self._kept.floor) < 0
 
-    def _keep(self, position: int, packet: bytes, trim: bool = True) -> None:
-        if self._floor is None:
+    def _keep(self, position: int, packet: bytes) -> None:
+        if self._kept is None:
             # packets before the first that came may still come
-            self._floor = (position - WINDOW) % NUMBER_MODULUS
+            self._kept = KeptPackets((position - WINDOW) % NUMBER_MODULUS)
             self._newest = position
-        if serial_difference(position, self._newest) > 0:
+        self._advance(position)
+        if not self._forgotten(position):
+            self._kept.put(position, packet)
+
+    def _advance(self, position: int) -> None:
+        """The newest position is this one, if it is newer; forget those that fall out of the window."""
+        if serial_difference(position, self._newest) > 0 and self._kept is not None:
             self._newest = position
-        self._packets[position] = packet
-        self._bytes += len(packet)
-        if trim:
-            self._trim()
+            steps = serial_difference((position - WINDOW) % NUMBER_MODULUS, self._kept.floor)
+            if steps > 0:
+                self._raise_floor(steps)
 
     def _trim(self) -> None:
-        """Forget positions that fell out of the window, then the oldest units and packets above `max_bytes`."""
-        if self._floor is not None:
-            floor = (self._newest - WINDOW) % NUMBER_MODULUS
-            if serial_difference(floor, self._floor) > 0:
-                self._raise_floor(floor)
-        while self._bytes > self._max_bytes and self._units:
+        """Forget the oldest units, then packets, above `max_bytes`."""
+        while self.kept_bytes > self._max_bytes and self._units:
             self._expire_unit(next(iter(self._units)))
-        while self._bytes > self._max_bytes and self._floor is not None and self._packets:
-            self._raise_floor((self._floor + 1) % NUMBER_MODULUS)
+        while self._kept is not None and self._kept.bytes > self._max_bytes:
+            self._raise_floor(1)
 
-    def _raise_floor(self, floor: int) -> None:
-        """Forget the packets before *floor*, and the units that would need them."""
-        assert self._floor is not None
-        steps = serial_difference(floor, self._floor)
-        old = (
-            [(self._floor + step) % NUMBER_MODULUS for step in range(steps)]
-            if steps <= WINDOW
-            else [position for position in self._packets if serial_difference(position, floor) < 0]
-        )
-        for position in old:
-            packet = self._packets.pop(position, None)
-            if packet is not None:
-                self._bytes -= len(packet)
-        self._floor = floor
+    def _raise_floor(self, steps: int) -> None:
+        """Forget the oldest packets, and the units that would need them."""
+        assert self._kept is not None
+        self._kept.raise_floor(steps)
         if self._units:
             for first in [first for first in self._units if self._forgotten(first)]:
                 self._expire_unit(first)
@@ -313,12 +340,12 @@ class UnitDecoder:
 
     def _drop_unit(self, first: int) -> None:
         unit = self._units.pop(first)
-        self._bytes -= unit.length * len(unit.repairs)
+        self._repair_bytes -= unit.length * len(unit.repairs)
 
     def _give_up(self, unit: _Unit) -> None:
         """Keep the unit's name, so that its other repairs are known for what they are, but not its symbols."""
         self.counters.failed_units += 1
-        self._bytes -= unit.length * len(unit.repairs)
+        self._repair_bytes -= unit.length * len(unit.repairs)
         unit.repairs = {}
         unit.given_up = True
 

@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from host_agent.coding.codes import MAX_PACKET_BYTES, code_named
+from host_agent.coding.codes import MAX_PACKET_BYTES, Code, code_named
 from host_agent.coding.redundancy import repairs_for
-from protocol.datagram import NUMBER_MODULUS, RepairHead
+from host_agent.wire import Rows
+from protocol.datagram import NUMBER_MODULUS, SYMBOL_LENGTH_BYTES, RepairHead
 from protocol.policy import CodingPolicy
 
 PUSH_SHARE: Final = 0.25
@@ -28,6 +29,39 @@ class Repair(NamedTuple):
     position: int
     head: RepairHead
     symbol: bytes
+
+
+Piece = bytes | tuple[Rows, int, int]
+"""A packet, or packets in rows: those, the offset at which the packets begin, and the length of the last one."""
+
+
+class ClosedUnit(NamedTuple):
+    """A unit whose repairs are to be made."""
+
+    position: int
+    """Of its first source."""
+    code: Code
+    k: int
+    r: int
+    seed: int
+    symbol_bytes: int
+    pieces: list[Piece]
+
+    def repairs(self) -> list[Repair]:
+        """Its repairs, each by itself: what `capstan_native.seal_repairs` writes into datagrams."""
+        packets: list[bytes] = []
+        for piece in self.pieces:
+            if isinstance(piece, bytes):
+                packets.append(piece)
+            else:
+                rows, front, last_bytes = piece
+                packets += [row[front:].tobytes() for row in rows]
+                packets[-1] = packets[-1][:last_bytes]
+        symbols = self.code.encode(packets, self.r, self.seed)
+        return [
+            Repair(self.position, RepairHead(self.code.id, self.k, self.r, index, self.seed), symbol)
+            for index, symbol in enumerate(symbols)
+        ]
 
 
 class UnitEncoder:
@@ -42,7 +76,9 @@ class UnitEncoder:
         self._window: int | None = None
         self._k = coding.max_k
         self._first = 0
-        self._packets: list[bytes] = []
+        self._pieces: list[Piece] = []
+        self._count = 0
+        self._longest = 0
         self._last = 0.0
         self._pushed = False
         self._windows = coding.unit == "window"
@@ -66,50 +102,68 @@ class UnitEncoder:
     @property
     def open_packets(self) -> int:
         """Packets in the unit that is still open."""
-        return len(self._packets)
+        return self._count
 
     def add(self, position: int, packet: bytes, now: float, push: bool) -> list[Repair]:
+        """`take`, with the repairs made."""
+        return _repairs(self.take(position, packet, now, push))
+
+    def take(self, position: int, packet: bytes, now: float, push: bool) -> list[ClosedUnit]:
         """Take in the source packet that leaves as *position* (modulo 2**32; +1 for each of the flow).
 
         Returns:
-            The repairs to send after it: of the unit that this packet closes, and before those, of an older unit
-            that had to close because *position* does not follow it.
+            The units that want repairs after it: the one that this packet closes, and before it, an older one that
+            had to close because *position* does not follow it.
 
         Raises:
             ValueError: the packet is empty or above 65535 B: such a packet cannot be coded.
         """
         if not 0 < len(packet) <= MAX_PACKET_BYTES:
             raise ValueError(f"cannot code a packet of {len(packet)} B: it must be 1..{MAX_PACKET_BYTES} B")
-        repairs: list[Repair] = []
-        if self._packets and (position - self._first) % NUMBER_MODULUS != len(self._packets):
-            repairs = self._close()
-        if not self._packets:
-            self._first = position % NUMBER_MODULUS
-        self._packets.append(bytes(packet))
-        self._last = now
-        self._pushed = push
-        if (push and not self._windows) or len(self._packets) >= self._k:
-            repairs += self._close()
-        return repairs
+        return self._take(position, bytes(packet), 1, len(packet), now, push)
 
     @property
     def room(self) -> int:
         """Packets that the unit still takes until it closes at its size."""
-        return max(1, self._k - len(self._packets))
+        return max(1, self._k - self._count)
 
-    def add_run(self, position: int, packets: list[bytes], now: float, push: bool) -> list[Repair]:
-        """As `add`, of packets at consecutive positions, `room` at most; *push* is the last one's."""
-        if not packets or len(packets) > self.room:
-            raise ValueError(f"a unit with room for {self.room} packets cannot take {len(packets)}")
-        repairs = self.add(position, packets[0], now, push and len(packets) == 1)
-        if len(packets) == 1:
-            return repairs
-        self._packets += packets[1:-1]
-        return repairs + self.add(position + len(packets) - 1, packets[-1], now, push)
+    def take_rows(
+        self, position: int, rows: Rows, front: int, last_bytes: int, now: float, push: bool
+    ) -> list[ClosedUnit]:
+        """As `take`, of packets at consecutive positions, `room` at most; *push* is the last one's.
+
+        They lie behind *front* bytes of each row and stay there unchanged; the last one has *last_bytes*.
+        """
+        count, width = rows.shape
+        if not 0 < count <= self.room or not 0 < last_bytes <= width - front <= MAX_PACKET_BYTES:
+            raise ValueError(
+                f"a unit with room for {self.room} packets cannot take {count} of {width - front} B, the last of "
+                f"{last_bytes} B"
+            )
+        longest = width - front if count > 1 else last_bytes
+        return self._take(position, (rows, front, last_bytes), count, longest, now, push)
+
+    def _take(
+        self, position: int, piece: Piece, count: int, longest: int, now: float, push: bool
+    ) -> list[ClosedUnit]:
+        closed: list[ClosedUnit] = []
+        if self._count and (position - self._first) % NUMBER_MODULUS != self._count:
+            closed = self.end()
+        if not self._count:
+            self._first = position % NUMBER_MODULUS
+        self._pieces.append(piece)
+        self._count += count
+        if longest > self._longest:
+            self._longest = longest
+        self._last = now
+        self._pushed = push
+        if (push and not self._windows) or self._count >= self._k:
+            closed += self.end()
+        return closed
 
     def deadline(self) -> float | None:
         """When `flush` has something to do; None while no unit is open."""
-        if not self._packets:
+        if not self._count:
             return None
         soon = PUSH_SHARE if self._pushed and self._windows else 1.0
         return self._last + soon * self._coding.flush_s
@@ -117,25 +171,26 @@ class UnitEncoder:
     def flush(self, now: float) -> list[Repair]:
         """Close the open unit if its deadline has come."""
         deadline = self.deadline()
-        return self._close() if deadline is not None and now >= deadline else []
+        return self.close() if deadline is not None and now >= deadline else []
 
     def close(self) -> list[Repair]:
-        """Close the open unit, whatever its deadline (end of flow, change of policy or class)."""
-        return self._close()
+        """`end`, with the repairs made."""
+        return _repairs(self.end())
 
-    def _close(self) -> list[Repair]:
-        packets, self._packets = self._packets, []
-        if not packets:
+    def end(self) -> list[ClosedUnit]:
+        """Close the open unit, whatever its deadline (end of flow, change of policy or class)."""
+        k, pieces, longest = self._count, self._pieces, self._longest
+        self._count, self._pieces, self._longest = 0, [], 0
+        if not k:
             return []
         self.units += 1
-        k = len(packets)
         r = repairs_for(self._coding, self._blocking_probability, k, self._sent_bytes, self._window)
         if r == 0:
             return []
         self.repairs += r
         seed = int(self._rng.integers(1 << 32))
-        symbols = self._code.encode(packets, r, seed)
-        return [
-            Repair(self._first, RepairHead(code=self._code.id, k=k, r=r, index=index, seed=seed), symbol)
-            for index, symbol in enumerate(symbols)
-        ]
+        return [ClosedUnit(self._first, self._code, k, r, seed, SYMBOL_LENGTH_BYTES + longest, pieces)]
+
+
+def _repairs(units: list[ClosedUnit]) -> list[Repair]:
+    return [repair for unit in units for repair in unit.repairs()]

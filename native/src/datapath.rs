@@ -345,10 +345,10 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>, other: &Bound<'_, 
 }
 
 /// Rows of bytes in an array of numpy's, to be written.
-struct Matrix(PyBuffer<u8>);
+pub struct Matrix(PyBuffer<u8>);
 
 impl Matrix {
-    fn of(array: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+    pub fn of(array: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         let buffer = PyBuffer::<u8>::get(array)?;
         if buffer.dimensions() != 2
             || !buffer.is_c_contiguous()
@@ -362,15 +362,15 @@ impl Matrix {
         Ok(Matrix(buffer))
     }
 
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.shape()[0]
     }
 
-    fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.0.shape()[1]
     }
 
-    fn bytes(&mut self) -> &mut [u8] {
+    pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the buffer is contiguous, of bytes, writable, held as long as `self`, and the interpreter is held.
         unsafe { std::slice::from_raw_parts_mut(self.0.buf_ptr().cast(), self.0.item_count()) }
     }

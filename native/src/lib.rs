@@ -5,6 +5,7 @@
 
 mod capton;
 mod datapath;
+mod repairs;
 
 use coding::packets::{Received, Sources};
 use coding::{ldpc, Code, Error, Kernel};
@@ -269,6 +270,7 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(decode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(ldpc_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(repairs::seal_repairs, module)?)?;
     capton::register(module)?;
     datapath::register(module)
 }

@@ -43,7 +43,9 @@ def runs(arrived: Iterable[Arrived]) -> list[Run | Arrived]:
                  [one.source_port], [body])
             )  # fmt: skip
         follows = key is not None and key[0] == TCP and flags & 3 != TrafficClass.CONTROL
-        following = (*same, (number + 1) % 2**32, (position + 1) % 2**32) if follows else None
+        ahead = 0 if kind == Kind.REPAIR else 1
+        follows = follows or kind == Kind.REPAIR
+        following = (*same, (number + 1) % 2**32, (position + ahead) % 2**32) if follows else None
     return out
 
 

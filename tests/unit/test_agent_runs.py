@@ -25,6 +25,7 @@ POLICIES = [
     policy(short_limit_bytes=9000),
     policy(CodingPolicy(code="mds", max_k=8, redundancy="one-per-unit"), 0.004),
     policy(CodingPolicy(code="rlc", unit="window"), 0.004, short_limit_bytes=30_000),
+    policy(CodingPolicy(code="mds", max_k=8, redundancy="paper", max_r=4), 0.004),
 ]
 
 

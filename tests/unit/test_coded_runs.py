@@ -1,0 +1,166 @@
+"""What the coded path does for runs and units at once is what it does for packets one by one."""
+
+from __future__ import annotations
+
+import capstan_native
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from host_agent.coding.decoder import UnitDecoder
+from host_agent.coding.kept import RING as KEPT
+from host_agent.coding.kept import KeptPackets
+from host_agent.coding.unit import ClosedUnit, UnitEncoder
+from host_agent.sent import RING, Outstanding
+from protocol.datagram import REPAIR_HEAD_BYTES, Kind, RepairHead, encode_fields
+from protocol.policy import CodingPolicy
+
+MODULUS = 2**32
+HEADROOM, FRONT = 28, 60
+
+
+def units(code: str, seed: int, sizes: list[tuple[int, int]]) -> list[tuple[ClosedUnit, list[bytes]]]:
+    """Units made of rows (count, length of the last) and, where that is 0, of lone packets; with their packets."""
+    rng = np.random.default_rng(seed)
+    policy = CodingPolicy(code=code, redundancy="paper", max_k=20)  # type: ignore[arg-type]
+    encoder = UnitEncoder(policy, rng)
+    encoder.set_redundancy(0.2, 20)
+    made: list[tuple[ClosedUnit, list[bytes]]] = []
+    packets: list[bytes] = []
+    position = MODULUS - 9
+    for count, last in sizes:
+        rows = rng.integers(0, 256, (min(count, encoder.room), FRONT + 90), np.uint8)
+        if last:
+            some = [row[FRONT:].tobytes() for row in rows]
+            some[-1] = some[-1][:last]
+            closed = encoder.take_rows(position, rows, FRONT, last, 0.0, False)
+        else:
+            some = [rng.bytes(count)]
+            closed = encoder.take(position, some[0], 0.0, False)
+        packets += some
+        position = (position + len(some)) % MODULUS
+        for unit in closed:
+            made.append((unit, packets))
+            packets = []
+    return made + [(unit, packets) for unit in encoder.end()]
+
+
+@settings(max_examples=60)
+@given(
+    code=st.sampled_from(["xor", "rlc", "ldpc", "mds"]),
+    seed=st.integers(0, 2**32),
+    sizes=st.lists(st.tuples(st.integers(1, 25), st.integers(0, 90)), min_size=1, max_size=12),
+)
+def test_repairs_sealed_at_once_are_those_made_and_wrapped_one_by_one(code, seed, sizes):  # type: ignore[no-untyped-def]
+    for unit, packets in units(code, seed, sizes):
+        symbols = unit.code.encode(packets, unit.r, unit.seed)
+        assert [repair.symbol for repair in unit.repairs()] == symbols
+        number = MODULUS - 1
+        rows = np.zeros((unit.r, FRONT + REPAIR_HEAD_BYTES + unit.symbol_bytes), np.uint8)
+        capstan_native.seal_repairs(
+            rows, HEADROOM, unit.code.id, unit.pieces, unit.seed, 5, 77, number, 123, 9, unit.position
+        )
+        for index, symbol in enumerate(symbols):
+            body = RepairHead(unit.code.id, len(packets), unit.r, index, unit.seed).encode() + symbol
+            expected = encode_fields(Kind.REPAIR, 5, 77, number + index, 123, 9, unit.position, body)
+            assert rows[index, HEADROOM:].tobytes() == expected
+        assert not rows[:, :HEADROOM].any()
+
+
+def test_what_no_unit_can_be_is_refused_and_nothing_is_written() -> None:
+    sources, out = np.ones((3, FRONT + 10), np.uint8), np.zeros((2, FRONT + 12 + 12), np.uint8)
+    whole = (sources, FRONT, 10)
+    rest = (1, 5, 77, 1, 2, 3, 4)
+    for packets in (
+        [],
+        [b""],
+        [(sources, FRONT, 11)],
+        [(sources, 71, 0)],
+        [(sources, FRONT, 0)],
+        [whole, b"x" * 11],
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            capstan_native.seal_repairs(out, HEADROOM, 4, packets, *rest)
+    with pytest.raises(ValueError, match="code number 9"):
+        capstan_native.seal_repairs(out, HEADROOM, 9, [whole], *rest)
+    both = np.ones((2, FRONT + 24), np.uint8)
+    with pytest.raises(ValueError, match="over the packets"):
+        capstan_native.seal_repairs(both, HEADROOM, 4, [(both, FRONT + 14, 10)], *rest)
+    assert not out.any()
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32), st.sampled_from([0, 700, MODULUS - 100]))
+def test_kept_packets_are_a_dictionary_with_a_floor(seed: int, floor: int) -> None:
+    rng, kept, model = np.random.default_rng(seed), KeptPackets(floor), dict[int, bytes]()
+    low = floor
+    for _ in range(60):
+        steps = int(rng.choice([0, 1, 40, 600, KEPT + 5], p=[0.3, 0.2, 0.3, 0.15, 0.05]))
+        kept.raise_floor(steps)
+        low += steps
+        model = {place: packet for place, packet in model.items() if place >= low}
+        at, count = low + int(rng.integers(0, KEPT - 70)), int(rng.integers(1, 70))
+        if not any(at + offset in model for offset in range(count)):
+            packets = [rng.bytes(int(rng.integers(1, 9))) for _ in range(count)]
+            kept.put_run(at % MODULUS, packets)
+            model.update(zip(range(at, at + count), packets, strict=True))
+        at = low + int(rng.integers(-50, KEPT + 50))
+        places = range(at, at + count)
+        assert kept.count(at % MODULUS, count) == sum(place in model for place in places)
+        assert kept.packets(at % MODULUS, count) == [model.get(place) for place in places]
+        assert (at % MODULUS in kept) == (at in model)
+        assert kept.bytes == sum(map(len, model.values()))
+        assert kept.floor == low % MODULUS
+    with pytest.raises(ValueError, match="cannot be kept"):
+        kept.put((kept.floor + KEPT) % MODULUS, b"x")
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32), st.sampled_from([0, 5, MODULUS - 40]))
+def test_outstanding_datagrams_are_told_of_once(seed: int, number: int) -> None:
+    rng, log, model, now = np.random.default_rng(seed), Outstanding(), dict[int, float](), 0.0
+    for _ in range(80):
+        now += float(rng.random())
+        number += int(rng.integers(0, 3))  # datagrams that are not waited for
+        count = int(rng.integers(1, 60))
+        if count == 1:
+            log.sent(number % MODULUS, now)
+        else:
+            log.sent_many(number % MODULUS, count, now)
+        model.update(dict.fromkeys(range(number, number + count), now))
+        number += count
+        told = (number - rng.integers(-5, 200, int(rng.integers(0, 50)))).tolist()
+        if rng.random() < 0.5:
+            told = list(range(told[0], told[0] + len(told))) if told else []
+        left = {one: model.pop(one) for one in told if one in model}
+        newest = max(left.values(), default=None)
+        assert log.arrived_many([one % MODULUS for one in told]) == (len(left), newest)
+        before = now - float(rng.random()) * 5
+        late = [one for one, when in model.items() if when < before]
+        assert log.overdue(before) == len(late)
+        for one in late:
+            del model[one]
+
+
+def test_no_more_datagrams_are_waited_for_than_are_remembered() -> None:
+    log = Outstanding()
+    for at in range(0, RING + 640, 64):
+        log.sent_many(at, 64, at * 1.0)
+    assert log.arrived_many([639, 640]) == (1, 640.0)
+    assert log.overdue(1e9) == RING - 1
+
+
+def test_surplus_repairs_are_counted_at_once_and_others_are_not_taken() -> None:
+    packets = [bytes([index]) * 50 for index in range(8)]
+    decoder = UnitDecoder()
+    for index, packet in enumerate(packets[:7]):
+        decoder.source(index, packet, 0.0)
+    bodies = [RepairHead(4, 8, 2, index, 1).encode() + bytes(52) for index in range(2)]  # type: ignore[arg-type]
+    assert not decoder.surplus_run(0, bodies, 0.0), "a source is missing"
+    decoder.source(7, packets[7], 0.0)
+    assert decoder.surplus_run(0, bodies, 0.0)
+    assert (decoder.counters.repairs, decoder.counters.surplus_repairs) == (2, 2)
+    for wrong in (bodies[0][:12] + b"\0\0", b"\x09" + bodies[0][1:], b"\4\x08\x02\x02" + bodies[0][4:]):
+        assert not decoder.surplus_run(0, [bodies[0], wrong], 0.0)
+    assert decoder.counters.repairs == 2

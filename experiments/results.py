@@ -23,6 +23,7 @@ from experiments.outcome import FlowOutcome
 from experiments.spec import Spec, spec_to_dict
 from experiments.statistics import summarize
 from experiments.tables import tables
+from workloads.sizes import describe_sizes
 
 FORMAT: Final = 1
 TABLE_COLUMNS: Final = 150
@@ -92,6 +93,7 @@ def result_document(
         "cpu_limited": any(run.cpu.limited for run in runs),
         "packet_time_ms": spec.packet_time_s * 1e3,
         "long_flow_pressure": spec.long_flow_pressure(),
+        "flow_sizes": describe_sizes(spec.workload.flows.sizes),
         "transport": {
             "congestion_control": spec.transport.congestion,
             "profile": spec.transport.profile,

@@ -33,6 +33,7 @@ _OF_EACH: Final = (
     "duration_s",
     "packet_time_ms",
     "long_flow_pressure",
+    "flow_sizes",
     "notices",
 )
 

@@ -160,6 +160,7 @@ def notes(document: Document) -> list[str]:
         f"{document['packet_time_ms']:.3g} ms; every scheme got the same flows.",
         "Extra packets are repairs, and second copies of replicated flows.",
     ]
+    lines.append(_flow_sizes(document["flow_sizes"]))
     if document["long_flow_pressure"] is not None:
         pressure = document["long_flow_pressure"]
         lines.append(
@@ -226,3 +227,9 @@ def _against(scheme: Mapping[str, Any], baseline: str, name: str) -> str:
     if figures.get(name) is None:
         return "-"
     return f"{figures[name]:.2f} {interval_text(figures[f'{name}_ci'], lambda value: f'{value:.2f}')}"
+
+
+def _flow_sizes(sizes: Document) -> str:
+    table = f"table {sizes['table']} ({sizes['source']})" if sizes["table"] else str(sizes["kind"])
+    scale = f", sizes times {sizes['scale']:g}" if sizes["scale"] != 1 else ""
+    return f"Flow sizes: {table}{scale}, mean {sizes['mean_bytes'] / 1e3:.3g} kB."

@@ -144,6 +144,21 @@ def _read(name: str) -> tuple[str, Table]:
     return source, Table(tuple(size for size, _ in rows), tuple(share for _, share in rows))
 
 
+def describe_sizes(sizes: Sizes) -> dict[str, str | float | None]:
+    """What a run records of its flow sizes: kind, table and its source (None: no table), scale, mean in bytes.
+
+    Raises:
+        SizesError: as `distribution` does.
+    """
+    return {
+        "kind": sizes.kind,
+        "table": sizes.table,
+        "source": None if sizes.table is None else table_source(sizes.table),
+        "scale": sizes.scale,
+        "mean_bytes": round(distribution(sizes).mean(), 1),
+    }
+
+
 def distribution(sizes: Sizes) -> SizeDistribution:
     """The distribution that a spec describes, scaled.
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from experiments.check import find_spec, load
@@ -135,6 +136,10 @@ def test_the_document_has_what_people_look_for_and_is_json() -> None:
     assert plain["seed"] == spec.seed
     assert plain["versions"] == {"numpy": "2"}
     assert plain["long_flow_pressure"] == pytest.approx(0.75)
+    sizes = plain["flow_sizes"]
+    drawn = [flow.size_bytes for repeat in range(200) for flow in spec.plan(repeat).sized]
+    assert sizes["mean_bytes"] == pytest.approx(np.mean(drawn), rel=0.05)
+    assert sizes["kind"] == spec.workload.flows.sizes.kind
     assert len(plain["runs"]) == 3
 
 

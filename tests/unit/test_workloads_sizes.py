@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.description import HEADER_BYTES, Sizes
-from workloads.sizes import TABLES, SizesError, Table, distribution, table_names, table_source
+from workloads.sizes import (
+    TABLES,
+    SizesError,
+    Table,
+    describe_sizes,
+    distribution,
+    table_names,
+    table_source,
+)
 
 
 @pytest.mark.parametrize("name", table_names())
@@ -100,3 +108,14 @@ def test_a_share_beyond_all_flows_is_refused() -> None:
         distribution(Sizes("mix", low_bytes=1, high_bytes=2, bytes=3, large_share=1.5))
     with pytest.raises(SizesError, match="need large_share"):
         distribution(Sizes("mix", low_bytes=1, high_bytes=2, bytes=3))
+
+
+@pytest.mark.parametrize("name", table_names())
+def test_what_a_run_records_of_a_table_is_its_source_and_the_mean_of_what_is_drawn(name: str) -> None:
+    sizes = Sizes(kind="table", table=name, scale=0.5)
+    told = describe_sizes(sizes)
+    lines = (TABLES / f"{name}.csv").read_text().splitlines()
+    assert f"# {told['source']}" == lines[0]
+    (mean,) = (float(line.split()[2]) for line in lines if line.startswith("# mean"))
+    assert told["mean_bytes"] == pytest.approx(mean / 2, rel=1e-3)
+    assert (told["table"], told["kind"], told["scale"]) == (name, "table", 0.5)

@@ -1,8 +1,8 @@
 """Many readers of the controller's stream in one process: ``python -m benchmarks.stream_readers ADDRESS PORT COUNT``.
 
 Says "reading" once all are served; when standard input ends, prints as JSON how many samples of the links each got, and
-how many bytes came in all. Of ten readers one takes nothing at all, and one looks at what it gets; the others have the kernel
-throw it away, for what is measured is the controller and not its readers.
+how many bytes came in all. Of ten readers one takes nothing at all, and one looks at what it gets; the others have the
+kernel throw it away, for what is measured is the controller and not its readers.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def read(address: str, port: int, count: int) -> None:
                 seconds = time.monotonic() - began
                 print(json.dumps({"samples": active, "bytes": octets, "seconds": seconds}), flush=True)
                 return
-            connection = key.fileobj
-            assert isinstance(connection, socket.socket)
+            reader = key.fileobj
+            assert isinstance(reader, socket.socket)
             if key.data % IDLE_EVERY:
-                octets += connection.recv_into(thrown_away, 0, socket.MSG_TRUNC)
+                octets += reader.recv_into(thrown_away, 0, socket.MSG_TRUNC)
                 continue
-            data = connection.recv(1 << 18)
+            data = reader.recv(1 << 18)
             if not data:
                 raise SystemExit(f"the stream of reader {key.data} has ended")
             octets += len(data)

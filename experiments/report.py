@@ -121,11 +121,11 @@ def html_report(document: Document, records: Sequence[Mapping[str, str]]) -> str
     parts += [f"<p>{_e(line)}</p>" for line in notes(document) if line.strip()]
     for title, text in _circumstances(document):
         parts.append(f"<h2>{_e(title)}</h2><pre>{_e(text)}</pre>")
-    body = "\n".join(parts)
+    content = "\n".join(parts)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_e(document["title"])}</title>\n'
         f'<meta name="viewport" content="width=device-width">\n<style>{_STYLE}</style></head>\n'
-        f"<body>\n{body}\n</body></html>\n"
+        f"<body>\n{content}\n</body></html>\n"
     )
 
 

@@ -114,7 +114,7 @@ def mode_timeline(document: Document) -> Figure | None:
     rows = sum(len(_leaves(run)) for run in runs)
     figure = new_figure(6.4, 1.2 + 0.28 * rows)
     axes = figure.add_subplot()
-    names = []
+    names: list[str] = []
     for run in runs:
         for leaf in _leaves(run):
             spans = on_spans([one for one in run["modes"] if one["leaf"] == leaf], run["duration_s"])

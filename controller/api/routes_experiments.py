@@ -14,7 +14,9 @@ from flask import Blueprint, Response
 
 from controller.api import answers
 from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number
+from controller.api.comparing import compare
 from controller.api.describing import Description, Query, describe
+from controller.api.problems import ProblemError
 from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
@@ -94,6 +96,26 @@ def experiment_routes(running: RunningController, store: ExperimentStore) -> Blu
     def results(experiment: int) -> answers.ResultsView:
         data = store.experiment(experiment)
         return {"runs": data.pop("runs"), "summary": data["summary"], "experiment": data}
+
+    @routes.get(ONE + "/compare")
+    @describe(
+        Description(
+            "The same measures of two finished experiments.",
+            answers.ComparisonView,
+            query=(Query("with", "The other experiment's number.", 1),),
+            problems=(404, 409),
+        )
+    )
+    def comparison(experiment: int) -> Any:
+        other = number("with", None, 1)
+        if other is None:
+            raise ProblemError(422, "query.with: is missing: the other experiment's number", "query.with")
+        both = [store.experiment(one, runs=False) for one in (experiment, other)]
+        for one in both:
+            if one["summary"] is None:
+                raise ProblemError(409, f"experiment {one['id']} is {one['state']} and has no summary")
+        heads = [{name: one[name] for name in ("id", "name", "state", "created_at")} for one in both]
+        return {"experiments": heads, "schemes": compare(both[0]["summary"], both[1]["summary"])}
 
     @routes.get(ONE + "/flows")
     @describe(

@@ -17,7 +17,7 @@ from typing import Final
 IDLE_EVERY: Final = 10
 _REQUEST: Final = (
     b"GET /api/v1/events?topics=fabric,modes,links HTTP/1.1\r\n"
-    b"Host: bench\r\nAccept: text/event-stream\r\n\r\n"
+    b"Host: localhost\r\nAccept: text/event-stream\r\n\r\n"
 )
 _MARK: Final = b"event: links\n"
 

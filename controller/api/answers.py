@@ -367,3 +367,9 @@ class ComparisonView(TypedDict):
 
     experiments: list[ExperimentHead]
     schemes: list[ComparedScheme]
+
+
+class SessionView(TypedDict):
+    """What the token that was shown allows."""
+
+    role: Literal["operate", "read"]

@@ -13,6 +13,7 @@ from typing import Any, Final
 from flask import Blueprint, Response
 
 from controller.api import answers
+from controller.api.access import Rate
 from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number
 from controller.api.comparing import compare
 from controller.api.describing import Description, Query, describe
@@ -25,13 +26,18 @@ ONE: Final = f"/<int(max={LARGEST}):experiment>"
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 
-def experiment_routes(running: RunningController, store: ExperimentStore) -> Blueprint:
-    """The blueprint."""
+def experiment_routes(running: RunningController, store: ExperimentStore, submits: Rate) -> Blueprint:
+    """The blueprint. *submits*: how often experiments may be begun."""
     routes = Blueprint("experiments", __name__, url_prefix="/api/v1/experiments")
 
     @routes.post("")
-    @describe(Description("Begin an experiment.", answers.ExperimentObject, ExperimentBody, status=201))
+    @describe(
+        Description(
+            "Begin an experiment.", answers.ExperimentObject, ExperimentBody, status=201, problems=(429,)
+        )
+    )
     def create() -> tuple[dict[str, Any], int]:
+        submits.take(time.monotonic())
         wanted = body(ExperimentBody)
         made = store.create(wanted.name, wanted.seed, wanted.spec, wanted.versions, wanted.machine)
         running.events.add(ExperimentCreated(made["id"], made["name"], made["state"]))

@@ -14,11 +14,13 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.agent_priority import cost_us
 from benchmarks.figures import Figure, document
 
 SIZES: Final = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 GOAL_S: Final = 10.0
 GOAL_MB: Final = 1000.0
+GOAL_PACKET_US: Final = 0.5
 CORES: Final = 2
 HOSTS: Final = 100
 TABLES: Final = ("websearch", "datamining", "cache-follower", "hadoop")
@@ -33,9 +35,15 @@ def run() -> dict[str, Any]:
         last = count == SIZES[-1]
         figures[f"{count} records"] = Figure(seconds, "s", GOAL_S if last else None)
         figures[f"{count} records, memory"] = Figure(megabytes, "MB", GOAL_MB if last else None)
+    cost = cost_us()
+    for name in ("packet", "flow"):
+        figures[f"agent, {name}"] = Figure(cost[name], "us")
+        goal = GOAL_PACKET_US if name == "packet" else None
+        figures[f"agent, added to a {name}"] = Figure(cost[f"added to a {name}"], "us", goal)
     notes = (
         f"records of {', '.join(TABLES)} on a port each, {HOSTS} hosts; features, types, and thresholds of 8 queues,"
         f" on {CORES} cores",
+        "agent: what priority by bytes sent and 1000 types' values adds to a packet, and to the first one of a flow",
     )
     return document(figures, notes)
 

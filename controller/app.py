@@ -24,6 +24,7 @@ from controller.live.link_sampling import EVERY_S
 from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
+from controller.store.finished_flows import FinishedFlowStore
 
 VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
@@ -72,6 +73,7 @@ def serve(settings: Settings) -> None:
     fresh_tokens = [] if settings.loopback else [path for path in _api_tokens(data) if not path.exists()]
     api_token, read_token = (None, None) if settings.loopback else map(read_or_make_token, _api_tokens(data))
     socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
+    engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     running = RunningController(
         key=_lldp_key(data / "lldp-key"),
         openflow=(settings.openflow_address, settings.openflow_port),
@@ -81,8 +83,8 @@ def serve(settings: Settings) -> None:
         initial=(settings.scheme, settings.packet_time_s),
         lab=settings.lab,
         links_every_s=settings.links_every_s,
+        finished_flows=FinishedFlowStore(engine),
     )
-    engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     store = ExperimentStore(engine)
     app = make_app(running, store, ApiSettings(api_token, settings.lab, read_token), VERSION)
     try:

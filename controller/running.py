@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from controller.agents.asking import Unconfirmed
+from controller.agents.listeners import ChannelError
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
 from controller.control_plane import ControlPlane
-from controller.effects import HostSeen, ModeChanged, PathsChanged, SwitchUp
+from controller.effects import HostSeen, ModeChanged, PathsChanged, SwitchDown, SwitchUp
 from controller.events import EventLog
 from controller.faults import Faults
 from controller.live.link_sampling import EVERY_S
@@ -23,12 +25,16 @@ from controller.live.naming import FabricNames
 from controller.live.watching import LiveView
 from controller.openflow.errors import OpenFlowError
 from controller.openflow.shell import OpenFlowShell, PortCounters
+from controller.queues.service import QueueService
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
 from controller.snapshot import FabricSnapshot, PathInfo
-from protocol.control import Paths
+from controller.store.finished_flows import FinishedFlowStore
+from controller.tpfs.learner import TypeLearner
+from ovsdb.port_queues import ONE_QUEUE, PortQueues
+from protocol.control import FlowTypes, Paths
 
 PACKET_BITS: Final = 1500 * 8
 """What a packet time is the time of."""
@@ -67,11 +73,20 @@ class RunningController:
         initial: tuple[str, float],
         lab: bool = False,
         links_every_s: float = EVERY_S,
+        finished_flows: FinishedFlowStore | None = None,
     ) -> None:
         self.events = EventLog()
         self._plane = ControlPlane(key)
         self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note)
-        self.agents = AgentServer(channel, token, on_joined=self._joined, on_left=self._left)
+        self.queues = QueueService()
+        self.learner = TypeLearner(self._tell_types, self.events.add, finished_flows)
+        self.agents = AgentServer(
+            channel,
+            token,
+            on_joined=self._joined,
+            on_left=self._left,
+            on_finished=self.learner.heard,
+        )
         self.live = LiveView(self.events, self.shell, self.agents, self.snapshot, self.rates, links_every_s)
         self._lab = lab
         self.faults = Faults(
@@ -85,17 +100,23 @@ class RunningController:
         """Listen for switches and agents. Raises OSError, ChannelError."""
         now, current = self.shell.now(), self.current
         effects = self._plane.set_scheme(current.scheme, current.packet_time_s, now)
+        self.queues.start()
+        self.queues.set_queues(port_queues(current.scheme))
         self.shell.start()
         self.shell.post(lambda: effects)
         self.agents.start()
         self.agents.set_policy(policy_for(current.scheme, current.packet_time_s, current.version))
         self.live.start()
+        self.learner.set_scheme(current.scheme, current.version)
+        self.learner.start()
 
     def stop(self) -> None:
         """Let go of agents and switches; both go on with what they have."""
         self.live.stop()
+        self.learner.stop()
         self.agents.stop()
         self.shell.stop()
+        self.queues.stop()
 
     def snapshot(self) -> FabricSnapshot:
         """The fabric as discovered."""
@@ -126,8 +147,10 @@ class RunningController:
             policy = policy_for(current.scheme, current.packet_time_s, current.version)
             self.current = current
             self._remember()
+            self.queues.set_queues(port_queues(current.scheme))
             # agents first: their classes mean the same to the switches before and after
             self.agents.set_policy(policy)
+            self.learner.set_scheme(current.scheme, current.version)
             late: list[Unconfirmed] = []
             try:
                 self.shell.call(
@@ -137,6 +160,7 @@ class RunningController:
                 self.shell.wait_applied(max(0.1, deadline - time.monotonic()))
             except (TimeoutError, OpenFlowError) as error:
                 late.append(Unconfirmed("switches", str(error)))
+            late += [Unconfirmed("queues", text) for text in self.queues.wait(deadline - time.monotonic())]
             late += self.agents.wait_applied(current.version, max(0.1, deadline - time.monotonic()))
             return (time.monotonic() - began) * 1000, late
 
@@ -180,8 +204,18 @@ class RunningController:
         self.events.add(event)
         if isinstance(event, SwitchUp) and (down := self.faults.held_down(event.dpid)):
             self.shell.take_down(down)
+        if isinstance(event, SwitchUp):
+            address = self.shell.address_of(event.dpid)
+            if address is not None:
+                self.queues.switch_up(event.dpid, address)
+        elif isinstance(event, SwitchDown):
+            self.queues.switch_down(event.dpid)
         if isinstance(event, HostSeen):
             self.agents.set_leaf(event.ipv4, _leaf_key(event.place.dpid))
+
+    def _tell_types(self, types: FlowTypes) -> None:
+        with contextlib.suppress(ChannelError):  # we are ending
+            self.agents.set_flow_types(types)
 
     def _joined(self, member: Member) -> None:
         self.events.add(AgentEvent(member.host, joined=True))
@@ -236,6 +270,12 @@ class RunningController:
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             _LOG.warning("%s cannot be used, starting afresh: %s", self._state_file, error)
             return None
+
+
+def port_queues(scheme: Scheme) -> PortQueues:
+    """The queues that every port has under *scheme*."""
+    asked = scheme.queues
+    return ONE_QUEUE if asked is None else PortQueues(asked.number, asked.buffer_packets)
 
 
 def _leaf_key(dpid: int) -> str:

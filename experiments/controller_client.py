@@ -72,6 +72,14 @@ class ControllerClient:
         """Switches, links and hosts as discovered."""
         return self._ask("GET", "/fabric")
 
+    def queues(self) -> dict[str, Any]:
+        """Queues of every port, with their counters (docs/api.md)."""
+        return self._ask("GET", "/queues")
+
+    def flow_types(self) -> dict[str, Any]:
+        """What the controller has learnt of flows (docs/api.md, ``GET /tpfs``)."""
+        return self._ask("GET", "/tpfs")
+
     def agents(self) -> list[dict[str, Any]]:
         """All agents with their counters."""
         return _list(self._ask("GET", "/agents"), "agents")

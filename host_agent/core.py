@@ -25,7 +25,7 @@ from host_agent.receiving import Receiver
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.sending import Sender
 from host_agent.wire import Arrived, Burst, Outgoing, Run
-from protocol.control import FlowEntry, Impair, PathLoad, Peer
+from protocol.control import FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
 from protocol.datagram import (
     HEADER_BYTES,
     NUMBER_MODULUS,
@@ -129,6 +129,14 @@ class AgentCore:
     def set_path_load(self, load: PathLoad, now: float) -> None:
         """What the other agents of our leaf have together on its paths, from now on."""
         self._sender.steering.set_load(load, now)
+
+    def set_flow_types(self, types: FlowTypes) -> None:
+        """Types of flows with thresholds of their own; in force from each flow's next packet on."""
+        self._sender.set_types(types)
+
+    def finished_flows(self, now: float) -> FinishedFlows | None:
+        """Flows of our host that ended since the last time, where the policy predicts; None: none did."""
+        return self._sender.finished.take(now)
 
     def set_impairment(self, setting: Impair) -> None:
         """Harm what arrives from now on, on purpose; all zero: stop. What is delayed already comes in its time."""
@@ -309,6 +317,7 @@ class AgentCore:
         for peer in self._peers.values():
             totals["datagrams_lost"] += peer.arrivals.lost
             totals["datagrams_late"] += peer.arrivals.late
+        totals["finished_flows_dropped"] += self._sender.finished.dropped
         totals["send_flows"] = len(self.send_flows)
         totals["receive_flows"] = sum(len(peer.flows) for peer in self._peers.values())
         return dict(totals)

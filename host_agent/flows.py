@@ -27,6 +27,9 @@ MAX_FLOWS: Final = 65536
 MAX_FINISHED: Final = 65536
 """Records of flows that are gone and wait for a report."""
 
+NEVER: Final = 1 << 62
+"""More bytes than any flow sends."""
+
 
 @dataclass(slots=True)
 class SendFlow:
@@ -53,6 +56,14 @@ class SendFlow:
     """TCP: sequence number behind the segment that is being timed, and when it left."""
     peer: PeerState | None = None
     """Where it goes to; known once it is coded."""
+    thresholds: tuple[int, ...] = ()
+    """Payload at which its priority falls (`host_agent.priority`)."""
+    demote_at: int = NEVER
+    """The next of them, in bytes."""
+    tos: tuple[int, ...] = ()
+    """Type-of-service byte of its packets without ECN, by traffic class."""
+    told: bool = False
+    """Whether the controller has been or will be told that it has ended."""
     hash: int = 0
     port: int = BASE_PORT
     """UDP destination port: the flow key, what ECMP hashes of the flow beside the hosts."""

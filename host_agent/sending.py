@@ -16,13 +16,16 @@ from host_agent.coding.redundancy import repair_bound
 from host_agent.coding.unit import Repair, UnitEncoder
 from host_agent.coding.unit_size import optimal_k
 from host_agent.coding.window import WindowEstimate
+from host_agent.finished import FinishedLog
 from host_agent.flows import FlowTable, SendFlow
-from host_agent.inner_packet import TCP, InnerPacket
+from host_agent.inner_packet import FIN, RST, TCP, InnerPacket
 from host_agent.paths import PathPolicy
 from host_agent.paths.steering import Departures, Steering
 from host_agent.peers import PeerState
+from host_agent.priority import Priorities
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.wire import OUTER_HEADER_BYTES, Burst, Outgoing, Rows
+from protocol.control import FlowTypes
 from protocol.datagram import (
     FLAG_CODED,
     HEADER_BYTES,
@@ -32,7 +35,7 @@ from protocol.datagram import (
     serial_difference,
 )
 from protocol.policy import DEFAULT_POLICY, ClassPolicy, CodingPolicy, Policy
-from protocol.underlay import BASE_PORT, TrafficClass, dscp
+from protocol.underlay import BASE_PORT, TrafficClass
 
 _SHORT, _LONG, _CONTROL = int(TrafficClass.SHORT), int(TrafficClass.LONG), int(TrafficClass.CONTROL)
 _SOURCE, _REPAIR, _FEEDBACK = int(Kind.SOURCE), int(Kind.REPAIR), int(Kind.FEEDBACK)
@@ -66,16 +69,21 @@ class Sender:
         self._classes: tuple[ClassPolicy, ...] = ()
         self._paths: tuple[PathPolicy, ...] = ()
         self.steering = Steering(rng)
-        self._tos = tuple(dscp(kind) << 2 for kind in TrafficClass)
+        self._priorities = Priorities(counts)
+        self.finished = FinishedLog()
         self.set_policy(DEFAULT_POLICY, (), 0.0)
 
     def set_policy(self, policy: Policy, peers: Iterable[PeerState], now: float) -> None:
         """Use *policy* from the next packet on; units that are open are closed by their old policy."""
         for flow in list(self._open.values()):
             self._close(flow, now)
+        self._priorities.set_policy(policy)
+        if not self._priorities.predicted:
+            self.finished.clear()
         for flow in self.flows:
             flow.encoder = flow.window = flow.unit = None
             flow.short_bytes = _short_bytes(flow, policy)
+            self._priorities.assign(flow)
         self._policy = policy
         self._classes = (ClassPolicy(), policy.short, policy.long, policy.control)
         self.steering.set_policy(policy)
@@ -87,6 +95,10 @@ class Sender:
         for peer in peers:
             peer.estimator = None
             self.adopt(peer)
+
+    def set_types(self, types: FlowTypes) -> None:
+        """Types of flows with thresholds of their own: in force for each flow's next packet."""
+        self._priorities.set_types(types, self.flows)
 
     def adopt(self, peer: PeerState) -> None:
         """Give a peer what belongs to its leaf: the ways there, and the estimator that the policy's coding wants.
@@ -114,8 +126,11 @@ class Sender:
         ecn = tunnel.ecn_of(packet)
         if seen.control:
             self._wrap(peer, flow, _SOURCE, _CONTROL, packet, flow.position, 0, ecn, now)
+            self._look_for_end(flow, packet, seen, now)
             return
         kind = _SHORT if flow.payload < flow.short_bytes else _LONG
+        if flow.payload >= flow.demote_at:
+            self._priorities.demote(flow)
         flow.payload += seen.payload
         flow.traffic_class = kind
         position = flow.position
@@ -127,6 +142,8 @@ class Sender:
         self._wrap(peer, flow, _SOURCE, kind, packet, position, FLAG_CODED if coding else 0, ecn, now)
         if coding is not None:
             self._code(peer, flow, kind, coding, position, packet, seen, now)
+        if seen.push:
+            self._look_for_end(flow, packet, seen, now)
 
     def announce(self, key: bytes, size: float) -> None:
         """A flow of ours (`InnerPacket.flow`) will send *size* bytes of payload, `math.inf` if it has no end."""
@@ -134,6 +151,7 @@ class Sender:
         if flow is not None:
             flow.announced = size
             flow.short_bytes = _short_bytes(flow, self._policy)
+            self._priorities.assign(flow)
             if not flow.payload:
                 return
         self._announced.pop(key, None)  # of the next connection on these ports
@@ -158,12 +176,18 @@ class Sender:
         flow.bytes += len(packet) + (count - 1) * header_bytes(packet, seen)
         self._counts["packets_sent"] += count
         ecn = tunnel.ecn_of(packet)
-        short = min(count, max(0, -(-(flow.short_bytes - flow.payload) // size)))
         whole = rows.shape[1] - _FRONT
         start = int.from_bytes(packet[seen.transport + 4 : seen.transport + 8], "big")
-        for kind, begin, end in ((_SHORT, 0, short), (_LONG, short, count)):
-            if begin == end:
-                continue
+        begin = 0
+        while begin < count:
+            # as many segments as have one class and one priority
+            kind, until = _LONG, flow.demote_at
+            if flow.payload >= until:
+                self._priorities.demote(flow)
+                until = flow.demote_at
+            if flow.payload < flow.short_bytes:
+                kind, until = _SHORT, min(until, flow.short_bytes)
+            end = min(count, begin - (flow.payload - until) // size)
             coding, part = self._classes[kind].coding, rows[begin:end]
             last_bytes = last if end == count else whole
             if flow.encoder is not None and flow.encoder_class != kind:
@@ -175,6 +199,9 @@ class Sender:
                 at, push = start + begin * size, seen.push and end == count
                 self._code_rows(peer, flow, kind, coding, part, last_bytes, at, size, push, ecn, now)
             flow.payload += min(end * size, seen.payload) - begin * size
+            begin = end
+        if seen.push:
+            self._look_for_end(flow, packet, seen, now)
 
     def feedback(self, peer: PeerState, body: bytes, now: float) -> None:
         """What *peer* says of our datagrams. Raises DatagramError."""
@@ -254,7 +281,17 @@ class Sender:
         """Forget idle flows."""
         for flow in self.flows.expire(now):
             self._open.pop(flow.key, None)
+            self._ended(flow, flow.last)
             self.steering.forget(flow.id)
+
+    def _look_for_end(self, flow: SendFlow, packet: bytes, seen: InnerPacket, now: float) -> None:
+        """Whether TCP says that *flow* sends no more."""
+        if seen.protocol == TCP and packet[seen.transport + 13] & (FIN | RST):
+            self._ended(flow, now)
+
+    def _ended(self, flow: SendFlow, now: float) -> None:
+        if self._priorities.predicted:
+            self.finished.add(flow, now)
 
     def _code(
         self,
@@ -424,13 +461,16 @@ class Sender:
             if flow is not None:
                 self._close(flow, now)
                 self.flows.end(seen.flow)
+                self._ended(flow, flow.last)
                 self.steering.forget(flow.id)
             flow = SendFlow(seen.flow, self._next_flow, first=now)
             flow.announced = self._announced.pop(seen.flow, None)
             flow.short_bytes = _short_bytes(flow, self._policy)
+            self._priorities.assign(flow)
             self._next_flow = self._next_flow % (NUMBER_MODULUS - 1) + 1
             gone = self.flows.put(seen.flow, flow)
             if gone is not None:
+                self._ended(gone, gone.last)
                 self.steering.forget(gone.id)
         flow.last = now
         return flow
@@ -450,9 +490,9 @@ class Sender:
         number = peer.number
         peer.number = (number + 1) % NUMBER_MODULUS
         if flow is None:
-            name, port = 0, BASE_PORT
+            name, port, tos = 0, BASE_PORT, self._priorities.control_tos
         else:
-            name, port = flow.id, flow.port
+            name, port, tos = flow.id, flow.port, flow.tos[traffic_class]
         route = peer.routes[traffic_class]
         entropy = self._paths[traffic_class].entropy(flow or peer.own, route, len(body), now)
         peer.sent.sent(number, entropy)
@@ -471,9 +511,7 @@ class Sender:
             position,
             body,
         )
-        self._outgoing.append(
-            Outgoing(peer.peer.underlay_ip, entropy, port, self._tos[traffic_class] | ecn, data)
-        )
+        self._outgoing.append(Outgoing(peer.peer.underlay_ip, entropy, port, tos | ecn, data))
 
     def _wrap_rows(
         self,
@@ -516,7 +554,7 @@ class Sender:
                 peer.peer.underlay_ip,
                 entropies,
                 flow.port,
-                self._tos[traffic_class] | ecn,
+                flow.tos[traffic_class] | ecn,
                 rows,
                 HEADER_BYTES + last_bytes,
             )

@@ -27,6 +27,7 @@ from protocol.control import (
     Counters,
     Directory,
     FlowReport,
+    FlowTypes,
     Impair,
     Message,
     PathLoad,
@@ -43,6 +44,8 @@ VERSION: Final = "0.1.0"
 COUNTERS_EVERY_S: Final = 1.0
 SHARE_EVERY_S: Final = 0.05
 """How often the controller is told what we have on our paths, where a path policy shares it."""
+FINISHED_EVERY_S: Final = 0.5
+"""How often the controller is told of flows that have ended, where the policy predicts."""
 ANNOUNCE_EVERY_S: Final = 10.0
 _MOST_READS: Final = 4
 
@@ -125,7 +128,7 @@ class Agent:
         announcements = self._announcements
         if announcements is not None:
             poll.register(announcements.fd, select.EPOLLIN)
-        next_counters = next_announcement = time.monotonic() + COUNTERS_EVERY_S
+        next_counters = next_announcement = next_finished = time.monotonic() + COUNTERS_EVERY_S
         gc.collect()
         gc.freeze()  # what is here stays: no collection has to look at it again
         timer = min(core.get_timer(), next_counters)
@@ -163,11 +166,16 @@ class Agent:
                 if now >= next_announcement:
                     next_announcement = now + ANNOUNCE_EVERY_S
                     announce(self._config.interface, self._config.underlay_ip)
+            if now >= next_finished:
+                next_finished = now + FINISHED_EVERY_S
+                finished = core.finished_flows(now)
+                if finished is not None:
+                    self._channel.send(finished)
             if now >= self._next_share:
                 self._share(now)
             if now >= self._next_watch:
                 self._tell_flows(now)
-            timer = min(timer, next_counters, self._next_share, self._next_watch)
+            timer = min(timer, next_counters, next_finished, self._next_share, self._next_watch)
 
     def _put_out(self) -> None:
         outgoing = self._core.datagrams_to_send()
@@ -208,6 +216,8 @@ class Agent:
             self._core.set_paths(message.paths, message.by_class)
         elif isinstance(message, PathLoad):
             self._core.set_path_load(message, now)
+        elif isinstance(message, FlowTypes):
+            self._core.set_flow_types(message)
         elif isinstance(message, SetPolicy):
             self._apply(message, now)
         elif isinstance(message, Report):

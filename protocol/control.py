@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Final
 
 from protocol.plain import PlainError, build
+from protocol.priority import FeatureName, TypePriority
 
 MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
 JSON_FORMAT: Final = 0x4A
@@ -90,9 +91,10 @@ class Directory:
 class Paths:
     """Which paths are alive from the receiver's leaf; replaces the last one.
 
-    ``paths``: by destination leaf (as in `Peer.leaf`) the stamps of its paths, ascending; a leaf that is missing is the
-    receiver's own, or cannot be reached, or is reached without a switch that stamps. ``by_class``: the stamps that a
-    traffic class ("short", "long", "control") is to keep to, wherever it goes; a class that is missing has them all.
+    ``paths``: by destination leaf (as in `Peer.leaf`) the stamps of its paths, ascending; a leaf that is missing is
+    the receiver's own, or cannot be reached, or is reached without a switch that stamps. ``by_class``: the stamps
+    that a traffic class ("short", "long", "control") is to keep to, wherever it goes; a class that is missing has
+    them all.
     """
 
     type: ClassVar[str] = "paths"
@@ -118,6 +120,36 @@ class PathLoad:
 class SetPolicy:
     type: ClassVar[str] = "policy"
     policy: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowTypes:
+    """Types of flows with thresholds of their own, under policy *version* (another one's are ignored); replaces the
+    last ones. Flows go on with what they have sent."""
+
+    type: ClassVar[str] = "flow-types"
+    version: int
+    features: tuple[FeatureName, ...]
+    types: tuple[TypePriority, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedFlows:
+    """Flows of the sender's host that have ended, under policies that predict: columns of equal length.
+
+    ``bytes``: payload; times are seconds of the host's monotonic clock, ``now_s`` among them.
+    """
+
+    type: ClassVar[str] = "finished-flows"
+    now_s: float
+    protocol: list[int]
+    source: list[str]
+    source_port: list[int]
+    destination: list[str]
+    destination_port: list[int]
+    bytes: list[int]
+    start_s: list[float]
+    end_s: list[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +266,8 @@ Message = (
     | Paths
     | PathLoad
     | SetPolicy
+    | FlowTypes
+    | FinishedFlows
     | PolicyApplied
     | Counters
     | Report

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from protocol.plain import PlainError, build
+from protocol.priority import PriorityPolicy, priority_problem
+from protocol.underlay import PRIORITIES
 
 PathKind = Literal[
     "spray", "flow-hash", "label-hash", "round-robin", "flowcell", "flowlet", "tr", "reps", "plb"
@@ -120,6 +122,8 @@ class ClassPolicy:
     path: PathPolicy = field(default_factory=PathPolicy)
     coding: CodingPolicy | None = None
     release: ReleasePolicy | None = None
+    priority: int = 0
+    """In the outer DSCP of the class's packets: 0 (served first) .. 7."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +140,14 @@ class Policy:
     short: ClassPolicy = field(default_factory=ClassPolicy)
     long: ClassPolicy = field(default_factory=ClassPolicy)
     control: ClassPolicy = field(default_factory=ClassPolicy)
+    priority: PriorityPolicy = field(default_factory=PriorityPolicy)
+    """Of the packets of short and long flows; kind ``class``: their class's."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON; `from_dict` is its inverse."""
-        return dataclasses.asdict(self)
+        data = dataclasses.asdict(self)
+        data["priority"]["thresholds_bytes"] = list(self.priority.thresholds_bytes)
+        return data
 
     @classmethod
     def from_dict(cls, data: object) -> Policy:
@@ -171,6 +179,11 @@ def _check(policy: Policy) -> None:
     need(policy.short_limit_bytes >= 0, "short_limit_bytes", "must not be negative")
     for name in ("short", "long", "control"):
         one: ClassPolicy = getattr(policy, name)
+        need(
+            0 <= one.priority < PRIORITIES,
+            f"{name}.priority",
+            f"must be 0..{PRIORITIES - 1}, not {one.priority}",
+        )
         wrong = path_problem(one.path)
         if wrong is not None:
             need(False, f"{name}.path.{wrong[0]}", wrong[1])
@@ -206,6 +219,9 @@ def _check(policy: Policy) -> None:
             )
             if wrong is not None:
                 need(False, f"{name}.coding.{wrong[0]}", wrong[1])
+    wrong = priority_problem(policy.priority)
+    if wrong is not None:
+        need(False, f"priority.{wrong[0]}", wrong[1])
     codings = [one for one in (policy.short.coding, policy.long.coding) if one is not None]
     different = one_estimator([(one.estimator, one.sampling_s) for one in codings])
     need(different is None, "long.coding.estimator", different or "")

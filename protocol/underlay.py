@@ -7,7 +7,7 @@ UDP source port     entropy value (EV) of this packet          switches: `dp_has
 UDP source port     path label: ``LABEL_FIRST`` + path stamp   switches, for classes with ``group: label``
 UDP source port     path stamp, written by the topmost switch  the receiving agent
 UDP destination     ``BASE_PORT`` + flow key                   switches: ECMP groups; leaf puts BASE_PORT back
-DSCP                traffic class and priority                 classification, queues
+DSCP                ``class << 3 | priority``                  classification, queues (`queue_of_dscp`)
 ==================  =========================================  ==============================================
 
 EVs, path labels and path stamps come from disjoint ranges of port numbers, so a receiver knows whether a packet crossed
@@ -60,6 +60,22 @@ def class_of_dscp(value: int) -> TrafficClass:
     """Traffic class carried by a 6-bit DSCP; anything that agents do not send is NONE."""
     index = value // PRIORITIES
     return TrafficClass(index) if 0 <= index <= TrafficClass.CONTROL else TrafficClass.NONE
+
+
+def queue_of(priority: int, queues: int) -> int:
+    """The queue (0 is served first) of *priority* at a port with *queues* of them: the last one takes the rest."""
+    return min(priority, queues - 1)
+
+
+def queue_of_dscp(value: int, queues: int) -> int:
+    """The queue of an IPv4 packet with this 6-bit DSCP at a port with *queues* of them.
+
+    What agents did not send has the last one: a host without an agent must not outrun short flows. (Frames that are not
+    IPv4, as LLDP and ARP, have queue 0: a link is not to be lost because it is full.)
+    """
+    if class_of_dscp(value) is TrafficClass.NONE:
+        return queues - 1
+    return queue_of(value % PRIORITIES, queues)
 
 
 def is_stamp(source_port: int) -> bool:

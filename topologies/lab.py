@@ -21,11 +21,13 @@ from typing import Any, Final, Self
 from topologies.counters import PortCounters, read_counters
 from topologies.directory import HOSTS_FILE, describe_hosts, hosts_file
 from topologies.fabric_spec import FabricSpec, unknown_link
-from topologies.links import Link, reshape_commands, shape_commands
+from topologies.links import Link, shape_commands
 from topologies.machine import check_machine, free_port, kernel_datapath_present, netem_present
 from topologies.namespaces import Namespace, run_batch, write_sysctls
 from topologies.nodes import MANAGER, Nodes
 from topologies.ovs import Datapath, OvsSwitch, SwitchSetting, create_database
+from topologies.port_trees import PortTrees
+from topologies.port_writer import PortWriter
 from topologies.processes import (
     Spawner,
     lab_environment,
@@ -84,7 +86,6 @@ class Lab:
         self.tcp: TcpProfile = tcp
         self.congestion_control = congestion_control or ("reno" if tcp == "ns2" else "cubic")
         self.notices: list[str] = []
-        self.links: dict[str, Link] = {}
         self._datapath = datapath
         self._record: LabRecord | None = None
         self._claimed = False
@@ -93,6 +94,8 @@ class Lab:
         self._spawner: Spawner | None = None
         self._nodes: Nodes | None = None
         self._redialer: Redialer | None = None
+        self._trees: PortTrees | None = None
+        self._port_writer: PortWriter | None = None
         self._controller_port = CONTROLLER_PORT
         self._netem = True
         self._down: set[str] = set()
@@ -104,6 +107,11 @@ class Lab:
     def net(self) -> Any:
         """Mininet's object: net.hosts, net.switches, net.links. Raises LabError before start()."""
         return self._started().net
+
+    @property
+    def links(self) -> dict[str, Link]:
+        """Shapes by name of the link, as they are now."""
+        return self._trees.shapes if self._trees is not None else {}
 
     @property
     def hosts(self) -> list[str]:
@@ -166,10 +174,10 @@ class Lab:
                 rate_mbps=old.rate_mbps if rate_mbps is None else rate_mbps,
                 buffer_packets=old.buffer_packets if buffer_packets is None else buffer_packets,
             )
+            self._port_trees().reshape(link.name, new)
             for interface in (link.intf1, link.intf2):
-                lines = reshape_commands(interface.name, old, new, self._netem)
-                self._started().inside(interface.node.name, partial(run_batch, "tc", lines)).result()
-            self.links[link.name] = new
+                if self._port_writer is not None:
+                    self._port_writer.reshaped(interface.node.name)
             if up is not None:
                 self._set_up(link, up)
                 (self._down.discard if up else self._down.add)(link.name)
@@ -224,6 +232,9 @@ class Lab:
             if self._redialer is not None:
                 self._redialer.stop()
                 self._redialer = None
+            if self._port_writer is not None:
+                self._port_writer.stop()
+                self._port_writer = None
             if self._nodes is not None:
                 self._nodes.rest()
             ended = end_lab(self.lab_id, self._home) if self._claimed else Ended(self.lab_id)
@@ -275,6 +286,10 @@ class Lab:
             self.controller_endpoint, self._switch_addresses(), lambda name: self.switch(name).redial()
         )
         self._redialer.start()
+        self._port_writer = PortWriter(
+            self._port_trees(), {switch.name: switch.run_dir / "db.sock" for switch in self.net.switches}
+        )
+        self._port_writer.start()
         for name in self.spec.down:
             self.set_link(name, up=False)
         self._record = replace(self._record, details=self._details())
@@ -293,11 +308,12 @@ class Lab:
         setups = {host.name: host_setup(host, self.tcp, self.congestion_control) for host in net.hosts}
         for name, address in self._switch_addresses().items():
             setups[name] = switch_setup(net[name], address, prefix)
-        self.links = {link.name: link.shape for link in net.links}
-        delayed = any(shape.delay_ms for shape in self.links.values())
+            self.switch(name).database_address = address
+        delayed = any(link.shape.delay_ms for link in net.links)
         self._netem = delayed and nodes.inside(MANAGER, netem_present).result()
         if delayed and not self._netem:
             self._notice("this kernel has no netem: links run without the delay that was asked for")
+        self._trees = PortTrees(net.links, self._netem, nodes.inside)
         for link in net.links:
             for end in (link.intf1, link.intf2):
                 setups[end.node.name].tc_lines += shape_commands(end.name, link.shape, self._netem)
@@ -330,6 +346,11 @@ class Lab:
         if self._nodes is None:
             raise LabError("the lab is not started: call start() first")
         return self._nodes
+
+    def _port_trees(self) -> PortTrees:
+        if self._trees is None:
+            raise LabError("the lab is not started: call start() first")
+        return self._trees
 
     def _notice(self, text: str) -> None:
         if text not in self.notices:

@@ -4,7 +4,10 @@ A shaped port carries this tree (handles as Open vSwitch's own ``linux-htb`` use
 queue *q* is always class ``1:<q+1>``, whoever sends to it)::
 
     root htb 1:  ->  class 1:fffe (the link's rate)  ->  class 1:1 (queue 0)  ->  pfifo (the link's buffer)
+                                                     ->  class 1:2 (queue 1)  ->  pfifo ...
 
+Queues are strict: HTB serves the lowest `prio` first. What decides a packet's queue is the DSCP (`u32` filters), or
+the socket buffer's priority 1:<q+1> that the kernel datapath's `set_queue` writes.
 Rate, buffer, delay and queues of a port all come from here: two writers would wipe each other's tree.
 """
 
@@ -15,10 +18,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
+from ovsdb.port_queues import ONE_QUEUE, PortQueues
+from protocol.underlay import PRIORITIES, queue_of
+
 FRAME_BYTES: Final = 1514
 """An Ethernet frame of 1500 B payload, without checksum: what HTB counts a full packet as."""
 UNSHAPED_DELAY_PACKETS: Final = 100_000
 """Packets that a delay without a rate may hold: more than any sender here has in flight."""
+OWN_RATE_BIT: Final = 1000
+"""What a lower queue may send even while higher ones have packets: HTB takes no 0."""
+OWN_BURST: Final = FRAME_BYTES + 86
+FILTER_PREFERENCE: Final = 1
 
 
 class LinkError(ValueError):
@@ -90,10 +100,11 @@ def link_of(value: Link | Mapping[str, Any] | float | None) -> Link:
     return Link(rate_mbps=value)
 
 
-def shape_commands(interface: str, link: Link, netem: bool) -> list[str]:
+def shape_commands(interface: str, link: Link, netem: bool, queues: PortQueues = ONE_QUEUE) -> list[str]:
     """``tc -batch`` lines that give a port without a qdisc of its own the shape of *link*.
 
-    netem: whether this kernel has it; without it a delay is left out (the caller says so).
+    netem: whether this kernel has it; without it a delay is left out (the caller says so). A port without a rate sends
+    at once: it has no queues, however many are asked for.
     """
     delay = link.delay_ms if netem else 0.0
     if link.rate_mbps is None:
@@ -102,49 +113,116 @@ def shape_commands(interface: str, link: Link, netem: bool) -> list[str]:
         return [
             f"qdisc add dev {interface} root handle 1: netem delay {delay:g}ms limit {UNSHAPED_DELAY_PACKETS}"
         ]
-    rate = _rate_words(link.rate_mbps)
     return [
         f"qdisc add dev {interface} root handle 1: htb default 1",
-        f"class add dev {interface} parent 1: classid 1:fffe htb {rate}",
-        f"class add dev {interface} parent 1:fffe classid 1:1 htb {rate}",
-        f"qdisc add dev {interface} parent 1:1 handle 11: {_queue_words(link, delay)}",
+        f"class add dev {interface} parent 1: classid 1:fffe htb {_rate_words(link.rate_mbps)}",
+        *(line for q in range(queues.number) for line in _queue_lines(interface, q, link, delay, queues)),
+        *classify_commands(interface, queues.number),
     ]
 
 
-def reshape_commands(interface: str, old: Link, new: Link, netem: bool) -> list[str]:
-    """``tc -batch`` lines that take a port from *old* to *new*; a change of rate keeps what is queued."""
-    if old == new:
+def reshape_commands(
+    interface: str,
+    old: Link,
+    new: Link,
+    netem: bool,
+    queues: tuple[PortQueues, PortQueues] = (ONE_QUEUE, ONE_QUEUE),
+) -> list[str]:
+    """``tc -batch`` lines that take a port from *old* to *new* (queues: likewise).
+
+    A change of rate or number keeps what is queued, but for what waits in a queue that goes.
+    """
+    before, after = queues
+    if (old, before) == (new, after):
         return []
     old_delay, new_delay = (link.delay_ms if netem else 0.0 for link in (old, new))
     same_tree = old.rate_mbps is not None and new.rate_mbps is not None and bool(old_delay) == bool(new_delay)
     if not same_tree:
         remove = [f"qdisc del dev {interface} root"] if shape_commands(interface, old, netem) else []
-        return remove + shape_commands(interface, new, netem)
+        return remove + shape_commands(interface, new, netem, after)
+    assert old.rate_mbps is not None
     assert new.rate_mbps is not None
     lines = []
+    if before.number > 1 and before.number != after.number:
+        lines.append(f"filter del dev {interface} parent 1: pref {FILTER_PREFERENCE}")
+    for gone in range(after.number, before.number):
+        lines.append(f"class del dev {interface} classid 1:{gone + 1:x}")
     if old.rate_mbps != new.rate_mbps:
-        rate = _rate_words(new.rate_mbps)
-        lines += [
-            f"class change dev {interface} parent 1: classid 1:fffe htb {rate}",
-            f"class change dev {interface} parent 1:fffe classid 1:1 htb {rate}",
-        ]
-    queue = _queue_words(new, new_delay)
-    if queue != _queue_words(old, old_delay):
-        lines.append(f"qdisc change dev {interface} parent 1:1 handle 11: {queue}")
+        lines.append(
+            f"class change dev {interface} parent 1: classid 1:fffe htb {_rate_words(new.rate_mbps)}"
+        )
+        for q in range(min(before.number, after.number)):
+            words = _class_words(q, new.rate_mbps)
+            lines.append(f"class change dev {interface} parent 1:fffe classid 1:{q + 1:x} htb {words}")
+    queue = _queue_words(new, new_delay, after)
+    if queue != _queue_words(old, old_delay, before):
+        for q in range(min(before.number, after.number)):
+            lines.append(f"qdisc change dev {interface} parent 1:{q + 1:x} handle {_handle(q)} {queue}")
+    for q in range(before.number, after.number):
+        lines += _queue_lines(interface, q, new, new_delay, after)
+    if before.number != after.number:
+        lines += classify_commands(interface, after.number)
     return lines
 
 
+def classify_commands(interface: str, number: int) -> list[str]:
+    """``tc -batch`` lines that bring IPv4 packets to *number* queues by DSCP (`protocol.underlay.queue_of_dscp`).
+
+    All else stays in queue 0, the tree's default. One queue needs none.
+    """
+    if number == 1:
+        return []
+    add = f"filter add dev {interface} parent 1: protocol ip pref {FILTER_PREFERENCE} u32"
+    last = f"flowid 1:{number:x}"
+    lines = [  # what agents do not send: DSCP 0-7 and from 32 on
+        f"{add} match ip tos 0x00 0xe0 {last}",
+        f"{add} match ip tos 0x80 0x80 {last}",
+    ]
+    for priority in range(PRIORITIES):
+        value, mask = priority << 2, (PRIORITIES - 1) << 2
+        lines.append(
+            f"{add} match ip tos {value:#04x} {mask:#04x} flowid 1:{queue_of(priority, number) + 1:x}"
+        )
+    return lines
+
+
+def _queue_lines(interface: str, q: int, link: Link, delay_ms: float, queues: PortQueues) -> list[str]:
+    assert link.rate_mbps is not None
+    return [
+        f"class add dev {interface} parent 1:fffe classid 1:{q + 1:x} htb {_class_words(q, link.rate_mbps)}",
+        f"qdisc add dev {interface} parent 1:{q + 1:x} handle {_handle(q)} {_queue_words(link, delay_ms, queues)}",
+    ]
+
+
+def _handle(q: int) -> str:
+    return f"{0x11 + q:x}:"
+
+
+def _class_words(q: int, rate_mbps: float) -> str:
+    """Queue 0 may always send at the link's rate. The others have next to no rate of their own and take, in the order
+    of their priority, what is left: strict, but for one packet of each in `BURST / OWN_RATE`, 13 s."""
+    if q == 0:
+        return _rate_words(rate_mbps)
+    rate, burst = _rate_and_burst(rate_mbps)
+    return f"prio {q} rate {OWN_RATE_BIT}bit ceil {rate}bit burst {OWN_BURST} cburst {burst} quantum {FRAME_BYTES}"
+
+
 def _rate_words(rate_mbps: float) -> str:
-    rate = round(rate_mbps * 1e6)
-    # A bucket of a quarter of a millisecond: one packet at the rates of an emulated fabric (so that shaping
-    # makes no bursts), yet enough for the timer's grain near 1 Gbit/s. tc's own default is one packet always.
-    burst = max(FRAME_BYTES + 86, round(rate / 8 * 250e-6))
+    rate, burst = _rate_and_burst(rate_mbps)
     return f"rate {rate}bit ceil {rate}bit burst {burst} cburst {burst} quantum {FRAME_BYTES}"
 
 
-def _queue_words(link: Link, delay_ms: float) -> str:
+def _rate_and_burst(rate_mbps: float) -> tuple[int, int]:
+    rate = round(rate_mbps * 1e6)
+    # A bucket of a quarter of a millisecond: one packet at the rates of an emulated fabric (so that shaping
+    # makes no bursts), yet enough for the timer's grain near 1 Gbit/s. tc's own default is one packet always.
+    return rate, max(OWN_BURST, round(rate / 8 * 250e-6))
+
+
+def _queue_words(link: Link, delay_ms: float, queues: PortQueues) -> str:
+    packets = queues.buffer_packets or link.buffer_packets
     if not delay_ms:
-        return f"pfifo limit {link.buffer_packets}"
+        return f"pfifo limit {packets}"
     # netem counts the packets on the wire together with those that wait: give the wire's share on top.
     on_wire = math.ceil((link.rate_mbps or 0) * 1e6 / 8 * delay_ms / 1e3 / FRAME_BYTES)
-    return f"netem delay {delay_ms:g}ms limit {link.buffer_packets + on_wire}"
+    return f"netem delay {delay_ms:g}ms limit {packets + on_wire}"

@@ -21,6 +21,7 @@ from typing import Any, Final, Literal
 
 from mininet.node import Switch
 
+from ovsdb.port_queues import NO_WRITER_TYPE, OVSDB_PORT, WRITER
 from topologies.namespaces import CommandError, Namespace, run
 from topologies.packet_sockets import enlarge_packet_sockets
 from topologies.processes import Spawner, lab_environment
@@ -73,6 +74,8 @@ class OvsSwitch(Switch):  # type: ignore[misc]
         self.namespace: Namespace | None = None
         self.database_server: subprocess.Popen[bytes] | None = None
         self.daemon: subprocess.Popen[bytes] | None = None
+        self.database_address: str | None = None
+        """Address on the management network at which the controller may ask for queues."""
         self._zeros = ""
         self.abandoned = False  # nobody waits for this switch to come up any more
         params.update(inNamespace=True)
@@ -184,6 +187,7 @@ class OvsSwitch(Switch):  # type: ignore[misc]
                 "ovsdb-server",
                 str(self.run_dir / "conf.db"),
                 f"--remote=punix:{path}",
+                *([f"--remote=ptcp:{OVSDB_PORT}:{address}"] if (address := self.database_address) else []),
                 f"--unixctl={self.run_dir}/ovsdb-server.ctl",
                 f"--log-file={self.run_dir}/ovsdb-server.log",
                 "-vconsole:off",
@@ -250,15 +254,16 @@ class OvsSwitch(Switch):  # type: ignore[misc]
             -- add-br {name}
             -- set bridge {name} datapath_type={self.setting.datapath} fail_mode=secure protocols=OpenFlow15
                other_config:datapath-id={self.dpid} other_config:disable-in-band=true
-            -- --id=@unmanaged create qos type=linux-noop
             -- set-controller {name} tcp:{address}:{tcp_port}
             -- set controller {name} connection_mode=out-of-band max_backoff={MAX_BACKOFF_MS}
                inactivity_probe={PROBE_INTERVAL_MS}
         """.split()
         for number, interface in sorted(self.intfs.items()):
             # Without a QoS of type linux-noop, Open vSwitch deletes the port's qdisc when it adds the port.
+            # The external id says that the lab writes that qdisc, queues and all: `ovsdb.port_queues`.
             words += f"""
+                -- --id=@qos{number} create qos type={NO_WRITER_TYPE} external_ids:{WRITER}=lab
                 -- add-port {name} {interface.name} -- set interface {interface.name} ofport_request={number}
-                -- set port {interface.name} qos=@unmanaged
+                -- set port {interface.name} qos=@qos{number}
             """.split()
         return words

@@ -11,7 +11,7 @@ import click
 from cli.console import json_option, results, write_json
 from cli.specs import print_problems, problems_of
 from controller.schemes.loader import all_schemes
-from controller.schemes.scheme import ClassScheme, Coding, Replication
+from controller.schemes.scheme import ClassScheme, Coding, Priority, Queues, Replication, Scheme
 
 _PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
 """Path policies that go without saying, by a switch's group."""
@@ -30,6 +30,10 @@ def schemes_command(json_file: str | None) -> None:
         results.print(f"[bold]{scheme.name}[/bold]")
         for what, one in (("short flows", scheme.short), ("long flows", scheme.long)):
             results.print(f"  {what:<12}{_class(one)}", soft_wrap=True)
+        if scheme.queues is not None:
+            results.print(f"  {'queues':<12}{_queues(scheme, scheme.queues)}")
+        if scheme.priority is not None:
+            results.print(f"  {'priority':<12}{_priority(scheme.priority)}", soft_wrap=True)
         if scheme.prior_knowledge:
             results.print(f"  {'classes':<12}from the first packet on, for flows whose size is announced")
         if scheme.partition is not None:
@@ -47,6 +51,28 @@ _REPLICAS: Final[dict[Replication, str]] = {
     "flow": "short flows are sent twice, on connections of their own",
     "syn": "short flows open two connections and send on the one that is there first",
 }
+
+
+def _queues(scheme: Scheme, queues: Queues) -> str:
+    buffer = "" if queues.buffer_packets is None else f" of {queues.buffer_packets} packets"
+    if scheme.priority is not None:
+        return f"{queues.number} a port{buffer}, strict"
+    levels = ", ".join(
+        f"{name} {one.priority}"
+        for name, one in (
+            ("short flows", scheme.short),
+            ("long flows", scheme.long),
+            ("control", scheme.control),
+        )
+    )
+    return f"{queues.number} a port{buffer}, strict; priority of {levels}"
+
+
+def _priority(priority: Priority) -> str:
+    by = "announced size" if priority.kind == "size" else "bytes sent"
+    first, *_, last = (*priority.scaled()[:1], *priority.scaled()[-1:])
+    types = ", those of known types their own" if priority.prediction is not None else ""
+    return f"by {by}, thresholds {first / 1e3:g} to {last / 1e3:g} kB{types}"
 
 
 def _class(one: ClassScheme) -> str:

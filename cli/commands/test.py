@@ -18,6 +18,7 @@ _CARGO: Final = [
     *("cargo", "test", "--quiet", "--workspace", "--locked"),
     *("--manifest-path", "native/Cargo.toml", "--target-dir", ".setup/native/target"),
 ]
+_PYTEST: Final = [sys.executable, "-m", "pytest"]
 
 
 @click.command(
@@ -33,8 +34,11 @@ def test_command(arguments: tuple[str, ...]) -> None:
         for step in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
             _check(step, [sys.executable, "-m", *step])
         _check(_CARGO, _CARGO)
+        # Those without a lab share nothing, so all processors may; labs come one after the other.
+        _check(["pytest", "tests/unit"], [*_PYTEST, "tests/unit", "--numprocesses=auto", "--dist=worksteal"])
+        arguments = ("tests", "--ignore=tests/unit")
     os.chdir(_ROOT)
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", *(arguments or ("tests",))])
+    os.execv(sys.executable, [*_PYTEST, *arguments])
 
 
 def _check(name: list[str], command: list[str]) -> None:

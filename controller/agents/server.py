@@ -9,7 +9,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +27,8 @@ from protocol.control import (
     ActiveFlows,
     ControlError,
     Directory,
+    FinishedFlows,
+    FlowTypes,
     Impair,
     PathLoad,
     Paths,
@@ -58,7 +60,10 @@ class ChannelSettings:
 
 
 class AgentServer:
-    """``on_joined`` and ``on_left`` get the member: first registration, and anew when the agent restarted; end."""
+    """``on_joined`` and ``on_left`` get the member: first registration, and anew when the agent restarted; end.
+
+    ``on_finished`` gets a host, the host of each overlay address, and what the first one says of flows that have ended.
+    """
 
     def __init__(
         self,
@@ -66,7 +71,11 @@ class AgentServer:
         token: str,
         on_joined: Callable[[Member], None],
         on_left: Callable[[Member], None],
+        on_finished: Callable[[str, Mapping[str, str], FinishedFlows], None] = lambda host, owners, said: (
+            None
+        ),
     ) -> None:
+        self._on_finished = on_finished
         self._settings = settings
         self._token = token
         self._on_joined = on_joined
@@ -85,6 +94,7 @@ class AgentServer:
         self._watch_frame: bytes | None = None
         self.on_active_flows: Callable[[str, ActiveFlows], None] = lambda host, active: None
         """Gets what agents tell while `watch_flows` asks for it, in the loop's thread: it must not wait."""
+        self._types_frame: bytes | None = None
         self._membership = Membership((), 0.0, settings.grace_s)
         self._spreading: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -143,6 +153,10 @@ class AgentServer:
     def set_policy(self, policy: Policy) -> None:
         """Push *policy* to all agents, and to whoever comes later."""
         self._run(self._set_policy(policy))
+
+    def set_flow_types(self, types: FlowTypes) -> None:
+        """Push *types* to all agents, and to whoever comes later, if they belong to the policy in force."""
+        self._run(self._set_flow_types(types))
 
     def set_leaf(self, underlay_ip: str, leaf: str) -> None:
         """Tell all agents at which leaf a host is. Returns at once; for the thread of the OpenFlow shell."""
@@ -251,12 +265,15 @@ class AgentServer:
         if old is not None:
             with suppress(SessionClosed):
                 await old.refuse(f"another agent of host {member.host!r} has registered")
+        session.on_finished = lambda said: self._finished(member.host, session, said)
         session.on_path_load = lambda load: self._load_paths(member.host, session, load)
         self._path_loads.forget(member.host)
         session.welcome(self._token)
         session.put_newest("directory", self._directory_frame())
         if self._policy_frame is not None:
             session.put_newest("policy", self._policy_frame)
+        if self._types_frame is not None:
+            session.put_newest("flow-types", self._types_frame)
         self._tell_paths(member.underlay_ip, session)
         session.on_active_flows = lambda active: self.on_active_flows(member.host, active)
         if self._watch_frame is not None:
@@ -349,6 +366,11 @@ class AgentServer:
         self._path_loads.put(host, load)
         self._plan_sharing()
 
+    def _finished(self, host: str, session: Session, said: FinishedFlows) -> None:
+        if self._sessions.get(host) is session:
+            owners = {one: member.host for member in self._membership.members() for one in member.overlay}
+            self._on_finished(host, owners, said)
+
     def _plan_sharing(self) -> None:
         if self._sharing is None:
             assert self._loop is not None
@@ -380,6 +402,7 @@ class AgentServer:
     async def _set_policy(self, policy: Policy) -> None:
         self._policy = policy
         self._path_loads.clear()
+        self._types_frame = None
         self._policy_frame = encode(SetPolicy(policy.to_dict()))
         for session in self._sessions.values():
             session.put_newest("policy", self._policy_frame)
@@ -389,6 +412,13 @@ class AgentServer:
         self._watch_frame = frame if watch.every_s > 0 else None
         for session in self._sessions.values():
             session.put_newest("watch", frame)
+
+    async def _set_flow_types(self, types: FlowTypes) -> None:
+        if self._policy is None or self._policy.version != types.version:
+            return
+        self._types_frame = encode(types)
+        for session in self._sessions.values():
+            session.put_newest("flow-types", self._types_frame)
 
     async def _wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         deadline = time.monotonic() + timeout

@@ -18,6 +18,7 @@ from protocol.control import (
     Challenge,
     ControlError,
     Counters,
+    FinishedFlows,
     FlowEntry,
     FlowReport,
     FrameReader,
@@ -54,8 +55,8 @@ class Timing:
 
 @dataclass
 class Session:
-    """``newest`` frames (directory, policy, paths) replace the one before them that was not sent yet; ``queue`` is kept
-    in order and bounded: an agent that does not read is dropped, and holds up nobody."""
+    """``newest`` frames (directory, policy, types, paths) replace the one before them that was not sent yet;
+    ``queue`` is kept in order and bounded: an agent that does not read is dropped, and holds up nobody."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -63,6 +64,7 @@ class Session:
     on_change: Callable[[], None]
     on_path_load: Callable[[PathLoad], None] = lambda load: None
     on_active_flows: Callable[[ActiveFlows], None] = lambda active: None
+    on_finished: Callable[[FinishedFlows], None] = lambda said: None
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -217,6 +219,8 @@ class Session:
                 self.on_path_load(message)
             case ActiveFlows():
                 self.on_active_flows(message)
+            case FinishedFlows():
+                self.on_finished(message)
             case FlowReport(number, flows):
                 report = self._reports.pop(number, None)
                 if report is not None and not report.done():

@@ -9,8 +9,10 @@ from controller.api.bodies import ImpairmentBody
 from controller.api.describing import Open, With
 from controller.live.flows import State
 from controller.live.naming import Role
+from controller.queues.ports import By
 from controller.schemes.scheme import Mode, Scheme
 from controller.store.models import Experiment, FlowRecord, Run
+from controller.tpfs.learner import LearnerState
 from protocol.control import FlowEntry
 from protocol.policy import Policy
 
@@ -18,6 +20,7 @@ SchemeObject = Annotated[dict[str, Any], Scheme]
 AgentObject = Annotated[dict[str, Any], AgentInfo]
 UnconfirmedObject = Annotated[dict[str, Any], Unconfirmed]
 ImpairmentObject = Annotated[dict[str, Any], ImpairmentBody]
+LearnerObject = Annotated[dict[str, Any], LearnerState]
 ExperimentObject = Annotated[dict[str, Any], Experiment]
 RunObject = Annotated[dict[str, Any], Run]
 FlowObject = Annotated[dict[str, Any], FlowRecord]
@@ -222,6 +225,56 @@ class FabricView(TypedDict):
     hosts: list[HostView]
     scheme: str
     settled: bool
+
+
+class QueuesWanted(TypedDict):
+    """``buffer_packets``: of each queue; null: as many as the link's buffer."""
+
+    number: int
+    buffer_packets: int | None
+
+
+class QueueCount(TypedDict):
+    """Since the queue was made; ``queue`` 0 is served first."""
+
+    queue: int
+    waiting_packets: int
+    waiting_bytes: int
+    dropped_packets: int
+    sent_packets: int
+    sent_bytes: int
+
+
+class PortQueuesObject(TypedDict):
+    """``by``: who gives the port its queues: a writer on the switch, Open vSwitch itself, or nobody. ``problem``: why
+    they are not what is wanted, or "". ``limits``: what this port cannot do. null: not known."""
+
+    port: int
+    name: str
+    by: By
+    queues: int
+    buffer_packets: int | None
+    rate_bps: int | None
+    in_force: bool
+    problem: str
+    limits: list[str]
+    counters: list[QueueCount]
+
+
+class SwitchQueuesObject(TypedDict):
+    """``datapath``: "netdev" (userspace) or "system" (kernel), "" while its database has not answered."""
+
+    switch: str
+    datapath: str
+    in_force: bool
+    problems: list[str]
+    counted_s_ago: float | None
+    ports: list[PortQueuesObject]
+
+
+class QueuesView(TypedDict):
+    wanted: QueuesWanted
+    switches: list[SwitchQueuesObject]
 
 
 class LeafMode(TypedDict):

@@ -45,6 +45,7 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         ]
         if waiting:
             reasons.append(f"agents without the current policy: {', '.join(waiting)}")
+        reasons += [f"queues of {text}" for text in running.queues.problems()]
         if not reasons and not running.ready():
             reasons.append("switches have not got their whole state yet")
         return {
@@ -102,6 +103,20 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
     @describe(Description("All host agents, with their counters.", answers.AgentsView))
     def agents() -> answers.AgentsView:
         return {"agents": [views.agent_view(agent) for agent in running.agents.agents()]}
+
+    @routes.get("/queues")
+    @describe(
+        Description(
+            "Queues of every port: what is in force, and what each holds and has sent.", answers.QueuesView
+        )
+    )
+    def queues() -> answers.QueuesView:
+        return views.queues_view(running.queues.wanted, running.queues.snapshot(), running.snapshot())
+
+    @routes.get("/tpfs")
+    @describe(Description("Types of flows: what was learnt, from what, and why.", answers.LearnerObject))
+    def tpfs() -> dict[str, Any]:
+        return dataclasses.asdict(running.learner.state())
 
     @routes.get("/schemes")
     @describe(Description("The schemes that come with Capstan.", answers.SchemesView))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Collection, Iterable, Mapping
 
 from controller.agents.asking import AgentInfo
@@ -14,6 +15,8 @@ from controller.api.answers import (
     ModesView,
     PathView,
     Place,
+    PortQueuesObject,
+    QueuesView,
     SchemeView,
 )
 from controller.effects import ModeChanged
@@ -21,10 +24,13 @@ from controller.events import EventLog, Logged
 from controller.fabric.graph import PortRef
 from controller.live.naming import FabricNames
 from controller.live.topics import event_object
+from controller.queues.ports import PortState
+from controller.queues.service import SwitchQueues
 from controller.running import CurrentScheme, RunningController, leaf_names
 from controller.schemes.loader import scheme_to_dict
 from controller.schemes.policy import policy_for
 from controller.snapshot import FabricSnapshot, HostInfo, PathInfo
+from ovsdb.port_queues import PortQueues, QueueCounters
 
 
 def fabric_view(
@@ -157,6 +163,50 @@ def modes_between(
             else:
                 found.append(change)
     return [*first.values(), *found]
+
+
+def queues_view(wanted: PortQueues, switches: list[SwitchQueues], snapshot: FabricSnapshot) -> QueuesView:
+    """Queues of all ports; counters' age is as of now."""
+    names, now = leaf_names(snapshot), time.monotonic()
+    return {
+        "wanted": {"number": wanted.number, "buffer_packets": wanted.buffer_packets},
+        "switches": [
+            {
+                "switch": names.get(one.dpid, one.name),
+                "datapath": one.datapath,
+                "in_force": one.in_force,
+                "problems": list(one.problems),
+                "counted_s_ago": None if one.counted_at is None else round(now - one.counted_at, 3),
+                "ports": [_port_queues(port, one.counters.get(port.name, ())) for port in one.ports],
+            }
+            for one in switches
+        ],
+    }
+
+
+def _port_queues(port: PortState, counters: tuple[QueueCounters, ...]) -> PortQueuesObject:
+    return {
+        "port": port.number,
+        "name": port.name,
+        "by": port.by,
+        "queues": port.queues,
+        "buffer_packets": port.buffer_packets or None,
+        "rate_bps": port.rate_bps or None,
+        "in_force": port.in_force,
+        "problem": port.problem,
+        "limits": list(port.limits),
+        "counters": [
+            {
+                "queue": queue,
+                "waiting_packets": one.waiting_packets,
+                "waiting_bytes": one.waiting_bytes,
+                "dropped_packets": one.dropped_packets,
+                "sent_packets": one.sent_packets,
+                "sent_bytes": one.sent_bytes,
+            }
+            for queue, one in enumerate(counters)
+        ],
+    }
 
 
 def event_view(logged: Logged, names: FabricNames) -> EventObject:

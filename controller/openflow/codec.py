@@ -32,6 +32,7 @@ from controller.openflow.wanted import (
     ThroughMeter,
     ToController,
     ToGroup,
+    ToQueue,
 )
 
 VERSION: Final = 0x06
@@ -253,6 +254,8 @@ def _action(action: Action) -> Any:
         case ThroughMeter(meter):
             # OpenFlow 1.5 made the meter an action; Open vSwitch 3.1 takes it as one (and only as one).
             return parser.OFPActionMeter(meter)
+        case ToQueue(queue):
+            return parser.OFPActionSetQueue(queue)
         case SetField(name, value):
             return parser.OFPActionSetField(**{name: value})
 

@@ -28,6 +28,7 @@ from controller.openflow.wanted import (
     ThroughMeter,
     ToController,
     ToGroup,
+    ToQueue,
 )
 
 _ETH_IPV4: Final = 0x0800
@@ -55,14 +56,21 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one packet led to: where it left (port, packet), copies to the controller by cookie, meters passed."""
+    """What one packet led to: where it left (port, packet), copies to the controller by cookie, meters passed,
+    queues that it was given (the last one holds)."""
 
     sent: tuple[tuple[int, Packet], ...] = ()
     punted: tuple[int, ...] = ()
     metered: tuple[int, ...] = ()
+    queued: tuple[int, ...] = ()
 
     def __add__(self, other: Outcome) -> Outcome:
-        return Outcome(self.sent + other.sent, self.punted + other.punted, self.metered + other.metered)
+        return Outcome(
+            self.sent + other.sent,
+            self.punted + other.punted,
+            self.metered + other.metered,
+            self.queued + other.queued,
+        )
 
 
 Chooser = Callable[[Group, tuple[int, ...], Packet], tuple[int, ...]]
@@ -189,6 +197,8 @@ class FakeSwitch:
                 branches.append((Outcome(punted=(cookie,)), packet))
             case ThroughMeter(meter):
                 branches.append((Outcome(metered=(meter,)), packet))
+            case ToQueue(queue):
+                branches.append((Outcome(queued=(queue,)), packet))
             case SetField(name, value):
                 written: dict[str, Any] = {name: value}
                 branches.append((Outcome(), dataclasses.replace(packet, **written)))

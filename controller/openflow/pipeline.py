@@ -51,6 +51,7 @@ from controller.openflow.wanted import (
     SwitchState,
     ThroughMeter,
     ToController,
+    ToQueue,
 )
 from controller.schemes.scheme import GroupKind, Mode, Scheme
 from protocol.underlay import (
@@ -62,6 +63,7 @@ from protocol.underlay import (
     PRIORITIES,
     TrafficClass,
     dscp,
+    queue_of_dscp,
 )
 
 LLDP_BYTES: Final = 256
@@ -84,7 +86,7 @@ def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchS
         flows=by_key(
             (
                 *punt_flows(),
-                *classify_flows(),
+                *classify_flows(queues_of(scheme)),
                 *deliver_flows(view.local, view.remote),
                 *class_flows(view, scheme, mode),
                 *choose,
@@ -122,14 +124,24 @@ def punt_flows() -> tuple[Flow, ...]:
     )
 
 
+def queues_of(scheme: Scheme | None) -> int:
+    """How many queues each port has."""
+    return 1 if scheme is None or scheme.queues is None else scheme.queues.number
+
+
 @cache
-def classify_flows() -> tuple[Flow, ...]:
-    """IPv4 into classes; the same on every switch."""
+def classify_flows(queues: int = 1) -> tuple[Flow, ...]:
+    """IPv4 into classes, and into *queues* queues; the same on every switch."""
+
+    def to_queue(value: int) -> tuple[Action, ...]:
+        return (ToQueue(queue_of_dscp(value, queues)),) if queues > 1 else ()
+
     agents = tuple(
         Flow(
             Table.CLASSIFY,
             100,
             Match(eth_type=ETH_IPV4, ip_proto=UDP, ip_dscp=dscp(kind, priority), udp_dst=ports),
+            to_queue(dscp(kind, priority)),
             goto=Table.DELIVER,
             metadata=(class_bits(kind), CLASS_MASK | AGENT),
             cookie=Rule.CLASSIFY,
@@ -138,7 +150,8 @@ def classify_flows() -> tuple[Flow, ...]:
         for priority in range(PRIORITIES)
         for ports in AGENT_PORTS
     )
-    plain = Flow(Table.CLASSIFY, 10, Match(eth_type=ETH_IPV4), goto=Table.DELIVER, cookie=Rule.CLASSIFY)
+    last = to_queue(dscp(TrafficClass.NONE))
+    plain = Flow(Table.CLASSIFY, 10, Match(eth_type=ETH_IPV4), last, goto=Table.DELIVER, cookie=Rule.CLASSIFY)
     return (*agents, plain)
 
 

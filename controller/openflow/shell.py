@@ -140,6 +140,11 @@ class OpenFlowShell:
         number: int = self._listener.getsockname()[1]
         return number
 
+    def address_of(self, dpid: int) -> str | None:
+        """The address that a switch calls from, or None; only in this shell's thread (events, `post`)."""
+        connection = self._switches.get(dpid)
+        return None if connection is None else connection.peer.rpartition(":")[0]
+
     @staticmethod
     def now() -> float:
         """The clock of the control plane: seconds, monotonic."""
@@ -395,7 +400,7 @@ class OpenFlowShell:
         if dpid is None or connection.closed:
             return
         if connection.session.unconfirmed:
-            self._control_plane.progressed(dpid, at)
+            self._guarded("a confirmation", lambda: self._control_plane.progressed(dpid, at), at)
         else:
             self._guarded("a confirmation", lambda: self._control_plane.applied(dpid, at), at)
 

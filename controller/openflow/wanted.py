@@ -64,7 +64,14 @@ class ThroughMeter:
     meter: int
 
 
-Action = Output | ToController | ToGroup | SetField | ThroughMeter
+@dataclass(frozen=True, slots=True, order=True)
+class ToQueue:
+    """Use this queue of whichever port the packet leaves by. Open vSwitch's userspace datapath does not mind it."""
+
+    queue: int
+
+
+Action = Output | ToController | ToGroup | SetField | ThroughMeter | ToQueue
 
 
 @dataclass(frozen=True, slots=True)

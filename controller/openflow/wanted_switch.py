@@ -10,6 +10,7 @@ from controller.openflow.pipeline import (
     deliver_flows,
     meters,
     punt_flows,
+    queues_of,
 )
 from controller.openflow.view import SwitchView
 from controller.openflow.wanted import Difference, SwitchState, difference
@@ -26,7 +27,8 @@ class WantedSwitch:
         self._scheme: Scheme | None = None
         self._mode: Mode = "off"
         self._sent: dict[str, SwitchState] = {}
-        self._parts = {"fixed": SwitchState(by_key((*punt_flows(), *classify_flows())))}
+        self._parts: dict[str, SwitchState] = {}
+        self._make_classify(None)
         self._make_deliver()
         self._make_class()
         self._make_choose()
@@ -41,6 +43,8 @@ class WantedSwitch:
         if (before.local, before.remote) != (view.local, view.remote):
             self._make_deliver()
         labels = self._scheme is not None and self._scheme.labels
+        if queues_of(self._scheme) != queues_of(scheme):
+            self._make_classify(scheme)
         if before.towards != view.towards:
             self._make_choose()
         if before.towards != view.towards or labels != (scheme is not None and scheme.labels):
@@ -77,6 +81,10 @@ class WantedSwitch:
             groups={key: group for part in parts for key, group in part.groups.items()},
             meters={key: meter for part in parts for key, meter in part.meters.items()},
         )
+
+    def _make_classify(self, scheme: Scheme | None) -> None:
+        flows = (*punt_flows(), *classify_flows(queues_of(scheme)))
+        self._parts["classify"] = SwitchState(by_key(flows))
 
     def _make_deliver(self) -> None:
         self._parts["deliver"] = SwitchState(by_key(deliver_flows(self.view.local, self.view.remote)))

@@ -13,8 +13,10 @@ from typing import Any, Final
 
 from controller.schemes.scheme import PATH_TIMES, ClassScheme, Scheme
 from controller.schemes.yaml_file import YamlError, parse
+from ovsdb.port_queues import queues_problem
 from protocol.plain import PlainError, build, did_you_mean
 from protocol.policy import PATH_PARAMETERS, coding_problem, one_estimator, path_problem
+from protocol.priority import thresholds_problem
 
 SCHEME_DIRECTORY: Final = Path(__file__).parent
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -74,6 +76,8 @@ def scheme_to_dict(scheme: Scheme) -> dict[str, Any]:
     """Plain data, ready for JSON and YAML (lists, not tuples)."""
     data = dataclasses.asdict(scheme)
     data["papers"] = list(data["papers"])
+    if data["priority"] is not None:
+        data["priority"]["thresholds_bytes"] = list(data["priority"]["thresholds_bytes"])
     return data
 
 
@@ -112,6 +116,8 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
         )
         need(scheme.mode.quiet_intervals >= 1, "mode.quiet_intervals", "must be at least 1")
     _check_partition(scheme, need)
+    _check_queues(scheme, need)
+    _check_priority(scheme, need)
 
 
 def _check_partition(scheme: Scheme, need: Any) -> None:
@@ -128,6 +134,69 @@ def _check_partition(scheme: Scheme, need: Any) -> None:
     for name in ("deadline_packet_times", "burst_packets", "sampling_packet_times"):
         need(_positive(getattr(rule, name)), f"partition.{name}", "must be above 0")
     need(1 <= rule.samples <= 1000, "partition.samples", "must be 1..1000")
+
+
+def _check_queues(scheme: Scheme, need: Any) -> None:
+    wrong = (
+        None if scheme.queues is None else queues_problem(scheme.queues.number, scheme.queues.buffer_packets)
+    )
+    if wrong is not None:
+        need(False, f"queues.{wrong[0]}", wrong[1])
+    number = 1 if scheme.queues is None else scheme.queues.number
+    for name in _CLASSES:
+        priority = getattr(scheme, name).priority
+        need(
+            0 <= priority < number,
+            f"{name}.priority",
+            f"must be 0..{number - 1}, below the number of queues, not {priority}"
+            if scheme.queues is not None
+            else f"is {priority}, but ports have one queue: add `queues: {{number: 2}}` to the scheme",
+        )
+
+
+def _check_priority(scheme: Scheme, need: Any) -> None:
+    """That thresholds, queues and classes go together, and prediction can be."""
+    priority = scheme.priority
+    if priority is None:
+        return
+    wrong = thresholds_problem(priority.thresholds_bytes)
+    need(wrong is None, "priority.thresholds_bytes", wrong or "")
+    need(0 < priority.scale < math.inf, "priority.scale", "must be above 0")
+    number = 1 if scheme.queues is None else scheme.queues.number
+    need(
+        len(priority.thresholds_bytes) == number - 1,
+        "priority.thresholds_bytes",
+        f"must be one fewer than there are queues ({number}: see queues.number), not "
+        f"{len(priority.thresholds_bytes)}",
+    )
+    for name in ("short", "long"):
+        need(
+            getattr(scheme, name).priority == 0,
+            f"{name}.priority",
+            "means nothing beside the scheme's priority: leave it out",
+        )
+    need(
+        priority.kind != "size" or scheme.prior_knowledge,
+        "priority.kind",
+        "size needs announced sizes: add prior_knowledge: true",
+    )
+    prediction = priority.prediction
+    if prediction is None:
+        return
+    need(priority.kind == "bytes-sent", "priority.prediction", "goes with kind bytes-sent only")
+    need(0.5 <= prediction.interval_s <= 86400, "priority.prediction.interval_s", "must be 0.5 s to 86400 s")
+    need(0 < prediction.load < 1, "priority.prediction.load", "must lie between 0 and 1, both excluded")
+    need(
+        prediction.delta_bytes is None or prediction.delta_bytes >= 0,
+        "priority.prediction.delta_bytes",
+        "must not be negative",
+    )
+    need(
+        1000 <= prediction.most_records <= 10_000_000,
+        "priority.prediction.most_records",
+        "must be 1000..10000000",
+    )
+    need(1 <= prediction.most_age_s <= 30 * 86400, "priority.prediction.most_age_s", "must be 1 s to 30 days")
 
 
 def _check_class(name: str, one: ClassScheme, need: Any) -> None:

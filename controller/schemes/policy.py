@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from controller.schemes.scheme import ClassScheme, Scheme
+from controller.schemes.scheme import ClassScheme, Priority, Scheme
 from protocol.policy import ClassPolicy, CodingPolicy, Policy, ReleasePolicy
+from protocol.priority import PriorityPolicy
 
 
 def policy_for(scheme: Scheme, packet_time_s: float, version: int) -> Policy:
@@ -23,8 +24,15 @@ def policy_for(scheme: Scheme, packet_time_s: float, version: int) -> Policy:
         short=_class_policy(scheme.short, packet_time_s),
         long=_class_policy(scheme.long, packet_time_s),
         control=_class_policy(scheme.control, packet_time_s),
+        priority=_priority_policy(scheme.priority),
     )
     return Policy.from_dict(policy.to_dict())
+
+
+def _priority_policy(priority: Priority | None) -> PriorityPolicy:
+    if priority is None:
+        return PriorityPolicy()
+    return PriorityPolicy(priority.kind, priority.scaled(), priority.prediction is not None)
 
 
 def _class_policy(one: ClassScheme, packet_time_s: float) -> ClassPolicy:
@@ -49,4 +57,5 @@ def _class_policy(one: ClassScheme, packet_time_s: float) -> ClassPolicy:
             flush_s=coding.flush_packet_times * packet_time_s,
         ),
         release=None if one.release is None else ReleasePolicy(one.release.packet_times * packet_time_s),
+        priority=one.priority,
     )

@@ -102,6 +102,8 @@ class ClassScheme:
     path: PathParameters | None = None
     coding: Coding | None = None
     release: Release | None = None
+    priority: int = 0
+    """Of the class's packets: 0 (served first) .. 7, in as many queues as the scheme has."""
 
     def path_settings(self, packet_time_s: float) -> PathPolicy:
         """The path policy for the agents. packet_time_s: of 1500 B on the slowest fabric link."""
@@ -147,6 +149,45 @@ class PartitionRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Queues:
+    """Strict-priority queues of every port (docs/queues.md)."""
+
+    number: int = 8
+    buffer_packets: int | None = None
+    """What each of them holds, in packets; None: as many as the link's buffer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """How flows' types are learnt (docs/tpfs.md)."""
+
+    interval_s: float = 60.0
+    load: float = 0.6
+    """Of the links, for the model that chooses delta."""
+    delta_bytes: float | None = None
+    """Good load that may be removed, of all records; None: by the model."""
+    most_records: int = 1_000_000
+    most_age_s: float = 7200.0
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """Priority of short and long flows' packets, whatever their class (docs/tpfs.md)."""
+
+    kind: Literal["bytes-sent", "size"] = "bytes-sent"
+    thresholds_bytes: tuple[int, ...] = ()
+    """One fewer than there are queues."""
+    scale: float = 1.0
+    """The thresholds are for flows that are larger by 1 / scale than those of the experiment."""
+    prediction: Prediction | None = None
+    """None: the thresholds are the same for all flows."""
+
+    def scaled(self) -> tuple[int, ...]:
+        """The thresholds in bytes of the experiment's flows."""
+        return tuple(round(one * self.scale) for one in self.thresholds_bytes)
+
+
+@dataclass(frozen=True, slots=True)
 class Scheme:
     name: str
     title: str
@@ -159,6 +200,10 @@ class Scheme:
     """None: the scheme has no modes, leaves need no signal."""
     partition: PartitionRule | None = None
     """None: every class may use all paths."""
+    queues: Queues | None = None
+    """None: one queue a port."""
+    priority: Priority | None = None
+    """None: each class has its own."""
     short_limit_bytes: int = 100_000
     replication: Replication | None = None
     """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""

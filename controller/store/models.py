@@ -12,7 +12,7 @@ WHOLE: Final = BigInteger().with_variant(Integer(), "sqlite")
 
 
 class Base(DeclarativeBase):
-    type_annotation_map = {int: WHOLE, dict[str, Any]: JSON, dict[str, int]: JSON}  # noqa: RUF012 (SQLAlchemy's interface)
+    type_annotation_map = {int: WHOLE, dict[str, Any]: JSON, dict[str, int]: JSON, list[str]: JSON}  # noqa: RUF012 (SQLAlchemy's interface)
 
 
 class Experiment(Base):
@@ -107,3 +107,20 @@ class ModeEvent(Base):
     leaf: Mapped[str]
     mode: Mapped[str]
     cause: Mapped[str]
+
+
+class FinishedFlowBatch(Base):
+    """Records of finished flows of one host: ``records`` holds ``count`` of them (`controller.store.finished_flows`).
+
+    ``ended_at``: when the last one ended, Unix seconds; ``addresses``: what the numbers in the records stand for.
+    """
+
+    __tablename__ = "finished_flows"
+    __table_args__ = (Index("finished_flows_by_end", "ended_at", "id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    host: Mapped[str]
+    count: Mapped[int]
+    ended_at: Mapped[float]
+    addresses: Mapped[list[str]]
+    records: Mapped[bytes]

@@ -190,8 +190,12 @@ class RecordWindow:
 
     def all(self) -> Records:
         """All records, oldest first within each host, shape (n,)."""
-        chunks = [chunk for own in self._hosts.values() for chunk in own]
+        chunks = self.chunks()
         return np.concatenate(chunks) if chunks else np.zeros(0, dtype=RECORD)
+
+    def chunks(self) -> list[Records]:
+        """The same in parts, for who must not copy all of it at once."""
+        return [chunk for own in self._hosts.values() for chunk in own]
 
     def _drop(self, host: int, count: int) -> int:
         chunks, left = self._hosts[host], count

@@ -19,6 +19,9 @@ from controller.tpfs.thresholds import FlowSizes, mean_stay, queue_loads, thresh
 MOST_VALUES: Final = 4096
 """Of all types together, those with most flows: agents are told no more."""
 
+SAME: Final = 0.05
+"""Relative: thresholds that are no further apart are the same to agents."""
+
 
 @dataclass(frozen=True, slots=True)
 class FlowType:
@@ -133,6 +136,22 @@ def flow_types(
         delta_bytes=solution.delta,
         stay_ratio=solution.stay / before if before else 1.0,
         explanation=explain(features, types, choice, default, unknown, len(fair)),
+    )
+
+
+def differ(one: FlowTypes | None, other: FlowTypes | None) -> bool:
+    """Whether agents have to be told: other features or values, or a threshold that moved by more than `SAME`."""
+    if one is None or other is None:
+        return one is not other
+    if one.features != other.features or len(one.types) != len(other.types):
+        return True
+    mine, theirs = ({frozenset(item.values): item for item in found.types} for found in (one, other))
+    if mine.keys() != theirs.keys():
+        return True
+    return any(
+        abs(a - b) > SAME * max(a, b)
+        for values, item in mine.items()
+        for a, b in zip(item.thresholds_bytes, theirs[values].thresholds_bytes, strict=True)
     )
 
 

@@ -1,8 +1,9 @@
-//! The codes for Python: `capstan_native`, described in capstan_native.pyi.
+//! What is compiled, for Python: `capstan_native`, described in capstan_native.pyi.
 //!
 //! Packets are copied into one aligned unit while the interpreter is held, and coded while it is not. Arrays are
 //! used where they are; whoever calls keeps other threads from writing them meanwhile, as with numpy's own functions.
 
+mod capton;
 mod datapath;
 
 use coding::packets::{Received, Sources};
@@ -268,5 +269,6 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(decode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(ldpc_rows, module)?)?;
+    capton::register(module)?;
     datapath::register(module)
 }

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -99,9 +99,15 @@ def look() -> dict[str, Any]:
         "addresses": output("ip", "-o", "addr"),
         "routes": output("ip", "route", "show", "table", "all"),
         "queueing": output("tc", "qdisc"),
-        "files": sorted(str(path) for top in PRIVATE for path in Path(top).rglob("*")),
+        "files": sorted(path for top in PRIVATE for path in files_below(top)),
         "sysctls": sysctls,
     }
+
+
+def files_below(top: str) -> Iterator[str]:
+    """All that is there, also while some of it is being taken away."""
+    for place, directories, names in os.walk(top):
+        yield from (os.path.join(place, name) for name in (*directories, *names))
 
 
 def look_since(before: dict[str, Any]) -> dict[str, Any]:

@@ -54,6 +54,9 @@ class ScriptedPlane:
         self.calls.append(("applied", dpid, now))
         return Effects()
 
+    def progressed(self, dpid: int, now: float) -> None:
+        self.calls.append(("progressed", dpid, now))
+
     def port_changed(self, dpid: int, port: Port, now: float) -> Effects:
         self.calls.append(("port", dpid, port, now))
         self.ports[dpid][port.number] = port

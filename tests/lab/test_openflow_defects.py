@@ -206,6 +206,6 @@ def test_our_sender_does_not_block(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(300):  # 12 MB: more than all buffers of the kernel
             shell.call(lambda: whole(DPID, large), timeout=1.0)
         real.send_signal(signal.SIGCONT)
-        shell.wait_applied(30)
+        shell.wait_applied(90)
         assert shell.errors() == ()
         assert len(real.groups()) == 1

@@ -155,7 +155,7 @@ def test_caps_sprays_short_flows_and_keeps_long_ones_to_one_path_while_short_one
         eventually(lambda: mode_of(lab, "l1") == "on")
         on, short = all_on(lab)
         assert len(on["paths"]) == 1, on
-        assert on["packets"] > 50
+        assert on["packets"] > 20
         used = {stamp for flow in short for stamp in flow["paths"]}
         assert len(used) == 4
         assert all(len(flow["paths"]) >= 3 for flow in short if flow["packets"] >= 14)

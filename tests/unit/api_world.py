@@ -23,6 +23,7 @@ from controller.api.server import ApiSettings, make_app
 from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
+from controller.store.finished_flows import FinishedFlowStore
 from protocol.control import FlowEntry, FlowReport, PolicyApplied, Report, SetPolicy
 from tests.unit.agents_channel import TOKEN, agent_config, running_channel, wait_for
 
@@ -80,7 +81,8 @@ def api_world(
     directory: Path, token: str | None = None, lab: bool = True, scheme: str = "ecmp"
 ) -> Iterator[World]:
     """A controller with its files in *directory*, stopped at the end."""
-    store = ExperimentStore(open_database(f"sqlite:///{directory / 'capstan.db'}"))
+    engine = open_database(f"sqlite:///{directory / 'capstan.db'}")
+    store = ExperimentStore(engine)
     running = RunningController(
         key=b"0123456789abcdef",
         openflow=("127.0.0.1", 0),
@@ -88,6 +90,7 @@ def api_world(
         token=TOKEN,
         state_file=directory / "scheme.json",
         initial=(scheme, 0.004),
+        finished_flows=FinishedFlowStore(engine),
     )
     app = make_app(running, store, ApiSettings(token, lab), "0.1.0")
     app.testing = False  # errors become answers, as for everybody

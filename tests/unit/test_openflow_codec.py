@@ -25,6 +25,7 @@ from controller.openflow.wanted import (
     ThroughMeter,
     ToController,
     ToGroup,
+    ToQueue,
 )
 
 
@@ -62,6 +63,7 @@ ACTIONS = st.one_of(
     st.builds(ToController, st.integers(0, 0xFFE5)),
     st.builds(ToGroup, st.integers(0, 0xFFFFFF00)),
     st.builds(ThroughMeter, st.integers(1, 0xFFFF0000)),
+    st.builds(ToQueue, st.integers(0, 0xFFFFFFFE)),
     st.builds(SetField, st.sampled_from(["eth_src", "eth_dst"]), MACS),
     st.builds(SetField, st.sampled_from(["ipv4_src", "ipv4_dst"]), ADDRESSES),
     st.builds(SetField, st.sampled_from(["udp_src", "udp_dst"]), st.integers(0, 0xFFFF)),
@@ -95,6 +97,8 @@ def action_of(read_back) -> object:
             return ToGroup(read_back.group_id)
         case parser.OFPActionMeter():
             return ThroughMeter(read_back.meter_id)
+        case parser.OFPActionSetQueue():
+            return ToQueue(read_back.queue_id)
         case parser.OFPActionSetField():
             return SetField(read_back.key, read_back.value)
     raise AssertionError(read_back)

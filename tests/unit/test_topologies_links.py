@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ovsdb.port_queues import PortQueues
+from protocol.underlay import queue_of_dscp
 from topologies.links import Link, LinkError, link_of, reshape_commands, shape_commands
 
 LINKS = st.builds(
@@ -21,16 +23,43 @@ class FakePort:
 
     def __init__(self) -> None:
         self.tree: dict[str, tuple[str, str]] = {}  # handle or class id -> (parent, the rest)
+        self.filters: list[str] = []
+
+    def _filter(self, verb: str, words: list[str]) -> None:
+        if verb == "del":
+            assert self.filters, "nothing to delete"
+            self.filters.clear()
+            return
+        assert words[-1] in self.tree, f"no class {words[-1]}"
+        self.filters.append(" ".join(words))
+
+    def queue_of(self, tos: int) -> int:
+        """The queue of an IPv4 packet: the first filter that matches, as u32 does it; else the default class."""
+        for line in self.filters:
+            value, mask = (int(word, 16) for word in line.split()[10:12])
+            if tos & mask == value:
+                return int(line.rpartition(":")[2], 16) - 1
+        return 0
 
     def run(self, lines: list[str]) -> FakePort:
         for line in lines:
             kind, verb, dev, name, *words = line.split()
             assert (dev, name) == ("dev", "p1")
-            parent = "root" if words[0] == "root" else words.pop(1)
             if (kind, verb) == ("qdisc", "del"):
                 assert self.tree, "nothing to delete"
                 self.tree.clear()
+                self.filters.clear()
                 continue
+            if kind == "filter":
+                assert "1:" in self.tree
+                self._filter(verb, words)
+                continue
+            if (kind, verb) == ("class", "del"):
+                assert not any(line.endswith(f"flowid {words[1]}") for line in self.filters), "in use"
+                del self.tree[words[1]]
+                self.tree = {key: value for key, value in self.tree.items() if value[0] != words[1]}
+                continue
+            parent = "root" if words[0] == "root" else words.pop(1)
             assert words[1] in ("handle", "classid")
             identity = words[2]
             assert (identity in self.tree) == (verb == "change"), line
@@ -41,15 +70,36 @@ class FakePort:
         return self
 
 
-@given(LINKS, LINKS, st.booleans())
-def test_a_changed_port_is_as_if_made_so(old: Link, new: Link, netem: bool) -> None:
-    changed = FakePort().run(shape_commands("p1", old, netem)).run(reshape_commands("p1", old, new, netem))
-    assert changed.tree == FakePort().run(shape_commands("p1", new, netem)).tree
+QUEUES = st.builds(PortQueues, st.integers(1, 8), st.none() | st.integers(1, 1000))
 
 
-@given(LINKS)
-def test_no_change_no_command(link: Link) -> None:
-    assert reshape_commands("p1", link, link, True) == []
+@given(LINKS, LINKS, st.booleans(), QUEUES, QUEUES)
+def test_a_changed_port_is_as_if_made_so(
+    old: Link, new: Link, netem: bool, before: PortQueues, after: PortQueues
+) -> None:
+    changed = FakePort().run(shape_commands("p1", old, netem, before))
+    changed.run(reshape_commands("p1", old, new, netem, (before, after)))
+    fresh = FakePort().run(shape_commands("p1", new, netem, after))
+    assert (changed.tree, changed.filters) == (fresh.tree, fresh.filters)
+
+
+@given(LINKS, QUEUES)
+def test_no_change_no_command(link: Link, queues: PortQueues) -> None:
+    assert reshape_commands("p1", link, link, True, (queues, queues)) == []
+
+
+@given(st.integers(1, 8), st.integers(0, 63), st.integers(0, 3))
+def test_the_filters_say_what_the_protocol_says(number: int, dscp: int, ecn: int) -> None:
+    port = FakePort().run(shape_commands("p1", Link(10), False, PortQueues(number)))
+    assert port.queue_of(dscp << 2 | ecn) == queue_of_dscp(dscp, number)
+
+
+@given(st.integers(2, 8))
+def test_changing_the_rate_keeps_all_queues(number: int) -> None:
+    queues = PortQueues(number, 64)
+    lines = reshape_commands("p1", Link(10), Link(3), False, (queues, queues))
+    assert len(lines) == number + 1
+    assert all(line.startswith("class change") for line in lines)
 
 
 def test_changing_the_rate_keeps_the_queue() -> None:

@@ -60,17 +60,23 @@ pub fn portable(crc: u32, data: &[u8]) -> u32 {
 }
 
 #[cfg(target_arch = "x86_64")]
+/// # Safety
+/// The processor has SSE 4.2.
 #[target_feature(enable = "sse4.2")]
-fn sse42(crc: u32, data: &[u8]) -> u32 {
+#[allow(unused_unsafe)] // newer compilers than Debian 12's know that the instructions are safe here
+unsafe fn sse42(crc: u32, data: &[u8]) -> u32 {
     use std::arch::x86_64::{_mm_crc32_u64, _mm_crc32_u8};
     let mut state = u64::from(!crc);
     let mut words = data.chunks_exact(8);
     for word in &mut words {
-        state = _mm_crc32_u64(state, u64::from_le_bytes(word.try_into().expect("chunks of eight")));
+        let word = u64::from_le_bytes(word.try_into().expect("chunks of eight"));
+        // SAFETY: this function's own condition.
+        state = unsafe { _mm_crc32_u64(state, word) };
     }
     let mut state = state as u32;
     for &byte in words.remainder() {
-        state = _mm_crc32_u8(state, byte);
+        // SAFETY: as above.
+        state = unsafe { _mm_crc32_u8(state, byte) };
     }
     !state
 }

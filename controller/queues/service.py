@@ -1,0 +1,260 @@
+"""The queues of all switches' ports: a connection to each one's database, kept at what the scheme wants.
+
+Runs beside the OpenFlow shell, in the thread of `ovsdb.watcher`; other threads may call everything here.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from controller.queues.ports import COLUMNS, PortState, SwitchPlan, plan
+from ovsdb.port_queues import (
+    ANSWERED,
+    ASKED,
+    COUNTERS,
+    ONE_QUEUE,
+    OVSDB_PORT,
+    PortQueues,
+    QueueCounters,
+    counters_from_text,
+)
+from ovsdb.session import Tables, set_keys
+from ovsdb.watcher import OvsdbWatcher
+
+LOG: Final = logging.getLogger(__name__)
+FRESH_S: Final = 0.25
+"""Counters that are no older are not asked for again."""
+CONNECT_S: Final = 3.0
+"""A switch whose database does not answer for so long is not waited for any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchQueues:
+    """What is known of one switch's queues.
+
+    problems: why they are not what is wanted, in words. counters: by port's name and queue; empty where nobody counts.
+    counted_at: when, monotonic seconds; None: never.
+    """
+
+    dpid: int
+    name: str
+    datapath: str
+    in_force: bool
+    problems: tuple[str, ...]
+    ports: tuple[PortState, ...]
+    counters: dict[str, tuple[QueueCounters, ...]]
+    counted_at: float | None
+
+
+@dataclass(slots=True)
+class _Switch:
+    since: float
+    tables: Tables | None = None
+    plan: SwitchPlan | None = None
+    ticket: int | None = None
+    """Of the transaction that has not been answered yet."""
+    refused: str = ""
+    asked: int = 0
+    """Number of the last question for counters; 0: none is open."""
+    answered: int = 0
+    counters: dict[str, tuple[QueueCounters, ...]] = field(default_factory=dict)
+    counted_at: float | None = None
+
+
+class QueueService:
+    """Between `start` and `stop`. port: where switches' databases listen, on the addresses that they call from."""
+
+    def __init__(self, port: int = OVSDB_PORT) -> None:
+        self._port = port
+        self._wanted = ONE_QUEUE
+        self._switches: dict[int, _Switch] = {}
+        self._changed = threading.Condition()
+        self._first_ask = self._asks = time.time_ns()
+        self._watcher = OvsdbWatcher(COLUMNS, self._on_tables, self._on_done)
+
+    def start(self) -> None:
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """Let go of the databases; ports keep their queues."""
+        self._watcher.stop()
+
+    @property
+    def wanted(self) -> PortQueues:
+        return self._wanted
+
+    def switch_up(self, dpid: int, address: str) -> None:
+        """A switch has called from *address*: its database is looked for there."""
+        with self._changed:
+            self._switches.setdefault(dpid, _Switch(time.monotonic())).since = time.monotonic()
+        self._watcher.watch(_key(dpid), (address, self._port))
+
+    def switch_down(self, dpid: int) -> None:
+        with self._changed:
+            self._switches.pop(dpid, None)
+            self._changed.notify_all()
+        self._watcher.watch(_key(dpid), None)
+
+    def set_queues(self, wanted: PortQueues) -> None:
+        """What every port is to have from now on; `wait` tells when it has."""
+        with self._changed:
+            self._wanted = wanted
+            for dpid, switch in self._switches.items():
+                switch.refused = ""
+                if switch.tables is not None:
+                    switch.plan = plan(switch.tables, dpid, wanted)
+        self._watcher.post(self._bring_all)
+
+    def wait(self, timeout_s: float) -> list[str]:
+        """Wait until all switches have the wanted queues. In words, what is not so then; at once if that is final."""
+        deadline = time.monotonic() + timeout_s
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                problems, pending = self._problems(now)
+                if not pending or now >= deadline:
+                    return problems
+                self._changed.wait(min(deadline - now, 0.1))
+
+    def problems(self) -> list[str]:
+        """What is not as wanted now, in words, by switch."""
+        with self._changed:
+            return self._problems(time.monotonic())[0]
+
+    def snapshot(self, timeout_s: float = 1.0) -> list[SwitchQueues]:
+        """All switches, by dpid, with counters that are at most `FRESH_S` old where they came within *timeout_s*."""
+        now = time.monotonic()
+        deadline = now + timeout_s
+        with self._changed:
+            asked = []
+            for dpid, switch in self._switches.items():
+                if not _counts(switch) or (
+                    switch.counted_at is not None and now - switch.counted_at < FRESH_S
+                ):
+                    continue
+                if not switch.asked:
+                    self._asks += 1
+                    switch.asked = self._asks
+                    self._watcher.post(partial(self._ask, dpid, switch.asked))
+                asked.append((switch, switch.asked))
+            while any(one.answered < number for one, number in asked) and time.monotonic() < deadline:
+                self._changed.wait(max(0.0, deadline - time.monotonic()))
+            for switch, _ in asked:
+                switch.asked = 0  # a late answer is as welcome, and the next one asks anew
+            return [self._view(dpid, switch) for dpid, switch in sorted(self._switches.items())]
+
+    def _view(self, dpid: int, switch: _Switch) -> SwitchQueues:
+        found = switch.plan
+        return SwitchQueues(
+            dpid,
+            found.bridge if found else "",
+            found.datapath if found else "",
+            found is not None and found.in_force,
+            tuple(self._switch_problems(dpid, switch)),
+            found.ports if found else (),
+            dict(switch.counters),
+            switch.counted_at,
+        )
+
+    def _problems(self, now: float) -> tuple[list[str], bool]:
+        """In words, and whether some of them may go by themselves soon. The caller holds the lock."""
+        found: list[str] = []
+        pending = False
+        for dpid, switch in sorted(self._switches.items()):
+            words = self._switch_problems(dpid, switch)
+            name = switch.plan.bridge if switch.plan else _key(dpid)
+            found += [f"{name}: {text}" for text in words]
+            if switch.plan is None:
+                pending |= bool(words) and now - switch.since < CONNECT_S
+            elif not switch.plan.in_force and not switch.refused:
+                pending |= any(not port.in_force and not port.problem for port in switch.plan.ports)
+        return found, pending
+
+    def _switch_problems(self, dpid: int, switch: _Switch) -> list[str]:
+        if switch.refused:
+            return [f"its database refuses: {switch.refused}"]
+        if switch.plan is None:
+            if self._wanted == ONE_QUEUE:
+                return []  # most likely it has never had more
+            why = self._watcher.problem(_key(dpid)) or "it has no bridge of this datapath id"
+            return [f"its database cannot be asked for queues: {why}"]
+        waiting = [port.name for port in switch.plan.ports if not port.in_force and not port.problem]
+        late = [f"{', '.join(waiting)}: not in force yet"] if waiting else []
+        return [*switch.plan.problems, *late]
+
+    # In the watcher's thread
+
+    def _on_tables(self, name: str, tables: Tables | None) -> None:
+        dpid = int(name, 16)
+        with self._changed:
+            switch = self._switches.get(dpid)
+            if switch is None:
+                return
+            switch.tables = tables
+            if tables is None:
+                switch.plan, switch.ticket, switch.refused, switch.since = None, None, "", time.monotonic()
+                switch.asked = 0
+            else:
+                switch.plan = plan(tables, dpid, self._wanted)
+                self._read_counters(switch, tables)
+                self._bring(dpid, switch)
+            self._changed.notify_all()
+
+    def _on_done(self, name: str, ticket: int, error: str) -> None:
+        dpid = int(name, 16)
+        with self._changed:
+            switch = self._switches.get(dpid)
+            if switch is None or switch.ticket != ticket:
+                return
+            switch.ticket, switch.refused = None, error
+            if error:
+                LOG.error("queues of switch %s: its database refuses: %s", name, error)
+            else:
+                self._bring(dpid, switch)
+            self._changed.notify_all()
+
+    def _bring_all(self) -> None:
+        with self._changed:
+            for dpid, switch in self._switches.items():
+                self._bring(dpid, switch)
+            self._changed.notify_all()
+
+    def _bring(self, dpid: int, switch: _Switch) -> None:
+        """Send what is missing, unless something is under way: rows would be made twice."""
+        if (
+            switch.plan is not None
+            and switch.plan.operations
+            and switch.ticket is None
+            and not switch.refused
+        ):
+            switch.ticket = self._watcher.transact(_key(dpid), switch.plan.operations)
+
+    def _ask(self, dpid: int, number: int) -> None:
+        with self._changed:
+            switch = self._switches.get(dpid)
+            if switch is not None and switch.tables is not None:
+                for uuid in switch.tables["Open_vSwitch"]:
+                    self._watcher.transact(
+                        _key(dpid), set_keys("Open_vSwitch", uuid, "external_ids", {ASKED: str(number)})
+                    )
+
+    def _read_counters(self, switch: _Switch, tables: Tables) -> None:
+        for row in tables["Open_vSwitch"].values():
+            ids = row["external_ids"]
+            answered = int(text) if (text := ids.get(ANSWERED, "")).isdecimal() else 0
+            if self._first_ask < answered <= self._asks and answered > switch.answered:
+                switch.answered, switch.counted_at = answered, time.monotonic()
+                switch.counters = counters_from_text(ids.get(COUNTERS, ""))
+
+
+def _key(dpid: int) -> str:
+    return f"{dpid:016x}"
+
+
+def _counts(switch: _Switch) -> bool:
+    return switch.plan is not None and any(port.by == "writer" for port in switch.plan.ports)

@@ -1,0 +1,86 @@
+"""One computation of types, in a process of its own: a controller has to answer switches within milliseconds.
+
+Records come in a file, for they are many; the process lives as long as the learner that asks it, and no longer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from controller.tpfs.records import RECORD
+
+_PR_SET_PDEATHSIG: Final = 1
+NICE: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """records: a file of `RECORD`s; addresses: what the numbers in them stand for; the others: `flow_types`."""
+
+    records: Path
+    addresses: Sequence[str]
+    default: tuple[int, ...]
+    load: float
+    delta: float | None
+
+
+class Job:
+    """Asked by one thread, which outlives the process."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def ask(self, question: Question) -> Future[object]:
+        """The `FlowTypes` of the records, or None; in the background."""
+        for _ in range(2):
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(
+                    1, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)
+                )
+            with contextlib.suppress(BrokenProcessPool):
+                return self._pool.submit(answer, question)
+            self.close()  # it was killed; another one
+        raise RuntimeError("the process that finds types of flows does not start")
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        processes = list(getattr(pool, "_processes", {}).values() or ())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+            process.join()
+
+
+def answer(question: Question) -> object:
+    """Runs in the process."""
+    from controller.tpfs.types import flow_types  # scikit-learn and scipy: a second, and 100 MB
+
+    records = np.fromfile(question.records, dtype=RECORD)
+    return flow_types(records, question.addresses, question.default, question.load, question.delta)
+
+
+def _begin(parent: int) -> None:
+    """End with the controller, keep out of the way, and keep the solver's chatter to ourselves."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICE)
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 1)

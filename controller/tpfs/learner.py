@@ -1,0 +1,316 @@
+"""Types of flows while the controller runs: agents' records in, at every interval types out, and never in anybody's
+way.
+
+One thread of its own takes what agents say (others only put it into a bounded queue), keeps it in memory and in the
+store, and lets a process compute. Agents are told of types only if these differ from what they have.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from controller.schemes.scheme import Priority, Scheme
+from controller.store.finished_flows import FinishedFlowStore
+from controller.tpfs.job import Job, Question
+from controller.tpfs.records import Finished, Names, Records, RecordsError, RecordWindow, checked
+from controller.tpfs.types import FlowTypes, differ
+from protocol import control
+from protocol.priority import TypePriority
+
+_LOG: Final = logging.getLogger("capstan.tpfs")
+MOST_WAITING: Final = 4096
+"""Messages of agents that were not looked at yet; more are dropped, and counted."""
+KEEP_EVERY_S: Final = 5.0
+"""How often records go into the store."""
+LEAST_RECORDS: Final = 100
+"""With fewer there is nothing to learn."""
+MOST_COMPUTING_S: Final = 300.0
+_LOOK_S: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class TypesLearnt:
+    """Types were computed from *flows* records in *seconds*; ``told``: they differ from before, and agents have
+    them."""
+
+    flows: int
+    features: tuple[str, ...]
+    types: int
+    unknown_flows: int
+    seconds: float
+    told: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TypesFailed:
+    """Types could not be computed; the old ones stay."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerState:
+    """As of now. refused: records that could not be true, by host and reason. types: those that agents have."""
+
+    learning: bool
+    interval_s: float | None
+    records: int
+    hosts: int
+    refused: dict[str, dict[str, int]]
+    displaced: int
+    dropped_messages: int
+    last_at: float | None
+    last_s: float | None
+    last_outcome: str
+    types: FlowTypes | None
+
+
+class TypeLearner:
+    """tell: gives agents types (any thread); note: takes `TypesLearnt` and `TypesFailed`; store: None keeps
+    nothing."""
+
+    def __init__(
+        self,
+        tell: Callable[[control.FlowTypes], None],
+        note: Callable[[object], None],
+        store: FinishedFlowStore | None,
+    ) -> None:
+        self._tell, self._note, self._store = tell, note, store
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[str, Mapping[str, str], control.FinishedFlows]] = deque()
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+        # under the lock
+        self._priority: Priority | None = None
+        self._version = 0
+        self._due = 0.0
+        self._dropped = 0
+        # of the thread
+        self._hosts, self._addresses = Names(), Names()
+        self._window = RecordWindow()
+        self._unkept: list[Records] = []
+        self._kept_at = 0.0
+        self._refused: dict[str, Counter[str]] = {}
+        self._told: FlowTypes | None = None
+        self._told_version = 0
+        self._last: tuple[float, float, str] | None = None
+        self._job = Job()
+
+    def start(self) -> None:
+        """Begin; what the store has comes back."""
+        self._thread = threading.Thread(target=self._run, name="capstan-tpfs", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, with all records in the store. Harmless when not started."""
+        if self._thread is None:
+            return
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join()
+        self._thread = None
+
+    def set_scheme(self, scheme: Scheme, version: int) -> None:
+        """Learn as *scheme* says, for policy *version*, at once and then at every interval; or not at all."""
+        with self._changed:
+            predicts = scheme.priority is not None and scheme.priority.prediction is not None
+            self._priority = scheme.priority if predicts else None
+            self._version = version
+            self._due = time.monotonic()
+            self._changed.notify()
+
+    def heard(self, host: str, owners: Mapping[str, str], said: control.FinishedFlows) -> None:
+        """What the agent of *host* says; owners: the host of each overlay address. Returns at once."""
+        with self._changed:
+            if len(self._waiting) >= MOST_WAITING:
+                self._dropped += 1
+                return
+            self._waiting.append((host, owners, said))
+
+    def state(self) -> LearnerState:
+        """What is known; from any thread."""
+        with self._changed:
+            prediction = None if self._priority is None else self._priority.prediction
+            dropped = self._dropped
+        last = self._last or (None, None, "")
+        return LearnerState(
+            learning=prediction is not None,
+            interval_s=None if prediction is None else prediction.interval_s,
+            records=len(self._window),
+            hosts=len(self._window.by_host()),
+            refused={host: dict(reasons) for host, reasons in list(self._refused.items())},
+            displaced=self._window.displaced,
+            dropped_messages=dropped,
+            last_at=last[0],
+            last_s=last[1],
+            last_outcome=last[2],
+            types=self._told,
+        )
+
+    # in the thread
+
+    def _run(self) -> None:
+        try:
+            self._restore()
+            while not self._stopping:
+                self._take_in()
+                due = self._due_now()
+                if due is not None:
+                    self._learn(*due)
+                with self._changed:
+                    if not self._stopping:
+                        self._changed.wait(_LOOK_S)
+            self._take_in()
+            self._keep(always=True)
+        except Exception:
+            _LOG.exception("learning of flow types has ended; agents keep what they have")
+        finally:
+            self._job.close()
+
+    def _due_now(self) -> tuple[Priority, int] | None:
+        with self._changed:
+            if self._priority is None or time.monotonic() < self._due:
+                return None
+            assert self._priority.prediction is not None
+            self._due = time.monotonic() + self._priority.prediction.interval_s
+            return self._priority, self._version
+
+    def _restore(self) -> None:
+        if self._store is None:
+            return
+        for records in self._store.load(time.time() - self._window.most_age_s, self._hosts, self._addresses):
+            self._window.add(records, time.time())
+
+    def _take_in(self) -> None:
+        while self._waiting:
+            host, owners, said = self._waiting.popleft()
+            now = time.time()
+            try:
+                records, refused = checked(finished_of(said), host, owners, self._hosts, self._addresses, now)
+            except RecordsError as error:
+                _LOG.warning("records of %s refused: %s", host, error)
+                records, refused = None, Counter({"malformed": 1})
+            if refused:
+                self._refused.setdefault(host, Counter()).update(refused)
+            if records is not None and len(records):
+                self._window.add(records, now)
+                self._unkept.append(records)
+        self._keep()
+
+    def _keep(self, always: bool = False) -> None:
+        """Put new records into the store, now and then."""
+        now = time.monotonic()
+        if self._store is None or not (always or now >= self._kept_at + KEEP_EVERY_S):
+            return
+        self._kept_at = now
+        unkept, self._unkept = self._unkept, []
+        of_host: dict[int, list[Records]] = {}
+        for records in unkept:
+            of_host.setdefault(int(records["host"][0]), []).append(records)
+        try:
+            for number, some in of_host.items():
+                self._store.add(self._hosts.texts[number], np.concatenate(some), self._addresses.texts)
+            if of_host:
+                self._store.prune(time.time() - self._window.most_age_s, self._window.most_records)
+        except Exception as error:  # a full disk must not end learning
+            _LOG.error("records of finished flows are not kept: %s", error)
+
+    def _learn(self, priority: Priority, version: int) -> None:
+        assert priority.prediction is not None
+        window = self._window
+        window.most_records, window.most_age_s = (
+            priority.prediction.most_records,
+            priority.prediction.most_age_s,
+        )
+        window.expire(time.time())
+        began = time.monotonic()
+        if len(window) < LEAST_RECORDS:
+            self._last = (time.time(), 0.0, f"{len(window)} records are too few to learn from")
+            return
+        with tempfile.NamedTemporaryFile(prefix="capstan-records-") as file:
+            for chunk in window.chunks():
+                chunk.tofile(file)
+            file.flush()
+            found = self._wait_for(
+                self._job.ask(
+                    Question(
+                        Path(file.name),
+                        tuple(self._addresses.texts),
+                        priority.scaled(),
+                        priority.prediction.load,
+                        priority.prediction.delta_bytes,
+                    )
+                )
+            )
+        seconds = time.monotonic() - began
+        if isinstance(found, FlowTypes):
+            told = self._tell_of(found, version)
+            self._last = (time.time(), seconds, "told to agents" if told else "as before")
+            self._note(
+                TypesLearnt(found.flows, found.features, len(found.types), found.unknown_flows, seconds, told)
+            )
+        elif found is not None:
+            self._last = (time.time(), seconds, f"failed: {found}")
+            self._note(TypesFailed(str(found)))
+
+    def _wait_for(self, future: Future[object]) -> object:
+        """What came of it: `FlowTypes`, or what went wrong as text; None if we are to end."""
+        deadline = time.monotonic() + MOST_COMPUTING_S
+        while not future.done():
+            if self._stopping:
+                return None
+            if time.monotonic() > deadline:
+                self._job.close()
+                return f"not done after {MOST_COMPUTING_S:.0f} s"
+            self._take_in()
+            with self._changed:
+                self._changed.wait(_LOOK_S / 10)
+        try:
+            return future.result() or "no records"
+        except Exception as error:
+            self._job.close()
+            return repr(error)
+
+    def _tell_of(self, found: FlowTypes, version: int) -> bool:
+        """Tell agents unless they know; whether they were told."""
+        if version == self._told_version and not differ(self._told, found):
+            return False
+        with self._changed:
+            if version != self._version:
+                return False  # the scheme has changed meanwhile: it is our turn again at once
+        self._told, self._told_version = found, version
+        self._tell(message_of(found, version))
+        return True
+
+
+def message_of(found: FlowTypes, version: int) -> control.FlowTypes:
+    """What agents are told under policy *version*."""
+    types = tuple(TypePriority(one.values, one.thresholds_bytes) for one in found.types)
+    return control.FlowTypes(version, found.features, types)
+
+
+def finished_of(said: control.FinishedFlows) -> Finished:
+    """The same without the message round it."""
+    return Finished(
+        said.now_s,
+        said.protocol,
+        said.source,
+        said.source_port,
+        said.destination,
+        said.destination_port,
+        said.bytes,
+        said.start_s,
+        said.end_s,
+    )

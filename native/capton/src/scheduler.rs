@@ -1,0 +1,516 @@
+//! The scheduler that repairs its decisions instead of making all of them anew.
+//!
+//! Figure 6 goes through all flows in order and grants each what the ones before it have left. What a flow is granted
+//! thus depends only on earlier flows that share a link with it. So an event needs to look at the flow that it is
+//! about, and, in order, at later ones on links whose use has changed: `Repair` holds those that are still to be looked
+//! at. A flow's order falls while it sends, but that alone changes nothing: flows that have their line rate fit
+//! together in any order, and one that waits still has the same ones before it. Only a flow with a part of its line
+//! rate may gain when it overtakes another, so those are looked at by every event.
+//!
+//! Waiting flows are kept in order by host, those that send by link.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::ops::Bound::{Excluded, Unbounded};
+
+use crate::fabric::{Fabric, Path};
+use crate::{least_rate, Decision, Error, Parameters, BYTE};
+
+/// Order: what is left and when it was asked for, the turn of the request; then where the flow is kept.
+type Key = (i128, u64, u32);
+
+const FIRST: Key = (i128::MIN, 0, 0);
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    id: u64,
+    path: Path,
+    line: i64,
+    least: i64,
+    rate: i64,
+    /// 1e-9 bit at the time `since`, of which `rate` has been taken since then.
+    remaining: i128,
+    since: i128,
+    /// What ageing adds to its order.
+    age: i128,
+    turn: u64,
+    end: i128,
+    /// The number of the event that has touched it last, and its rate before that.
+    event: u64,
+    before: i64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Link {
+    /// Capacity less what is granted; below 0 only amid a repair.
+    left: i64,
+    sending: Vec<u32>,
+    /// Flows that wait, of access links only.
+    waiting: BTreeSet<Key>,
+    /// The last flow of those that send, as long as the number is that of the event.
+    last: Cell<(u64, Key)>,
+    /// Access links behind it, and the most that one of them carries.
+    behind: Vec<u32>,
+    largest: i64,
+}
+
+/// What a repair has still to look at: a flow, and the access link whose next waiting flow follows it.
+type Repair = BinaryHeap<Reverse<(Key, Option<u32>)>>;
+
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    fabric: Fabric,
+    parameters: Parameters,
+    flows: Vec<Flow>,
+    free: Vec<u32>,
+    index: HashMap<u64, u32>,
+    links: Vec<Link>,
+    ends: BTreeSet<(i128, u32)>,
+    partial: BTreeSet<u32>,
+    /// No flow is granted less than this.
+    least: i64,
+    now: i128,
+    turn: u64,
+    event: u64,
+    touched: Vec<u32>,
+    repair: Repair,
+}
+
+/// A flow as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub id: u64,
+    pub source: usize,
+    pub destination: usize,
+    pub remaining_bytes: u64,
+    pub rate: i64,
+}
+
+impl Scheduler {
+    pub fn new(fabric: Fabric, parameters: Parameters) -> Scheduler {
+        let links = fabric.behind().into_iter().zip(&fabric.capacities);
+        let links = links.map(|(behind, &left)| Link { left, behind, ..Link::default() }).collect();
+        let mut scheduler = Scheduler {
+            fabric,
+            parameters,
+            flows: Vec::new(),
+            free: Vec::new(),
+            index: HashMap::new(),
+            links,
+            ends: BTreeSet::new(),
+            partial: BTreeSet::new(),
+            least: 0,
+            now: 0,
+            turn: 0,
+            event: 0,
+            touched: Vec::new(),
+            repair: BinaryHeap::new(),
+        };
+        scheduler.measure();
+        scheduler
+    }
+
+    /// A flow has so many bytes to send; one that is known already has so many left.
+    pub fn request(
+        &mut self,
+        id: u64,
+        source: usize,
+        destination: usize,
+        bytes: u64,
+        now: i128,
+    ) -> Result<Vec<Decision>, Error> {
+        let path = self.fabric.path(source, destination)?;
+        let known = self.index.get(&id).copied();
+        if known.is_some_and(|at| self.flows[at as usize].path != path) {
+            return Err(Error(format!("flow {id} has other ends")));
+        }
+        self.begin(now);
+        let remaining = i128::from(bytes.max(1)) * BYTE;
+        let at = match known {
+            Some(at) => {
+                self.touch(at);
+                self.take_out(at);
+                self.flows[at as usize].remaining = remaining;
+                at
+            }
+            None => self.keep(id, path, remaining),
+        };
+        self.enlist(at);
+        self.look_at(at);
+        self.mend();
+        Ok(self.decisions())
+    }
+
+    /// A flow has nothing left, or is given up.
+    pub fn finished(&mut self, id: u64, now: i128) -> Vec<Decision> {
+        self.begin(now);
+        if let Some(at) = self.index.get(&id).copied() {
+            self.drop_flow(at);
+        }
+        self.mend();
+        self.decisions()
+    }
+
+    /// Flows whose grant has outlived their bytes by the time-out are given up: they come first, with rate 0.
+    pub fn expire(&mut self, now: i128) -> Vec<Decision> {
+        self.begin(now);
+        let mut decisions = Vec::new();
+        while let Some(&(end, at)) = self.ends.first() {
+            if end + self.parameters.finish_timeout > self.now {
+                break;
+            }
+            decisions.push((self.flows[at as usize].id, 0));
+            self.drop_flow(at);
+        }
+        self.mend();
+        decisions.extend(self.decisions());
+        decisions
+    }
+
+    /// A virtual link has another capacity, 0 if all of it failed.
+    pub fn capacity(&mut self, link: usize, rate: i64, now: i128) -> Result<Vec<Decision>, Error> {
+        let before = self.fabric.set_capacity(link, rate)?;
+        self.begin(now);
+        self.links[link].left += rate - before;
+        self.measure();
+        let all: Vec<u32> = self.index.values().copied().collect();
+        for at in all {
+            let flow = &mut self.flows[at as usize];
+            flow.line = self.fabric.line(&flow.path);
+            flow.least = least_rate(flow.line, self.parameters.least_share);
+            self.look_at(at);
+        }
+        self.mend();
+        Ok(self.decisions())
+    }
+
+    /// When `expire` has something to do.
+    pub fn next_event(&self) -> Option<i128> {
+        self.ends.first().map(|(end, _)| end + self.parameters.finish_timeout)
+    }
+
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    pub fn contains(&self, id: u64) -> bool {
+        self.index.contains_key(&id)
+    }
+
+    /// All flows in order.
+    pub fn standing(&self, now: i128) -> Vec<Standing> {
+        let now = now.max(self.now);
+        let mut order: Vec<Key> = self.index.values().map(|&at| self.key_at(at, now)).collect();
+        order.sort_unstable();
+        let standing = |&(_, _, at): &Key| {
+            let flow = &self.flows[at as usize];
+            let left = (self.remaining(flow, now) + BYTE - 1) / BYTE;
+            Standing {
+                id: flow.id,
+                source: flow.path.source() / 2,
+                destination: flow.path.destination() / 2,
+                remaining_bytes: u64::try_from(left).unwrap_or(u64::MAX),
+                rate: flow.rate,
+            }
+        };
+        order.iter().map(standing).collect()
+    }
+
+    /// By link its capacity and what is granted of it, bit/s.
+    pub fn usage(&self) -> Vec<(i64, i64)> {
+        let links = self.fabric.capacities.iter().zip(&self.links);
+        links.map(|(&capacity, link)| (capacity, capacity - link.left)).collect()
+    }
+
+    // -- flows ---------------------------------------------------------------------------------------
+
+    fn begin(&mut self, now: i128) {
+        self.now = self.now.max(now);
+        self.event += 1;
+        self.touched.clear();
+        self.repair.clear();
+    }
+
+    fn keep(&mut self, id: u64, path: Path, remaining: i128) -> u32 {
+        let line = self.fabric.line(&path);
+        let flow = Flow {
+            id,
+            path,
+            line,
+            least: least_rate(line, self.parameters.least_share),
+            rate: 0,
+            remaining,
+            since: self.now,
+            age: i128::from(self.parameters.ageing) * 8 * self.now,
+            turn: self.turn,
+            end: 0,
+            event: self.event,
+            before: 0,
+        };
+        self.turn += 1;
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(flow);
+            u32::try_from(self.flows.len() - 1).expect("as many flows as fit")
+        });
+        self.flows[at as usize] = flow;
+        self.index.insert(id, at);
+        self.touched.push(at);
+        at
+    }
+
+    fn drop_flow(&mut self, at: u32) {
+        self.take_out(at);
+        self.index.remove(&self.flows[at as usize].id);
+        // its place is free for others from the next event on: nothing here stands for it any more
+        self.flows[at as usize].event = self.event;
+        self.flows[at as usize].before = 0;
+        self.free.push(at);
+    }
+
+    fn remaining(&self, flow: &Flow, now: i128) -> i128 {
+        (flow.remaining - i128::from(flow.rate) * (now - flow.since)).max(0)
+    }
+
+    fn key_at(&self, at: u32, now: i128) -> Key {
+        let flow = &self.flows[at as usize];
+        (self.remaining(flow, now) + flow.age, flow.turn, at)
+    }
+
+    fn key(&self, at: u32) -> Key {
+        self.key_at(at, self.now)
+    }
+
+    /// Remember the flow's rate before this event.
+    fn touch(&mut self, at: u32) {
+        let flow = &mut self.flows[at as usize];
+        if flow.event != self.event {
+            flow.event = self.event;
+            flow.before = flow.rate;
+            self.touched.push(at);
+        }
+    }
+
+    /// What this event has changed, stops first.
+    fn decisions(&self) -> Vec<Decision> {
+        let flows = self.touched.iter().map(|&at| &self.flows[at as usize]);
+        let changed = flows.filter(|flow| flow.rate != flow.before);
+        let mut decisions: Vec<Decision> = changed.map(|flow| (flow.id, flow.rate)).collect();
+        decisions.sort_by_key(|&(_, rate)| rate > 0);
+        decisions
+    }
+
+    /// Put a flow without a rate among those that wait.
+    fn enlist(&mut self, at: u32) {
+        let key = self.key(at);
+        for link in self.access(at) {
+            self.links[link].waiting.insert(key);
+        }
+    }
+
+    fn unlist(&mut self, at: u32) {
+        let key = self.key(at);
+        for link in self.access(at) {
+            self.links[link].waiting.remove(&key);
+        }
+    }
+
+    fn access(&self, at: u32) -> [usize; 2] {
+        let path = &self.flows[at as usize].path;
+        [path.source(), path.destination()]
+    }
+
+    // -- repair --------------------------------------------------------------------------------------
+
+    fn look_at(&mut self, at: u32) {
+        self.repair.push(Reverse((self.key(at), None)));
+    }
+
+    /// Look at all that has to be looked at, in order.
+    fn mend(&mut self) {
+        let partial: Vec<u32> = self.partial.iter().copied().collect();
+        for at in partial {
+            self.look_at(at);
+        }
+        let mut last = None;
+        while let Some(Reverse((key, walk))) = self.repair.pop() {
+            if last.is_none_or(|(decided, _)| decided != key) {
+                self.decide(key);
+            }
+            if let (Some(link), true) = (walk, last != Some((key, walk))) {
+                self.walk(link, key);
+            }
+            last = Some((key, walk));
+        }
+    }
+
+    /// Grant a flow what those before it have left.
+    fn decide(&mut self, key: Key) {
+        let at = key.2;
+        let flow = self.flows[at as usize];
+        let mut rate = flow.line;
+        for &link in flow.path.links() {
+            rate = rate.min(self.open_to(link as usize, key, flow.rate, rate));
+        }
+        if rate < flow.least {
+            rate = 0;
+        }
+        if rate < flow.rate {
+            self.touch(at);
+            self.withdraw(at);
+            self.walk_freed(&flow, key);
+            if rate > 0 {
+                self.give(at, rate);
+            }
+        } else if rate > flow.rate {
+            self.touch(at);
+            if flow.rate > 0 {
+                self.withdraw(at);
+            }
+            self.give(at, rate);
+            for &link in flow.path.links() {
+                self.look_at_crowded(link as usize, key);
+            }
+        }
+    }
+
+    /// What a link has for the flow at this place of the order, which holds `own` of it; exact only below `enough`.
+    fn open_to(&self, link: usize, key: Key, own: i64, enough: i64) -> i64 {
+        let link = &self.links[link];
+        let mut open = link.left + own;
+        if open < enough {
+            for &other in &link.sending {
+                if self.key(other) > key {
+                    open += self.flows[other as usize].rate;
+                }
+            }
+        }
+        open
+    }
+
+    /// A flow that waits sends at this rate from now on.
+    fn give(&mut self, at: u32, rate: i64) {
+        self.unlist(at);
+        let now = self.now;
+        let flow = &mut self.flows[at as usize];
+        flow.rate = rate;
+        flow.since = now;
+        flow.end = now + (flow.remaining + i128::from(rate) - 1) / i128::from(rate);
+        let flow = *flow;
+        self.ends.insert((flow.end, at));
+        if rate < flow.line {
+            self.partial.insert(at);
+        }
+        for &link in flow.path.links() {
+            let link = &mut self.links[link as usize];
+            link.left -= rate;
+            link.sending.push(at);
+            link.last.set((0, FIRST));
+        }
+    }
+
+    /// A flow that sends waits again.
+    fn withdraw(&mut self, at: u32) {
+        let flow = self.flows[at as usize];
+        let remaining = self.remaining(&flow, self.now);
+        self.ends.remove(&(flow.end, at));
+        self.partial.remove(&at);
+        for &link in flow.path.links() {
+            let link = &mut self.links[link as usize];
+            link.left += flow.rate;
+            link.sending.retain(|&other| other != at);
+            link.last.set((0, FIRST));
+        }
+        let kept = &mut self.flows[at as usize];
+        kept.remaining = remaining;
+        kept.since = self.now;
+        kept.rate = 0;
+        self.enlist(at);
+    }
+
+    /// Take a flow out of all orders before anything is looked at, and look at all that may have its rate.
+    fn take_out(&mut self, at: u32) {
+        let flow = self.flows[at as usize];
+        if flow.rate > 0 {
+            self.withdraw(at);
+        }
+        self.unlist(at);
+        if flow.rate > 0 {
+            self.walk_freed(&flow, FIRST);
+        }
+    }
+
+    /// Look at the waiting flows behind `key` that may have the rate of a flow that had it until now.
+    fn walk_freed(&mut self, flow: &Flow, key: Key) {
+        for (place, &link) in flow.path.links().iter().enumerate() {
+            if place < 2 {
+                self.walk(link, key);
+            } else if self.links[link as usize].left - flow.rate < self.links[link as usize].largest {
+                // it may have kept somebody waiting
+                for access in 0..self.links[link as usize].behind.len() {
+                    self.walk(self.links[link as usize].behind[access], key);
+                }
+            }
+        }
+    }
+
+    /// Look at an access link's next waiting flow behind `key` for which none of its links is closed. One that is
+    /// passed over is looked at when the link that is closed is freed.
+    fn walk(&mut self, number: u32, key: Key) {
+        for next in self.links[number as usize].waiting.range((Excluded(key), Unbounded)) {
+            if self.closed(number, *next) {
+                return;
+            }
+            let path = &self.flows[next.2 as usize].path;
+            if !path.links().iter().any(|&link| self.closed(link, *next)) {
+                self.repair.push(Reverse((*next, Some(number))));
+                return;
+            }
+        }
+    }
+
+    /// Whether a link certainly has nothing for a waiting flow at this place of the order.
+    fn closed(&self, number: u32, key: Key) -> bool {
+        let link = &self.links[number as usize];
+        if link.left >= self.least {
+            return false;
+        }
+        let (mut event, mut last) = link.last.get();
+        if event != self.event {
+            last = link.sending.iter().map(|&at| self.key(at)).max().unwrap_or(FIRST);
+            event = self.event;
+            link.last.set((event, last));
+        }
+        last < key || self.open_to(number as usize, key, 0, self.least) < self.least
+    }
+
+    /// Look at the flows behind `key` that a link can no longer carry: the last ones.
+    fn look_at_crowded(&mut self, number: usize, key: Key) {
+        let mut excess = -self.links[number].left;
+        let mut bound = None;
+        while excess > 0 {
+            let link = &self.links[number];
+            let later = link.sending.iter().map(|&at| self.key(at));
+            let later = later.filter(|&at| at > key && bound.is_none_or(|bound| at < bound));
+            let Some(last) = later.max() else { break };
+            self.look_at(last.2);
+            excess -= self.flows[last.2 as usize].rate;
+            bound = Some(last);
+        }
+    }
+
+    /// What depends on capacities.
+    fn measure(&mut self) {
+        let capacities = &self.fabric.capacities;
+        for link in &mut self.links {
+            let behind = link.behind.iter().map(|&access| capacities[access as usize]);
+            link.largest = behind.max().unwrap_or(0);
+        }
+        let least = capacities.iter().copied().filter(|&rate| rate > 0).min().unwrap_or(0);
+        self.least = least_rate(least, self.parameters.least_share);
+    }
+}

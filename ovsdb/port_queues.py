@@ -1,0 +1,147 @@
+"""How many queues a port is to have: what the controller writes into a switch's database, and what comes back.
+
+A port whose queueing discipline somebody on the switch writes (the lab does) has a row of its own in table QoS, of
+type ``linux-noop``, by which ovs-vswitchd leaves the port alone:
+
+===============  ==========================  =================================================================
+column           key                         value, and who writes it
+===============  ==========================  =================================================================
+`external_ids`   ``capstan-writer``          the writer's name: it offers to do this (the writer)
+`other_config`   ``capstan-queues``          number of queues, 1..8 (the controller)
+`other_config`   ``capstan-buffer-packets``  packets that each may hold; without it: the link's (the controller)
+`external_ids`   ``capstan-applied``         what the port has now, or why it cannot: `Applied` (the writer)
+===============  ==========================  =================================================================
+
+Counters on request: the controller writes a number that it has not used before at ``capstan-asked`` of the
+`external_ids` of table Open_vSwitch; the writer writes that number at ``capstan-answered``, and at ``capstan-counters``
+a JSON object, from a port's name to a list of ``[packets waiting, bytes waiting, packets dropped, packets sent,
+bytes sent]``, one a queue. ovs-vswitchd ignores all of these columns, so nothing here makes it work.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.underlay import PRIORITIES
+
+WRITER: Final = "capstan-writer"
+QUEUES: Final = "capstan-queues"
+BUFFER_PACKETS: Final = "capstan-buffer-packets"
+APPLIED: Final = "capstan-applied"
+ASKED: Final = "capstan-asked"
+ANSWERED: Final = "capstan-answered"
+COUNTERS: Final = "capstan-counters"
+NO_WRITER_TYPE: Final = "linux-noop"
+OVSDB_PORT: Final = 6640
+"""IANA's port for OVSDB: where a switch's database is looked for on its management address."""
+
+
+class QueuesError(ValueError):
+    """Queues that cannot be; the text says which field and what is allowed."""
+
+
+def queues_problem(number: int, buffer_packets: int | None) -> tuple[str, str] | None:
+    """Field and text of what cannot be; None if all can."""
+    if not 1 <= number <= PRIORITIES:
+        return "number", f"must be 1..{PRIORITIES} queues, not {number}"
+    if buffer_packets is not None and not 1 <= buffer_packets <= 1_000_000:
+        return "buffer_packets", f"must be 1 to 1000000 packets, not {buffer_packets}"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class PortQueues:
+    """Strict-priority queues of a port. ``number``: 1..8; 0 is served first.
+
+    buffer_packets: packets that each queue holds before it drops the newest; None: as many as the link's buffer.
+    """
+
+    number: int = 1
+    buffer_packets: int | None = None
+
+    def __post_init__(self) -> None:
+        wrong = queues_problem(self.number, self.buffer_packets)
+        if wrong is not None:
+            raise QueuesError(f"{wrong[0]}: {wrong[1]}")
+
+    def to_config(self) -> dict[str, str]:
+        """Keys and values for `other_config`; `from_config` is its inverse."""
+        config = {QUEUES: str(self.number)}
+        if self.buffer_packets is not None:
+            config[BUFFER_PACKETS] = str(self.buffer_packets)
+        return config
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, str]) -> PortQueues:
+        """Raises QueuesError for what the controller does not write."""
+        try:
+            buffer_packets = int(config[BUFFER_PACKETS]) if BUFFER_PACKETS in config else None
+            return cls(int(config.get(QUEUES, "1")), buffer_packets)
+        except ValueError as error:
+            raise QueuesError(str(error)) from None
+
+
+ONE_QUEUE: Final = PortQueues()
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a port has. ``buffer_packets``: of each queue. ``problem``: why it has not what was asked for, or "".
+
+    ``rate_bps`` 0: the port sends at once what it gets (a link without a rate, in a lab), so nothing ever waits there.
+    """
+
+    number: int
+    buffer_packets: int
+    rate_bps: int
+    problem: str = ""
+
+    def to_text(self) -> str:
+        """For ``capstan-applied``."""
+        return json.dumps([self.number, self.buffer_packets, self.rate_bps, self.problem])
+
+    @classmethod
+    def from_text(cls, text: str) -> Applied | None:
+        """None for what no writer of ours wrote."""
+        try:
+            number, buffer_packets, rate_bps, problem = json.loads(text)
+            return cls(int(number), int(buffer_packets), int(rate_bps), str(problem))
+        except (ValueError, TypeError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounters:
+    """One queue, since it was made."""
+
+    waiting_packets: int
+    waiting_bytes: int
+    dropped_packets: int
+    sent_packets: int
+    sent_bytes: int
+
+
+def counters_to_text(ports: Mapping[str, Sequence[QueueCounters]]) -> str:
+    """For ``capstan-counters``; `counters_from_text` is its inverse."""
+    rows = {
+        name: [
+            [one.waiting_packets, one.waiting_bytes, one.dropped_packets, one.sent_packets, one.sent_bytes]
+            for one in queues
+        ]
+        for name, queues in ports.items()
+    }
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def counters_from_text(text: str) -> dict[str, tuple[QueueCounters, ...]]:
+    """By port and queue; nothing for what no writer of ours wrote."""
+    try:
+        return {
+            str(name): tuple(QueueCounters(*(int(value) for value in row)) for row in rows)
+            for name, rows in json.loads(text).items()
+        }
+    except (ValueError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,117 @@
+"""TPFS on real switches: agents tell of flows that ended, the controller learns types, and queues carry what it
+decided."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from experiments.deployment import Deployment
+from experiments.spec import SchemeChoice
+from tests.lab.test_schemes_on_switches import RECEIVER, deployment, eventually, fabric, said, start
+
+SHORT_PORT: Final = 7001
+LONG_PORT: Final = 7002
+THRESHOLDS: Final = [20_000, 40_000]
+LONG_BYTES: Final = 60_000
+SINK: Final = textwrap.dedent("""
+    import selectors, socket, sys
+    waiting = selectors.DefaultSelector()
+    for port in map(int, sys.argv[1:]):
+        listener = socket.create_server(("0.0.0.0", port), backlog=1000)
+        waiting.register(listener, selectors.EVENT_READ, listener.accept)
+    print("listening", flush=True)
+    while True:
+        for key, _ in waiting.select():
+            if key.data is not None:
+                waiting.register(key.data()[0], selectors.EVENT_READ, None)
+            elif not key.fileobj.recv(65536):
+                waiting.unregister(key.fileobj)
+                key.fileobj.close()
+""")
+FLOWS: Final = textwrap.dedent("""
+    import socket, sys
+    target, port, count, size = sys.argv[1], *map(int, sys.argv[2:])
+    for number in range(count):
+        with socket.create_connection((target, port), timeout=20) as flow:
+            flow.sendall(bytes(size + number % 100))
+            flow.shutdown(socket.SHUT_WR)
+            assert flow.recv(1) == b""
+    print("done")
+""")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Deployment]:
+    with deployment(fabric(2, rate=50.0), "ecmp") as running:
+        overrides: dict[str, Any] = {
+            "queues.number": 3,
+            "priority.thresholds_bytes": THRESHOLDS,
+            "priority.prediction.interval_s": 0.5,
+        }
+        running.set_scheme(SchemeChoice("tpfs", "tpfs", overrides))
+        said(start(running, "h2", SINK, SHORT_PORT, LONG_PORT), "listening")
+        yield running
+
+
+def _learner(lab: Deployment) -> dict[str, Any]:
+    return lab.client.flow_types()
+
+
+def _sent_bytes(lab: Deployment) -> list[int]:
+    """Bytes of each queue of the leaf's ports to spines (that to its host has no rate, and so no queues)."""
+    asked = time.monotonic()
+    eventually(
+        lambda: all(
+            one["counted_s_ago"] is not None and one["counted_s_ago"] < time.monotonic() - asked
+            for one in lab.client.queues()["switches"]
+        )
+    )
+    (leaf,) = [one for one in lab.client.queues()["switches"] if one["switch"] == "l1"]
+    ports = [one["counters"] for one in leaf["ports"] if one["counters"]]
+    assert len(ports) == 2
+    return [sum(counters[queue]["sent_bytes"] for counters in ports) for queue in range(3)]
+
+
+def _flows(lab: Deployment, port: int, count: int, size: int) -> list[int]:
+    """Send *count* flows one after the other; bytes that went through each queue meanwhile."""
+    before = _sent_bytes(lab)
+    assert start(lab, "h1", FLOWS, RECEIVER, port, count, size).wait(60) == 0
+    return [after - one for after, one in zip(_sent_bytes(lab), before, strict=True)]
+
+
+def test_flows_sink_by_bytes_sent_until_their_type_is_known_and_then_begin_where_they_belong(
+    lab: Deployment,
+) -> None:
+    first = _flows(lab, LONG_PORT, 60, LONG_BYTES)
+    total = 60 * LONG_BYTES
+    for carried in first:
+        assert carried > 0.25 * total, f"a third of each flow in each queue: {first}"
+    _flows(lab, SHORT_PORT, 120, 500)
+
+    def learnt() -> bool:
+        types = _learner(lab)["types"]
+        return types is not None and types["features"] == ["destination_port"] and len(types["types"]) == 2
+
+    eventually(learnt, 30)
+    types = {one["values"][0][0]: one for one in _learner(lab)["types"]["types"]}
+    assert types[str(LONG_PORT)]["thresholds_bytes"] == [0, 0]
+    assert types[str(SHORT_PORT)]["thresholds_bytes"] == THRESHOLDS
+    assert _learner(lab)["refused"] == {}
+    eventually(lambda: any(one["kind"] == "types-learnt" and one["told"] for one in lab.client.events()[0]))
+    later = _flows(lab, LONG_PORT, 30, LONG_BYTES)
+    assert later[2] > 0.9 * 30 * LONG_BYTES, f"all of it in the last queue: {later}"
+    assert later[0] < 0.2 * 30 * LONG_BYTES, f"control packets only in the first queue: {later}"
+    short = _flows(lab, SHORT_PORT, 30, 500)
+    assert short[1] + short[2] < 0.1 * short[0], f"short ones stay on top: {short}"
+
+
+def test_records_are_of_flows_as_they_were(lab: Deployment) -> None:
+    before = _learner(lab)["records"]
+    _flows(lab, SHORT_PORT, 40, 700)
+    eventually(lambda: _learner(lab)["records"] >= before + 40)
+    assert _learner(lab)["dropped_messages"] == 0

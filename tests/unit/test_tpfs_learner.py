@@ -1,0 +1,161 @@
+"""From agents' records to their thresholds, through the whole controller: channel, store, process, API."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.store.database import open_database
+from controller.store.finished_flows import FinishedFlowStore
+from controller.tpfs.records import Names, Records, RecordWindow
+from controller.tpfs.types import differ, flow_types
+from protocol.control import FinishedFlows, FlowTypes, SetPolicy
+from tests.unit.agents_channel import RunningChannel, agent_config, running_channel, wait_for
+from tests.unit.api_world import World, api_world
+from tests.unit.application_records import FOUR, addresses, records_of
+
+OVERLAY = ("10.128.1.1", "10.128.1.2")
+QUICK = {"scheme": "tpfs", "overrides": {"priority.prediction.interval_s": 0.5}, "timeout_s": 0.2}
+
+
+def _said(records: Records, source: str = OVERLAY[0], destination: str = OVERLAY[1]) -> FinishedFlows:
+    count = len(records)
+    return FinishedFlows(
+        now_s=100.0,
+        protocol=[6] * count,
+        source=[source] * count,
+        source_port=records["source_port"].tolist(),
+        destination=[destination] * count,
+        destination_port=records["destination_port"].tolist(),
+        bytes=records["bytes"].tolist(),
+        start_s=[90.0] * count,
+        end_s=[99.0] * count,
+    )
+
+
+def _tell(agent: RunningChannel, records: Records) -> None:
+    for at in range(0, len(records), 500):
+        agent.channel.send(_said(records[at : at + 500]))
+
+
+def _learnt(world: World) -> dict[str, object]:
+    """The API's answer once there are types."""
+    found: dict[str, object] = wait_for(
+        lambda: (answer := world.get("/tpfs"))["types"] and answer, "types are learnt", 30
+    )
+    return found
+
+
+def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: Path) -> None:
+    records, _ = records_of(FOUR, 2000, np.random.default_rng(0))
+    socket = f"unix:{tmp_path / 'agents.sock'}"
+    with (
+        api_world(tmp_path) as world,
+        running_channel(agent_config(socket, 1)) as agent,
+        running_channel(agent_config(socket, 2)),
+    ):
+        wait_for(lambda: len(world.get("/agents")["agents"]) == 2, "both agents are there")
+        assert world.get("/tpfs")["learning"] is False
+        world.ask("PUT", "/scheme", 504, json=QUICK)  # these agents confirm nothing
+        _tell(agent, records)
+        lies = _said(records[:20], source=OVERLAY[1])
+        agent.channel.send(lies)
+        answer = _learnt(world)
+        types = answer["types"]
+        assert isinstance(types, dict)
+        assert types["features"] == ["destination_port"]
+        assert sorted(value for one in types["types"] for value in one["values"]) == [
+            [str(5000 + number)] for number in range(4)
+        ]
+        assert answer["refused"] == {"h1": {"foreign_source": 20}}
+        (told,) = agent.wait(FlowTypes)[:1]
+        (policy,) = agent.wait(SetPolicy, 2)[-1:]
+        assert told.version == policy.policy["version"]
+        assert [list(map(list, one.values)) for one in told.types] == [
+            one["values"] for one in types["types"]
+        ]
+        wait_for(
+            lambda: world.get("/tpfs")["last_outcome"] == "as before", "nothing new is not told again", 30
+        )
+        assert len(agent.has(FlowTypes)) == 1
+        events = world.get("/events?since=0")["events"]
+        assert [one["told"] for one in events if one["kind"] == "types-learnt"][:2] == [True, False]
+    with api_world(tmp_path) as world:
+        assert _learnt(world)["records"] == 2000
+        with running_channel(agent_config(socket, 1)) as agent:
+            agent.wait(FlowTypes)
+
+
+def test_a_scheme_that_does_not_predict_learns_nothing(tmp_path: Path) -> None:
+    socket = f"unix:{tmp_path / 'agents.sock'}"
+    records, _ = records_of(FOUR, 400, np.random.default_rng(0))
+    with api_world(tmp_path, scheme="pias") as world, running_channel(agent_config(socket, 1)) as agent:
+        wait_for(lambda: len(world.get("/agents")["agents"]) == 1, "the agent is there")
+        agent.channel.send(_said(records, destination=OVERLAY[0]))
+        wait_for(lambda: world.get("/tpfs")["records"] == 400, "records are taken")
+        answer = world.get("/tpfs")
+        assert (answer["learning"], answer["last_at"], answer["types"]) == (False, None, None)
+        assert not agent.has(FlowTypes)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FinishedFlowStore:
+    return FinishedFlowStore(open_database(f"sqlite:///{tmp_path / 'capstan.db'}"))
+
+
+def _stored(store: FinishedFlowStore, since: float = 0.0) -> tuple[Records, Names, Names]:
+    hosts, known = Names(), Names(["something else"])
+    window = RecordWindow(10**9, 1e18)
+    for records in store.load(since, hosts, known):
+        window.add(records, 0.0)
+    return window.all(), hosts, known
+
+
+def test_the_store_gives_back_what_it_got(store: FinishedFlowStore) -> None:
+    records, _ = records_of(FOUR, 50, np.random.default_rng(0))
+    own = records[records["host"] == 3]
+    store.add("h3", own, addresses())
+    kept, hosts, known = _stored(store)
+    assert hosts.texts == ["h3"]
+    for name in ("bytes", "start", "end", "source_port", "destination_port", "protocol"):
+        assert kept[name].tolist() == own[name].tolist()
+    assert [known.texts[one] for one in kept["source"]] == [addresses()[one] for one in own["source"]]
+    assert [known.texts[one] for one in kept["destination"]] == [
+        addresses()[one] for one in own["destination"]
+    ]
+
+
+def test_the_store_is_bounded_in_age_and_number_and_fair(store: FinishedFlowStore) -> None:
+    records, _ = records_of(FOUR, 100, np.random.default_rng(0))
+    now = time.time()
+    for batch in range(300):
+        records["end"] = now + batch
+        store.add("loud", records, addresses())
+    records["end"] = now
+    store.add("quiet", records, addresses())
+    store.prune(now, 5000)
+    assert store.count() == 5000
+    kept, hosts, _ = _stored(store)
+    assert np.count_nonzero(kept["host"] == hosts.number("quiet")) == 100
+    assert kept["end"][kept["host"] == hosts.number("loud")].min() == now + 251
+    store.prune(now + 290.5, 5000)
+    assert store.count() == 900
+
+
+def test_types_that_hardly_moved_are_the_same() -> None:
+    rng = np.random.default_rng(0)
+    records, _ = records_of(FOUR, 8000, rng)
+    one = flow_types(records, addresses(), (10_000, 100_000, 1_000_000), 0.6)
+    again = flow_types(records[::-1], addresses(), (10_000, 100_000, 1_000_000), 0.6)
+    other = flow_types(records, addresses(), (10_000, 100_000, 2_000_000), 0.6)
+    moved = records.copy()
+    moved["destination_port"] += 1000
+    elsewhere = flow_types(moved, addresses(), (10_000, 100_000, 1_000_000), 0.6)
+    assert not differ(one, again)
+    assert differ(one, other)
+    assert differ(one, elsewhere)
+    assert differ(None, one)
+    assert not differ(None, None)

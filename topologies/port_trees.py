@@ -1,0 +1,146 @@
+"""The one writer of all ports' queueing disciplines in a lab: rates, buffers and queues, changed while it runs.
+
+Queues are asked for at switches' ports, by OVSDB (`topologies.port_writer`). A host has those of the leaf's port that
+it is plugged into, for its own interface is the first queue that its packets meet.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+from ovsdb.port_queues import ONE_QUEUE, Applied, PortQueues, QueueCounters
+from topologies.links import Link, reshape_commands, shape_commands
+from topologies.namespaces import CommandError, run, run_batch
+from topologies.wiring import LabHost, LabLink
+
+Inside = Callable[[str, Callable[[], Any]], "Future[Any]"]
+
+
+class PortTrees:
+    """Trees of all ends of *links*, as they were made first. *inside*: has work done in a node's namespace."""
+
+    def __init__(self, links: Iterable[LabLink], netem: bool, inside: Inside) -> None:
+        self._netem = netem
+        self._inside = inside
+        self._links = {link.name: link for link in links}
+        self.shapes = {link.name: link.shape for link in self._links.values()}
+        self._at: dict[str, tuple[str, str]] = {}
+        """Of each interface: its link and node."""
+        self._far: dict[str, str] = {}
+        """Of a leaf's port to a host: the host's interface."""
+        for link in self._links.values():
+            for end, other in ((link.intf1, link.intf2), (link.intf2, link.intf1)):
+                self._at[end.name] = link.name, end.node.name
+                if isinstance(other.node, LabHost):
+                    self._far[end.name] = other.name
+        self._queues = dict.fromkeys(self._at, ONE_QUEUE)
+        self._lock = threading.Lock()
+
+    def reshape(self, name: str, new: Link) -> None:
+        """Change a link, both ends; its queues stay. Raises CommandError."""
+        with self._lock:
+            old = self.shapes[name]
+            link = self._links[name]
+            work = [
+                (end.name, reshape_commands(end.name, old, new, self._netem, (queues, queues)))
+                for end in (link.intf1, link.intf2)
+                for queues in [self._queues[end.name]]
+            ]
+            self.shapes[name] = new
+            self._run(work)
+
+    def set_queues(self, wanted: Mapping[str, PortQueues], check: bool = False) -> dict[str, Applied]:
+        """Give ports (interfaces by name) their queues; says what each has then.
+
+        check: look whether the kernel still has what was written last, and write it anew if not.
+        """
+        every = {**wanted, **{self._far[name]: one for name, one in wanted.items() if name in self._far}}
+        with self._lock:
+            work = []
+            whole = self._intact(every) if check else set(every)
+            for name, queues in every.items():
+                link = self.shapes[self._at[name][0]]
+                had = self._queues[name]
+                if name in whole:
+                    work.append((name, reshape_commands(name, link, link, self._netem, (had, queues))))
+                elif fresh := shape_commands(name, link, self._netem, queues):
+                    anything = f"qdisc replace dev {name} root handle 9: pfifo"  # else there may be nothing to delete
+                    work.append((name, [anything, f"qdisc del dev {name} root", *fresh]))
+                self._queues[name] = queues
+            problem = ""
+            try:
+                self._run(work)
+            except CommandError as error:
+                problem = str(error)
+            return {name: self._applied(name, problem) for name in wanted}
+
+    def counters(self, node: str) -> dict[str, tuple[QueueCounters, ...]]:
+        """What the queues of a switch's ports hold and have sent, by interface."""
+        shown = self._inside(node, partial(run, ["tc", "-s", "-j", "qdisc", "show"])).result()
+        return read_queues(json.loads(shown))
+
+    def _applied(self, name: str, problem: str) -> Applied:
+        link, queues = self.shapes[self._at[name][0]], self._queues[name]
+        if link.rate_mbps is None:
+            return Applied(1, 0, 0, problem)
+        packets = queues.buffer_packets or link.buffer_packets
+        return Applied(queues.number, packets, round(link.rate_mbps * 1e6), problem)
+
+    def _intact(self, names: Iterable[str]) -> set[str]:
+        """Those that have the queues that were written last, as the kernel tells."""
+        found = set()
+        nodes: dict[str, dict[str, list[int]]] = {}
+        for name in names:
+            link, node = self._at[name]
+            if node not in nodes:
+                text = self._inside(node, partial(run, ["tc", "-j", "qdisc", "show"])).result()
+                nodes[node] = _limits(json.loads(text))
+            shape, queues = self.shapes[link], self._queues[name]
+            limit = queues.buffer_packets or shape.buffer_packets
+            have = nodes[node].get(name, [])
+            count = 0 if shape.rate_mbps is None else queues.number
+            delayed = bool(shape.delay_ms) and self._netem
+            if len(have) == count and (delayed or set(have) <= {limit}):
+                found.add(name)
+        return found
+
+    def _run(self, work: Iterable[tuple[str, list[str]]]) -> None:
+        """Lines of ports, in one batch a namespace, all namespaces at once."""
+        batches: dict[str, list[str]] = {}
+        for name, lines in work:
+            batches.setdefault(self._at[name][1], []).extend(lines)
+        started = [
+            self._inside(node, partial(run_batch, "tc", lines)) for node, lines in batches.items() if lines
+        ]
+        for future in started:
+            future.result()
+
+
+def _leaves(disciplines: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, int, Mapping[str, Any]]]:
+    """Port, queue and entry of what `tc -j qdisc show` says, of queues only."""
+    for entry in disciplines:
+        parent = str(entry.get("parent", ""))
+        if parent.startswith("1:") and entry["kind"] in ("pfifo", "netem"):
+            yield entry["dev"], int(parent[2:], 16) - 1, entry
+
+
+def _limits(disciplines: Iterable[Mapping[str, Any]]) -> dict[str, list[int]]:
+    limits: dict[str, list[int]] = {}
+    for name, _, entry in _leaves(disciplines):
+        limits.setdefault(name, []).append(int(entry["options"]["limit"]))
+    return limits
+
+
+def read_queues(disciplines: Iterable[Mapping[str, Any]]) -> dict[str, tuple[QueueCounters, ...]]:
+    """Counters by port and queue, from `tc -s -j qdisc show`."""
+    rows: dict[str, dict[int, QueueCounters]] = {}
+    for name, queue, entry in _leaves(disciplines):
+        rows.setdefault(name, {})[queue] = QueueCounters(
+            entry["qlen"], entry["backlog"], entry["drops"], entry["packets"], entry["bytes"]
+        )
+    return {name: tuple(of_port[q] for q in sorted(of_port)) for name, of_port in rows.items()}

@@ -109,7 +109,7 @@ def serve(settings: Settings) -> None:
         )
         for path in fresh_tokens:
             print(
-                f"capstan controller: a token was made for the API, kept in {path}: {path.read_text().strip()}",
+                f"capstan controller: new token of the API, kept in {path}: {path.read_text().strip()}",
                 flush=True,
             )
         thread = threading.Thread(target=server.run, name="api", daemon=True)

@@ -64,7 +64,9 @@ def make_app(
     app.register_blueprint(fabric_routes(running, settings.lab, version, started))
     app.register_blueprint(live_routes(running, started))
     app.register_blueprint(fault_routes(running, settings.lab))
-    app.register_blueprint(experiment_routes(running, store, Rate(settings.submits_per_s, SUBMIT_BURST)))
+    app.register_blueprint(
+        experiment_routes(running, store, Rate(settings.submits_per_s, SUBMIT_BURST, started))
+    )
 
     @app.get("/api/v1/openapi.json")
     @describe(Description("This document.", dict[str, Any]))
@@ -78,11 +80,7 @@ def make_app(
         access.check(request)
 
     @app.post("/api/v1/session")
-    @describe(
-        Description(
-            "Keep a token in a cookie, for browsers: their EventSource has no headers.", answers.SessionView
-        )
-    )
+    @describe(Description("Keep a token in a cookie, as browsers' EventSource needs.", answers.SessionView))
     def session() -> Response:
         token = access.token_of(request)
         response = jsonify({"role": access.role(request)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -107,11 +107,18 @@ class ReceiveFlow:
     repairs: int = 0
     recovered: int = 0
     reordered: int = 0
-    paths: dict[int, int] = field(default_factory=dict)
+    datagrams: dict[int, int] = field(default_factory=dict)
+    """By ``way(traffic_class, stamp)``."""
     released_before: tuple[int, int, int] = (0, 0, 0)
 
     def entry(self) -> FlowEntry:
         held, timeouts, abandoned = self.released_before
+        paths: Counter[str] = Counter()
+        by_class: dict[str, dict[str, int]] = {}
+        for one, count in sorted(self.datagrams.items()):
+            traffic_class, stamp = TrafficClass(one >> 16).name.lower(), str(one & 0xFFFF)
+            paths[stamp] += count
+            by_class.setdefault(traffic_class, {})[stamp] = count
         return FlowEntry(
             **_identity("receiver", self.key),
             traffic_class=TrafficClass(self.traffic_class).name.lower(),
@@ -119,7 +126,8 @@ class ReceiveFlow:
             bytes=self.bytes,
             first_s=self.first,
             last_s=self.last,
-            paths={str(stamp): count for stamp, count in sorted(self.paths.items())},
+            paths={stamp: paths[stamp] for stamp in sorted(paths, key=int)},
+            paths_by_class=by_class,
             repairs=self.repairs,
             recovered=self.recovered,
             lost=self.release.abandoned - abandoned,
@@ -131,8 +139,13 @@ class ReceiveFlow:
     def forget(self) -> None:
         """Begin to count anew."""
         self.packets = self.bytes = self.repairs = self.recovered = self.reordered = 0
-        self.paths = {}
+        self.datagrams = {}
         self.released_before = (self.release.held_total, self.release.timeouts, self.release.abandoned)
+
+
+def way(traffic_class: int, stamp: int) -> int:
+    """A traffic class and the stamp of the path that it took, 16 bits, as one number."""
+    return traffic_class << 16 | stamp
 
 
 def _mixed(value: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from host_agent import tunnel
 from host_agent.coding.decoder import UnitDecoder
-from host_agent.flows import ReceiveFlow
+from host_agent.flows import ReceiveFlow, way
 from host_agent.inner_packet import FIN, TCP, InnerPacket, PacketError, addresses, look
 from host_agent.peers import EarlyRepair, PeerState
 from host_agent.release import Release
@@ -130,7 +130,8 @@ class Receiver:
         flow.packets += count
         flow.bytes += sum(map(len, packets))
         for stamp in set(stamps):
-            flow.paths[stamp] = flow.paths.get(stamp, 0) + stamps.count(stamp)
+            taken = way(traffic_class, stamp)
+            flow.datagrams[taken] = flow.datagrams.get(taken, 0) + stamps.count(stamp)
         flow.traffic_class = traffic_class
         if peer.estimator is not None and flow.key[0] == TCP:
             self._sender.acknowledged(peer, packets[-1], look(packets[-1]), now)
@@ -173,7 +174,8 @@ class Receiver:
         flow.last = now
         flow.packets += 1
         flow.bytes += len(packet)
-        flow.paths[stamp] = flow.paths.get(stamp, 0) + 1
+        taken = way(traffic_class, stamp)
+        flow.datagrams[taken] = flow.datagrams.get(taken, 0) + 1
         marked: bytes | None = packet
         if outer_ecn != tunnel.NOT_ECT:
             marked = tunnel.decapsulate_ecn(packet, outer_ecn)
@@ -241,7 +243,8 @@ class Receiver:
         self._counts["repairs_received"] += 1
         flow.last = now
         flow.repairs += 1
-        flow.paths[stamp] = flow.paths.get(stamp, 0) + 1
+        taken = way(traffic_class, stamp)
+        flow.datagrams[taken] = flow.datagrams.get(taken, 0) + 1
         if flow.decoder is None:
             flow.decoder = UnitDecoder()
         self._recovered(peer, flow, flow.decoder.repair(position, head, bytes(symbol), now), now)

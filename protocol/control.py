@@ -181,7 +181,9 @@ class FlowEntry:
     """One inner flow and direction as one agent saw it.
 
     ``side`` is "sender" or "receiver". ``paths`` counts datagrams by path stamp (receiver: seen; "0" is no
-    top tier). Times are seconds of the host's monotonic clock.
+    top tier), ``paths_by_class`` the same for each traffic class that they came in: ``traffic_class`` is that of the
+    newest data, but a long flow began as a short one, and its control packets are a class of their own. Times are
+    seconds of the host's monotonic clock.
     """
 
     side: str
@@ -202,6 +204,7 @@ class FlowEntry:
     reordered: int = 0
     held: int = 0
     release_timeouts: int = 0
+    paths_by_class: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

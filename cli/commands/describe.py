@@ -31,15 +31,20 @@ def schemes_command(json_file: str | None) -> None:
         for what, one in (("short flows", scheme.short), ("long flows", scheme.long)):
             results.print(f"  {what:<12}{_class(one)}", soft_wrap=True)
         if scheme.queues is not None:
-            results.print(f"  {'queues':<12}{_queues(scheme, scheme.queues)}")
+            results.print(f"  {'queues':<12}{_queues(scheme, scheme.queues)}", soft_wrap=True)
         if scheme.priority is not None:
             results.print(f"  {'priority':<12}{_priority(scheme.priority)}", soft_wrap=True)
         if scheme.prior_knowledge:
-            results.print(f"  {'classes':<12}from the first packet on, for flows whose size is announced")
+            results.print(
+                f"  {'classes':<12}from the first packet on, for flows whose size is announced",
+                soft_wrap=True,
+            )
         if scheme.partition is not None:
-            results.print(f"  {'partition':<12}paths of their own for short and for long flows, by load")
+            results.print(
+                f"  {'partition':<12}paths of their own for short and for long flows, by load", soft_wrap=True
+            )
         if scheme.replication is not None:
-            results.print(f"  {'replicas':<12}{_REPLICAS[scheme.replication]}")
+            results.print(f"  {'replicas':<12}{_REPLICAS[scheme.replication]}", soft_wrap=True)
         for paper in scheme.papers:
             results.print(f"  {'paper':<12}{paper.title}, {paper.venue} {paper.year}", soft_wrap=True)
     results.print(

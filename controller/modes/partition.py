@@ -17,7 +17,10 @@ a share of its uplinks. All leaves have the same split, that of the busiest: a s
 by all other leaves, and a path would not be isolated if one leaf had it for short flows and another for long ones.
 What a leaf receives is not measured.
 
-**No flapping.** A load counts as the highest of the last `samples`: paths are gained at once and lost slowly.
+**Steadiness.** A load counts as the highest of the last `samples`, and a kind of flow gives up only paths that it could
+do without at `SLACK` times its load: without that dead band, a load with 20 % of noise near a whole number of paths
+changed the split once or twice a second. While neither load varies by more than `SLACK`, of one set of paths none turns
+from throughput to low latency once one has turned the other way. Loads that vary more still move paths to and fro.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ LATE: Final = 0.01
 """Share of short flows that may miss the deadline."""
 LONG_UTILISATION: Final = 0.5
 """Of the paths that long flows need, how much they use: above it they get more."""
+SLACK: Final = 1.6
+"""How much larger a load must be for its paths not to be given up."""
 SHORTEST_SAMPLING_S: Final = 0.05
 READ_LOST_S: Final = 1.0
 """A meter read that has not been answered for this long, in seconds, is asked again."""
@@ -129,9 +134,27 @@ class PathPartition:
 
     def low_latency_share(self) -> float:
         """Of all paths, how much is for short flows: 0..1, before rounding to whole paths."""
+        short, long = self._needs()
+        return min(1.0, max(short, 1 - long))
+
+    def _needs(self) -> tuple[float, float]:
+        """Of all paths, how much short and long flows need; each may be above 1."""
         short = max((load for state in self._leaves.values() for load, _ in state.loads), default=0.0)
         long = max((load for state in self._leaves.values() for _, load in state.loads), default=0.0)
-        return min(1.0, max(short / self.highest_load, 1 - long / LONG_UTILISATION))
+        return short / self.highest_load, long / LONG_UTILISATION
+
+    def _count(self, paths: tuple[int, ...]) -> int:
+        """How many of *paths* are to be low-latency ones."""
+        total, (short, long) = len(paths), self._needs()
+        short_need, long_need = _whole(short * total), _whole(long * total)
+        wanted = max(short_need, total - long_need)
+        now = len(self._split.low_latency.intersection(paths))
+        if set(paths) <= self._split.low_latency | self._split.throughput:
+            if wanted < now:  # long flows need more; short ones give what they have too much
+                wanted = max(wanted, min(now, _whole(SLACK * short * total)))
+            elif short_need <= now < wanted:  # long flows leave some over
+                wanted = min(wanted, max(now, total - _whole(SLACK * long * total)))
+        return max(1, min(total - 1, wanted))
 
     def split(self, path_sets: Iterable[tuple[int, ...]]) -> Split:
         """Split these sets of paths, each that of a pair of leaves, by the present loads.
@@ -139,12 +162,10 @@ class PathPartition:
         Each set with two paths or more gets some of both kinds, if sets do not overlap otherwise than by containing
         each other; as few paths as possible change sides.
         """
-        share = self.low_latency_share()
         low: set[int] = set()
         high: set[int] = set()
         for paths in sorted(set(path_sets), key=lambda one: (len(one), one)):
-            wanted = max(1, min(len(paths) - 1, math.ceil(share * len(paths) - 1e-9)))
-            missing = wanted - len(low.intersection(paths))
+            missing = self._count(paths) - len(low.intersection(paths))
             free = sorted(set(paths) - low - high, key=lambda one: (one not in self._split.low_latency, one))
             chosen = max(0, min(missing, len(free)))
             if chosen == len(free) > 0 and len(paths) > 1 and not high.intersection(paths):
@@ -153,6 +174,10 @@ class PathPartition:
             high.update(free[chosen:])
         self._split = Split(frozenset(low), frozenset(high))
         return self._split
+
+
+def _whole(paths: float) -> int:
+    return math.ceil(paths - 1e-9)
 
 
 def _when(state: _Leaf) -> float:

@@ -15,6 +15,15 @@ connection.sendall(digest.digest())
 print(digest.hexdigest(), total, flush=True)
 """
 
+ANSWER = """
+import socket, sys
+server = socket.create_server(("0.0.0.0", int(sys.argv[1])))
+print("listening", flush=True)
+connection, _ = server.accept()
+while connection.recv(1 << 16):
+    connection.sendall(b".")  # a sender that pauses acknowledges it with a segment without data
+"""
+
 SEND = """
 import hashlib, socket, sys, time
 address, port, total, rate = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])

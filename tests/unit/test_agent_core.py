@@ -227,6 +227,22 @@ def test_group_addresses_and_unknown_hosts_are_counted() -> None:
     assert answer[20:22] == b"\x03\x01"  # host unreachable
 
 
+def test_a_flows_paths_are_told_for_each_class_its_packets_came_in() -> None:
+    """A long flow sends its first bytes as a short one, and its sender's window probes are control packets."""
+    sender, receiver = pair(Policy(1, "test", 0.001, short_limit_bytes=3000))
+    taken = {TrafficClass.SHORT: 4, TrafficClass.LONG: 5, TrafficClass.CONTROL: 4}
+    for number, (payload, flags) in enumerate([(0, SYN), *[(1000, ACK)] * 5, (0, ACK), *[(1000, ACK)] * 2]):
+        sender.packet_from_host(tcp(number, payload, flags), 0.0)
+        for one in sender.datagrams_to_send():
+            stamp = taken[class_of_dscp(one.tos >> 2)]
+            receiver.receive_datagram(one.data, A.underlay_ip, stamp, one.tos, 0.001)
+    (flow,) = [entry for entry in receiver.flow_report(forget=True) if entry.side == "receiver"]
+    assert flow.traffic_class == "long"
+    assert flow.paths == {"4": 5, "5": 4}
+    assert flow.paths_by_class == {"short": {"4": 3}, "long": {"5": 4}, "control": {"4": 2}}
+    assert not [entry for entry in receiver.flow_report(forget=False) if entry.side == "receiver"]
+
+
 @pytest.mark.parametrize("stamp", [1, 7, 4095])
 def test_feedback_tells_the_sender_which_path_an_entropy_value_takes(stamp: int) -> None:
     sender, receiver = pair(policy())

@@ -48,11 +48,15 @@ def run(cycles: int = CYCLES, readers: int = READERS) -> dict[str, Any]:
         with _reading(lab, readers) as result, _asking(lab, gets):
             watched = evaluate(traffic(lab, cycles, t_ms), t_ms)
         told = requests.get(f"{lab.client.url}/api/v1/metrics", timeout=10).text
-    return document(_figures(alone, watched, result, gets), _notes(readers, told))
+    return document(_figures(alone, watched, result, gets, readers), _notes(readers, told))
 
 
 def _figures(
-    alone: Sequence[Cycle], watched: Sequence[Cycle], result: dict[str, Any], gets: Sequence[float]
+    alone: Sequence[Cycle],
+    watched: Sequence[Cycle],
+    result: dict[str, Any],
+    gets: Sequence[float],
+    readers: int,
 ) -> dict[str, Figure]:
     before, after = [one.on_ms for one in alone], [one.on_ms for one in watched]
     per_reader = [count / result["seconds"] for count in result["samples"]]
@@ -65,7 +69,7 @@ def _figures(
             statistics.median(per_reader) * DIRECTIONS, "samples/s a reader", 950, "higher"
         ),
         "slowest_reader": Figure(min(per_reader) * DIRECTIONS, "samples/s"),
-        "readers": Figure(len(result["samples"]), "that read"),
+        "readers": Figure(readers, "readers"),
         "stream": Figure(result["bytes"] * 8 / result["seconds"] / 1e6, "Mbit/s in all"),
         "get_fabric_p99": Figure(percentile(gets, 99), "ms", GET_P99_GOAL_MS),
         "get_fabric": Figure(len(gets) / result["seconds"], "requests/s"),

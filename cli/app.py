@@ -24,6 +24,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "agent": "cli.commands.serve",
     "check": "cli.commands.describe",
     "schemes": "cli.commands.describe",
+    "report": "cli.commands.report",
     "model": "cli.commands.model",
     "bench": "cli.commands.bench",
     "test": "cli.commands.test",

@@ -70,7 +70,8 @@ def serve(settings: Settings) -> None:
     data = settings.data
     data.mkdir(parents=True, exist_ok=True)
     token = read_or_make_token(settings.token_file or data / "agents-token")
-    api_token = None if settings.loopback else read_or_make_token(data / "api-token")
+    fresh_tokens = [] if settings.loopback else [path for path in _api_tokens(data) if not path.exists()]
+    api_token, read_token = (None, None) if settings.loopback else map(read_or_make_token, _api_tokens(data))
     socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
     engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     running = RunningController(
@@ -85,7 +86,7 @@ def serve(settings: Settings) -> None:
         finished_flows=FinishedFlowStore(engine),
     )
     store = ExperimentStore(engine)
-    app = make_app(running, store, ApiSettings(api_token, settings.lab), VERSION)
+    app = make_app(running, store, ApiSettings(api_token, settings.lab, read_token), VERSION)
     try:
         running.start()
     except BaseException as error:
@@ -106,6 +107,11 @@ def serve(settings: Settings) -> None:
             f"agents at {_agents_at(settings, running, socket_path)}",
             flush=True,
         )
+        for path in fresh_tokens:
+            print(
+                f"capstan controller: new token of the API, kept in {path}: {path.read_text().strip()}",
+                flush=True,
+            )
         thread = threading.Thread(target=server.run, name="api", daemon=True)
         thread.start()
         _wait_for_signal()
@@ -115,6 +121,11 @@ def serve(settings: Settings) -> None:
         running.stop()
         engine.dispose()  # SQLite then folds its -wal into the file, and removes it
         (data / "endpoints.json").unlink(missing_ok=True)
+
+
+def _api_tokens(data: Path) -> tuple[Path, Path]:
+    """Files of the tokens that allow to change things, and to read."""
+    return data / "api-token", data / "api-read-token"
 
 
 def _not_listening(who: str, address: str, port: int, error: OSError) -> OSError:

@@ -185,13 +185,18 @@ class RunningController:
     def rates(self, names: FabricNames) -> Mapping[str, float]:
         """What links carry, kbit/s by name, where it is known better than from their ports.
 
-        A lab's ports are veths, which say 10 Gbit/s whatever they are shaped to: there the packet time counts, which is
-        that of the slowest fabric link.
+        Switches' databases say it (`controller.queues`) where somebody shapes their ports. A lab's ports are veths,
+        which say 10 Gbit/s themselves: without such a database the packet time counts, that of the slowest fabric link.
         """
-        if not self._lab:
-            return {}
-        slowest = PACKET_BITS / self.current.packet_time_s / 1000
-        return {link.name: slowest for link in names.links if not link.access}
+        known = self.queues.rates_bps() if self._lab else {}
+        slowest = PACKET_BITS / self.current.packet_time_s if self._lab else 0.0
+        found: dict[str, float] = {}
+        for link in names.links:
+            told = [known[end] for end in (link.a, link.b) if end is not None and end in known]
+            rate = min(told, default=0.0 if link.access else slowest)
+            if rate > 0:
+                found[link.name] = rate / 1000
+        return found
 
     def _note(self, event: object) -> None:
         if isinstance(event, PortCounters):

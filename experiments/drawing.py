@@ -49,12 +49,22 @@ PANELS: Final = (
 def draw_comparison(document: Document, directory: Path) -> tuple[Path, ...]:
     """comparison.png and .svg: each measure of every scheme over that of the baseline, with intervals.
 
+    Returns the files: none where there is nothing to compare.
+    """
+    with applied():
+        figure = comparison_figure(document)
+        return () if figure is None else save(figure, directory / "comparison")
+
+
+def comparison_figure(document: Document) -> Figure | None:
+    """The figure of `draw_comparison`; use inside `figures.style.applied`.
+
     Of fewer than two schemes there is nothing to compare: nothing is drawn. p99 has a panel where all have flows
-    enough. Returns the files.
+    enough.
     """
     schemes, baseline = document["schemes"], document["baseline"]
     if len(schemes) < 2:
-        return ()
+        return None
     panels = [
         (panel, bars)
         for panel in PANELS
@@ -62,20 +72,19 @@ def draw_comparison(document: Document, directory: Path) -> tuple[Path, ...]:
         and None not in bars.values()
     ]
     if not panels:
-        return ()
+        return None
     names = {name: one["scheme"] for name, one in schemes.items()}
     beside = len(schemes) <= SIDE_BY_SIDE
     columns, rows = (len(panels), 1) if beside else (1, len(panels))
     width = 1.2 + 0.42 * len(schemes)
-    with applied():
-        figure = new_figure(max(6.4, width * columns), 3.4 if beside else 2.6 * rows + 0.6)
-        for index, (panel, bars) in enumerate(panels):
-            axes = figure.add_subplot(rows, columns, index + 1)
-            scheme_bars(axes, {name: one for name, one in bars.items() if one is not None}, 1.0, names)
-            label(axes, x="", y=f"{panel.axis}\n/ {baseline}".replace(", ", "\n"))
-        figure.suptitle(document["title"], x=0.01, ha="left", fontsize=10)
-        _caption(figure, document, schemes.values())
-        return save(figure, directory / "comparison")
+    figure = new_figure(max(6.4, width * columns), 3.4 if beside else 2.6 * rows + 0.6)
+    for index, (panel, bars) in enumerate(panels):
+        axes = figure.add_subplot(rows, columns, index + 1)
+        scheme_bars(axes, {name: one for name, one in bars.items() if one is not None}, 1.0, names)
+        label(axes, x="", y=f"{panel.axis}\n/ {baseline}".replace(", ", "\n"))
+    figure.suptitle(document["title"], x=0.01, ha="left", fontsize=10)
+    _caption(figure, document, schemes.values())
+    return figure
 
 
 def _ratio(panel: _Panel, name: str, scheme: Document, baseline: str) -> Estimate | None:

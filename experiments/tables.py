@@ -18,9 +18,13 @@ Document = Mapping[str, Any]
 
 def tables(document: Document) -> Group:
     """Everything that `capstan run` prints of a result."""
-    parts: list[RenderableType] = []
-    if document["cpu_limited"]:
-        parts.append(cpu_warning())
+    parts: list[RenderableType] = [cpu_warning()] if document["cpu_limited"] else []
+    return Group(*parts, *tables_of(document), *(Text(line) for line in notes(document)))
+
+
+def tables_of(document: Document) -> list[Table]:
+    """The tables alone."""
+    parts: list[Table] = []
     for kind in ("short", "long"):
         if any("afct_ms" in scheme.get(kind, {}) for scheme in document["schemes"].values()):
             parts.append(completion_table(document, kind))
@@ -29,8 +33,7 @@ def tables(document: Document) -> Group:
     parts.append(packets_table(document))
     if len(document["schemes"]) > 2:
         parts.append(overview_table(document))
-    parts += [Text(line) for line in notes(document)]
-    return Group(*parts)
+    return parts
 
 
 def cpu_warning() -> Text:
@@ -160,7 +163,8 @@ def notes(document: Document) -> list[str]:
         f"{document['packet_time_ms']:.3g} ms; every scheme got the same flows.",
         "Extra packets are repairs, and second copies of replicated flows.",
     ]
-    lines.append(_flow_sizes(document["flow_sizes"]))
+    if "flow_sizes" in document:  # results of before are shown, too
+        lines.append(_flow_sizes(document["flow_sizes"]))
     if document["long_flow_pressure"] is not None:
         pressure = document["long_flow_pressure"]
         lines.append(

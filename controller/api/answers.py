@@ -379,3 +379,50 @@ class KeptMode(TypedDict):
 
 class KeptModes(TypedDict):
     modes: list[Annotated[dict[str, Any], KeptMode]]
+
+
+class ExperimentHead(TypedDict):
+    id: int
+    name: str
+    state: str
+    created_at: float
+
+
+class EstimateView(TypedDict):
+    """``low`` and ``high``: its interval, null where it has none; ``n``: flows that it is of."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int | None
+
+
+class ComparedMeasure(TypedDict):
+    """``ratio``: b / a; null where a is 0."""
+
+    name: str
+    unit: str
+    a: EstimateView
+    b: EstimateView
+    ratio: float | None
+
+
+class ComparedScheme(TypedDict):
+    """``cpu_limited``: of a and of b."""
+
+    label: str
+    cpu_limited: list[bool]
+    measures: list[ComparedMeasure]
+
+
+class ComparisonView(TypedDict):
+    """``experiments``: a and b; ``schemes``: those that both have, with what both have measured."""
+
+    experiments: list[ExperimentHead]
+    schemes: list[ComparedScheme]
+
+
+class SessionView(TypedDict):
+    """What the token that was shown allows."""
+
+    role: Literal["operate", "read"]

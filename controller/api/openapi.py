@@ -24,7 +24,7 @@ _PLAIN: Final[dict[Any, dict[str, Any]]] = {
     types.NoneType: {"type": "null"},
     Any: {},
 }
-_OF_ALL: Final = (401, 500, 503)
+_OF_ALL: Final = (401, 403, 500, 503)
 """Problems that any request may meet."""
 _OF_BODIES: Final = (400, 413, 415, 422)
 PROBLEM: Final[dict[str, Any]] = {

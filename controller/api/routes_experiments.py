@@ -13,8 +13,11 @@ from typing import Any, Final
 from flask import Blueprint, Response
 
 from controller.api import answers
+from controller.api.access import Rate
 from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number
+from controller.api.comparing import compare
 from controller.api.describing import Description, Query, describe
+from controller.api.problems import ProblemError
 from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
@@ -23,13 +26,18 @@ ONE: Final = f"/<int(max={LARGEST}):experiment>"
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 
-def experiment_routes(running: RunningController, store: ExperimentStore) -> Blueprint:
-    """The blueprint."""
+def experiment_routes(running: RunningController, store: ExperimentStore, submits: Rate) -> Blueprint:
+    """The blueprint. *submits*: how often experiments may be begun."""
     routes = Blueprint("experiments", __name__, url_prefix="/api/v1/experiments")
 
     @routes.post("")
-    @describe(Description("Begin an experiment.", answers.ExperimentObject, ExperimentBody, status=201))
+    @describe(
+        Description(
+            "Begin an experiment.", answers.ExperimentObject, ExperimentBody, status=201, problems=(429,)
+        )
+    )
     def create() -> tuple[dict[str, Any], int]:
+        submits.take(time.monotonic())
         wanted = body(ExperimentBody)
         made = store.create(wanted.name, wanted.seed, wanted.spec, wanted.versions, wanted.machine)
         running.events.add(ExperimentCreated(made["id"], made["name"], made["state"]))
@@ -94,6 +102,26 @@ def experiment_routes(running: RunningController, store: ExperimentStore) -> Blu
     def results(experiment: int) -> answers.ResultsView:
         data = store.experiment(experiment)
         return {"runs": data.pop("runs"), "summary": data["summary"], "experiment": data}
+
+    @routes.get(ONE + "/compare")
+    @describe(
+        Description(
+            "The same measures of two finished experiments.",
+            answers.ComparisonView,
+            query=(Query("with", "The other experiment's number.", 1),),
+            problems=(404, 409),
+        )
+    )
+    def comparison(experiment: int) -> Any:
+        other = number("with", None, 1)
+        if other is None:
+            raise ProblemError(422, "query.with: is missing: the other experiment's number", "query.with")
+        both = [store.experiment(one, runs=False) for one in (experiment, other)]
+        for one in both:
+            if one["summary"] is None:
+                raise ProblemError(409, f"experiment {one['id']} is {one['state']} and has no summary")
+        heads = [{name: one[name] for name in ("id", "name", "state", "created_at")} for one in both]
+        return {"experiments": heads, "schemes": compare(both[0]["summary"], both[1]["summary"])}
 
     @routes.get(ONE + "/flows")
     @describe(

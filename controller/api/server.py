@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from flask import Flask, Response, request
+from flask import Flask, Response, jsonify, request
 from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from controller.agents.listeners import ChannelError
+from controller.api import answers
+from controller.api.access import COOKIE, Access, Rate, cookie_of
 from controller.api.describing import Description, describe
 from controller.api.openapi import openapi_document
 from controller.api.problems import ProblemError, problem_response
@@ -24,15 +25,19 @@ from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
 
 MAX_BODY_BYTES: Final = 64 << 20
+SUBMIT_BURST: Final = 500
 _LOG: Final = logging.getLogger("capstan.api")
 
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """``token``: needed on every request; None on loopback. ``lab``: faults may be injected."""
+    """``token``: needed on every request; None on loopback. ``read_token``: allows to read. ``lab``: faults may be
+    injected. ``submits_per_s``: experiments that may be begun a second, in the long run (SUBMIT_BURST at once)."""
 
     token: str | None = None
     lab: bool = False
+    read_token: str | None = None
+    submits_per_s: float = 5.0
 
 
 class _Json(DefaultJSONProvider):
@@ -59,21 +64,29 @@ def make_app(
     app.register_blueprint(fabric_routes(running, settings.lab, version, started))
     app.register_blueprint(live_routes(running, started))
     app.register_blueprint(fault_routes(running, settings.lab))
-    app.register_blueprint(experiment_routes(running, store))
+    app.register_blueprint(
+        experiment_routes(running, store, Rate(settings.submits_per_s, SUBMIT_BURST, started))
+    )
 
     @app.get("/api/v1/openapi.json")
     @describe(Description("This document.", dict[str, Any]))
     def openapi() -> dict[str, Any]:
         return openapi_document(app, version, settings.token is not None)
 
+    access = Access(settings.token, settings.read_token)
+
     @app.before_request
-    def check_token() -> None:
-        if settings.token is None:
-            return
-        kind, _, given = request.headers.get("Authorization", "").partition(" ")
-        known = hmac.compare_digest(given.strip().encode(), settings.token.encode())
-        if kind.lower() != "bearer" or not known:
-            raise ProblemError(401, "this address needs the header Authorization: Bearer TOKEN")
+    def check_access() -> None:
+        access.check(request)
+
+    @app.post("/api/v1/session")
+    @describe(Description("Keep a token in a cookie, as browsers' EventSource needs.", answers.SessionView))
+    def session() -> Response:
+        token = access.token_of(request)
+        response = jsonify({"role": access.role(request)})
+        if token is not None:
+            response.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="Strict", path="/")
+        return response
 
     @app.errorhandler(ProblemError)
     def problem(error: ProblemError) -> Response:

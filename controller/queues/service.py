@@ -126,6 +126,17 @@ class QueueService:
         with self._changed:
             return self._problems(time.monotonic())[0]
 
+    def rates_bps(self) -> dict[tuple[int, int], int]:
+        """What ports are known to send, by dpid and OpenFlow port; waits for nobody."""
+        with self._changed:
+            return {
+                (dpid, port.number): port.rate_bps
+                for dpid, switch in self._switches.items()
+                if switch.plan is not None
+                for port in switch.plan.ports
+                if port.rate_bps > 0
+            }
+
     def snapshot(self, timeout_s: float = 1.0) -> list[SwitchQueues]:
         """All switches, by dpid, with counters that are at most `FRESH_S` old where they came within *timeout_s*."""
         now = time.monotonic()

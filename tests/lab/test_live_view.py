@@ -15,13 +15,14 @@ from experiments.deployment import Deployment
 from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start
 
 SPINES = 4
-RATE = 10.0
+RATE, ACCESS = 10.0, 50.0
 T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Deployment]:
-    with deployment(fabric(SPINES, rate=RATE), "rps") as made:
+    shape = fabric(SPINES, rate=RATE) | {"access": {"rate_mbps": ACCESS}}
+    with deployment(shape, "rps") as made:
         yield made
 
 
@@ -81,6 +82,7 @@ def test_links_and_flows_are_seen_while_they_carry(lab: Deployment) -> None:
                 assert {name for name in loads if name.startswith("l1-")} == {f"l1-s{i}" for i in range(1, 5)}
                 up = [loads[f"l1-s{i}"] for i in range(1, 5)]
                 assert {link["rate_kbps"] for link in up} == {RATE * 1000}
+                assert loads["h1-l1"]["rate_kbps"] == ACCESS * 1000
                 if all(link["ab"] for link in up) and loads["h1-l1"]["ab"]:
                     there = sum(link["ab"]["bits_per_s"] for link in up)
                     if there > best.get("there", 0.0):

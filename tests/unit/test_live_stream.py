@@ -62,7 +62,7 @@ class Served:
 
     @contextmanager
     def reading(self, query: str = "", method: str = "GET", **headers: str) -> Iterator[Reading]:
-        lines = {"Host": "x", "Accept": "text/event-stream", **headers}
+        lines = {"Host": "127.0.0.1", "Accept": "text/event-stream", **headers}
         text = f"{method} {BASE}/events{query} HTTP/1.1\r\n" + "".join(
             f"{k}: {v}\r\n" for k, v in lines.items()
         )
@@ -236,8 +236,8 @@ def test_a_head_request_is_not_a_stream(served: Served) -> None:
 
 def test_a_connection_with_answers_on_their_way_is_not_taken(served: Served) -> None:
     """The stream would run into what the server still has to send."""
-    pipelined = f"GET {BASE}/schemes HTTP/1.1\r\nHost: x\r\n\r\n" * 40
-    stream = f"GET {BASE}/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+    pipelined = f"GET {BASE}/schemes HTTP/1.1\r\nHost: localhost:8080\r\n\r\n" * 40
+    stream = f"GET {BASE}/events HTTP/1.1\r\nHost: localhost:8080\r\nAccept: text/event-stream\r\n\r\n"
     with socket.create_connection(("127.0.0.1", served.port), timeout=5) as connection:
         connection.sendall((pipelined + stream).encode())
         received = b""

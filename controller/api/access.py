@@ -1,0 +1,112 @@
+"""Who may ask what: tokens with their roles, pages of other origins, and how often experiments may be begun."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import threading
+from typing import Final
+from urllib.parse import urlsplit
+
+from flask import Request
+
+from controller.api.problems import ProblemError
+
+COOKIE: Final = "capstan-session"
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+API: Final = "/api/"
+SESSION: Final = "/api/v1/session"
+
+
+def cookie_of(token: str) -> str:
+    """What a browser keeps in place of a token: it opens the same doors, and does not tell the token."""
+    return hmac.new(token.encode(), b"capstan session", hashlib.sha256).hexdigest()
+
+
+class Access:
+    """Raises ProblemError for requests that may not be.
+
+    operate, read: tokens; with ``operate`` None (on loopback) none is needed. ``read`` only allows to read.
+    """
+
+    def __init__(self, operate: str | None, read: str | None = None) -> None:
+        self._operate = operate
+        self._read = read
+
+    def check(self, request: Request) -> None:
+        """401: no token, or a wrong one; 403: of another origin, or a token for reading only."""
+        self._check_origin(request)
+        if self._operate is None or not request.path.startswith(API):
+            return  # pages are no secret: what they show is
+        role = self._role(request)
+        if role is None:
+            raise ProblemError(401, "this address needs the header Authorization: Bearer TOKEN")
+        if role == "read" and request.method not in READING and request.path != SESSION:
+            raise ProblemError(403, "this token is for reading only: the one in api-token may change things")
+
+    def token_of(self, request: Request) -> str | None:
+        """The token that a request has proved to have, for its cookie."""
+        return {"operate": self._operate, "read": self._read, None: None}[self._role(request)]
+
+    def role(self, request: Request) -> str:
+        """What a request that `check` let pass may do: "operate" or "read"."""
+        return self._role(request) or "operate"
+
+    def _role(self, request: Request) -> str | None:
+        kind, _, given = request.headers.get("Authorization", "").partition(" ")
+        bearer = given.strip() if kind.lower() == "bearer" else ""
+        kept = request.cookies.get(COOKIE, "")
+        for role, token in (("operate", self._operate), ("read", self._read)):
+            if token is not None and (_same(bearer, token) or _same(kept, cookie_of(token))):
+                return role
+        return None
+
+    def _check_origin(self, request: Request) -> None:
+        """A page of somebody else's must not drive this controller through its reader's browser.
+
+        Without a token the name that was asked for counts, too: a page may have had its own name point here.
+        """
+        origin = request.headers.get("Origin")
+        if request.method not in READING and origin is not None and urlsplit(origin).netloc != request.host:
+            raise ProblemError(403, f"requests of pages of {origin[:100]} are not taken: same origin only")
+        if self._operate is None and not _is_address(request.host):
+            raise ProblemError(
+                403, f"this controller is not {request.host[:100]}: ask for 127.0.0.1 or localhost"
+            )
+
+
+class Rate:
+    """At most *burst* at once, and *per_s* a second in the long run."""
+
+    def __init__(self, per_s: float, burst: float, now: float) -> None:
+        self._per_s = per_s
+        self._burst = burst
+        self._left = burst
+        self._at = now
+        self._lock = threading.Lock()
+
+    def take(self, now: float) -> None:
+        """Raises ProblemError (429) if it is too soon."""
+        with self._lock:
+            self._left = min(self._burst, self._left + (now - self._at) * self._per_s)
+            self._at = now
+            if self._left < 1:
+                wait_s = (1 - self._left) / self._per_s
+                raise ProblemError(429, f"too many experiments are begun: try again in {wait_s:.1f} s")
+            self._left -= 1
+
+
+def _same(given: str, known: str) -> bool:
+    return hmac.compare_digest(given.encode(), known.encode())
+
+
+def _is_address(host: str) -> bool:
+    name = urlsplit(f"//{host}").hostname or ""
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

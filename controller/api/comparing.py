@@ -1,0 +1,70 @@
+"""Two experiments side by side: the same measures of every scheme that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_MEASURES: Final = (
+    ("short", "afct_ms", "afct_ci_ms", "ms"),
+    ("short", "p50_ms", None, "ms"),
+    ("short", "p95_ms", None, "ms"),
+    ("short", "p99_ms", "p99_ci_ms", "ms"),
+    ("long", "afct_ms", "afct_ci_ms", "ms"),
+    ("long", "p99_ms", "p99_ci_ms", "ms"),
+    ("long", "goodput_mbps", "goodput_ci_mbps", "Mbit/s"),
+)
+"""Class, name, name of its interval, unit; as experiments put them into their summary."""
+
+
+def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Schemes that both summaries have, with the measures that both have; ``ratio`` is b / a.
+
+    Summaries are what clients sent: whatever is not of the known form is left out. So is a p99 that was not to be
+    shown, being of too few flows.
+    """
+    ours, theirs = _schemes(a), _schemes(b)
+    return [
+        {
+            "label": label,
+            "cpu_limited": [bool(one.get("cpu_limited")) for one in (ours[label], theirs[label])],
+            "measures": _rows(ours[label], theirs[label]),
+        }
+        for label in ours
+        if label in theirs
+    ]
+
+
+def _schemes(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    schemes = summary.get("schemes")
+    if not isinstance(schemes, dict):
+        return {}
+    return {label: one for label, one in schemes.items() if isinstance(one, dict)}
+
+
+def _rows(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for kind, name, interval, unit in _MEASURES:
+        one, other = _estimate(a, kind, name, interval), _estimate(b, kind, name, interval)
+        if one is None or other is None:
+            continue
+        ratio = other["mean"] / one["mean"] if one["mean"] else None
+        rows.append({"name": f"{kind}.{name}", "unit": unit, "a": one, "b": other, "ratio": ratio})
+    return rows
+
+
+def _estimate(scheme: Mapping[str, Any], kind: str, name: str, interval: str | None) -> dict[str, Any] | None:
+    block = scheme.get(kind)
+    if not isinstance(block, dict) or not _number(block.get(name)):
+        return None
+    if name == "p99_ms" and block.get("p99_shown") is False:
+        return None
+    bounds = block.get(interval) if interval is not None else None
+    known = isinstance(bounds, list) and len(bounds) == 2 and all(map(_number, bounds))
+    low, high = bounds if known and bounds is not None else (None, None)
+    flows = block.get("n")
+    return {"mean": block[name], "low": low, "high": high, "n": flows if isinstance(flows, int) else None}
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

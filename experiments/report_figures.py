@@ -1,0 +1,152 @@
+"""Figures of a report: distributions, balance of paths, modes over time. Drawn from a result and its flow records."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from figures.style import label, new_figure, scheme_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Document = Mapping[str, Any]
+Record = Mapping[str, str]
+"""A row of flows.csv."""
+SIZE_GROUPS: Final = 8
+FEWEST_OF_A_GROUP: Final = 3
+"""Flows of which a mean is shown."""
+
+
+def completion_times(document: Document, records: Iterable[Record]) -> Figure | None:
+    """Distribution of completion times, a panel for each class of flows; None without a finished flow."""
+    times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        if record["fct_s"]:
+            times[record["traffic_class"]][record["scheme"]].append(float(record["fct_s"]) * 1e3)
+    if not times:
+        return None
+    figure = new_figure(max(6.4, 4.2 * len(times)), 3.6)
+    for index, kind in enumerate(sorted(times, reverse=True)):
+        axes = figure.add_subplot(1, len(times), index + 1)
+        for name, style in _styles(document):
+            values = np.sort(times[kind].get(name, []))
+            if len(values):
+                shares = np.arange(1, len(values) + 1) / len(values)
+                axes.step(values, shares, where="post", color=style.colour, linestyle=style.line, label=name)
+        axes.set_xscale("log")
+        axes.set_ylim(0, 1)
+        label(axes, x="completion time", x_unit="ms", y=f"share of {kind} flows")
+        axes.legend(fontsize=7)
+    return figure
+
+
+def by_size(document: Document, records: Iterable[Record]) -> Figure | None:
+    """Mean completion time over flow size, in groups of equal numbers of flows; None with too few of them."""
+    points: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for record in records:
+        if record["fct_s"] and record["size_bytes"]:
+            points[record["scheme"]].append((float(record["size_bytes"]) / 1e3, float(record["fct_s"]) * 1e3))
+    sizes = np.array([size for one in points.values() for size, _ in one])
+    if len(sizes) < SIZE_GROUPS * FEWEST_OF_A_GROUP or np.ptp(sizes) == 0:
+        return None
+    edges = np.unique(np.quantile(sizes, np.linspace(0, 1, SIZE_GROUPS + 1)))
+    figure = new_figure(6.4, 3.6)
+    axes = figure.add_subplot()
+    for name, style in _styles(document):
+        line = [
+            (float(np.mean([size for size, _ in group])), float(np.mean([time for _, time in group])))
+            for low, high in pairwise(edges)
+            if len(group := [one for one in points[name] if low <= one[0] <= high]) >= FEWEST_OF_A_GROUP
+        ]
+        if line:
+            axes.plot(
+                *zip(*line, strict=True),
+                color=style.colour,
+                linestyle=style.line,
+                marker=style.marker,
+                label=name,
+            )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    label(axes, x="flow size", x_unit="kB", y="mean completion time", y_unit="ms")
+    axes.legend(fontsize=7)
+    return figure
+
+
+def path_balance(document: Document, records: Iterable[Record]) -> Figure | None:
+    """Each scheme's paths by what they carried, the busiest first; None if no packet had a choice."""
+    carried: dict[str, Counter[str]] = defaultdict(Counter)
+    for record in records:
+        for word in record["paths"].split():
+            stamp, _, count = word.partition(":")
+            if stamp != "0":
+                carried[record["scheme"]][stamp] += int(count)
+    stamps = {stamp for one in carried.values() for stamp in one}
+    if len(stamps) < 2:
+        return None
+    figure = new_figure(6.4, 3.4)
+    axes = figure.add_subplot()
+    for name, style in _styles(document):
+        total = sum(carried[name].values())
+        if total:
+            shares = sorted((carried[name].get(stamp, 0) / total * 100 for stamp in stamps), reverse=True)
+            axes.plot(
+                range(1, len(shares) + 1), shares, color=style.colour, linestyle=style.line, marker=style.marker,
+                label=name,
+            )  # fmt: skip
+    axes.axhline(100 / len(stamps), color="grey", linewidth=0.8)
+    axes.set_ylim(bottom=0)
+    label(axes, x="path, the busiest first (grey: an even share)", y="of all packets", y_unit="%")
+    axes.legend(fontsize=7)
+    return figure
+
+
+def mode_timeline(document: Document) -> Figure | None:
+    """When leaves were ON, in the first run of each scheme that has modes; None if no mode ever changed."""
+    runs = [run for run in document["runs"] if run["modes"] and run["repeat"] == 0]
+    if not runs:
+        return None
+    rows = sum(len(_leaves(run)) for run in runs)
+    figure = new_figure(6.4, 1.2 + 0.28 * rows)
+    axes = figure.add_subplot()
+    names: list[str] = []
+    for run in runs:
+        for leaf in _leaves(run):
+            spans = on_spans([one for one in run["modes"] if one["leaf"] == leaf], run["duration_s"])
+            colour = scheme_style(document["schemes"][run["scheme"]]["scheme"]).colour
+            axes.broken_barh(spans, (len(names) - 0.35, 0.7), color=colour)
+            names.append(f"{run['scheme']}, {leaf}")
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.set_xlim(0, max(run["duration_s"] for run in runs))
+    axes.invert_yaxis()
+    label(axes, x="time since the run's start (bars: short flows are ON)", x_unit="s", y="")
+    return figure
+
+
+def on_spans(changes: Sequence[Mapping[str, Any]], end_s: float) -> list[tuple[float, float]]:
+    """(start, length) in seconds of a leaf's times ON, from its changes in order; it may be ON at first, or at last."""
+    spans: list[tuple[float, float]] = []
+    since = 0.0 if changes and changes[0]["mode"] == "off" else None
+    for change in changes:
+        at = min(max(float(change["at_s"]), 0.0), end_s)
+        if change["mode"] == "on":
+            since = at if since is None else since
+        elif since is not None:
+            spans.append((since, at - since))
+            since = None
+    if since is not None:
+        spans.append((since, end_s - since))
+    return [span for span in spans if span[1] > 0]
+
+
+def _leaves(run: Mapping[str, Any]) -> list[str]:
+    return sorted({change["leaf"] for change in run["modes"]})
+
+
+def _styles(document: Document) -> list[tuple[str, Any]]:
+    return [(name, scheme_style(one["scheme"])) for name, one in document["schemes"].items()]

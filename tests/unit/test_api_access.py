@@ -1,0 +1,127 @@
+"""Who may ask what: roles of tokens, cookies for browsers, other origins, foreign names, and too many experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.api.access import COOKIE, Rate
+from controller.api.problems import ProblemError
+from controller.api.server import ApiSettings, make_app
+from tests.unit.api_world import BASE, World, api_world
+
+OPERATE, READ = "a token that may do all", "a token that may only read"
+EXPERIMENT = {"name": "demo", "seed": 1, "spec": {}}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with api_world(tmp_path_factory.mktemp("api")) as made:
+        yield made
+
+
+@pytest.fixture
+def guarded(world: World) -> World:
+    """The same controller as on an address that others reach."""
+    app = make_app(world.running, world.store, ApiSettings(OPERATE, True, READ, 1000), "0.1.0")
+    return World(world.running, world.store, app, app.test_client(), world.directory, world.document)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_token_for_reading_changes_nothing(guarded: World) -> None:
+    client = guarded.client
+    assert client.get(f"{BASE}/fabric", headers=bearer(READ)).status_code == 200
+    refused = client.post(f"{BASE}/experiments", json=EXPERIMENT, headers=bearer(READ))
+    assert refused.status_code == 403
+    assert "reading only" in refused.get_json()["detail"]
+    for method, path in (
+        ("PUT", "/scheme"),
+        ("POST", "/faults"),
+        ("DELETE", "/faults/1"),
+        ("PATCH", "/experiments/1"),
+    ):
+        assert client.open(BASE + path, method=method, json={}, headers=bearer(READ)).status_code == 403
+    assert client.post(f"{BASE}/experiments", json=EXPERIMENT, headers=bearer(OPERATE)).status_code == 201
+
+
+@pytest.mark.parametrize(("token", "role", "may"), [(OPERATE, "operate", 201), (READ, "read", 403)])
+def test_a_cookie_stands_for_its_token_and_does_not_tell_it(
+    guarded: World, token: str, role: str, may: int
+) -> None:
+    client = guarded.app.test_client()
+    answer = client.post(f"{BASE}/session", headers=bearer(token))
+    assert answer.get_json() == {"role": role}
+    said = answer.headers["Set-Cookie"]
+    assert said.startswith(f"{COOKIE}=")
+    assert "HttpOnly" in said
+    assert "SameSite=Strict" in said
+    assert token not in said
+    assert client.get(f"{BASE}/fabric").status_code == 200
+    assert client.post(f"{BASE}/experiments", json=EXPERIMENT).status_code == may
+    stranger = guarded.app.test_client()
+    stranger.set_cookie(COOKIE, token)
+    assert stranger.get(f"{BASE}/fabric").status_code == 401
+    assert stranger.post(f"{BASE}/session").status_code == 401
+
+
+def test_pages_of_others_change_nothing(world: World, guarded: World) -> None:
+    for client, headers in ((world.client, {}), (guarded.client, bearer(OPERATE))):
+        for origin in ("http://evil.example", "null", "http://localhost:1"):
+            answer = client.post(
+                f"{BASE}/experiments", json=EXPERIMENT, headers={**headers, "Origin": origin}
+            )
+            assert answer.status_code == 403
+            assert "same origin only" in answer.get_json()["detail"]
+        own = client.post(
+            f"{BASE}/experiments", json=EXPERIMENT, headers={**headers, "Origin": "http://localhost"}
+        )
+        assert own.status_code == 201
+        assert not [name for name in dict(own.headers) if name.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.nip.example", ""])
+def test_without_tokens_foreign_names_are_not_ours(world: World, host: str) -> None:
+    """A page may have its own name point to 127.0.0.1, and would then be of one origin with us."""
+    answer = world.client.get(f"{BASE}/fabric", headers={"Host": host})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost", "[::1]:80", "capstan.localhost:80"])
+def test_our_own_names_are(world: World, host: str) -> None:
+    assert world.client.get(f"{BASE}/fabric", headers={"Host": host}).status_code == 200
+
+
+def test_with_tokens_the_name_does_not_matter(guarded: World) -> None:
+    answer = guarded.client.get(f"{BASE}/fabric", headers={**bearer(READ), "Host": "fabric.example"})
+    assert answer.status_code == 200
+
+
+def test_who_begins_too_many_experiments_has_to_wait() -> None:
+    rate = Rate(per_s=0.5, burst=2, now=10.0)
+    rate.take(10.0)
+    rate.take(10.0)
+    with pytest.raises(ProblemError, match=r"try again in 1\.0 s") as caught:
+        rate.take(11.0)
+    assert caught.value.status == 429
+    rate.take(12.0)
+    with pytest.raises(ProblemError):
+        rate.take(13.0)
+    for _ in range(2):
+        rate.take(1000.0)
+    with pytest.raises(ProblemError):
+        rate.take(1000.0)
+
+
+def test_the_rate_holds_for_submissions(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.api.server.SUBMIT_BURST", 3)
+    app = make_app(world.running, world.store, ApiSettings(submits_per_s=0.001), "0.1.0")
+    statuses = [app.test_client().post(f"{BASE}/experiments", json=EXPERIMENT).status_code for _ in range(5)]
+    assert statuses == [201, 201, 201, 429, 429]
+    assert app.test_client().get(f"{BASE}/experiments").status_code == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ LEASE_S: Final = 20.0
 Sample = dict[str, Any]
 
 
-class Sampler:
+class Sampler(ABC):
     """Takes a sample every *every_s* seconds while *watched* says so, or while somebody has asked a moment ago.
 
     publish: gets each sample, in this thread. Subclasses say what a sample is.
@@ -35,15 +36,15 @@ class Sampler:
 
     # What a subclass does, in the thread
 
-    def _begin(self) -> None:
+    def _begin(self) -> None:  # noqa: B027 not everybody has something to do then
         """Somebody has begun to watch."""
 
-    def _end(self) -> None:
+    def _end(self) -> None:  # noqa: B027
         """Nobody watches any more."""
 
+    @abstractmethod
     def _take(self) -> Sample | None:
         """One sample; None: there is none yet."""
-        raise NotImplementedError
 
     # For other threads
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.mode import _start, _traces, _traffic, evaluate
+from benchmarks.mode import _start, _traces, evaluate, traffic
 from experiments.deployment import Deployment
 from experiments.spec import spec_from_dict
 from protocol.underlay import TrafficClass
@@ -49,7 +49,7 @@ def fabric() -> Iterator[Deployment]:
 
 def test_a_short_packet_turns_its_leaf_on_and_silence_turns_it_off(fabric: Deployment) -> None:
     _, cursor = fabric.client.modes()
-    passages = _traffic(fabric, 10, T_MS)
+    passages = traffic(fabric, 10, T_MS)
     time.sleep(0.5)
     events, _ = fabric.client.modes(cursor)
     own = [event for event in events if event["leaf"] == "l1"]

@@ -30,6 +30,7 @@ PING_EVERY_S: Final = 0.003
 TCP_S: Final = 4.0
 ROUNDS: Final = 3
 OVERLOAD_S: Final = 5.0
+COUNTED_WITHIN_S: Final = 5.0
 EIGHT: Final = SchemeChoice("ecmp", "eight queues", {"queues": {"number": QUEUES}})
 ONE: Final = SchemeChoice("ecmp", "one queue")
 
@@ -138,13 +139,19 @@ class QueueLab:
             time.sleep(0.3)
 
     def port(self, switch: str, towards: str) -> dict[str, Any]:
-        """What the controller says of a switch's port to another one, with its counters."""
+        """What the controller says of a switch's port to another one, with its counters: waits for those."""
         link = next(one for one in self.deployment.lab.net.links if one.name == f"{switch}-{towards}")
         name = (link.intf1 if link.intf1.node.name == switch else link.intf2).name
-        view = self.deployment.client.queues()
-        ports = next(one for one in view["switches"] if one["switch"] == switch)["ports"]
-        found: dict[str, Any] = next(one for one in ports if one["name"] == name)
-        return found
+        deadline = time.monotonic() + COUNTED_WITHIN_S
+        while True:
+            view = self.deployment.client.queues()
+            ports = next(one for one in view["switches"] if one["switch"] == switch)["ports"]
+            found: dict[str, Any] = next(one for one in ports if one["name"] == name)
+            if found["counters"]:
+                return found
+            if time.monotonic() > deadline:
+                raise BenchmarkError(f"no counters of {switch}'s port {name} within {COUNTED_WITHIN_S:g} s")
+            time.sleep(0.02)
 
 
 def answer(process: subprocess.Popen[str], seconds: float) -> Any:

@@ -185,6 +185,8 @@ def queues_view(wanted: PortQueues, switches: list[SwitchQueues], snapshot: Fabr
 
 
 def _port_queues(port: PortState, counters: tuple[QueueCounters, ...]) -> PortQueuesObject:
+    if len(counters) != port.queues:
+        counters = ()  # of the queues that the port had before
     return {
         "port": port.number,
         "name": port.name,

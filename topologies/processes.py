@@ -104,9 +104,14 @@ def _read(path: str) -> bytes:
         return b""
 
 
+def _stat(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat after the name, from the state on; none if there is no such process."""
+    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+
+
 def start_time(pid: int) -> int | None:
     """When a process started, in clock ticks since boot; None if there is none or it is a zombie."""
-    after_name = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    after_name = _stat(pid)
     if len(after_name) < 20 or after_name[0] in (b"Z", b"X"):
         return None
     return int(after_name[19])
@@ -126,8 +131,8 @@ def _environment(pid: int) -> bytes:
 
 
 def _is_kernel_thread(pid: int) -> bool:
-    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    return len(fields) > 6 and bool(int(fields[6]) & _PF_KTHREAD)
+    after_name = _stat(pid)
+    return len(after_name) > 6 and bool(int(after_name[6]) & _PF_KTHREAD)
 
 
 def is_marked(pid: int, lab_id: str) -> bool:

@@ -149,16 +149,21 @@ class OvsSwitch(Switch):  # type: ignore[misc]
         address, tcp_port = self.setting.controller
         target = f'target="tcp:{address}:{self._zeros}{tcp_port}"'
         with suppress(CommandError):
-            database = f"--db=unix:{self.run_dir}/db.sock"
-            run(["ovs-vsctl", "--no-wait", "--timeout=1", database, "set", "controller", self.name, target])
+            self.vsctl("--no-wait", "set", "controller", self.name, target, timeout_s=1)
 
-    def vsctl(self, *args: str) -> str:
+    def vsctl(self, *args: str, timeout_s: int = 10) -> str:
         """Run ovs-vsctl on this switch's database, return its output."""
-        return run(["ovs-vsctl", "--timeout=10", f"--db=unix:{self.run_dir}/db.sock", *args])
+        return self._ask("ovs-vsctl", f"--timeout={timeout_s}", f"--db=unix:{self.run_dir}/db.sock", *args)
 
     def ofctl(self, command: str, *args: str) -> str:
         """Run an ovs-ofctl command on this switch (the switch itself need not be named)."""
-        return run(["ovs-ofctl", "-O", "OpenFlow15", "-t", "10", command, f"unix:{self._management}", *args])
+        return self._ask(
+            "ovs-ofctl", "-O", "OpenFlow15", "-t", "10", command, f"unix:{self._management}", *args
+        )
+
+    def _ask(self, *argv: str) -> str:
+        """Run a client of this switch. It bears the lab's mark: it may wait for a daemon that has been killed."""
+        return run(argv, env=lab_environment(self.setting.spawner.lab_id))
 
     @property
     def _management(self) -> Path:

@@ -37,7 +37,12 @@ lab.popen("h1", ["sleep", "1000"])
 lab.popen("h1", ["env", "-i", "setsid", "-f", "sleep", "1001"]).wait()
 lab.popen(None, ["sleep", "1002"])
 print("up", flush=True)
-signal.pause()
+"""
+WAITING_CLIENT = """
+import os, signal
+lab.switch("s1").database_server.send_signal(signal.SIGSTOP)
+print("asks", flush=True)
+lab.switch("s1").vsctl("show")
 """
 VOLATILE = re.compile(r"conntrack_count|fastopen_key|/fs/(?!file-max|nr_open)|/pty/nr$")
 
@@ -127,9 +132,9 @@ def expect_same(before: dict[str, Any], seconds: float, what: str) -> None:
         assert now[part] == value, f"{what}: {part} differ: {value!r} became {now[part]!r}"
 
 
-def start_launcher() -> tuple[subprocess.Popen[str], Callable[[str], None]]:
-    """A process that starts a lab, and a way to wait for its next word."""
-    process = subprocess.Popen([sys.executable, "-c", LAUNCHER], stdout=subprocess.PIPE, text=True)
+def start_launcher(then: str = "signal.pause()") -> tuple[subprocess.Popen[str], Callable[[str], None]]:
+    """A process that starts a lab and does something then, and a way to wait for its next word."""
+    process = subprocess.Popen([sys.executable, "-c", LAUNCHER + then], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     pipe = process.stdout
 
@@ -180,6 +185,20 @@ def interrupt(signal_name: str) -> None:
         process.send_signal(number)
         process.wait(20)
         expect_same(before, 5, f"{signal_name} after {part:.0%} of the start")
+
+
+def killed_while_a_client_waits() -> None:
+    """A client of a switch whose database does not answer ends with the lab, not ten seconds later."""
+    before = look()
+    process, wait_for = start_launcher(WAITING_CLIENT)
+    for word in ("go", "up", "asks"):
+        wait_for(word)
+    deadline = time.monotonic() + 5
+    while not any("ovs-vsctl" in words for words in look()["processes"].values()):
+        assert time.monotonic() < deadline, "no ovs-vsctl waits"
+    process.kill()
+    process.wait()
+    expect_same(before, 5, "SIGKILL while ovs-vsctl waited")
 
 
 def launcher_and_reaper_killed() -> None:

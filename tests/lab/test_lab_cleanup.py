@@ -29,6 +29,10 @@ def test_a_signal_at_any_moment_leaves_nothing(name: str, world: ModuleType) -> 
     world.run_scenario("interrupt", name)
 
 
+def test_a_client_that_waits_for_a_switch_ends_with_its_lab(world: ModuleType) -> None:
+    world.run_scenario("killed_while_a_client_waits")
+
+
 def test_clean_ends_what_nobody_else_could(world: ModuleType) -> None:
     world.run_scenario("launcher_and_reaper_killed")
 

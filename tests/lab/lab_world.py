@@ -132,15 +132,16 @@ def expect_same(before: dict[str, Any], seconds: float, what: str) -> None:
         assert now[part] == value, f"{what}: {part} differ: {value!r} became {now[part]!r}"
 
 
-def start_launcher(then: str = "signal.pause()") -> tuple[subprocess.Popen[str], Callable[[str], None]]:
+def start_launcher(then: str = "signal.pause()") -> tuple[subprocess.Popen[bytes], Callable[[str], None]]:
     """A process that starts a lab and does something then, and a way to wait for its next word."""
-    process = subprocess.Popen([sys.executable, "-c", LAUNCHER + then], stdout=subprocess.PIPE, text=True)
+    # Without a buffer: a second word that waited in one would not be seen by select().
+    process = subprocess.Popen([sys.executable, "-c", LAUNCHER + then], stdout=subprocess.PIPE, bufsize=0)
     assert process.stdout is not None
     pipe = process.stdout
 
     def wait_for(word: str) -> None:
         assert select.select([pipe], [], [], 30)[0], f"the launcher did not say {word!r} in 30 s"
-        assert pipe.readline().strip() == word
+        assert pipe.readline().decode().strip() == word
 
     return process, wait_for
 
@@ -194,7 +195,7 @@ def killed_while_a_client_waits() -> None:
     for word in ("go", "up", "asks"):
         wait_for(word)
     deadline = time.monotonic() + 5
-    while not any("ovs-vsctl" in words for words in look()["processes"].values()):
+    while "ovs-vsctl" not in output("ps", "-eo", "comm"):
         assert time.monotonic() < deadline, "no ovs-vsctl waits"
     process.kill()
     process.wait()

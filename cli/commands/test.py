@@ -34,9 +34,10 @@ def test_command(arguments: tuple[str, ...]) -> None:
         for step in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
             _check(step, [sys.executable, "-m", *step])
         _check(_CARGO, _CARGO)
-        # Those without a lab share nothing, so all processors may; labs come one after the other.
+        # Those without a lab share nothing, so all processors may; a lab wants two of them for itself.
         _check(["pytest", "tests/unit"], [*_PYTEST, "tests/unit", "--numprocesses=auto", "--dist=worksteal"])
-        arguments = ("tests", "--ignore=tests/unit")
+        labs_at_once = max(1, len(os.sched_getaffinity(0)) // 2)
+        arguments = ("tests", "--ignore=tests/unit", f"--numprocesses={labs_at_once}", "--dist=loadfile")
     os.chdir(_ROOT)
     os.execv(sys.executable, [*_PYTEST, *arguments])
 

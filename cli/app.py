@@ -20,6 +20,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "lab": "cli.commands.lab",
     "exec": "cli.commands.lab",
     "scheme": "cli.commands.lab",
+    "link": "cli.commands.link",
     "serve": "cli.commands.serve",
     "agent": "cli.commands.serve",
     "check": "cli.commands.describe",

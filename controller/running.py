@@ -8,7 +8,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from controller.agents.server import AgentServer, ChannelSettings
 from controller.control_plane import ControlPlane
 from controller.effects import HostSeen, ModeChanged, PathsChanged, SwitchDown, SwitchUp
 from controller.events import EventLog
+from controller.fabric.graph import PortRef
 from controller.faults import Faults
 from controller.live.link_sampling import EVERY_S
 from controller.live.naming import FabricNames
@@ -33,11 +34,12 @@ from controller.schemes.scheme import Scheme
 from controller.snapshot import FabricSnapshot, PathInfo
 from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.learner import TypeLearner
-from ovsdb.port_queues import ONE_QUEUE, PortQueues
+from ovsdb.port_queues import ONE_QUEUE, PortLimit, PortQueues
 from protocol.control import FlowTypes, Paths
 
 PACKET_BITS: Final = 1500 * 8
 """What a packet time is the time of."""
+CRASH_S: Final = 2.0
 _LOG: Final = logging.getLogger("capstan")
 
 
@@ -89,9 +91,7 @@ class RunningController:
         )
         self.live = LiveView(self.events, self.shell, self.agents, self.snapshot, self.rates, links_every_s)
         self._lab = lab
-        self.faults = Faults(
-            state_file.with_name("faults.json"), self.live.names, self.shell.set_ports, self.events.add
-        )
+        self.faults = Faults(state_file.with_name("faults.json"), self, self.events.add)
         self._state_file = state_file
         self._changing = threading.Lock()
         self.current = self._remembered() or self._compose(initial[0], {}, initial[1], version=1)
@@ -101,6 +101,7 @@ class RunningController:
         now, current = self.shell.now(), self.current
         effects = self._plane.set_scheme(current.scheme, current.packet_time_s, now)
         self.queues.start()
+        self.queues.set_limits(self.faults.limits())
         self.queues.set_queues(port_queues(current.scheme))
         self.shell.start()
         self.shell.post(lambda: effects)
@@ -182,6 +183,23 @@ class RunningController:
         """All equal-cost paths between two hosts, by name or address. Raises KeyError for one that is not known."""
         return self.shell.call(lambda: self._plane.paths(host_a, host_b))
 
+    # What faults are made with (`controller.faults.Reach`)
+
+    def names(self) -> FabricNames:
+        return self.live.names()
+
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
+        self.shell.set_ports(ports, up)
+
+    def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
+        self.queues.set_limits(limits)
+
+    def wait_ports(self, ports: Collection[PortRef], timeout_s: float) -> list[str]:
+        return self.queues.wait_ports(ports, timeout_s)
+
+    def crash_agent(self, host: str) -> None:
+        self.agents.crash(host, CRASH_S)
+
     def rates(self, names: FabricNames) -> Mapping[str, float]:
         """What links carry, kbit/s by name, where it is known better than from their ports.
 
@@ -224,6 +242,8 @@ class RunningController:
 
     def _joined(self, member: Member) -> None:
         self.events.add(AgentEvent(member.host, joined=True))
+        if self.faults.holds_agent(member.host):
+            self.agents.crash_soon(member.host)
         self.shell.post(
             lambda: self._plane.agent_joined(
                 member.host, member.underlay_ip, member.underlay_mac, self.shell.now()

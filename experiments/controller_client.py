@@ -137,6 +137,24 @@ class ControllerClient:
         """Make the receiving side of an agent lossy, as `protocol.control.Impair` names it."""
         self._ask("PUT", f"/agents/{host}/impairment", impairment)
 
+    def links(self) -> list[str]:
+        """Names of all links, those of hosts among them."""
+        return [link["name"] for link in _list(self._ask("GET", "/links"), "links")]
+
+    def faults(self) -> list[dict[str, Any]]:
+        """Faults in force, the oldest first."""
+        return _list(self._ask("GET", "/faults"), "faults")
+
+    def begin_fault(
+        self, kind: str, target: str, rate_mbps: float | None = None, delay_ms: float | None = None
+    ) -> dict[str, Any]:
+        """Take something down, or make a link slower; in labs only."""
+        body = {"kind": kind, "target": target, "rate_mbps": rate_mbps, "delay_ms": delay_ms}
+        return self._ask("POST", "/faults", {key: value for key, value in body.items() if value is not None})
+
+    def end_fault(self, number: int) -> None:
+        self._ask("DELETE", f"/faults/{number}")
+
     def create_experiment(
         self,
         name: str,

@@ -75,6 +75,8 @@ class Deployment:
         self._on_stage = on_stage
         self._controller_options = list(controller_options)
         self._parts: list[_Part] = []
+        self._felled: set[str] = set()
+        """Agents that were killed on purpose and have not been started again."""
         self._client: ControllerClient | None = None
 
     @property
@@ -137,12 +139,32 @@ class Deployment:
         self.lab.stop()
 
     def check(self) -> None:
-        """Raises DeploymentError if a process has ended."""
-        for part in self._parts:
+        """Raises DeploymentError if a process has ended, but for agents that the controller was told to kill.
+
+        Those are started again when that fault has ended.
+        """
+        for part in tuple(self._parts):
             if part.process.poll() is not None:
+                if part.host is not None and part.name in self._killed(part.host):
+                    continue
+                if part.name in self._felled:
+                    self._felled.discard(part.name)
+                    self.relaunch(part.name)
+                    continue
                 raise DeploymentError(
                     f"{part.name} has ended (exit code {part.process.returncode}){log_tail(part.log)}"
                 )
+
+    def _killed(self, host: str) -> set[str]:
+        """Agents that are down because a fault wants it."""
+        try:
+            down = {f"agent {one['target']}" for one in self.client.faults() if one["kind"] == "agent-down"}
+        except ControllerError as error:
+            raise DeploymentError(
+                f"the agent of {host} has ended, and the controller says nothing: {error}"
+            ) from None
+        self._felled |= down
+        return down
 
     def check_health(self) -> Health:
         """The same, and raises if the controller misses anything of the fabric."""

@@ -25,6 +25,7 @@ from host_agent.underlay import Underlay, announce, mac_of
 from protocol.control import (
     ActiveFlows,
     Counters,
+    Crash,
     Directory,
     FlowReport,
     FlowTypes,
@@ -224,6 +225,9 @@ class Agent:
             self._channel.send(FlowReport(message.id, self._core.flow_report(message.forget)))
         elif isinstance(message, Impair):
             self._core.set_impairment(message)
+        elif isinstance(message, Crash):
+            _LOG.warning("killed by the controller: a fault made on purpose")
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def _apply(self, message: SetPolicy, now: float) -> None:
         try:

@@ -9,6 +9,8 @@ column           key                         value, and who writes it
 `external_ids`   ``capstan-writer``          the writer's name: it offers to do this (the writer)
 `other_config`   ``capstan-queues``          number of queues, 1..8 (the controller)
 `other_config`   ``capstan-buffer-packets``  packets that each may hold; without it: the link's (the controller)
+`other_config`   ``capstan-rate-bps``        at most so many bit/s, if the link's rate is higher (the controller)
+`other_config`   ``capstan-delay-us``        microseconds that each packet is held beside the link's (the controller)
 `external_ids`   ``capstan-applied``         what the port has now, or why it cannot: `Applied` (the writer)
 ===============  ==========================  =================================================================
 
@@ -30,6 +32,10 @@ from protocol.underlay import PRIORITIES
 WRITER: Final = "capstan-writer"
 QUEUES: Final = "capstan-queues"
 BUFFER_PACKETS: Final = "capstan-buffer-packets"
+RATE_BPS: Final = "capstan-rate-bps"
+DELAY_US: Final = "capstan-delay-us"
+ASKED_KEYS: Final = (QUEUES, BUFFER_PACKETS, RATE_BPS, DELAY_US)
+"""What the controller writes at a port."""
 APPLIED: Final = "capstan-applied"
 ASKED: Final = "capstan-asked"
 ANSWERED: Final = "capstan-answered"
@@ -39,8 +45,28 @@ OVSDB_PORT: Final = 6640
 """IANA's port for OVSDB: where a switch's database is looked for on its management address."""
 
 
+LONGEST_DELAY_US: Final = 10_000_000
+
+
 class QueuesError(ValueError):
     """Queues that cannot be; the text says which field and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortLimit:
+    """What makes a port slower than its link. ``rate_bps``: at most; None: the link's. ``delay_us``: on top of its."""
+
+    rate_bps: int | None = None
+    delay_us: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rate_bps is not None and not 1000 <= self.rate_bps <= 10**12:
+            raise QueuesError(f"rate_bps: must be 1000 to 10^12 bit/s, not {self.rate_bps}")
+        if not 0 <= self.delay_us <= LONGEST_DELAY_US:
+            raise QueuesError(f"delay_us: must be 0 to {LONGEST_DELAY_US} us, not {self.delay_us}")
+
+
+NO_LIMIT: Final = PortLimit()
 
 
 def queues_problem(number: int, buffer_packets: int | None) -> tuple[str, str] | None:
@@ -61,6 +87,7 @@ class PortQueues:
 
     number: int = 1
     buffer_packets: int | None = None
+    limit: PortLimit = NO_LIMIT
 
     def __post_init__(self) -> None:
         wrong = queues_problem(self.number, self.buffer_packets)
@@ -72,6 +99,10 @@ class PortQueues:
         config = {QUEUES: str(self.number)}
         if self.buffer_packets is not None:
             config[BUFFER_PACKETS] = str(self.buffer_packets)
+        if self.limit.rate_bps is not None:
+            config[RATE_BPS] = str(self.limit.rate_bps)
+        if self.limit.delay_us:
+            config[DELAY_US] = str(self.limit.delay_us)
         return config
 
     @classmethod
@@ -79,7 +110,9 @@ class PortQueues:
         """Raises QueuesError for what the controller does not write."""
         try:
             buffer_packets = int(config[BUFFER_PACKETS]) if BUFFER_PACKETS in config else None
-            return cls(int(config.get(QUEUES, "1")), buffer_packets)
+            rate_bps = int(config[RATE_BPS]) if RATE_BPS in config else None
+            limit = PortLimit(rate_bps, int(config.get(DELAY_US, "0")))
+            return cls(int(config.get(QUEUES, "1")), buffer_packets, limit)
         except ValueError as error:
             raise QueuesError(str(error)) from None
 
@@ -91,6 +124,7 @@ ONE_QUEUE: Final = PortQueues()
 class Applied:
     """What a port has. ``buffer_packets``: of each queue. ``problem``: why it has not what was asked for, or "".
 
+    limit: what makes it slower than its link, as asked for.
     ``rate_bps`` 0: the port sends at once what it gets (a link without a rate, in a lab), so nothing ever waits there.
     """
 
@@ -98,17 +132,20 @@ class Applied:
     buffer_packets: int
     rate_bps: int
     problem: str = ""
+    limit: PortLimit = NO_LIMIT
 
     def to_text(self) -> str:
         """For ``capstan-applied``."""
-        return json.dumps([self.number, self.buffer_packets, self.rate_bps, self.problem])
+        limit = [self.limit.rate_bps, self.limit.delay_us]
+        return json.dumps([self.number, self.buffer_packets, self.rate_bps, self.problem, *limit])
 
     @classmethod
     def from_text(cls, text: str) -> Applied | None:
         """None for what no writer of ours wrote."""
         try:
-            number, buffer_packets, rate_bps, problem = json.loads(text)
-            return cls(int(number), int(buffer_packets), int(rate_bps), str(problem))
+            number, buffer_packets, rate_bps, problem, most_bps, delay_us = json.loads(text)
+            limit = PortLimit(None if most_bps is None else int(most_bps), int(delay_us))
+            return cls(int(number), int(buffer_packets), int(rate_bps), str(problem), limit)
         except (ValueError, TypeError):
             return None
 

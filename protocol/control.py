@@ -250,6 +250,13 @@ class Impair:
 
 
 @dataclass(frozen=True, slots=True)
+class Crash:
+    """End at once, as a process does that is killed: a fault that is made on purpose, in labs."""
+
+    type: ClassVar[str] = "crash"
+
+
+@dataclass(frozen=True, slots=True)
 class Ping:
     type: ClassVar[str] = "ping"
     id: int
@@ -279,6 +286,7 @@ Message = (
     | WatchFlows
     | ActiveFlows
     | Impair
+    | Crash
     | Ping
     | Pong
     | admission.AdmissionMessage

@@ -310,7 +310,7 @@ class Lab:
             setups[name] = switch_setup(net[name], address, prefix)
             self.switch(name).database_address = address
         delayed = any(link.shape.delay_ms for link in net.links)
-        self._netem = delayed and nodes.inside(MANAGER, netem_present).result()
+        self._netem = nodes.inside(MANAGER, netem_present).result()
         if delayed and not self._netem:
             self._notice("this kernel has no netem: links run without the delay that was asked for")
         self._trees = PortTrees(net.links, self._netem, nodes.inside)

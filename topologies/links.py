@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from ovsdb.port_queues import ONE_QUEUE, PortQueues
+from ovsdb.port_queues import ONE_QUEUE, PortLimit, PortQueues
 from protocol.underlay import PRIORITIES, queue_of
 
 FRAME_BYTES: Final = 1514
@@ -70,6 +70,14 @@ class Link:
     def to_dict(self) -> dict[str, Any]:
         """Plain data that from_dict() takes back."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def limited(self, limit: PortLimit) -> Link:
+        """This link where *limit* makes a port of it slower."""
+        rates = [self.rate_mbps] if self.rate_mbps is not None else []
+        rates += [limit.rate_bps / 1e6] if limit.rate_bps is not None else []
+        return replace(
+            self, rate_mbps=min(rates, default=None), delay_ms=self.delay_ms + limit.delay_us / 1e3
+        )
 
     def mininet_options(self) -> dict[str, Any]:
         """The same as options of Mininet's own TCLink (``mn --link tc``)."""

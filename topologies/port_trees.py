@@ -1,7 +1,7 @@
 """The one writer of all ports' queueing disciplines in a lab: rates, buffers and queues, changed while it runs.
 
-Queues are asked for at switches' ports, by OVSDB (`topologies.port_writer`). A host has those of the leaf's port that
-it is plugged into, for its own interface is the first queue that its packets meet.
+Queues, and lower rates, are asked for at switches' ports, by OVSDB (`topologies.port_writer`). A host has those of the
+leaf's port that it is plugged into, for its own interface is the first queue that its packets meet.
 """
 
 from __future__ import annotations
@@ -47,7 +47,16 @@ class PortTrees:
             old = self.shapes[name]
             link = self._links[name]
             work = [
-                (end.name, reshape_commands(end.name, old, new, self._netem, (queues, queues)))
+                (
+                    end.name,
+                    reshape_commands(
+                        end.name,
+                        old.limited(queues.limit),
+                        new.limited(queues.limit),
+                        self._netem,
+                        (queues, queues),
+                    ),
+                )
                 for end in (link.intf1, link.intf2)
                 for queues in [self._queues[end.name]]
             ]
@@ -64,11 +73,11 @@ class PortTrees:
             work = []
             whole = self._intact(every) if check else set(every)
             for name, queues in every.items():
-                link = self.shapes[self._at[name][0]]
-                had = self._queues[name]
+                link, had = self.shapes[self._at[name][0]], self._queues[name]
+                before, after = link.limited(had.limit), link.limited(queues.limit)
                 if name in whole:
-                    work.append((name, reshape_commands(name, link, link, self._netem, (had, queues))))
-                elif fresh := shape_commands(name, link, self._netem, queues):
+                    work.append((name, reshape_commands(name, before, after, self._netem, (had, queues))))
+                elif fresh := shape_commands(name, after, self._netem, queues):
                     anything = f"qdisc replace dev {name} root handle 9: pfifo"  # else there may be nothing to delete
                     work.append((name, [anything, f"qdisc del dev {name} root", *fresh]))
                 self._queues[name] = queues
@@ -85,22 +94,29 @@ class PortTrees:
         return read_queues(json.loads(shown))
 
     def _applied(self, name: str, problem: str) -> Applied:
-        link, queues = self.shapes[self._at[name][0]], self._queues[name]
+        queues = self._queues[name]
+        link = self._shape(name)
+        if queues.limit.delay_us and not self._netem:
+            problem = problem or "this kernel has no netem, and so no delay"
         if link.rate_mbps is None:
-            return Applied(1, 0, 0, problem)
+            return Applied(1, 0, 0, problem, queues.limit)
         packets = queues.buffer_packets or link.buffer_packets
-        return Applied(queues.number, packets, round(link.rate_mbps * 1e6), problem)
+        return Applied(queues.number, packets, round(link.rate_mbps * 1e6), problem, queues.limit)
+
+    def _shape(self, name: str) -> Link:
+        """What an interface has now: its link's shape, or slower."""
+        return self.shapes[self._at[name][0]].limited(self._queues[name].limit)
 
     def _intact(self, names: Iterable[str]) -> set[str]:
         """Those that have the queues that were written last, as the kernel tells."""
         found = set()
         nodes: dict[str, dict[str, list[int]]] = {}
         for name in names:
-            link, node = self._at[name]
+            node = self._at[name][1]
             if node not in nodes:
                 text = self._inside(node, partial(run, ["tc", "-j", "qdisc", "show"])).result()
                 nodes[node] = _limits(json.loads(text))
-            shape, queues = self.shapes[link], self._queues[name]
+            shape, queues = self._shape(name), self._queues[name]
             limit = queues.buffer_packets or shape.buffer_packets
             have = nodes[node].get(name, [])
             count = 0 if shape.rate_mbps is None else queues.number

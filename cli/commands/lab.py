@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from cli.live import hold
 from cli.privileges import need_lab, need_root
 from cli.specs import load_scheme, load_spec
 from controller.schemes import loader
+
+if TYPE_CHECKING:
+    from experiments.controller_client import ControllerClient
 
 
 @click.command("lab", epilog="Examples:  ./capstan lab small --scheme caps    ./capstan lab my-fabric.yaml")
@@ -68,15 +72,20 @@ def exec_command(host: str, command: tuple[str, ...], lab_id: str | None) -> Non
 def scheme_command(name: str, lab_id: str | None) -> None:
     """Switch the running lab to scheme NAME (a name or a file); no connection is lost."""
     need_root("scheme")
-    from experiments.controller_client import ControllerClient
-    from topologies.registry import find_lab
-
     scheme = load_scheme(name)
-    endpoints = json.loads((find_lab(lab_id).run_dir / "controller" / "endpoints.json").read_text())
-    with ControllerClient(endpoints["api"]) as client:
+    with lab_client(lab_id) as client:
         packet_time_s = client.scheme()["packet_time_us"] / 1e6
         answer = client.set_scheme(loader.scheme_to_dict(scheme), packet_time_s)
     results.print(
         f"{scheme.name} is in force on all switches and agents after {answer['applied_ms']:.0f} ms",
         markup=False,
     )
+
+
+def lab_client(lab_id: str | None) -> ControllerClient:
+    """A client of the controller of a running lab. Raises LabError if there is none of that name, or not one."""
+    from experiments.controller_client import ControllerClient
+    from topologies.registry import find_lab
+
+    endpoints = json.loads((find_lab(lab_id).run_dir / "controller" / "endpoints.json").read_text())
+    return ControllerClient(endpoints["api"])

@@ -26,6 +26,7 @@ from controller.agents.session import Session, SessionClosed, Timing
 from protocol.control import (
     ActiveFlows,
     ControlError,
+    Crash,
     Directory,
     FinishedFlows,
     FlowTypes,
@@ -193,6 +194,20 @@ class AgentServer:
             ChannelError: it has no channel or did not confirm in time.
         """
         self._run(self._impair(host, impairment, timeout))
+
+    def crash(self, host: str, timeout: float) -> None:
+        """Have an agent end as by a crash; returns once its channel has ended.
+
+        Raises:
+            KeyError: no such agent is connected.
+            ChannelError: it is still there after *timeout* seconds.
+        """
+        self._run(self._crash(host, timeout))
+
+    def crash_soon(self, host: str) -> None:
+        """The same for the channel's own thread (`on_joined`): returns at once."""
+        with suppress(SessionClosed):
+            self._sessions[host].queue(Crash())
 
     def agents(self) -> list[AgentInfo]:
         """All members by name."""
@@ -442,6 +457,16 @@ class AgentServer:
                 raise ChannelError(f"agent {host!r} has no channel to the controller now")
             raise KeyError(host)
         await asking.impair(session, host, impairment, timeout)
+
+    async def _crash(self, host: str, timeout: float) -> None:
+        session = self._sessions[host]
+        with suppress(SessionClosed):
+            session.queue(Crash())
+        deadline = time.monotonic() + timeout
+        while self._sessions.get(host) is session:
+            if time.monotonic() >= deadline:
+                raise ChannelError(f"agent {host!r} has not ended within {timeout:g} s")
+            await asyncio.wait((self._pulse,), timeout=max(0.0, deadline - time.monotonic()))
 
     async def _agents(self) -> list[AgentInfo]:
         return [

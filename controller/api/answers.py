@@ -197,12 +197,13 @@ class FlowStory(TypedDict):
 
 
 class FaultView(TypedDict):
-    """``rate_mbps``: null where the fault is not about a rate."""
+    """``rate_mbps``, ``delay_ms``: of slow links; null where the fault is not about them."""
 
     id: int
     kind: str
     target: str
     rate_mbps: float | None
+    delay_ms: float | None
     began_at: float
 
 

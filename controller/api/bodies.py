@@ -47,9 +47,13 @@ class ImpairmentBody:
 
 @dataclass(frozen=True, slots=True)
 class FaultBody:
-    kind: Literal["link-down", "switch-down"]
+    """``target``: name of the link (``l1-s1``), switch or host. Slow links have ``rate_mbps`` (at most), ``delay_ms``
+    (on top of what the link has) or both."""
+
+    kind: Literal["link-down", "switch-down", "slow-link", "agent-down"]
     target: str
-    """Name of the link (``l1-s1``) or switch."""
+    rate_mbps: float | None = None
+    delay_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from controller.api.problems import ProblemError
 from controller.faults import FaultConflictError, FaultError
 from controller.live.topics import fault_object
 from controller.running import RunningController
+from ovsdb.port_queues import LONGEST_DELAY_US
 
 
 def fault_routes(running: RunningController, lab: bool) -> Blueprint:
@@ -31,7 +32,7 @@ def fault_routes(running: RunningController, lab: bool) -> Blueprint:
     @routes.post("")
     @describe(
         Description(
-            "Take a link or a switch down (labs only).",
+            "Take a link, a switch or an agent down, or make a link slower (labs only).",
             answers.FaultView,
             FaultBody,
             status=201,
@@ -41,8 +42,10 @@ def fault_routes(running: RunningController, lab: bool) -> Blueprint:
     def begin() -> tuple[Any, int]:
         only_in_labs()
         wanted = body(FaultBody)
+        _check_slowness(wanted)
         try:
-            return fault_object(running.faults.begin(wanted.kind, wanted.target)), 201
+            begun = running.faults.begin(wanted.kind, wanted.target, wanted.rate_mbps, wanted.delay_ms)
+            return fault_object(begun), 201
         except FaultError as error:
             raise ProblemError(404, str(error), "body.target") from None
         except FaultConflictError as error:
@@ -58,3 +61,23 @@ def fault_routes(running: RunningController, lab: bool) -> Blueprint:
             raise ProblemError(404, str(error)) from None
 
     return routes
+
+
+def _check_slowness(wanted: FaultBody) -> None:
+    slow = wanted.kind == "slow-link"
+    for name, low, high, unit in (
+        ("rate_mbps", 0.001, 1e6, "Mbit/s"),
+        ("delay_ms", 0.0, LONGEST_DELAY_US / 1000, "ms"),
+    ):
+        value = getattr(wanted, name)
+        if value is None:
+            continue
+        field = f"body.{name}"
+        if not slow:
+            raise ProblemError(422, f"{field}: is for slow-link only, not {wanted.kind}", field)
+        if not low <= value <= high:
+            raise ProblemError(422, f"{field}: must be {low:g}..{high:g} {unit}, not {value:g}", field)
+    if slow and wanted.rate_mbps is None and not wanted.delay_ms:
+        raise ProblemError(
+            422, "body.rate_mbps: say a rate, or a delay_ms above 0, or both", "body.rate_mbps"
+        )

@@ -61,8 +61,8 @@ def event_object(logged: Logged, names: FabricNames) -> dict[str, Any]:
 
 def fault_object(fault: Fault) -> dict[str, Any]:
     """One fault as the API tells it."""
-    told = {name: getattr(fault, name) for name in ("id", "kind", "target", "began_at")}
-    return {**told, "rate_mbps": None}
+    names = ("id", "kind", "target", "rate_mbps", "delay_ms", "began_at")
+    return {name: getattr(fault, name) for name in names}
 
 
 def frame(topic: str, data: Any, identity: str | None = None) -> bytes:

@@ -13,10 +13,10 @@ Three kinds of port:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from ovsdb.port_queues import APPLIED, BUFFER_PACKETS, QUEUES, WRITER, Applied, PortQueues
+from ovsdb.port_queues import APPLIED, ASKED_KEYS, NO_LIMIT, WRITER, Applied, PortLimit, PortQueues
 from ovsdb.session import Row, Tables, delete_keys, map_of, set_keys
 
 COLUMNS: Final = {
@@ -77,8 +77,10 @@ class SwitchPlan:
         return tuple(f"{', '.join(names)}: {problem}" for problem, names in by_problem.items())
 
 
-def plan(tables: Tables, dpid: int, wanted: PortQueues) -> SwitchPlan | None:
-    """None while the database has no bridge with this datapath id."""
+def plan(
+    tables: Tables, dpid: int, wanted: PortQueues, limits: Mapping[int, PortLimit] | None = None
+) -> SwitchPlan | None:
+    """None while the database has no bridge with this datapath id. limits: of single ports, by OpenFlow number."""
     bridge = next((row for row in tables["Bridge"].values() if _number(row["datapath_id"], 16) == dpid), None)
     if bridge is None:
         return None
@@ -86,7 +88,8 @@ def plan(tables: Tables, dpid: int, wanted: PortQueues) -> SwitchPlan | None:
     ports: list[PortState] = []
     operations: list[Mapping[str, Any]] = []
     for uuid, port, interface in _ports(tables, bridge):
-        state, changes = _port(tables, datapath, uuid, port, interface, wanted)
+        limit = (limits or {}).get(_number(interface["ofport"]), NO_LIMIT)
+        state, changes = _port(tables, datapath, uuid, port, interface, replace(wanted, limit=limit))
         ports.append(state)
         operations += changes
     return SwitchPlan(str(bridge["name"]), datapath, tuple(ports), tuple(operations))
@@ -118,6 +121,10 @@ def _port(
         _number(interface["link_speed"]),
     )
     ours = qos is not None and OWNER in qos["external_ids"]
+    if wanted.limit != NO_LIMIT:
+        return PortState(
+            name, number, "nobody", 1, 0, max(0, rate), False, "nobody here can make it slower"
+        ), []
     if wanted.number == 1:
         limits = () if wanted.buffer_packets is None else (_NO_BUFFER,)
         return (
@@ -154,18 +161,19 @@ def _written(
     port: Row, interface: Row, qos: Row, wanted: PortQueues
 ) -> tuple[PortState, list[dict[str, Any]]]:
     """A port whose writer is on the switch."""
-    config = {key: qos["other_config"][key] for key in (QUEUES, BUFFER_PACKETS) if key in qos["other_config"]}
+    config = {key: qos["other_config"][key] for key in ASKED_KEYS if key in qos["other_config"]}
     asked = {} if wanted == PortQueues() else wanted.to_config()
     operations: list[dict[str, Any]] = []
     if config != asked:
-        operations += delete_keys("QoS", str(port["qos"]), "other_config", (QUEUES, BUFFER_PACKETS))
+        operations += delete_keys("QoS", str(port["qos"]), "other_config", ASKED_KEYS)
         if asked:
             operations += set_keys("QoS", str(port["qos"]), "other_config", asked)
     has = Applied.from_text(qos["external_ids"].get(APPLIED, ""))
-    problem = has.problem if has is not None and config == asked else ""
+    told = has is not None and config == asked and has.limit == wanted.limit
+    problem = has.problem if has is not None and told else ""
     unshaped = has is not None and not has.rate_bps
     in_force = (
-        config == asked
+        told
         and has is not None
         and not problem
         and (unshaped or has.number == wanted.number)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from controller.fabric.graph import PortRef
 from controller.queues.ports import COLUMNS, PortState, SwitchPlan, plan
 from ovsdb.port_queues import (
     ANSWERED,
@@ -19,6 +21,7 @@ from ovsdb.port_queues import (
     COUNTERS,
     ONE_QUEUE,
     OVSDB_PORT,
+    PortLimit,
     PortQueues,
     QueueCounters,
     counters_from_text,
@@ -72,6 +75,8 @@ class QueueService:
     def __init__(self, port: int = OVSDB_PORT) -> None:
         self._port = port
         self._wanted = ONE_QUEUE
+        self._limits: dict[int, dict[int, PortLimit]] = {}
+        """By dpid and port."""
         self._switches: dict[int, _Switch] = {}
         self._changed = threading.Condition()
         self._first_ask = self._asks = time.time_ns()
@@ -106,9 +111,53 @@ class QueueService:
             self._wanted = wanted
             for dpid, switch in self._switches.items():
                 switch.refused = ""
-                if switch.tables is not None:
-                    switch.plan = plan(switch.tables, dpid, wanted)
+                self._plan(dpid, switch)
         self._watcher.post(self._bring_all)
+
+    def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
+        """Which ports are to be slower than their links from now on; all others are not."""
+        by_switch: dict[int, dict[int, PortLimit]] = {}
+        for (dpid, port), limit in limits.items():
+            by_switch.setdefault(dpid, {})[port] = limit
+        with self._changed:
+            changed = [
+                dpid for dpid in {*self._limits, *by_switch} if self._limits.get(dpid) != by_switch.get(dpid)
+            ]
+            self._limits = by_switch
+            for dpid in changed:
+                if dpid in self._switches:
+                    self._plan(dpid, self._switches[dpid])
+        if changed:
+            self._watcher.post(self._bring_all)
+
+    def wait_ports(self, ports: Collection[PortRef], timeout_s: float) -> list[str]:
+        """Wait until *ports* have what is wanted. In words, what is not so then; at once if that is final."""
+        deadline = time.monotonic() + timeout_s
+        with self._changed:
+            while True:
+                found = [self._port_problem(port) for port in sorted(ports)]
+                problems = [text for text, _ in found if text]
+                if time.monotonic() >= deadline or not any(pending for text, pending in found if text):
+                    return list(dict.fromkeys(problems))
+                self._changed.wait(min(deadline - time.monotonic(), 0.1))
+
+    def _port_problem(self, port: PortRef) -> tuple[str, bool]:
+        """What keeps a port from what is wanted ("": nothing), and whether it may go by itself."""
+        switch = self._switches.get(port.dpid)
+        if switch is None:
+            return f"switch {_key(port.dpid)} is not connected", False
+        if switch.refused:
+            return f"its database refuses: {switch.refused}", False
+        if switch.plan is None:
+            return self._watcher.problem(_key(port.dpid)) or "its database has no bridge of this id", True
+        for one in switch.plan.ports:
+            if one.number == port.port:
+                return ("", False) if one.in_force else (one.problem or "not in force yet", not one.problem)
+        return f"port {port.port} is not in its database", True
+
+    def _plan(self, dpid: int, switch: _Switch) -> None:
+        if switch.tables is not None:
+            switch.plan = plan(switch.tables, dpid, self._wanted, self._limits.get(dpid))
 
     def wait(self, timeout_s: float) -> list[str]:
         """Wait until all switches have the wanted queues. In words, what is not so then; at once if that is final."""
@@ -211,7 +260,7 @@ class QueueService:
                 switch.plan, switch.ticket, switch.refused, switch.since = None, None, "", time.monotonic()
                 switch.asked = 0
             else:
-                switch.plan = plan(tables, dpid, self._wanted)
+                self._plan(dpid, switch)
                 self._read_counters(switch, tables)
                 self._bring(dpid, switch)
             self._changed.notify_all()

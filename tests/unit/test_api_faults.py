@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,18 +10,34 @@ import pytest
 from controller.fabric.graph import PortRef
 from controller.faults import FaultBegan, FaultConflictError, FaultEnded, FaultError, Faults
 from controller.live.naming import FabricNames
+from ovsdb.port_queues import PortLimit
 from tests.unit.api_world import api_world
 from tests.unit.test_live_links import snapshot
 
 
 class Ports:
-    """Which ports are down, as switches would have it."""
+    """Which ports are down or slow, as switches would have it; delays are what this kernel has not."""
 
     def __init__(self) -> None:
         self.down: set[PortRef] = set()
+        self.slow: dict[PortRef, PortLimit] = {}
+        self.agents = {"h1", "h2"}
         self.told: list[FaultBegan | FaultEnded] = []
 
-    def set(self, ports: Iterable[PortRef], up: bool) -> None:
+    def names(self) -> FabricNames:
+        return FabricNames(snapshot())
+
+    def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
+        self.slow = dict(limits)
+
+    def wait_ports(self, ports: Collection[PortRef], timeout_s: float) -> list[str]:
+        assert timeout_s > 0
+        return ["no netem"] if any(self.slow.get(port, PortLimit()).delay_us for port in ports) else []
+
+    def crash_agent(self, host: str) -> None:
+        self.agents.remove(host)
+
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
         for port in ports:
             assert (port in self.down) == up, "told once each way"
             (self.down.discard if up else self.down.add)(port)
@@ -33,7 +49,7 @@ def ports() -> Ports:
 
 
 def made(tmp_path: Path, ports: Ports) -> Faults:
-    return Faults(tmp_path / "faults.json", lambda: FabricNames(snapshot()), ports.set, ports.told.append)
+    return Faults(tmp_path / "faults.json", ports, ports.told.append)
 
 
 def test_a_link_goes_down_at_its_upper_end_and_comes_back(tmp_path: Path, ports: Ports) -> None:
@@ -74,6 +90,47 @@ def test_faults_outlive_the_controller(tmp_path: Path, ports: Ports) -> None:
     assert ports.down == {PortRef(9, 3)}
 
 
+def test_a_slow_link_is_slow_at_both_ends_and_only_then(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    slow = faults.begin("slow-link", "a9-l1", 0.5)
+    assert ports.slow == {PortRef(1, 1): PortLimit(500_000), PortRef(9, 1): PortLimit(500_000)}
+    with pytest.raises(FaultConflictError, match="l1-a9 is slow already: end that fault first"):
+        faults.begin("slow-link", "l1-a9", 2.0)
+    access = faults.begin("slow-link", "h1-l1", 3.0)
+    assert ports.slow[PortRef(1, 7)] == PortLimit(3_000_000)
+    assert ports.down == set()
+    assert made(tmp_path, ports).limits() == ports.slow, "as a controller that starts again knows it"
+    faults.end(slow.id)
+    assert set(ports.slow) == {PortRef(1, 7)}
+    faults.end(access.id)
+    assert ports.slow == {}
+
+
+def test_what_cannot_be_made_slow_stays_as_it_was(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    first = faults.begin("slow-link", "h1-l1", 3.0)
+    before = dict(ports.slow)
+    with pytest.raises(FaultConflictError, match="l1-a9 cannot be made slower: no netem"):
+        faults.begin("slow-link", "l1-a9", None, 5.0)
+    assert ports.slow == before
+    assert faults.all() == [first]
+    assert len(ports.told) == 1
+
+
+def test_an_agent_stays_down_until_its_fault_ends(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    fault = faults.begin("agent-down", "h1")
+    assert ports.agents == {"h2"}
+    assert (faults.holds_agent("h1"), faults.holds_agent("h2")) == (True, False)
+    with pytest.raises(FaultConflictError, match="h1 is down already"):
+        faults.begin("agent-down", "h1")
+    with pytest.raises(FaultError, match="no agent 'h9' that is connected"):
+        faults.begin("agent-down", "h9")
+    assert made(tmp_path, ports).holds_agent("h1")
+    faults.end(fault.id)
+    assert not faults.holds_agent("h1")
+
+
 @pytest.mark.parametrize("text", ["", "[]x", '[{"id": 1}]', '[{"id": 1, "ports": 5}]', '{"a": 1}'])
 def test_a_file_that_cannot_be_read_is_no_reason_not_to_start(
     tmp_path: Path, ports: Ports, text: str
@@ -92,8 +149,16 @@ def test_by_the_api(tmp_path: Path) -> None:
             {"kind": "fire", "target": "l1"},
             {"kind": "link-down"},
             {"kind": "link-down", "target": 3},
+            {"kind": "link-down", "target": "l1-s1", "rate_mbps": 1.0},
+            {"kind": "agent-down", "target": "h1", "delay_ms": 1.0},
+            {"kind": "slow-link", "target": "l1-s1"},
+            {"kind": "slow-link", "target": "l1-s1", "delay_ms": 0},
+            {"kind": "slow-link", "target": "l1-s1", "rate_mbps": 0},
+            {"kind": "slow-link", "target": "l1-s1", "rate_mbps": "fast"},
         ):
             world.ask("POST", "/faults", 422, json=body)
+        world.ask("POST", "/faults", 404, json={"kind": "slow-link", "target": "l1-s1", "rate_mbps": 1.5})
+        world.ask("POST", "/faults", 404, json={"kind": "agent-down", "target": "h1"})
         world.ask("DELETE", "/faults/7", 404)
 
 

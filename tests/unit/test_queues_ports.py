@@ -14,6 +14,7 @@ from ovsdb.port_queues import (
     APPLIED,
     WRITER,
     Applied,
+    PortLimit,
     PortQueues,
     QueueCounters,
     QueuesError,
@@ -24,6 +25,7 @@ from ovsdb.session import Tables, _plain
 
 DPID = 0x10001
 QUEUES = st.builds(PortQueues, st.integers(1, 8), st.none() | st.integers(1, 1000))
+LIMITS = st.builds(PortLimit, st.none() | st.integers(1000, 10**9), st.integers(0, 1000))
 
 
 class Database:
@@ -97,7 +99,8 @@ class Database:
         """What the writer of the ports does."""
         for row in self.tables["QoS"].values():
             wanted = PortQueues.from_config(row["other_config"])
-            applied = Applied(wanted.number, wanted.buffer_packets or 256, 10**7, problem)
+            rate = min(10**7, wanted.limit.rate_bps or 10**7)
+            applied = Applied(wanted.number, wanted.buffer_packets or 256, rate, problem, wanted.limit)
             row["external_ids"] = row["external_ids"] | {APPLIED: applied.to_text()}
 
 
@@ -235,3 +238,60 @@ def test_what_no_writer_writes_is_nothing(text: str) -> None:
 def test_queues_that_cannot_be_are_refused(config: dict[str, str]) -> None:
     with pytest.raises(QueuesError):
         PortQueues.from_config(config)
+
+
+@given(QUEUES, st.lists(st.dictionaries(st.integers(1, 2), LIMITS), min_size=1, max_size=4))
+def test_limits_of_single_ports_come_and_go(queues: PortQueues, wishes: list[dict[int, PortLimit]]) -> None:
+    database = Database("netdev", writer=True)
+    database.write_ports()
+    for limits in [*wishes, {}]:
+        found = plan(database.tables, DPID, queues, limits)
+        assert found is not None
+        database.transact(found.operations)
+        for number in (1, 2):
+            row = database.tables["QoS"][database.port(f"eth{number}")["qos"]]
+            asked = PortQueues.from_config(row["other_config"])
+            assert asked.limit == limits.get(number, PortLimit()), "and of no other"
+        database.write_ports()
+        after = plan(database.tables, DPID, queues, limits)
+        assert after is not None
+        assert after.in_force
+        assert [port.rate_bps for port in after.ports] == [
+            min(10**7, limits.get(number, PortLimit()).rate_bps or 10**7) for number in (1, 2)
+        ]
+
+
+def test_an_old_refusal_says_nothing_of_a_new_limit() -> None:
+    database = Database("netdev", writer=True)
+    late = {1: PortLimit(delay_us=5000)}
+    found = plan(database.tables, DPID, PortQueues(), late)
+    assert found is not None
+    database.transact(found.operations)
+    database.write_ports("no netem here")
+    found = plan(database.tables, DPID, PortQueues(), late)
+    assert found is not None
+    assert (found.ports[0].in_force, found.ports[0].problem) == (False, "no netem here")
+    slow = {1: PortLimit(10**6)}
+    found = plan(database.tables, DPID, PortQueues(), slow)
+    assert found is not None
+    database.transact(found.operations)
+    found = plan(database.tables, DPID, PortQueues(), slow)
+    assert found is not None
+    assert (found.ports[0].in_force, found.ports[0].problem) == (False, "")
+
+
+def test_a_port_that_nobody_writes_cannot_be_made_slower() -> None:
+    found = plan(Database("netdev").tables, DPID, PortQueues(), {2: PortLimit(10**6)})
+    assert found is not None
+    assert [(port.in_force, port.problem) for port in found.ports] == [
+        (True, ""),
+        (False, "nobody here can make it slower"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rate_bps": 999}, {"rate_bps": 10**13}, {"delay_us": -1}, {"delay_us": 10**8}]
+)
+def test_limits_that_cannot_be_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(QueuesError, match=f"{next(iter(wrong))}: must be"):
+        PortLimit(**wrong)

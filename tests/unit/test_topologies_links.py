@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovsdb.port_queues import PortQueues
+from ovsdb.port_queues import PortLimit, PortQueues
 from protocol.underlay import queue_of_dscp
 from topologies.links import Link, LinkError, link_of, reshape_commands, shape_commands
 
@@ -156,3 +156,15 @@ def test_links_from_what_people_write() -> None:
     assert link_of(10) == Link(rate_mbps=10)
     assert Link.from_dict({"rate_mbps": 2}, base=Link(10, 64)) == Link(2, 64)
     assert str(Link(10, 64, 1)) == "10 Mbit/s, buffer 64 packets, 1 ms"
+
+
+@given(LINKS, st.none() | st.integers(1000, 10**9), st.integers(0, 10**6))
+def test_a_limit_makes_no_link_faster(link: Link, rate_bps: int | None, delay_us: int) -> None:
+    slow = link.limited(PortLimit(rate_bps, delay_us))
+    assert slow.buffer_packets == link.buffer_packets
+    assert slow.delay_ms == pytest.approx(link.delay_ms + delay_us / 1000)
+    if rate_bps is None:
+        assert slow.rate_mbps == link.rate_mbps
+    else:
+        assert slow.rate_mbps is not None
+        assert slow.rate_mbps == pytest.approx(min(rate_bps / 1e6, link.rate_mbps or rate_bps / 1e6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from experiments.drain import wait_until_empty
 from experiments.outcome import FlowOutcome, OutcomeError, join
 from experiments.progress import Steps
 from experiments.results import Run, machine, own_versions, result_document
+from experiments.run_events import fabric_changes, mode_changes, path_splits
 from experiments.spec import SchemeChoice, Spec, spec_to_dict
 from experiments.traffic import Traffic
 from workloads.plan import Plan
@@ -124,14 +125,6 @@ class Experiment:
         outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
         _prove_agents_saw(outcomes)
         epoch_wall = epoch + wall_offset
-        modes = [
-            {
-                "at_s": round(event["at"] - epoch_wall, 6),
-                **{name: event[name] for name in ("leaf", "mode", "cause")},
-            }
-            for event in events
-            if event["at"] - epoch_wall <= duration
-        ]
         assert watch.use is not None
         run = Run(
             label=choice.label,
@@ -141,8 +134,9 @@ class Experiment:
             duration_s=duration,
             flows=outcomes,
             cpu=watch.use,
-            modes=tuple(modes),
+            modes=mode_changes(events, epoch_wall, duration),
             splits=path_splits(happened, epoch_wall, duration),
+            changes=fabric_changes(happened, epoch_wall, duration),
         )
         return run, run_body(run, spec.seed, epoch_wall)
 
@@ -161,21 +155,6 @@ def _prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
             f"{len(unseen)} finished flows are missing in the agents' reports, the first from "
             f"{unseen[0].source}:{unseen[0].source_port} to {unseen[0].destination}; were agents restarted?"
         )
-
-
-def path_splits(
-    events: Iterable[Mapping[str, Any]], epoch_wall: float, duration_s: float
-) -> tuple[Mapping[str, Any], ...]:
-    """How paths were split, of the events since the scheme was set; ``at_s``: from the run's start, at Unix time
-    *epoch_wall*, so the first is below 0."""
-    return tuple(
-        {
-            "at_s": round(event["at"] - epoch_wall, 6),
-            **{name: event[name] for name in ("low_latency", "throughput", "share")},
-        }
-        for event in events
-        if event["kind"] == "partition-changed" and event["at"] - epoch_wall <= duration_s
-    )
 
 
 def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
@@ -207,6 +186,7 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
                 )
             },
             "path_splits": [dict(split) for split in run.splits],
+            "fabric_changes": [dict(change) for change in run.changes],
         },
         "flows": flows,
     }

@@ -20,6 +20,7 @@ from rich.console import Console, RenderableType
 from experiments.claims import findings
 from experiments.cpu import CpuUse
 from experiments.outcome import FlowOutcome
+from experiments.run_events import fabric_notices
 from experiments.spec import Spec, spec_to_dict
 from experiments.statistics import summarize
 from experiments.tables import tables
@@ -35,7 +36,7 @@ class Run:
 
     plan: digest of the planned flows; modes: mode changes that the controller saw, plain data, with times in
     seconds since the run's start; splits: likewise, how paths were split (Freeway), the first one before the start;
-    run_id: what the controller's database calls it.
+    changes: likewise, links and switches that went or came; run_id: what the controller's database calls it.
     """
 
     label: str
@@ -47,6 +48,7 @@ class Run:
     cpu: CpuUse
     modes: tuple[Mapping[str, Any], ...] = ()
     splits: tuple[Mapping[str, Any], ...] = ()
+    changes: tuple[Mapping[str, Any], ...] = ()
     run_id: int | None = None
 
 
@@ -104,7 +106,10 @@ def result_document(
             asdict(claim) | {"ours": ours}
             for claim, ours in zip(spec.claims, findings(spec.claims, schemes), strict=True)
         ],
-        "notices": list(notices),
+        "notices": [
+            *notices,
+            *(notice for run in runs for notice in fabric_notices(run.label, run.repeat, run.changes)),
+        ],
         "versions": dict(versions),
         "machine": machine(),
         "spec": spec_to_dict(spec),
@@ -141,6 +146,7 @@ def _run(run: Run) -> dict[str, Any]:
         ),
         "modes": [dict(change) for change in run.modes],
         "path_splits": [dict(split) for split in run.splits],
+        "fabric_changes": [dict(change) for change in run.changes],
         "cpu": asdict(run.cpu),
         "cpu_limited": run.cpu.limited,
     }

@@ -262,6 +262,23 @@ def test_a_dead_switch_is_an_error_that_says_what_is_missing(tmp_path: Path) -> 
     assert "3 of 4 switches" in said or "5 of 6 switches" in said
 
 
+def test_a_link_taken_down_on_purpose_is_told_with_the_result(tmp_path: Path) -> None:
+    up: list[Deployment] = []
+    faults: list[int] = []
+
+    def watch(progress: Progress) -> None:
+        if progress.run and progress.finished >= 2 and not faults:
+            faults.append(up[0].client.begin_fault("link-down", "l1-s1")["id"])
+
+    result = run_experiment(one_scheme(), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
+    (run,) = result.document["runs"]
+    assert [(change["kind"], change["name"], change["cause"]) for change in run["fabric_changes"]] == [
+        ("link-down", "l1-s1", "port down")
+    ]
+    assert 0 < run["fabric_changes"][0]["at_s"] < run["duration_s"]
+    assert any("link l1-s1 down at" in notice for notice in result.document["notices"])
+
+
 def test_an_interrupt_ends_everything_and_the_experiment_is_kept_as_failed(tmp_path: Path) -> None:
     def interrupt(_: Deployment) -> None:
         raise KeyboardInterrupt

@@ -10,10 +10,11 @@ from experiments.check import find_spec, load
 from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuUse
 from experiments.deployment import fabric_words, scheme_body
-from experiments.experiment import _prove_agents_saw, path_splits, rotated, run_body
+from experiments.experiment import _prove_agents_saw, rotated, run_body
 from experiments.outcome import OutcomeError, join
 from experiments.progress import Progress, Steps
 from experiments.results import Run
+from experiments.run_events import fabric_changes, fabric_notices, path_splits
 from experiments.spec import SchemeChoice, Spec
 from protocol.plain import build
 from workloads.records import SentFlow
@@ -71,6 +72,29 @@ def test_splits_of_paths_are_kept_with_the_run() -> None:
     assert kept[0] == {"at_s": -0.5, "low_latency": [1, 2], "throughput": [3], "share": 0.6}
     run = replace(a_run(), splits=kept)
     assert run_body(run, 7, 1e9)["measures"]["path_splits"] == list(kept)
+
+
+def test_a_link_that_went_during_a_run_is_told() -> None:
+    events = [
+        {"at": 99.0, "kind": "link-up", "link": "l1-s1"},
+        {"at": 103.25, "kind": "link-down", "link": "l1-s2", "cause": "no LLDP"},
+        {"at": 104.0, "kind": "host-moved", "host": "h1"},
+        {"at": 104.5, "kind": "link-up", "link": "l1-s2"},
+        {"at": 112.5, "kind": "switch-down", "switch": "s1"},
+    ]
+    changes = fabric_changes(events, 100.0, 12.0)
+    assert [(one["at_s"], one["kind"], one["name"], one["cause"]) for one in changes] == [
+        (3.25, "link-down", "l1-s2", "no LLDP"),
+        (4.5, "link-up", "l1-s2", None),
+    ]
+    run = replace(a_run(), changes=changes)
+    assert run_body(run, 7, 1e9)["measures"]["fabric_changes"] == list(changes)
+    (notice,) = fabric_notices("ecmp", 0, changes)
+    assert notice == (
+        "the fabric changed during ecmp's run 1: link l1-s2 down at 3.2 s (no LLDP), and 1 more; "
+        "flows took other paths meanwhile"
+    )
+    assert fabric_notices("ecmp", 0, ()) == []
 
 
 def test_a_run_is_what_the_controllers_api_reads() -> None:

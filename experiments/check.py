@@ -25,11 +25,11 @@ from experiments.yaml_source import Path as FieldPath
 from experiments.yaml_source import Problem, Source, read, text_of
 from protocol.plain import PlainError, build, did_you_mean
 from topologies.fabric_spec import FabricSpec, FabricSpecError
+from workloads.applications import ApplicationsError, hosts_of, mean_bytes, parts
 from workloads.arrivals import ArrivalsError, flow_rate, start_times
 from workloads.description import Endpoint, Transport, Workload
 from workloads.patterns import PatternError, senders
 from workloads.plan import LAST_SOURCE_PORT, offered_capacity_bps
-from workloads.sizes import SizesError, distribution
 
 PRESETS: Final = Path(__file__).parent / "presets"
 
@@ -264,9 +264,16 @@ class _Meaning:
         flows = workload.flows
         fine = True
         try:
-            distribution(flows.sizes)
-        except SizesError as error:
-            self._say(("workload", "flows", "sizes"), str(error))
+            parts(flows)
+        except ApplicationsError as error:
+            self._say(("workload", "flows", *error.where), str(error))
+            fine = False
+        large = workload.large_limit_bytes
+        if large is not None and large <= workload.short_limit_bytes:
+            self._say(
+                ("workload", "large_limit_bytes"),
+                f"must be above short_limit_bytes ({workload.short_limit_bytes})",
+            )
             fine = False
         if (flows.count is None) == (flows.duration_s is None):
             self._say(("workload", "flows"), "exactly one of count and duration_s is needed")
@@ -297,12 +304,14 @@ class _Meaning:
             except PatternError as error:
                 self._say(("workload", part, "pattern"), str(error))
                 return
+        if not self._tenants(workload, hosts):
+            return
         access = fabric.access.rate_mbps
         capacity = offered_capacity_bps(
             workload, hosts, uplinks_bps(fabric), None if access is None else access * 1e6
         )
         flows = workload.flows
-        mean = distribution(flows.sizes).mean()
+        mean = mean_bytes(parts(flows))
         try:
             rate = flow_rate(flows.arrivals, capacity, mean)
         except ArrivalsError as error:
@@ -325,6 +334,26 @@ class _Meaning:
                 ("workload", "flows", "duration_s"),
                 f"{flows.duration_s} s at {rate:.3g} flows/s is less than one flow; lengthen it",
             )
+        elif number < 1 + rate * flows.lead_in_s:
+            self._say(
+                ("workload", "flows", "lead_in_s"),
+                f"{flows.lead_in_s:g} s at {rate:.3g} flows/s leave none of {number:.0f} flows to be counted; "
+                "shorten it",
+            )
+
+    def _tenants(self, workload: Workload, hosts: list[Endpoint]) -> bool:
+        """Whether the hosts of every application are there, and enough for the pattern."""
+        for index, one in enumerate(workload.flows.applications):
+            where: FieldPath = ("workload", "flows", "applications", index, "hosts")
+            try:
+                own = hosts_of(one, hosts)
+                if len(own) < 2:
+                    raise PatternError(f"needs at least two hosts, not {len(own)}")
+                senders(workload.flows.pattern, own)
+            except (ApplicationsError, PatternError) as error:
+                self._say(where, str(error))
+                return False
+        return True
 
     def _patterns(self, workload: Workload) -> Iterator[tuple[str, Any]]:
         yield "flows", workload.flows.pattern

@@ -16,6 +16,8 @@ RATIOS: Final[Mapping[Measure, str]] = {
     "short-mean": "short_afct_ratio",
     "short-p99": "short_p99_ratio",
     "long-mean": "long_afct_ratio",
+    "medium-mean": "medium_afct_ratio",
+    "large-mean": "large_afct_ratio",
     "long-goodput": "goodput_ratio",
 }
 """Where the result document keeps each measure's ratio."""
@@ -23,6 +25,8 @@ WORDS: Final[Mapping[Measure, str]] = {
     "short-mean": "mean completion time of short flows",
     "short-p99": "p99 of the completion time of short flows",
     "long-mean": "mean completion time of long flows",
+    "medium-mean": "mean completion time of medium flows",
+    "large-mean": "mean completion time of large flows",
     "long-goodput": "goodput of long flows",
 }
 
@@ -76,7 +80,7 @@ def _verdict(comparison: Comparison, interval: tuple[float, float]) -> Verdict:
 
 
 def _why_none(measure: Measure, *schemes: Mapping[str, Any]) -> str:
-    kind = "short" if measure.startswith("short") else "long"
+    kind = measure.partition("-")[0]
     if measure == "short-p99" and all("n" in scheme.get(kind, {}) for scheme in schemes):
         return f"{min(scheme[kind]['n'] for scheme in schemes)} flows are too few for a p99"
     return f"there are no such {kind} flows"

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuWatch
@@ -23,6 +23,8 @@ from experiments.spec import SchemeChoice, Spec, spec_to_dict
 from experiments.traffic import Traffic
 from workloads.plan import Plan
 
+_IN_CSV_ONLY: Final = ("copy_packets", "application", "port", "counted")
+"""Fields of a flow that the database does not have: its packets are the flow's own, and all its flows count."""
 Keep = Callable[[Mapping[str, Any], Sequence[Run]], Path]
 
 
@@ -161,14 +163,17 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
     """A run as the API takes it."""
     flows = []
     for flow in run.flows:
+        if not flow.counted:
+            continue
         data = asdict(flow)
         data["flow"] = data.pop("id")
-        del data["copy_packets"]  # in flows.csv; the database has the flow's own packets
+        for name in _IN_CSV_ONLY:
+            del data[name]
         data["paths"] = dict(flow.paths)
         if flow.started_s is not None and flow.fct_s is not None:
             data["finished_s"] = round(flow.started_s + flow.fct_s, 6)
         flows.append(data)
-    short = [flow.fct_s for flow in run.flows if flow.traffic_class == "short" and flow.fct_s is not None]
+    short = [flow.fct_s for flow in run.counted if flow.traffic_class == "short" and flow.fct_s is not None]
     return {
         "scheme": run.scheme,
         "label": run.label,

@@ -25,7 +25,7 @@ class FlowOutcome:
     that the sending agent wrapped, without repairs. copy_packets: those of the copy that was not first, where the
     sender replicated the flow; no other count has them, nor have `paths` theirs. out_of_order: TCP segments that
     the receiving kernel got behind a gap; reordered: what the receiving agent saw out of order before its own
-    release.
+    release. counted: whether it is part of the figures.
     """
 
     id: int
@@ -56,6 +56,9 @@ class FlowOutcome:
     reordered: int = 0
     release_timeouts: int = 0
     copy_packets: int = 0
+    application: str = ""
+    port: int = 0
+    counted: bool = True
     paths: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -127,6 +130,9 @@ def join(
                 reordered=_total(at_receiver, "reordered"),
                 release_timeouts=_total(at_receiver, "release_timeouts"),
                 copy_packets=_total(of_copy, "packets"),
+                application=planned.application,
+                port=flow.port,
+                counted=planned.counted,
                 paths=_paths(at_receiver),
             )
         )

@@ -19,12 +19,13 @@ from rich.console import Console, RenderableType
 
 from experiments.claims import findings
 from experiments.cpu import CpuUse
+from experiments.kinds import add_kinds
 from experiments.outcome import FlowOutcome
 from experiments.run_events import fabric_notices
 from experiments.spec import Spec, spec_to_dict
 from experiments.statistics import summarize
 from experiments.tables import tables
-from workloads.sizes import describe_sizes
+from workloads.applications import describe
 
 FORMAT: Final = 1
 TABLE_COLUMNS: Final = 150
@@ -51,6 +52,11 @@ class Run:
     changes: tuple[Mapping[str, Any], ...] = ()
     run_id: int | None = None
 
+    @property
+    def counted(self) -> tuple[FlowOutcome, ...]:
+        """The flows that figures are of."""
+        return tuple(flow for flow in self.flows if flow.counted)
+
 
 def result_document(
     spec: Spec,
@@ -72,9 +78,9 @@ def result_document(
     plans = {label: [run.plan for run in group] for label, group in by_label.items()}
     if len({tuple(digests) for digests in plans.values()}) != 1:
         raise ValueError(f"the schemes did not get the same flows: {plans}")
-    schemes = summarize(
-        {label: [run.flows for run in group] for label, group in by_label.items()}, spec.baseline, spec.seed
-    )
+    outcomes = {label: [run.counted for run in group] for label, group in by_label.items()}
+    schemes = summarize(outcomes, spec.baseline, spec.seed)
+    add_kinds(schemes, outcomes, spec.seed, spec.workload.large_limit_bytes)
     for choice in spec.schemes:
         group = by_label[choice.label]
         entry = schemes[choice.label]
@@ -95,7 +101,7 @@ def result_document(
         "cpu_limited": any(run.cpu.limited for run in runs),
         "packet_time_ms": spec.packet_time_s * 1e3,
         "long_flow_pressure": spec.long_flow_pressure(),
-        "flow_sizes": describe_sizes(spec.workload.flows.sizes),
+        "flow_sizes": describe(spec.workload.flows),
         "transport": {
             "congestion_control": spec.transport.congestion,
             "profile": spec.transport.profile,
@@ -127,7 +133,7 @@ def _cpu(uses: Sequence[CpuUse]) -> dict[str, Any]:
 
 
 def _run(run: Run) -> dict[str, Any]:
-    short = [flow.fct_s for flow in run.flows if flow.traffic_class == "short" and flow.fct_s is not None]
+    short = [flow.fct_s for flow in run.counted if flow.traffic_class == "short" and flow.fct_s is not None]
     return {
         "scheme": run.label,
         "repeat": run.repeat,

@@ -17,11 +17,13 @@ from typing import Any, Final, Literal, get_args, get_origin
 from experiments.spec import ALL_SCHEMES, Axis, Claim, Comparison
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link
-from workloads.description import Arrivals, Flows, LongFlows, Sizes, Transport, Workload
+from workloads.description import Application, Arrivals, Flows, LongFlows, Sizes, Transport, Workload
+from workloads.plan import FIRST_SOURCE_PORT
 from workloads.sizes import table_names
 
 PUBLISHED: Final = Path(__file__).parent / "spec.schema.json"
 
+FIRST_SERVER_PORT: Final = 1024
 _POSITIVE: Final = {"exclusiveMinimum": 0}
 _FROM_0: Final = {"minimum": 0}
 _FROM_1: Final = {"minimum": 1}
@@ -63,12 +65,24 @@ _SAID: Final[dict[type, dict[str, tuple[str, dict[str, Any]]]]] = {
         "on_s": ("seconds of an ON period (kind burst)", _POSITIVE),
         "off_s": ("seconds of silence between two ON periods (kind burst)", _FROM_0),
     },
+    Application: {
+        "name": ("what tables call it", {"pattern": "^[a-z0-9][a-z0-9._-]{0,30}$"}),
+        "sizes": ("how large its flows are", {}),
+        "share": ("its part of the load, relative to the others'", _POSITIVE),
+        "port": (
+            "TCP port of its servers; left out: the generator's",
+            {"minimum": FIRST_SERVER_PORT, "maximum": FIRST_SOURCE_PORT - 1},
+        ),
+        "hosts": ("names of the hosts that run it, clients and servers; left out: all", {"minItems": 2}),
+    },
     Flows: {
-        "sizes": ("how large they are", {}),
+        "sizes": ("how large they are; this or applications", {}),
         "arrivals": ("when they start", {}),
         "pattern": ("who sends to whom", {}),
         "count": ("number of flows of one run; this or duration_s", {"minimum": 1, "maximum": 20000}),
         "duration_s": ("seconds over which flows arrive; this or count", _POSITIVE),
+        "applications": ("several kinds of flows, mixed; this or sizes", {}),
+        "lead_in_s": ("flows that start in these first seconds are sent, but not counted", _FROM_0),
     },
     LongFlows: {
         "number": (
@@ -81,6 +95,10 @@ _SAID: Final[dict[type, dict[str, tuple[str, dict[str, Any]]]]] = {
         "flows": ("flows that end", {}),
         "long_flows": ("background flows", {}),
         "short_limit_bytes": ("a flow is short if it carries less payload than this", _FROM_1),
+        "large_limit_bytes": (
+            "flows of at least this many bytes are shown as large, and those between as medium; left out: not",
+            _FROM_1,
+        ),
     },
     Transport: {
         "congestion_control": ("of the senders' sockets; default cubic, with the ns2 profile reno", {}),

@@ -76,13 +76,18 @@ class Completion:
 
     @classmethod
     def of(cls, runs: Runs, traffic_class: TrafficClassName) -> Completion:
+        return cls.where(runs, lambda flow: flow.traffic_class == traffic_class)
+
+    @classmethod
+    def where(cls, runs: Runs, holds: Callable[[FlowOutcome], bool]) -> Completion:
+        """Of the flows with a size for which *holds*."""
         return cls(
             tuple(
                 np.array(
                     [
                         np.nan if flow.fct_s is None else flow.fct_s * 1e3
                         for flow in run
-                        if flow.traffic_class == traffic_class and flow.size_bytes is not None
+                        if flow.size_bytes is not None and holds(flow)
                     ]
                 )
                 for run in runs

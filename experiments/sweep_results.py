@@ -12,7 +12,7 @@ from typing import Any, Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from experiments.claims import compared, found, heading
+from experiments.claims import RATIOS, WORDS, compared, found, heading
 from experiments.results import FORMAT, json_text, text_of
 from experiments.spec import Spec, spec_to_dict
 from experiments.statistics import FLOWS_FOR_P99
@@ -25,6 +25,8 @@ _INTERVALS: Final = {"afct_ms": "afct_ci_ms", "p99_ms": "p99_ci_ms", "goodput_mb
 _FIGURES: Final = {
     "short": ("n", "failed", "afct_ms", "p99_ms"),
     "long": ("n", "failed", "afct_ms", "goodput_mbps"),
+    "medium": ("n", "failed", "afct_ms"),
+    "large": ("n", "failed", "afct_ms"),
 }
 _OF_EACH: Final = (
     "experiment",
@@ -83,7 +85,7 @@ def point_table(document: Document) -> str:
     """Figures of every scheme at every point as CSV; empty where there is none. Times in ms, rates in Mbit/s."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    columns = [(kind, name) for kind in ("short", "long") for name in _FIGURES[kind]]
+    columns = [(kind, name) for kind in _FIGURES for name in _FIGURES[kind]]
     writer.writerow(
         [*(axis["label"] for axis in document["sweep"]), "scheme", "cpu_limited"]
         + [f"{kind}_{name}{part}" for kind, name in columns for part in _parts(name)]
@@ -120,6 +122,11 @@ def sweep_tables(document: Document) -> Group:
         ("Mean completion time of short flows, ms [95 % CI]", lambda scheme: _time(scheme, "short", "afct")),
         ("p99 of the completion time of short flows, ms [95 % CI]", _p99),
         ("Mean completion time of long flows, ms [95 % CI]", lambda scheme: _time(scheme, "long", "afct")),
+        (
+            "Mean completion time of medium flows, ms [95 % CI]",
+            lambda scheme: _time(scheme, "medium", "afct"),
+        ),
+        ("Mean completion time of large flows, ms [95 % CI]", lambda scheme: _time(scheme, "large", "afct")),
         ("Goodput of long flows, sum in Mbit/s [95 % CI]", _goodput),
         ("Packets out of order before release, % of packets", _reordered),
     ]
@@ -127,8 +134,29 @@ def sweep_tables(document: Document) -> Group:
         cells = _cells(document, cell)
         if any(text is not None for row in cells.values() for text in row):
             parts.append(_table(document, title, cells))
+    if len(document["points"][0]["schemes"]) > 1:
+        parts += _over_baseline(document)
     parts += [Text(line) for line in _notes(document)]
     return Group(*parts)
+
+
+def _over_baseline(document: Document) -> list[RenderableType]:
+    """A table for each measure of time: every other scheme over the baseline at every point."""
+    baseline = document["baseline"]
+
+    def ratio(scheme: Document, name: str) -> str | None:
+        value = scheme["against"].get(baseline, {}).get(name)
+        if value is None:
+            return None
+        return f"{value:.2f}\n{interval_text(scheme['against'][baseline][f'{name}_ci'], lambda one: f'{one:.2f}')}"
+
+    tables: list[RenderableType] = []
+    for measure, name in RATIOS.items():
+        cells = _cells(document, lambda scheme, name=name: ratio(scheme, name))  # type: ignore[misc]
+        del cells[baseline]
+        if any(text is not None for row in cells.values() for text in row):
+            tables.append(_table(document, f"{WORDS[measure]}, / {baseline} [95 % CI]".capitalize(), cells))
+    return tables
 
 
 def _cells(document: Document, cell: Callable[[Document], str | None]) -> dict[str, list[str | None]]:

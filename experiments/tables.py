@@ -25,9 +25,11 @@ def tables(document: Document) -> Group:
 def tables_of(document: Document) -> list[Table]:
     """The tables alone."""
     parts: list[Table] = []
-    for kind in ("short", "long"):
+    for kind in ("short", "long", "medium", "large"):
         if any("afct_ms" in scheme.get(kind, {}) for scheme in document["schemes"].values()):
             parts.append(completion_table(document, kind))
+    if any("applications" in scheme for scheme in document["schemes"].values()):
+        parts.append(applications_table(document))
     if any("goodput_mbps" in scheme.get("long", {}) for scheme in document["schemes"].values()):
         parts.append(goodput_table(document))
     parts.append(packets_table(document))
@@ -79,6 +81,29 @@ def completion_table(document: Document, kind: str) -> Table:
     return table
 
 
+def applications_table(document: Document) -> Table:
+    """Short flows of each application: mean completion time, and over the baseline."""
+    baseline, schemes = document["baseline"], document["schemes"]
+    names = list(dict.fromkeys(name for one in schemes.values() for name in one.get("applications", {})))
+    heads = [
+        f"{label}{'*' if one['cpu_limited'] else ''}\nmean ms"
+        + ("" if one["baseline"] else f"\n/ {baseline} [95 % CI]")
+        for label, one in schemes.items()
+    ]
+    table = new_table("Completion time of short flows, by application", heads, first="application")
+    for name in names:
+        cells = []
+        for scheme in schemes.values():
+            block = scheme.get("applications", {}).get(name)
+            text = "-" if block is None else milliseconds(block["afct_ms"])
+            if block is not None and not scheme["baseline"]:
+                over = {"baseline": False, "against": block["ratios"]}
+                text += f"\n{_against(over, baseline, 'afct_ratio')}"
+            cells.append(text)
+        table.add_row(name, *cells)
+    return table
+
+
 def goodput_table(document: Document) -> Table:
     """Rates of background flows."""
     baseline = document["baseline"]
@@ -109,6 +134,8 @@ def overview_table(document: Document) -> Table:
             ("short flows\nmean time", "short_afct_ratio"),
             ("short flows\np99 time", "short_p99_ratio"),
             ("long flows\nmean time", "long_afct_ratio"),
+            ("medium flows\nmean time", "medium_afct_ratio"),
+            ("large flows\nmean time", "large_afct_ratio"),
             ("long flows\ngoodput", "goodput_ratio"),
         )
         if any(
@@ -164,7 +191,10 @@ def notes(document: Document) -> list[str]:
         "Extra packets are repairs, and second copies of replicated flows.",
     ]
     if "flow_sizes" in document:  # results of before are shown, too
-        lines.append(_flow_sizes(document["flow_sizes"]))
+        lines += _flow_sizes(document["flow_sizes"])
+    limits = _limits(document.get("spec", {}).get("workload", {}))
+    if limits:
+        lines.append(limits)
     if document["long_flow_pressure"] is not None:
         pressure = document["long_flow_pressure"]
         lines.append(
@@ -233,7 +263,37 @@ def _against(scheme: Mapping[str, Any], baseline: str, name: str) -> str:
     return f"{figures[name]:.2f} {interval_text(figures[f'{name}_ci'], lambda value: f'{value:.2f}')}"
 
 
-def _flow_sizes(sizes: Document) -> str:
+def _flow_sizes(sizes: Document) -> list[str]:
+    """What was drawn; of several applications, each with how its sizes were scaled."""
+    each = sizes.get("applications")
+    if each is None:
+        return [f"Flow sizes: {_sizes(sizes)}, mean {sizes['mean_bytes'] / 1e3:.3g} kB."]
+    lines = [f"Flow sizes: {len(each)} applications, mean {sizes['mean_bytes'] / 1e3:.3g} kB."]
+    for one in each:
+        where = f" on port {one['port']}" if one["port"] is not None else ""
+        if one["hosts"]:
+            where += f" between {', '.join(one['hosts'])}"
+        lines.append(
+            f"  {one['name']}{where}: {one['share_of_load'] * 100:.3g} % of the load, "
+            f"{one['share_of_flows'] * 100:.3g} % of the flows; {_sizes(one)}, mean {one['mean_bytes'] / 1e3:.3g} kB"
+        )
+    return lines
+
+
+def _sizes(sizes: Document) -> str:
     table = f"table {sizes['table']} ({sizes['source']})" if sizes["table"] else str(sizes["kind"])
-    scale = f", sizes times {sizes['scale']:g}" if sizes["scale"] != 1 else ""
-    return f"Flow sizes: {table}{scale}, mean {sizes['mean_bytes'] / 1e3:.3g} kB."
+    return table + (f", sizes times {sizes['scale']:g}" if sizes["scale"] != 1 else "")
+
+
+def _limits(workload: Document) -> str:
+    """What short, medium and large are, where a workload says so itself, and what was not counted."""
+    text = ""
+    if workload.get("large_limit_bytes") is not None:
+        text += (
+            f"Short flows carry less than {workload['short_limit_bytes'] / 1e3:g} kB, large ones at least "
+            f"{workload['large_limit_bytes'] / 1e3:g} kB, medium ones are between."
+        )
+    lead_in_s = workload.get("flows", {}).get("lead_in_s")
+    if lead_in_s:
+        text += f" Flows of the first {lead_in_s:g} s of a run were sent, but are not counted."
+    return text.strip()

@@ -97,10 +97,11 @@ class Traffic:
                 flow.size_bytes,
                 flow.traffic_class,
                 *self._copy(flow, replication),
+                flow.port,
             )
             orders[flow.source].append(asdict(order))
         for host, flows in orders.items():
-            self._say(host, {"do": "prepare", "flows": flows, "window_s": plan.window_s})
+            self._say(host, {"do": "prepare", "flows": flows, "window_s": plan.window_s, "ports": plan.ports})
         self._collect("done", "prepare")
 
     @staticmethod

@@ -5,7 +5,7 @@ Sizes are bytes of payload (10^3: kB, 10^6: MB), times are seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 SizeKind = Literal["uniform", "fixed", "mix", "table"]
@@ -57,14 +57,35 @@ class Arrivals:
 
 
 @dataclass(frozen=True, slots=True)
-class Flows:
-    """Flows of drawn sizes: `count` of them, or as many as arrive within `duration_s`."""
+class Application:
+    """One of several applications whose flows are mixed.
 
+    share: its part of the load, relative to the others'. port: where its servers listen (None: the generator's
+    port). hosts: names of those that run it, both ends of its flows are among them (None: all).
+    """
+
+    name: str
     sizes: Sizes
-    arrivals: Arrivals
+    share: float = 1.0
+    port: int | None = None
+    hosts: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Flows of drawn sizes: `count` of them, or as many as arrive within `duration_s`.
+
+    Their sizes are those of `sizes`, or of `applications`. Flows that start in the first `lead_in_s` are sent, but
+    not counted: the fabric fills, and what is to be learnt of traffic is learnt.
+    """
+
+    sizes: Sizes | None = None
+    arrivals: Arrivals = field(default_factory=Arrivals)
     pattern: PatternName = "left-to-right"
     count: int | None = None
     duration_s: float | None = None
+    applications: tuple[Application, ...] = ()
+    lead_in_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +98,16 @@ class LongFlows:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Everything that is sent in one run."""
+    """Everything that is sent in one run.
+
+    large_limit_bytes: flows of at least that many bytes are "large", those that are neither short nor large
+    "medium", and both are reported by themselves, too; None: they are not.
+    """
 
     flows: Flows
     long_flows: LongFlows | None = None
     short_limit_bytes: int = SHORT_LIMIT_BYTES
+    large_limit_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

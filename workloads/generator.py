@@ -5,7 +5,8 @@ Only the standard library is imported: there is one such process a host, and all
 Commands come as lines of JSON on standard input, events go as lines of JSON to standard output::
 
     {"do": "configure", "congestion_control": "cubic"}
-    {"do": "prepare", "flows": [FlowOrder, ...], "window_s": [begin, end]}
+    {"do": "prepare", "flows": [FlowOrder, ...], "window_s": [begin, end], "ports": [P, ...]}
+                                       ports: where the sink listens, too
     {"do": "start", "epoch": T}        T: monotonic time (one clock for all namespaces) of the run's start
     {"do": "stop"}                     end what runs; answers with all records
     {"do": "quit"}                     also the end of standard input
@@ -26,7 +27,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -68,7 +69,7 @@ class Generator:
                 "quit": self._loop.stop,
             }
             actions[what](**command)
-        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError) as error:
             self._emit({"event": "error", "text": f"command {line.strip()[:200]}: {error!r}"})
             return
         if what in ("configure", "prepare", "start"):
@@ -77,8 +78,9 @@ class Generator:
     def _configure(self, congestion_control: str) -> None:
         self._congestion_control = congestion_control
 
-    def _prepare(self, flows: list[dict[str, Any]], window_s: list[float]) -> None:
+    def _prepare(self, flows: list[dict[str, Any]], window_s: list[float], ports: Sequence[int] = ()) -> None:
         self._sink.reset()
+        self._sink.listen_also(ports)
         self._orders = [FlowOrder(**flow) for flow in flows]
         self._window = (window_s[0], window_s[1])
 
@@ -86,7 +88,12 @@ class Generator:
         self._finished = self._failed = 0
         self._senders = [
             (ReplicatedFlow if order.replication else Sender)(
-                self._loop, order, self._sink.port, self._congestion_control, epoch, self._flow_ended
+                self._loop,
+                order,
+                order.port or self._sink.port,
+                self._congestion_control,
+                epoch,
+                self._flow_ended,
             )
             for order in self._orders
         ]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from workloads.applications import Part, hosts_of, mean_bytes, parts
 from workloads.arrivals import flow_rate, start_times
-from workloads.description import Endpoint, TrafficClassName, Workload
-from workloads.patterns import pairs, senders
-from workloads.sizes import distribution
+from workloads.description import Application, Endpoint, Flows, TrafficClassName, Workload
+from workloads.patterns import Pair, pairs, senders
 
 FIRST_SOURCE_PORT: Final = 10_000
 LAST_SOURCE_PORT: Final = 32_000
@@ -30,7 +31,8 @@ class PlannedFlow:
     """One flow to be. `size_bytes` is None for a background flow that sends until the run is over.
 
     The source port is planned too: flow hashes (ECMP, flow keys) then fall alike in every scheme. So is that of
-    the copy, for schemes that replicate short flows; None where the range has no port left for it.
+    the copy, for schemes that replicate short flows; None where the range has no port left for it. port: of the
+    receiver; None: the generator's. counted: whether its time is part of the figures.
     """
 
     id: int
@@ -41,6 +43,9 @@ class PlannedFlow:
     size_bytes: int | None
     traffic_class: TrafficClassName
     copy_port: int | None = None
+    application: str = ""
+    port: int | None = None
+    counted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,11 @@ class Plan:
     def background(self) -> tuple[PlannedFlow, ...]:
         return tuple(flow for flow in self.flows if flow.size_bytes is None)
 
+    @property
+    def ports(self) -> list[int]:
+        """Ports of receivers, beside the generator's own."""
+        return sorted({flow.port for flow in self.flows if flow.port is not None})
+
     def digest(self) -> str:
         """SHA-256 (hex) of all flows: equal digests are equal plans."""
         data: list[dict[str, Any]] = [asdict(flow) for flow in self.flows]
@@ -80,28 +90,27 @@ def build_plan(
 ) -> Plan:
     """The plan of repeat number *repeat* (0..). The same arguments give the same plan, on any machine.
 
-    Every quantity has a random stream of its own, so that changing one (say, the sizes) leaves the others.
+    Every quantity has a random stream of its own, and so has each application, so that changing one (say, the
+    sizes) leaves the others.
 
     capacity_bps: what the fabric carries between the pattern's hosts (see `offered_capacity_bps`).
 
     Raises:
-        PlanError, SizesError, ArrivalsError, PatternError: the workload cannot be.
+        PlanError, ApplicationsError, ArrivalsError, PatternError: the workload cannot be.
     """
 
     def stream(name: str) -> np.random.Generator:
         return np.random.default_rng([seed, repeat, zlib.crc32(name.encode())])
 
     flows = workload.flows
-    sizes = distribution(flows.sizes)
-    rate = flow_rate(flows.arrivals, capacity_bps, sizes.mean())
-    starts = start_times(flows.arrivals, rate, stream("arrivals"), flows.count, flows.duration_s)
-    if len(starts) == 0:
+    mix = parts(flows)
+    rate = flow_rate(flows.arrivals, capacity_bps, mean_bytes(mix))
+    arriving = _merged([_arriving(flows, part, hosts, rate, stream) for part in mix], flows.count)
+    if not arriving:
         raise PlanError(
             f"no flow arrives within {flows.duration_s} s at {rate:.3g} flows/s; "
             "lengthen duration_s or raise the rate"
         )
-    drawn = sizes.sample(stream("sizes"), len(starts))
-    ends = pairs(flows.pattern, hosts, stream("pairs"), len(starts))
     background = workload.long_flows
     long_ends = (
         pairs(background.pattern, hosts, stream("long pairs"), background.number, spread=True)
@@ -110,30 +119,77 @@ def build_plan(
     )
     number = len(long_ends)
     ports = stream("ports").permutation(np.arange(FIRST_SOURCE_PORT, LAST_SOURCE_PORT + 1))
-    if number + len(starts) > len(ports):
+    if number + len(arriving) > len(ports):
         raise PlanError(
-            f"{number + len(starts)} flows are more than one run can have ({len(ports)}); "
+            f"{number + len(arriving)} flows are more than one run can have ({len(ports)}); "
             "use more repeats instead"
         )
     planned = [
         PlannedFlow(index, a.host, b.host, int(ports[index]), 0.0, None, "long")
         for index, (a, b) in enumerate(long_ends)
     ]
-    for offset, (start, size, (a, b)) in enumerate(zip(starts, drawn, ends, strict=True)):
-        index = number + offset
-        kind: TrafficClassName = "short" if size < workload.short_limit_bytes else "long"
-        begin = round(warm_up_s + float(start), 6)
-        copy = index + len(starts)
-        copy_port = int(ports[copy]) if copy < len(ports) else None
+    for index, one in enumerate(arriving, number):
+        kind: TrafficClassName = "short" if one.size < workload.short_limit_bytes else "long"
+        copy = index + len(arriving)
         planned.append(
-            PlannedFlow(index, a.host, b.host, int(ports[index]), begin, int(size), kind, copy_port)
+            PlannedFlow(
+                index,
+                one.ends[0].host,
+                one.ends[1].host,
+                int(ports[index]),
+                round(warm_up_s + one.start_s, 6),
+                one.size,
+                kind,
+                int(ports[copy]) if copy < len(ports) else None,
+                one.application.name,
+                one.application.port,
+                one.start_s >= flows.lead_in_s,
+            )
+        )
+    if not any(flow.counted for flow in planned[number:]):
+        raise PlanError(
+            f"no flow arrives after lead_in_s ({flows.lead_in_s:g} s); shorten it or have more flows"
         )
     return Plan(
         flows=tuple(planned),
         window_s=(warm_up_s, planned[-1].start_s),
         offered_flows_per_s=rate,
-        mean_size_bytes=sizes.mean(),
+        mean_size_bytes=mean_bytes(mix),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Arriving:
+    start_s: float
+    size: int
+    ends: Pair
+    application: Application
+
+
+def _arriving(
+    flows: Flows,
+    part: Part,
+    hosts: Sequence[Endpoint],
+    rate: float,
+    stream: Callable[[str], np.random.Generator],
+) -> list[_Arriving]:
+    """Flows of one application, of *rate* flows/s in all. Of a number of flows, so many: `_merged` drops the rest."""
+    name = f" of {part.application.name}" if part.application.name else ""
+    starts = start_times(
+        flows.arrivals, rate * part.share, stream(f"arrivals{name}"), flows.count, flows.duration_s
+    )
+    sizes = part.sizes.sample(stream(f"sizes{name}"), len(starts))
+    ends = pairs(flows.pattern, hosts_of(part.application, hosts), stream(f"pairs{name}"), len(starts))
+    return [
+        _Arriving(float(start), int(size), pair, part.application)
+        for start, size, pair in zip(starts, sizes, ends, strict=True)
+    ]
+
+
+def _merged(applications: Sequence[Sequence[_Arriving]], count: int | None) -> list[_Arriving]:
+    """In order of time, the first *count*: Poisson processes together are one."""
+    found = list(heapq.merge(*applications, key=lambda one: one.start_s))
+    return found if count is None else found[:count]
 
 
 def offered_capacity_bps(

@@ -15,7 +15,8 @@ FlowState = Literal["finished", "background", "failed"]
 class FlowOrder:
     """What a sending host is told of one of its flows: the plan with addresses.
 
-    replication: open it twice, from `source_port` and from `copy_port`; None: once.
+    replication: open it twice, from `source_port` and from `copy_port`; None: once. port: of the receiver; None:
+    the generator's own.
     """
 
     id: int
@@ -26,6 +27,7 @@ class FlowOrder:
     traffic_class: TrafficClassName
     copy_port: int | None = None
     replication: Replication | None = None
+    port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from workloads.description import HEADER_BYTES
@@ -20,21 +22,36 @@ _KEEPALIVE: Final = {socket.TCP_KEEPIDLE: 10, socket.TCP_KEEPINTVL: 2, socket.TC
 
 
 class Sink:
-    """Listens on one port and swallows generated flows."""
+    """Listens on one port, or on others too, and swallows generated flows."""
 
     def __init__(self, loop: Loop, port: int) -> None:
         self._loop = loop
+        self._others: dict[int, socket.socket] = {}
         self._buffer = bytearray(_CHUNK)
         self._open: set[_Incoming] = set()
         self._closed: dict[tuple[int, int], ReceivedFlow] = {}
         self._listener = _listen(port)
         self.port: int = self._listener.getsockname()[1]
-        loop.watch(self._listener, READ, self._accept)
+        loop.watch(self._listener, READ, partial(self._accept, self._listener))
 
-    def _accept(self, _: int) -> None:
+    def listen_also(self, ports: Iterable[int]) -> None:
+        """On these ports too, and on no others but the first. Raises OSError if one is taken."""
+        wanted = set(ports) - {self.port}
+        for port in set(self._others) - wanted:
+            listener = self._others.pop(port)
+            self._loop.forget(listener)
+            listener.close()
+        for port in sorted(wanted - set(self._others)):
+            try:
+                self._others[port] = listener = _listen(port)
+            except OSError as error:
+                raise OSError(error.errno, f"the sink cannot listen on TCP port {port}: {error}") from None
+            self._loop.watch(listener, READ, partial(self._accept, listener))
+
+    def _accept(self, listener: socket.socket, _: int) -> None:
         for _ in range(64):
             try:
-                connection, _address = self._listener.accept()
+                connection, _address = listener.accept()
             except BlockingIOError:
                 return
             except OSError:

@@ -17,6 +17,7 @@ from protocol.plain import did_you_mean
 _COMMANDS: Final[dict[str, str]] = {
     "demo": "cli.commands.run",
     "run": "cli.commands.run",
+    "show": "cli.commands.show",
     "lab": "cli.commands.lab",
     "exec": "cli.commands.lab",
     "scheme": "cli.commands.lab",

@@ -25,6 +25,12 @@ from controller.agents.listeners import ChannelError, TcpListener
 @click.option("--openflow", default="0.0.0.0:6653", show_default=True, help="ADDRESS:PORT for switches.")
 @click.option("--api", default="127.0.0.1:8080", show_default=True, help="ADDRESS:PORT of the REST API.")
 @click.option(
+    "--api-without-token",
+    is_flag=True,
+    help="Ask for no token at an --api that is not loopback: only where nobody else reaches it, as in a container "
+    "whose port is published on loopback.",
+)
+@click.option(
     "--agents-socket", type=click.Path(path_type=Path), help="Unix socket for agents of this machine."
 )
 @click.option("--agents-tls", help="ADDRESS:PORT for agents of other machines.")
@@ -54,6 +60,7 @@ def serve_command(
     database: str | None,
     openflow: str,
     api: str,
+    api_without_token: bool,
     agents_socket: Path | None,
     agents_tls: str | None,
     certificate: Path | None,
@@ -87,6 +94,7 @@ def serve_command(
         openflow_port=openflow_port,
         api_address=api_address,
         api_port=api_port,
+        api_without_token=api_without_token,
         agents_socket=agents_socket,
         agents_tcp=tcp,
         token_file=token_file,

@@ -39,6 +39,7 @@ class Settings:
     """One controller. Ports 0: any that is free. ``packet_time_s``: until an experiment says otherwise.
 
     data: directory of the database, tokens and `endpoints.json`. lab: faults may be injected by the API.
+    api_without_token: although others may reach the address: somebody else keeps them from it.
     """
 
     data: Path
@@ -47,6 +48,7 @@ class Settings:
     openflow_port: int = 6653
     api_address: str = "127.0.0.1"
     api_port: int = 8080
+    api_without_token: bool = False
     agents_socket: Path | None = None
     agents_tcp: TcpListener | None = None
     token_file: Path | None = None
@@ -56,9 +58,9 @@ class Settings:
     links_every_s: float = EVERY_S
 
     @property
-    def loopback(self) -> bool:
-        """Whether only this machine reaches the API."""
-        return ipaddress.ip_address(self.api_address).is_loopback
+    def open_to_all(self) -> bool:
+        """Whether the API asks for no token, since only this machine reaches it."""
+        return self.api_without_token or ipaddress.ip_address(self.api_address).is_loopback
 
 
 def serve(settings: Settings) -> None:
@@ -70,8 +72,8 @@ def serve(settings: Settings) -> None:
     data = settings.data
     data.mkdir(parents=True, exist_ok=True)
     token = read_or_make_token(settings.token_file or data / "agents-token")
-    fresh_tokens = [] if settings.loopback else [path for path in _api_tokens(data) if not path.exists()]
-    api_token, read_token = (None, None) if settings.loopback else map(read_or_make_token, _api_tokens(data))
+    fresh_tokens = [] if settings.open_to_all else [path for path in _api_tokens(data) if not path.exists()]
+    api_token, read_token = (None, None) if settings.open_to_all else map(read_or_make_token, _api_tokens(data))
     socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
     engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     running = RunningController(
@@ -181,6 +183,7 @@ def _write_endpoints(
     tcp = settings.agents_tcp
     document = {
         "api": api,
+        "token_needed": not settings.open_to_all,
         "openflow": {"address": settings.openflow_address, "port": running.shell.port},
         "agents": {
             "socket": str(socket_path) if socket_path else None,

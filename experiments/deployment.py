@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from experiments.controller_client import ControllerClient, ControllerError, Health
+from experiments.served import ServedController
 from experiments.spec import SchemeChoice, Spec, is_scheme_file, merge_overrides
 from experiments.traffic import Traffic, log_tail
 from experiments.yaml_source import read
@@ -52,6 +53,7 @@ class Deployment:
     on_stage: told in a few words what happens next. database: SQLAlchemy URL of the controller's; None: a file of
     the lab's, gone with it. logs: directory for the logs of this deployment, which stay if it ends by an error;
     None: with the lab, gone with it. controller_options: more of the controller's own (`capstan serve --help`).
+    served: a controller that runs already, in place of one of this deployment's own.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Deployment:
         logs: Path | None = None,
         on_stage: OnStage = lambda text: None,
         controller_options: Sequence[str] = (),
+        served: ServedController | None = None,
     ) -> None:
         self.spec = spec
         self.lab = Lab(
@@ -70,7 +73,9 @@ class Deployment:
             lab_id,
             tcp=spec.transport.profile,
             congestion_control=spec.transport.congestion,
+            controller_port=served.openflow_port if served is not None else None,
         )
+        self._served = served
         self._database = database
         self._logs = logs
         self._on_stage = on_stage
@@ -107,8 +112,11 @@ class Deployment:
             self._on_stage(f"building the fabric: {fabric_words(self.spec)}")
             self.lab.start()
             self.logs.mkdir(parents=True, exist_ok=True)
-            self._on_stage("starting the controller")
-            self._start_controller()
+            if self._served is not None:
+                self._client = self._served.client()
+            else:
+                self._on_stage("starting the controller")
+                self._start_controller()
             self._on_stage(f"starting {len(self.lab.hosts)} host agents")
             self._start_agents()
             self._on_stage("discovering switches, links and hosts")
@@ -122,7 +130,7 @@ class Deployment:
         return self
 
     def stop(self) -> None:
-        """End agents, controller and lab. Harmless if nothing runs."""
+        """End agents, our controller and the lab. Harmless if nothing runs."""
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -258,11 +266,11 @@ class Deployment:
 
     @property
     def _socket(self) -> Path:
-        return self.lab.run_dir / "agents.sock"
+        return self._served.agents_socket if self._served is not None else self.lab.run_dir / "agents.sock"
 
     @property
     def _token_file(self) -> Path:
-        return self.lab.run_dir / "agents-token"
+        return self._served.token_file if self._served is not None else self.lab.run_dir / "agents-token"
 
     def _start_agents(self) -> None:
         for place in self.spec.fabric.hosts():

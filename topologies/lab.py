@@ -66,6 +66,7 @@ class Lab:
     spec: the fabric. lab_id: 1-11 characters a-z, 0-9; None picks one. tcp: "linux", or "ns2" for the papers'
     simulated TCP. congestion_control: of connections on the underlay; None means cubic, reno with "ns2".
     datapath: "netdev" (userspace), "system" (kernel), or None for the kernel's where there is one.
+    controller_port: where a controller listens already, in this network namespace; None: one that is free.
 
     After start(): `hosts` and `switches` (names), `net` (Mininet's object), `links` (shape by name),
     `controller_endpoint` (address and port to listen on for the switches), `run_dir`, and `notices`: what
@@ -80,6 +81,7 @@ class Lab:
         tcp: TcpProfile = "linux",
         congestion_control: str | None = None,
         datapath: Datapath | None = None,
+        controller_port: int | None = None,
     ) -> None:
         self.spec = spec
         self.lab_id = check_lab_id(lab_id) if lab_id is not None else new_lab_id()
@@ -96,7 +98,8 @@ class Lab:
         self._redialer: Redialer | None = None
         self._trees: PortTrees | None = None
         self._port_writer: PortWriter | None = None
-        self._controller_port = CONTROLLER_PORT
+        self._given_port = controller_port
+        self._controller_port = controller_port or CONTROLLER_PORT
         self._netem = True
         self._down: set[str] = set()
         self._changes = threading.Lock()
@@ -265,7 +268,7 @@ class Lab:
             self._claimed = False
             self._reaper.kill()  # it would end a lab of this name, which is another's
             raise
-        self._controller_port = free_port(self._management_address(1), CONTROLLER_PORT)
+        self._controller_port = self._given_port or free_port(self._management_address(1), CONTROLLER_PORT)
         self._spawner = Spawner(self.lab_id)
         datapath = self._choose_datapath()
         database = self.run_dir / "empty.db"

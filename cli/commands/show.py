@@ -1,0 +1,92 @@
+"""``capstan show``: an experiment that repeats, for people who watch."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+
+from cli.commands.run import RESULTS
+from cli.console import error_text, progress, results
+from cli.live import Display
+from cli.privileges import need_lab
+from cli.specs import load_spec
+from experiments.deployment import Deployment
+from experiments.experiment import Result
+from experiments.served import ServedController
+from experiments.showing import show
+from experiments.tables import tables
+
+
+@click.command(
+    "show",
+    epilog="Examples:  ./capstan show demo    ./capstan show demo --controller /var/lib/capstan",
+)
+@click.argument("spec")
+@click.option("--seed", type=click.IntRange(0), help="Of the first round, instead of the spec's.")
+@click.option(
+    "--scheme", "schemes", multiple=True, help="Instead of the spec's: a scheme's name or file; repeatable."
+)
+@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "--keep-results",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Of the newest rounds; all stay in the database.",
+)
+@click.option(
+    "--controller",
+    type=click.Path(path_type=Path),
+    help="Data directory of a controller that serves already, in this network namespace (default: one of our own).",
+)
+def show_command(
+    spec: str,
+    seed: int | None,
+    schemes: tuple[str, ...],
+    directory: Path,
+    keep_results: int,
+    controller: Path | None,
+) -> None:
+    """Run the experiment SPEC again and again on one fabric, until Ctrl-C.
+
+    Every round has the next seed: other flows. A round that somebody disturbed (a link taken down, a scheme switched)
+    has no result, and the next one begins.
+    """
+    need_lab("show")
+    loaded = load_spec(spec, schemes)
+    if loaded.spec.sweep:
+        raise click.UsageError(f"{spec} has a sweep: show takes one experiment on one fabric")
+    one = loaded.spec if seed is None else dataclasses.replace(loaded.spec, seed=seed)
+    directory.mkdir(parents=True, exist_ok=True)
+    served = None if controller is None else ServedController.find(controller)
+    deployment = Deployment(
+        one,
+        database=f"sqlite:///{directory.absolute() / 'capstan.db'}",
+        logs=directory.absolute() / "logs",
+        on_stage=lambda words: progress.print(words, markup=False),
+        served=served,
+    )
+
+    def print_result(result: Result) -> None:
+        results.print(tables(result.document))
+        progress.print(f"kept in {result.directory} and as experiment {result.experiment}", markup=False)
+
+    def print_error(error: Exception) -> None:
+        progress.print(f"no result of this round: {error_text(error)}", markup=False, soft_wrap=True)
+
+    with deployment:
+        progress.print(f"the fabric forwards; API {deployment.client.url}", markup=False)
+        with Display(one.title) as display:
+            display.notices(deployment.lab.notices)
+            show(
+                deployment,
+                one,
+                loaded.text,
+                results=directory,
+                keep=keep_results,
+                on_progress=display.update,
+                on_result=print_result,
+                on_spoilt=print_error,
+            )

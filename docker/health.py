@@ -1,0 +1,23 @@
+"""Whether a container does its work: `controller` answers, `lab` has a fabric that is whole. Exit code 0 or 1."""
+
+from __future__ import annotations
+
+import json
+import sys
+import urllib.request
+
+
+def main(who: str) -> None:
+    """Raises OSError while nobody answers."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with direct.open("http://127.0.0.1:8080/api/v1/health", timeout=3) as answer:
+        health = json.load(answer)
+    if who == "lab" and not (health["ready"] and health["agents"] and health["switches"]):
+        sys.exit(f"the fabric is not whole: {'; '.join(health['reasons']) or 'no agents yet'}")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except OSError as error:
+        sys.exit(f"the controller does not answer: {error}")

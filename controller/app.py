@@ -73,7 +73,9 @@ def serve(settings: Settings) -> None:
     data.mkdir(parents=True, exist_ok=True)
     token = read_or_make_token(settings.token_file or data / "agents-token")
     fresh_tokens = [] if settings.open_to_all else [path for path in _api_tokens(data) if not path.exists()]
-    api_token, read_token = (None, None) if settings.open_to_all else map(read_or_make_token, _api_tokens(data))
+    api_token, read_token = (
+        (None, None) if settings.open_to_all else map(read_or_make_token, _api_tokens(data))
+    )
     socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
     engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
     running = RunningController(

@@ -28,6 +28,8 @@ READY_S: Final = 30.0
 PROBE_S: Final = 10.0
 STOP_S: Final = 5.0
 FOUND_AGAIN_S: Final = 5.0
+SERVED_EVERY_S: Final = 2.0
+"""A controller that is not our process is asked whether it is there."""
 ROOT: Final = Path(__file__).parent.parent
 PROBE_BYTES: Final = 1000
 
@@ -84,6 +86,7 @@ class Deployment:
         self._felled: set[str] = set()
         """Agents that were killed on purpose and have not been started again."""
         self._client: ControllerClient | None = None
+        self._ask_again = 0.0
 
     @property
     def client(self) -> ControllerClient:
@@ -150,8 +153,11 @@ class Deployment:
     def check(self) -> None:
         """Raises DeploymentError if a process has ended, but for agents that the controller was told to kill.
 
-        Those are started again when that fault has ended.
+        Those are started again when that fault has ended. Raises ControllerError if a served controller does not answer.
         """
+        if self._served is not None and self._client is not None and time.monotonic() > self._ask_again:
+            self._client.health()
+            self._ask_again = time.monotonic() + SERVED_EVERY_S
         for part in tuple(self._parts):
             if part.process.poll() is not None:
                 if part.host is not None and part.name in self._killed(part.host):

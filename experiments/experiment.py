@@ -124,7 +124,9 @@ class Experiment:
         events, _ = self._client.modes(cursor)
         happened, _ = self._client.events(before)
         self._deployment.check_health()
-        if switched := [one for one in happened if one["kind"] == "scheme-changed" and one["cursor"] > cursor]:
+        if switched := [
+            one for one in happened if one["kind"] == "scheme-changed" and one["cursor"] > cursor
+        ]:
             raise OutcomeError(
                 f"somebody switched the fabric to scheme {switched[0]['scheme']!r} during a run of {choice.label!r}"
             )

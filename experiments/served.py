@@ -36,7 +36,9 @@ class ServedController:
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise NotServedError(f"{path} is not there: start `capstan serve --data {directory}` first") from None
+            raise NotServedError(
+                f"{path} is not there: start `capstan serve --data {directory}` first"
+            ) from None
         openflow, socket = found["openflow"], found["agents"]["socket"]
         if openflow["address"] != "0.0.0.0":
             raise NotServedError(

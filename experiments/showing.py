@@ -51,7 +51,9 @@ def show(
         deployment.take(one)
         steps = Steps([one], on_progress)
         try:
-            on_result(Experiment(one, deployment, steps, steps.plans[0], _keeper(results, one, text, keep)).run())
+            on_result(
+                Experiment(one, deployment, steps, steps.plans[0], _keeper(results, one, text, keep)).run()
+            )
         except SPOILT as error:
             on_spoilt(error)
             deployment.check()

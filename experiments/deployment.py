@@ -153,7 +153,7 @@ class Deployment:
     def check(self) -> None:
         """Raises DeploymentError if a process has ended, but for agents that the controller was told to kill.
 
-        Those are started again when that fault has ended. Raises ControllerError if a served controller does not answer.
+        Those are started again when that fault has ended. Raises ControllerError if a served controller is silent.
         """
         if self._served is not None and self._client is not None and time.monotonic() > self._ask_again:
             self._client.health()

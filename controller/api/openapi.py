@@ -146,6 +146,8 @@ def openapi_document(app: Flask, version: str, token: bool) -> dict[str, Any]:
     bodies, answers = Schemas(components, whole=False), Schemas(components, whole=True)
     paths: dict[str, dict[str, Any]] = {}
     for rule in sorted(app.url_map.iter_rules(), key=lambda one: one.rule):
+        if rule.endpoint.startswith("page."):
+            continue  # the dashboard's files
         description = description_of(app.view_functions[rule.endpoint])
         path = re.sub(r"<(?:[^:>]*:)?(\w+)>", r"{\1}", rule.rule)
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):

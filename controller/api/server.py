@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from flask import Flask, Response, jsonify, request
@@ -16,6 +17,7 @@ from controller.api import answers
 from controller.api.access import COOKIE, Access, Rate, cookie_of
 from controller.api.describing import Description, describe
 from controller.api.openapi import openapi_document
+from controller.api.page import BUILT, page_routes
 from controller.api.problems import ProblemError, problem_response
 from controller.api.routes_experiments import experiment_routes
 from controller.api.routes_fabric import fabric_routes
@@ -32,12 +34,14 @@ _LOG: Final = logging.getLogger("capstan.api")
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
     """``token``: needed on every request; None on loopback. ``read_token``: allows to read. ``lab``: faults may be
-    injected. ``submits_per_s``: experiments that may be begun a second, in the long run (SUBMIT_BURST at once)."""
+    injected. ``submits_per_s``: experiments that may be begun a second, in the long run (SUBMIT_BURST at once).
+    ``page``: the dashboard's files."""
 
     token: str | None = None
     lab: bool = False
     read_token: str | None = None
     submits_per_s: float = 5.0
+    page: Path = BUILT
 
 
 class _Json(DefaultJSONProvider):
@@ -67,6 +71,8 @@ def make_app(
     app.register_blueprint(
         experiment_routes(running, store, Rate(settings.submits_per_s, SUBMIT_BURST, started))
     )
+
+    app.register_blueprint(page_routes(settings.page))
 
     @app.get("/api/v1/openapi.json")
     @describe(Description("This document.", dict[str, Any]))

@@ -1,0 +1,78 @@
+/** Requests to the controller: JSON in, JSON out; what is refused becomes a `RefusedError` that says why. */
+
+import type { Problem } from "./types";
+
+export const BASE = "/api/v1";
+
+/** The controller answered, and said no. `status` 0: it did not answer at all. */
+export class RefusedError extends Error {
+  readonly status: number;
+  readonly field: string | undefined;
+  readonly problem: Problem & Record<string, unknown>;
+
+  constructor(problem: Problem & Record<string, unknown>) {
+    super(problem.detail || problem.title);
+    this.name = "RefusedError";
+    this.status = problem.status;
+    this.field = problem.field;
+    this.problem = problem;
+  }
+}
+
+async function problemOf(response: Response): Promise<Problem & Record<string, unknown>> {
+  const plain: Problem = {
+    title: response.statusText || `status ${response.status}`,
+    status: response.status,
+    detail: "",
+  };
+  try {
+    return { ...plain, ...((await response.json()) as Problem) };
+  } catch {
+    return { ...plain, detail: `the controller answered with status ${response.status} and no explanation` };
+  }
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(BASE + path, { credentials: "same-origin", ...init });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new RefusedError({
+      title: "No answer",
+      status: 0,
+      detail: "the controller does not answer: has it ended? (./capstan lab or ./capstan serve starts it)",
+    });
+  }
+  if (!response.ok) throw new RefusedError(await problemOf(response));
+  return response;
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await send(path, {
+    ...(signal ? { signal } : {}),
+    headers: { Accept: "application/json" },
+  });
+  return (await response.json()) as T;
+}
+
+export async function change<T>(
+  method: "POST" | "PUT" | "PATCH" | "DELETE",
+  path: string,
+  body?: unknown,
+): Promise<T> {
+  const response = await send(path, {
+    method,
+    headers: { Accept: "application/json", "Content-Type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return (await response.json()) as T;
+}
+
+/** Ask what this reader may do; with *token*, keep it in a cookie, which the stream of events needs. */
+export async function openSession(token?: string): Promise<"operate" | "read"> {
+  const headers: Record<string, string> = { Accept: "application/json", "Content-Type": "application/json" };
+  if (token) headers["Authorization"] = `Bearer ${token}`;
+  const response = await send("/session", { method: "POST", headers });
+  return ((await response.json()) as { role: "operate" | "read" }).role;
+}

@@ -1,0 +1,68 @@
+/** What views ask the controller for; events of the stream say when to ask again (live/connection.ts). */
+
+import { useQuery } from "@tanstack/react-query";
+import { get, RefusedError } from "./client";
+import type {
+  FabricView,
+  FaultsView,
+  FlowsPage,
+  FlowStory,
+  Health,
+  ModesView,
+  Scheme,
+  SchemeInForce,
+} from "./types";
+
+/** What the controller refused will be refused again; what it did not answer may be answered soon. */
+export function worthRetrying(failures: number, error: Error): boolean {
+  return failures < 3 && (!(error instanceof RefusedError) || error.status === 0 || error.status >= 500);
+}
+
+export const useHealth = () =>
+  useQuery({
+    queryKey: ["health"],
+    queryFn: ({ signal }) => get<Health>("/health", signal),
+    refetchInterval: 10_000,
+  });
+
+export const useFabric = () =>
+  useQuery({ queryKey: ["fabric"], queryFn: ({ signal }) => get<FabricView>("/fabric", signal) });
+
+export const useModes = () =>
+  useQuery({ queryKey: ["modes"], queryFn: ({ signal }) => get<ModesView>("/modes", signal) });
+
+export const useScheme = () =>
+  useQuery({ queryKey: ["scheme"], queryFn: ({ signal }) => get<SchemeInForce>("/scheme", signal) });
+
+export const useSchemes = () =>
+  useQuery({
+    queryKey: ["schemes"],
+    queryFn: ({ signal }) => get<{ schemes: Scheme[] }>("/schemes", signal),
+    staleTime: 300_000,
+  });
+
+export const useFaults = () =>
+  useQuery({ queryKey: ["faults"], queryFn: ({ signal }) => get<FaultsView>("/faults", signal) });
+
+/** One flow's story: asked twice a second while it lives, then now and then. */
+export const useFlowStory = (id: number) =>
+  useQuery({
+    queryKey: ["flow", id],
+    queryFn: ({ signal }) => get<FlowStory>(`/flows/${id}`, signal),
+    refetchInterval: (query) => (query.state.data?.flow.state === "ended" ? 5_000 : 500),
+  });
+
+/** All flows that the controller knows, newest first: up to 10 000, a page of 1000 at a time. */
+export async function allFlows(search: string, signal: AbortSignal): Promise<FlowsPage["flows"]> {
+  const found: FlowsPage["flows"] = [];
+  let before: number | null = null;
+  do {
+    const page: FlowsPage = await get<FlowsPage>(
+      `/flows?limit=1000${search}${before === null ? "" : `&before=${before}`}`,
+      signal,
+    );
+    found.push(...page.flows);
+    before = page.next;
+  } while (before !== null && found.length < 10_000);
+  return found;
+}

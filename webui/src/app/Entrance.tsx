@@ -1,0 +1,89 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useEffect, useState } from "react";
+import { openSession, RefusedError } from "../api/client";
+import { connect } from "../live/connection";
+import { useStore } from "../live/useLive";
+import { App } from "./App";
+import { type ReaderRole, RoleContext } from "./role";
+
+/** Asks for a token where the controller wants one, then watches it and shows the page. */
+export function Entrance() {
+  const store = useStore();
+  const queries = useQueryClient();
+  const [role, setRole] = useState<ReaderRole | null>(null);
+  const [refused, setRefused] = useState<RefusedError | null>(null);
+
+  async function enter(token?: string): Promise<void> {
+    try {
+      setRole(await openSession(token));
+      setRefused(null);
+    } catch (error) {
+      if (error instanceof RefusedError) setRefused(error);
+      else throw error;
+    }
+  }
+
+  useEffect(() => {
+    void enter();
+  }, []);
+  useEffect(() => {
+    if (refused?.status !== 0) return;
+    const timer = setTimeout(() => void enter(), 2000);
+    return () => clearTimeout(timer);
+  }, [refused]);
+  useEffect(() => (role === null ? undefined : connect(store, queries)), [role, store, queries]);
+
+  if (role !== null) {
+    return (
+      <RoleContext value={role}>
+        <App />
+      </RoleContext>
+    );
+  }
+  if (refused === null) return null;
+  return (
+    <main className="entrance">
+      <title>Capstan</title>
+      <h1>Capstan</h1>
+      {refused.status === 401 ? (
+        <TokenForm enter={enter} />
+      ) : (
+        <p role="alert">
+          {refused.message}
+          {refused.status === 0 && " This page tries again every two seconds."}
+        </p>
+      )}
+    </main>
+  );
+}
+
+function TokenForm({ enter }: { enter: (token: string) => Promise<void> }) {
+  const [token, setToken] = useState("");
+  const [tried, setTried] = useState(false);
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    void enter(token.trim()).then(() => setTried(true));
+  }
+  return (
+    <form onSubmit={submit}>
+      <p>
+        On this address the controller asks for a token. It was shown when it first started; it is in the
+        files <code>api-token</code> (may change things) and <code>api-read-token</code> (may only look) of
+        its data directory.
+      </p>
+      <label>
+        Token{" "}
+        <input
+          type="password"
+          autoComplete="current-password"
+          value={token}
+          onChange={(event) => setToken(event.target.value)}
+        />
+      </label>{" "}
+      <button type="submit" disabled={!token.trim()}>
+        Enter
+      </button>
+      {tried && <p role="alert">The controller does not know this token.</p>}
+    </form>
+  );
+}

@@ -1,0 +1,51 @@
+/** The view and what is chosen in it are the page's address, so that a link shows the same to somebody else. */
+
+import { useCallback, useMemo, useSyncExternalStore } from "react";
+
+const CHANGED = "capstan:location";
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener("popstate", listener);
+  window.addEventListener(CHANGED, listener);
+  return () => {
+    window.removeEventListener("popstate", listener);
+    window.removeEventListener(CHANGED, listener);
+  };
+}
+
+const address = (): string => window.location.pathname + window.location.search;
+
+/** Go to *to* (path and search); *replace*: without a step in the browser's history. */
+export function navigate(to: string, replace = false): void {
+  if (to === address()) return;
+  if (replace) window.history.replaceState(null, "", to);
+  else window.history.pushState(null, "", to);
+  window.dispatchEvent(new Event(CHANGED));
+}
+
+/** Parts of the path: `/flows/17` gives `["flows", "17"]`. */
+export function usePath(): string[] {
+  const path = useSyncExternalStore(subscribe, () => window.location.pathname);
+  return useMemo(() => path.split("/").filter(Boolean).map(decodeURIComponent), [path]);
+}
+
+/** *search* with *changes*: null or "" removes. */
+export function withChanges(search: string, changes: Record<string, string | null>): string {
+  const parameters = new URLSearchParams(search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === "") parameters.delete(name);
+    else parameters.set(name, value);
+  }
+  const text = parameters.toString();
+  return text && `?${text}`;
+}
+
+/** The search part of the address, and how to change it in place. */
+export function useSearch(): [URLSearchParams, (changes: Record<string, string | null>) => void] {
+  const search = useSyncExternalStore(subscribe, () => window.location.search);
+  const parameters = useMemo(() => new URLSearchParams(search), [search]);
+  const change = useCallback((changes: Record<string, string | null>) => {
+    navigate(window.location.pathname + withChanges(window.location.search, changes), true);
+  }, []);
+  return [parameters, change];
+}

@@ -1,0 +1,147 @@
+import { useMemo } from "react";
+import type { FabricView, LinkLoad, SwitchView } from "../api/types";
+import { useFaults, useModes } from "../api/queries";
+import { useLive } from "../live/useLive";
+import { useNow } from "../parts/useNow";
+import { duration } from "../parts/units";
+import { hostName, layOut, type Spot } from "./layout";
+import { LinkLine, queueMark } from "./LinkLine";
+import { SwitchBox } from "./SwitchBox";
+import { stepOf } from "./utilisation";
+
+interface Props {
+  fabric: FabricView;
+  link: string | null;
+  host: string | null;
+  chooseLink: (name: string) => void;
+  chooseHost: (name: string) => void;
+  /** Whether leaves have modes under the scheme in force. */
+  modal: boolean;
+}
+
+/** The fabric, by tiers, with what its links carry now. */
+export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }: Props) {
+  const layout = useMemo(() => layOut(fabric), [fabric]);
+  const faults = useFaults().data?.faults;
+  const down = new Set(faults?.filter((fault) => fault.kind === "switch-down").map((fault) => fault.target));
+  return (
+    <svg
+      className="fabric-map"
+      viewBox={`0 0 ${layout.width} ${layout.height}`}
+      role="group"
+      aria-label={`Fabric of ${fabric.switches.length} switches, ${fabric.links.length} links and ${fabric.hosts.length} hosts`}
+    >
+      {layout.rows.map((row) => (
+        <text key={row.name} x={6} y={row.y - 24} className="row-name">
+          {row.name}
+        </text>
+      ))}
+      <Links fabric={fabric} layout={layout} chosen={link} choose={chooseLink} />
+      <Switches fabric={fabric} spots={layout.switches} modal={modal} down={down} />
+      {fabric.hosts.map((one) => {
+        const spot = layout.hosts.get(hostName(one));
+        if (!spot) return null;
+        const name = hostName(one);
+        return (
+          <g
+            key={name}
+            transform={`translate(${spot.x} ${spot.y})`}
+            className={`host ${host === name ? "chosen" : ""}`}
+            role="button"
+            tabIndex={0}
+            aria-label={`Host ${name}${one.agent ? "" : ", without an agent"}`}
+            aria-pressed={host === name}
+            data-host={name}
+            onClick={() => chooseHost(name)}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter" && event.key !== " ") return;
+              event.preventDefault();
+              chooseHost(name);
+            }}
+          >
+            <title>{`${name} (${one.underlay_ip})${one.agent ? "" : ": no agent"}`}</title>
+            <circle r={19} className={one.agent ? "" : "bare"} />
+            <text textAnchor="middle" dy="0.36em">
+              {name.length > 5 ? name.slice(-4) : name}
+            </text>
+          </g>
+        );
+      })}
+    </svg>
+  );
+}
+
+interface LinksProps {
+  fabric: FabricView;
+  layout: ReturnType<typeof layOut>;
+  chosen: string | null;
+  choose: (name: string) => void;
+}
+
+function Links({ fabric, layout, chosen, choose }: LinksProps) {
+  const sample = useLive("links", (store) => store.links);
+  const slow = new Set(
+    useFaults()
+      .data?.faults.filter((fault) => fault.kind === "slow-link")
+      .map((one) => one.target),
+  );
+  const loads = new Map(sample?.links.map((one) => [one.name, one]));
+  const lines: { name: string; a: Spot; b: Spot; up: boolean }[] = [];
+  for (const one of fabric.links) {
+    const a = layout.switches.get(one.a.switch);
+    const b = layout.switches.get(one.b.switch);
+    if (a && b) lines.push({ name: one.name, a, b, up: one.up });
+  }
+  for (const one of fabric.hosts) {
+    const a = layout.hosts.get(hostName(one));
+    const b = layout.switches.get(one.place?.switch ?? "");
+    if (a && b && one.link) lines.push({ name: one.link, a, b: { x: b.x, y: b.y }, up: true });
+  }
+  return lines.map((line) => {
+    const load: LinkLoad | undefined = loads.get(line.name);
+    const rate = load?.rate_kbps ? load.rate_kbps * 1000 : null;
+    const share = (bits: number | undefined, told: number | null | undefined): number =>
+      told ?? (rate && bits ? bits / rate : 0);
+    return (
+      <LinkLine
+        key={line.name}
+        {...line}
+        up={line.up && load?.up !== false}
+        slow={slow.has(line.name)}
+        ab={stepOf(share(load?.ab?.bits_per_s, load?.ab?.share))}
+        ba={stepOf(share(load?.ba?.bits_per_s, load?.ba?.share))}
+        abQueue={queueMark(load?.ab?.queued_packets)}
+        baQueue={queueMark(load?.ba?.queued_packets)}
+        chosen={chosen === line.name}
+        choose={choose}
+      />
+    );
+  });
+}
+
+interface SwitchesProps {
+  fabric: FabricView;
+  spots: ReadonlyMap<string, Spot>;
+  modal: boolean;
+  down: ReadonlySet<string>;
+}
+
+function Switches({ fabric, spots, modal, down }: SwitchesProps) {
+  const modes = useModes().data?.leaves;
+  const now = useNow(500);
+  return fabric.switches.map((one: SwitchView) => {
+    const spot = spots.get(one.name);
+    if (!spot) return null;
+    const mode = modal ? modes?.find((leaf) => leaf.leaf === one.name) : undefined;
+    const since = mode ? age(now - mode.since_at) : "";
+    return (
+      <SwitchBox key={one.name} one={one} spot={spot} mode={mode} since={since} down={down.has(one.name)} />
+    );
+  });
+}
+
+/** Short enough for a badge: tenths of a second at first. */
+function age(seconds: number): string {
+  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
+  return seconds < 60 ? `${seconds.toFixed(0)} s` : duration(seconds).replace(/ \d+ s$/, "");
+}

@@ -1,0 +1,86 @@
+import { memo } from "react";
+import { beside, type Spot } from "./layout";
+import { STEPS } from "./utilisation";
+
+interface Props {
+  name: string;
+  a: Spot;
+  b: Spot;
+  up: boolean;
+  slow: boolean;
+  /** Steps of utilisation of both directions. */
+  ab: number;
+  ba: number;
+  /** Packets that wait where each direction begins, rounded as `queueMark` does. */
+  abQueue: number;
+  baQueue: number;
+  chosen: boolean;
+  choose: (name: string) => void;
+}
+
+/** One link: a line for each direction, on its left side; it is drawn again only when its step changes. */
+export const LinkLine = memo(function LinkLine(props: Props) {
+  const { name, a, b, up, slow, ab, ba, abQueue, baQueue, chosen, choose } = props;
+  const middle = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
+  return (
+    <g
+      className={`link ${up ? "" : "down"} ${chosen ? "chosen" : ""}`}
+      role="button"
+      tabIndex={0}
+      aria-label={`Link ${name}${up ? "" : ", down"}${slow ? ", slowed" : ""}`}
+      aria-pressed={chosen}
+      data-link={name}
+      onClick={() => choose(name)}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        choose(name);
+      }}
+    >
+      <title>{name}</title>
+      <line className="hit" x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
+      {up ? (
+        <>
+          <Direction from={a} to={b} step={ab} queue={abQueue} />
+          <Direction from={b} to={a} step={ba} queue={baQueue} />
+        </>
+      ) : (
+        <line className="dashed" x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
+      )}
+      {(!up || slow) && (
+        <g transform={`translate(${middle.x} ${middle.y})`} className="link-note">
+          <rect x={-30} y={-11} width={60} height={22} rx={11} />
+          <text textAnchor="middle" dy="0.36em">
+            {up ? "◷ slow" : "✕ down"}
+          </text>
+        </g>
+      )}
+    </g>
+  );
+});
+
+const GAP = 0.8;
+
+function Direction({ from, to, step, queue }: { from: Spot; to: Spot; step: number; queue: number }) {
+  const width = STEPS[step]?.width ?? 1;
+  const [start, end] = beside(from, to, GAP + width / 2);
+  const share = 26 / (Math.hypot(to.x - from.x, to.y - from.y) || 1);
+  return (
+    <>
+      <line className={`load u${step}`} x1={start.x} y1={start.y} x2={end.x} y2={end.y} strokeWidth={width} />
+      {queue > 0 && (
+        <circle
+          className="queue"
+          cx={start.x + (end.x - start.x) * share}
+          cy={start.y + (end.y - start.y) * share}
+          r={queue}
+        />
+      )}
+    </>
+  );
+}
+
+/** The radius of the dot that stands for *packets* waiting: nothing below 4, then with the square root, in whole units. */
+export function queueMark(packets: number | null | undefined): number {
+  return packets && packets >= 4 ? Math.min(10, Math.round(2 + Math.sqrt(packets) / 2)) : 0;
+}

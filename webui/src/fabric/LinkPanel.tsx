@@ -1,0 +1,111 @@
+import type { Load } from "../api/types";
+import { KEPT_S, type LinkPoint } from "../live/linkHistory";
+import { useLive, useStore } from "../live/useLive";
+import { Notice } from "../parts/Notice";
+import { Panel } from "../parts/Panel";
+import { TimeChart } from "../parts/TimeChart";
+import { bitRate, digits, percent } from "../parts/units";
+import { LinkControls } from "../control/LinkControls";
+
+/** One link over the last minute: rate, queue and drops of each direction. */
+export function LinkPanel({ name, close }: { name: string; close: () => void }) {
+  const sample = useLive("links", (store) => store.links);
+  const points = useStore().linkHistory.of(name);
+  const last = points.at(-1);
+  const [a, b] = name.split("-", 2);
+  if (!last || !sample) {
+    return (
+      <Panel title={`Link ${name}`} close={close}>
+        <Notice title="Nothing is told of this link">
+          There is no link of this name, or no sample has come yet.
+        </Notice>
+      </Panel>
+    );
+  }
+  const of = (
+    read: (load: Load) => number | null,
+  ): { ab: [number, number | null][]; ba: [number, number | null][] } => ({
+    ab: points.map((point) => [point.at, point.ab && read(point.ab)]),
+    ba: points.map((point) => [point.at, point.ba && read(point.ba)]),
+  });
+  const series = (read: (load: Load) => number | null) => {
+    const { ab, ba } = of(read);
+    return [
+      { name: `${a} → ${b}`, className: "series-0", points: ab },
+      { name: `${b} → ${a}`, className: "series-1", points: ba },
+    ];
+  };
+  const told = (read: (load: Load) => number | null): boolean =>
+    points.some((point) => [point.ab, point.ba].some((load) => load !== null && read(load) !== null));
+  const range = { from: sample.at - KEPT_S, to: sample.at };
+  const rate = last.rate_kbps === null ? null : last.rate_kbps * 1000;
+  return (
+    <Panel title={`Link ${name}`} close={close}>
+      <p>
+        {last.up ? "up" : "✕ down"}
+        {rate !== null && <>, carries {bitRate(rate)} each way</>}
+      </p>
+      <Now a={a ?? ""} b={b ?? ""} point={last} />
+      <TimeChart
+        title="Rate"
+        series={series((load) => load.bits_per_s)}
+        {...range}
+        atLeast={rate ?? 1000}
+        format={bitRate}
+        limit={rate === null ? null : { value: rate, name: "the link's rate" }}
+      />
+      {told((load) => load.queued_packets) && (
+        <TimeChart
+          title="Packets that wait"
+          series={series((load) => load.queued_packets)}
+          {...range}
+          atLeast={8}
+          format={(value) => `${digits(value)} pkt`}
+        />
+      )}
+      {told((load) => load.dropped_per_s) && (
+        <TimeChart
+          title="Dropped"
+          series={series((load) => load.dropped_per_s)}
+          {...range}
+          atLeast={4}
+          format={(value) => `${digits(value)} /s`}
+        />
+      )}
+      <LinkControls name={name} up={last.up} />
+    </Panel>
+  );
+}
+
+function Now({ a, b, point }: { a: string; b: string; point: LinkPoint }) {
+  const rows = [
+    [`${a} → ${b}`, point.ab],
+    [`${b} → ${a}`, point.ba],
+  ] as const;
+  return (
+    <table className="numbers">
+      <thead>
+        <tr>
+          <th scope="col">now</th>
+          <th scope="col">rate</th>
+          <th scope="col">of the link</th>
+          <th scope="col">packets</th>
+          <th scope="col">waiting</th>
+          <th scope="col">dropped</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([direction, load]) => (
+          <tr key={direction}>
+            <th scope="row">{direction}</th>
+            <td>{load ? bitRate(load.bits_per_s) : "–"}</td>
+            <td>{load?.share != null ? percent(load.share) : "–"}</td>
+            <td>{load ? `${digits(load.packets_per_s)} /s` : "–"}</td>
+            <td>{load?.queued_packets != null ? `${load.queued_packets} pkt` : "–"}</td>
+            <td>{load?.dropped_per_s != null ? `${digits(load.dropped_per_s)} /s` : "–"}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,42 @@
+import { memo } from "react";
+import type { LeafMode, SwitchView } from "../api/types";
+import type { Spot } from "./layout";
+
+interface Props {
+  one: SwitchView;
+  spot: Spot;
+  mode: LeafMode | undefined;
+  /** The mode's age as text; "" where the scheme has no modes. */
+  since: string;
+  down: boolean;
+}
+
+/** A switch, and below a leaf its mode with the time since. */
+export const SwitchBox = memo(function SwitchBox({ one, spot, mode, since, down }: Props) {
+  const lost = !one.connected || down;
+  return (
+    <g transform={`translate(${spot.x} ${spot.y})`} className={`switch ${lost ? "lost" : ""}`}>
+      <title>
+        {one.name}
+        {down ? ", down" : one.connected ? "" : ", not connected to the controller"}
+      </title>
+      <rect x={-27} y={-15} width={54} height={30} rx={5} />
+      <text textAnchor="middle" dy="0.36em">
+        {lost ? `✕ ${one.name}` : one.name}
+      </text>
+      {mode && since && (
+        <g
+          className={`mode ${mode.mode}`}
+          transform="translate(0 31)"
+          data-leaf={mode.leaf}
+          data-mode={mode.mode}
+        >
+          <rect x={-52} y={-12} width={104} height={24} rx={12} />
+          <text textAnchor="middle" dy="0.36em">
+            {mode.mode === "on" ? "● ON" : "○ OFF"} {since}
+          </text>
+        </g>
+      )}
+    </g>
+  );
+});

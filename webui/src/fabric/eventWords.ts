@@ -1,0 +1,43 @@
+/** Events in words; null for those that no person waits for. */
+
+import type { EventHead } from "../api/types";
+
+const text = (value: unknown): string =>
+  typeof value === "string" || typeof value === "number" ? `${value}` : "?";
+
+function fault(event: EventHead): string {
+  const one = event["fault"] as { kind?: unknown; target?: unknown } | undefined;
+  return `${text(one?.kind)} of ${text(one?.target)}`;
+}
+
+export function eventWords(event: EventHead): string | null {
+  switch (event.kind) {
+    case "switch-up":
+      return `switch ${text(event["switch"])} connected`;
+    case "switch-down":
+      return `switch ${text(event["switch"])} was lost`;
+    case "link-up":
+      return `link ${text(event["link"])} is up`;
+    case "link-down":
+      return `link ${text(event["link"])} is down (${text(event["cause"])})`;
+    case "scheme-changed":
+      return `scheme ${text(event["scheme"])} is in force`;
+    case "agent-event":
+      return `agent of ${text(event["host"])} ${event["joined"] ? "joined" : "left"}`;
+    case "fault-began":
+      return `fault: ${fault(event)}`;
+    case "fault-ended":
+      return `ended: ${fault(event)}`;
+    case "host-conflict":
+      return `two hosts claim the address ${text(event["ipv4"])}`;
+    case "switch-refused":
+      return `switch ${text(event["switch"])} refused what it was told`;
+    case "experiment-created":
+    case "experiment-submitted":
+      return `experiment ${text(event["experiment"])} (${text(event["name"])}) began`;
+    case "experiment-ended":
+      return `experiment ${text(event["experiment"])} (${text(event["name"])}) ${text(event["state"])}`;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,94 @@
+/** Where switches and hosts are drawn: a row a tier, hosts below their leaf; links need no crossing that order avoids. */
+
+import { group } from "d3-array";
+import type { FabricView, HostView, SwitchView } from "../api/types";
+
+export interface Spot {
+  x: number;
+  y: number;
+}
+
+export interface Layout {
+  width: number;
+  height: number;
+  switches: ReadonlyMap<string, Spot>;
+  hosts: ReadonlyMap<string, Spot>;
+  /** Rows from the top, with what they are called. */
+  rows: readonly { y: number; name: string }[];
+}
+
+export const WIDTH = 1200;
+export const MARGIN = 60;
+const ROW = 175;
+const HOST_ROW = 100;
+const TOP = 46;
+
+const byName = (one: { name: string }, other: { name: string }): number =>
+  one.name.localeCompare(other.name, "en", { numeric: true });
+
+/** A host's name, or its address where no agent has told one. */
+export const hostName = (host: HostView): string => host.name || host.underlay_ip;
+
+const ROW_NAMES: Readonly<Record<string, string>> = {
+  leaf: "Leaves",
+  spine: "Spines",
+  aggregation: "Aggregation",
+  core: "Cores",
+};
+
+/** Tiers are numbered from the leaves (0) up; a switch whose tier is not known yet is drawn at the top. */
+export function layOut(fabric: FabricView): Layout {
+  const top = Math.max(0, ...fabric.switches.map((one) => one.tier ?? 0));
+  const unknown = fabric.switches.some((one) => one.tier === null);
+  const rowsOfSwitches = top + 1 + (unknown ? 1 : 0);
+  const switches = new Map<string, Spot>();
+  const rows: { y: number; name: string }[] = [];
+  for (let row = 0; row < rowsOfSwitches; row += 1) {
+    const tier = rowsOfSwitches - 1 - row;
+    const members = fabric.switches
+      .filter((one) => (one.tier === null ? tier > top : one.tier === tier))
+      .sort(byName);
+    const y = TOP + row * ROW;
+    members.forEach((one, index) => switches.set(one.name, { x: spread(index, members.length), y }));
+    rows.push({ y, name: tier > top ? "Not placed yet" : rowName(members) });
+  }
+  const hosts = new Map<string, Spot>();
+  const y = TOP + (rowsOfSwitches - 1) * ROW + HOST_ROW;
+  const placed = [...group(fabric.hosts, (host) => host.place?.switch ?? "")].filter(([leaf]) =>
+    switches.has(leaf),
+  );
+  const slot = (WIDTH - 2 * MARGIN) / Math.max(1, placed.length);
+  for (const [leaf, members] of placed) {
+    const centre = switches.get(leaf)?.x ?? 0;
+    const step = Math.min(54, (slot * 0.94) / members.length);
+    members
+      .sort((one, other) => byName({ name: hostName(one) }, { name: hostName(other) }))
+      .forEach((host, index) =>
+        hosts.set(hostName(host), { x: centre + (index - (members.length - 1) / 2) * step, y }),
+      );
+  }
+  if (hosts.size > 0) rows.push({ y, name: "Hosts" });
+  return { width: WIDTH, height: y + 40, switches, hosts, rows };
+}
+
+function rowName(members: readonly SwitchView[]): string {
+  return ROW_NAMES[members[0]?.role ?? ""] ?? "Switches";
+}
+
+/** The place of number *index* of *number* in a row. */
+function spread(index: number, number: number): number {
+  return MARGIN + ((index + 0.5) / number) * (WIDTH - 2 * MARGIN);
+}
+
+/** *from*–*to* moved sideways by *by*, to the left of its direction. */
+export function beside(from: Spot, to: Spot, by: number): [Spot, Spot] {
+  const dx = to.x - from.x;
+  const dy = to.y - from.y;
+  const length = Math.hypot(dx, dy) || 1;
+  const x = (dy / length) * by;
+  const y = (-dx / length) * by;
+  return [
+    { x: from.x + x, y: from.y + y },
+    { x: to.x + x, y: to.y + y },
+  ];
+}

@@ -1,0 +1,120 @@
+/** The stream of events: opened, watched, opened again; what it tells goes to the store and to the query cache. */
+
+import type { QueryClient } from "@tanstack/react-query";
+import { BASE } from "../api/client";
+import type { EventHead, FlowsSample, Hello, LinksSample, ModesView } from "../api/types";
+import { LOG_TOPICS, type LiveStore, type LogTopic } from "./store";
+import { StreamWatch } from "./watch";
+
+const TICK_MS = 500;
+/** What events say has changed is asked for again at most this often. */
+const REFRESH_MS = 300;
+
+/** What to ask again when something of a topic happened. */
+const QUERIES: Record<LogTopic, readonly string[]> = {
+  fabric: ["fabric", "health"],
+  modes: [],
+  scheme: ["scheme", "health"],
+  agents: ["agents", "health", "fabric"],
+  experiments: ["experiments", "engine"],
+  faults: ["faults", "fabric"],
+};
+
+/** Watch the controller until the answer is called. */
+export function connect(store: LiveStore, queries: QueryClient): () => void {
+  const watch = new StreamWatch(performance.now());
+  let source: EventSource | null = null;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+  const stale = new Set<string>();
+  let refresh: ReturnType<typeof setTimeout> | undefined;
+
+  function heard(): void {
+    const now = performance.now();
+    watch.heard(now);
+    store.heardAt = now;
+    store.setConnection("live");
+  }
+
+  function askAgain(keys: readonly string[]): void {
+    for (const key of keys) stale.add(key);
+    if (stale.size === 0) return;
+    refresh ??= setTimeout(() => {
+      refresh = undefined;
+      for (const key of stale) void queries.invalidateQueries({ queryKey: [key] });
+      stale.clear();
+    }, REFRESH_MS);
+  }
+
+  function happened(topic: LogTopic, event: EventHead): void {
+    store.takeEvent(topic, event);
+    askAgain(QUERIES[topic]);
+    if (event.kind === "mode-changed") {
+      queries.setQueryData<ModesView>(["modes"], (known) => known && withMode(known, event));
+    }
+  }
+
+  function open(): void {
+    source?.close();
+    const since = store.hello ? `&since=${encodeURIComponent(lastId ?? store.hello.id)}` : "";
+    source = new EventSource(`${BASE}/events?topics=${[...LOG_TOPICS, "links", "flows"].join(",")}${since}`);
+    watch.opening(performance.now());
+    const on = <T>(name: string, take: (data: T) => void): void => {
+      source?.addEventListener(name, (message: MessageEvent<string>) => {
+        if (message.lastEventId) lastId = message.lastEventId;
+        heard();
+        take(JSON.parse(message.data) as T);
+      });
+    };
+    on<Hello>("hello", (hello) => {
+      // Anything may have happened since: the controller was restarted, or its events are gone.
+      if (!hello.resumed) void queries.invalidateQueries();
+      store.takeHello(hello);
+    });
+    on<LinksSample>("links", (sample) => store.takeLinks(sample));
+    on<FlowsSample>("flows", (sample) => store.takeFlows(sample));
+    on<{ lost: number }>("gap", (gap) => {
+      store.takeGap(gap.lost);
+      void queries.invalidateQueries();
+    });
+    for (const topic of LOG_TOPICS) on<EventHead>(topic, (event) => happened(topic, event));
+    source.addEventListener("error", () => {
+      if (store.connection !== "connecting") store.setConnection("lost");
+      if (source?.readyState === EventSource.CLOSED) again();
+    });
+  }
+
+  function again(): void {
+    source?.close();
+    clearTimeout(retry);
+    retry = setTimeout(open, watch.retryIn());
+  }
+
+  let lastId: string | null = null;
+  const tick = setInterval(() => {
+    const health = watch.health(performance.now());
+    if (health === "dead") {
+      store.setConnection("lost");
+      watch.opening(performance.now());
+      again();
+    } else if (health === "old" && store.connection === "live") {
+      store.setConnection("old");
+    }
+  }, TICK_MS);
+  open();
+  return () => {
+    clearInterval(tick);
+    clearTimeout(retry);
+    clearTimeout(refresh);
+    source?.close();
+  };
+}
+
+/** The modes of all leaves after one changed. */
+export function withMode(known: ModesView, event: EventHead): ModesView {
+  const { leaf, mode, at } = event as unknown as { leaf: string; mode: "on" | "off"; at: number };
+  const others = known.leaves.filter((one) => one.leaf !== leaf);
+  const leaves = [...others, { leaf, mode, since_at: at }].sort((one, other) =>
+    one.leaf.localeCompare(other.leaf, undefined, { numeric: true }),
+  );
+  return { ...known, leaves };
+}

@@ -1,0 +1,43 @@
+/** What each link carried over the last minute, a point a sample. */
+
+import type { LinkLoad, LinksSample, Load } from "../api/types";
+
+export const KEPT_S = 60;
+
+export interface LinkPoint {
+  at: number;
+  up: boolean;
+  rate_kbps: number | null;
+  ab: Load | null;
+  ba: Load | null;
+}
+
+export class LinkHistory {
+  readonly #points = new Map<string, LinkPoint[]>();
+
+  take(sample: LinksSample): void {
+    const oldest = sample.at - KEPT_S;
+    const told = new Set<string>();
+    for (const link of sample.links) {
+      told.add(link.name);
+      this.#take(link, sample.at, oldest);
+    }
+    for (const name of this.#points.keys()) if (!told.has(name)) this.#points.delete(name);
+  }
+
+  #take(link: LinkLoad, at: number, oldest: number): void {
+    let points = this.#points.get(link.name);
+    if (!points) this.#points.set(link.name, (points = []));
+    const last = points.at(-1);
+    if (last && last.at >= at) return; // told again after a reconnect
+    points.push({ at, up: link.up, rate_kbps: link.rate_kbps, ab: link.ab, ba: link.ba });
+    let gone = 0;
+    while (gone < points.length && (points[gone]?.at ?? at) < oldest) gone += 1;
+    if (gone > 0) points.splice(0, gone);
+  }
+
+  /** Oldest first. */
+  of(link: string): readonly LinkPoint[] {
+    return this.#points.get(link) ?? [];
+  }
+}

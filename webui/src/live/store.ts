@@ -1,0 +1,97 @@
+/** What the stream of events has told, in slices that views subscribe to one by one. */
+
+import type { EventHead, FlowsSample, Hello, LinksSample, Mode } from "../api/types";
+import { FlowHistory } from "./flowHistory";
+import { LinkHistory } from "./linkHistory";
+
+export const LOG_TOPICS = ["fabric", "modes", "scheme", "agents", "experiments", "faults"] as const;
+export type LogTopic = (typeof LOG_TOPICS)[number];
+export type Slice = "connection" | "links" | "flows" | "modes" | "log";
+
+/** connecting: never heard of it yet; live; old: silent for some seconds; lost: trying again. */
+export type Connection = "connecting" | "live" | "old" | "lost";
+
+export interface ModeChange {
+  at: number;
+  leaf: string;
+  mode: Mode;
+  cause: string;
+}
+
+const KEPT_MODES = 2_000;
+const KEPT_LOG = 500;
+
+export interface LogEntry extends EventHead {
+  topic: LogTopic;
+}
+
+export class LiveStore {
+  connection: Connection = "connecting";
+  /** Performance clock (ms) of the last news. */
+  heardAt: number | null = null;
+  hello: Hello | null = null;
+  links: LinksSample | null = null;
+  flows: FlowsSample | null = null;
+  /** Oldest first. */
+  modes: readonly ModeChange[] = [];
+  /** Newest first. */
+  log: readonly LogEntry[] = [];
+  /** Events that this page was too slow for. */
+  missed = 0;
+  readonly linkHistory = new LinkHistory();
+  readonly flowHistory = new FlowHistory();
+  readonly #listeners = new Map<Slice, Set<() => void>>();
+
+  subscribe(slice: Slice, listener: () => void): () => void {
+    let listeners = this.#listeners.get(slice);
+    if (!listeners) this.#listeners.set(slice, (listeners = new Set()));
+    const known = listeners;
+    known.add(listener);
+    return () => known.delete(listener);
+  }
+
+  #tell(slice: Slice): void {
+    for (const listener of this.#listeners.get(slice) ?? []) listener();
+  }
+
+  setConnection(connection: Connection): void {
+    if (connection === this.connection) return;
+    this.connection = connection;
+    this.#tell("connection");
+  }
+
+  takeHello(hello: Hello): void {
+    this.hello = hello;
+    this.#tell("connection");
+  }
+
+  takeLinks(sample: LinksSample): void {
+    this.linkHistory.take(sample);
+    this.links = sample;
+    this.#tell("links");
+  }
+
+  takeFlows(sample: FlowsSample): void {
+    this.flowHistory.take(sample);
+    this.flows = sample;
+    this.#tell("flows");
+  }
+
+  takeEvent(topic: LogTopic, event: EventHead): void {
+    if (topic === "modes" && event.kind === "mode-changed") {
+      const { at, leaf, mode, cause } = event as unknown as ModeChange;
+      this.modes = [...this.modes.slice(1 - KEPT_MODES), { at, leaf, mode, cause }];
+      this.#tell("modes");
+    }
+    // Modes change many times a second: the log is for what a person reads.
+    if (event.kind === "mode-switched" || event.kind === "mode-changed" || event.kind === "state-sent")
+      return;
+    this.log = [{ ...event, topic }, ...this.log].slice(0, KEPT_LOG);
+    this.#tell("log");
+  }
+
+  takeGap(lost: number): void {
+    this.missed += lost;
+    this.#tell("connection");
+  }
+}

@@ -1,0 +1,43 @@
+/** When a stream counts as old, dead, or to be opened again. Times are milliseconds of a monotonic clock. */
+
+/** Links are told of four times a second: silence of this long means that what is shown is old. */
+export const OLD_AFTER_MS = 3_000;
+/** The server sends something at least every 10 s: after this the connection is dead (docs/api.md). */
+export const DEAD_AFTER_MS = 25_000;
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 10_000;
+
+export type Health = "live" | "old" | "dead";
+
+export class StreamWatch {
+  #heardAt: number;
+  #failures = 0;
+
+  constructor(now: number) {
+    this.#heardAt = now;
+  }
+
+  /** Something came. */
+  heard(now: number): void {
+    this.#heardAt = now;
+    this.#failures = 0;
+  }
+
+  /** A connection is being opened: it has as long as a silent one. */
+  opening(now: number): void {
+    this.#heardAt = now;
+  }
+
+  health(now: number): Health {
+    const silence = now - this.#heardAt;
+    if (silence >= DEAD_AFTER_MS) return "dead";
+    return silence >= OLD_AFTER_MS ? "old" : "live";
+  }
+
+  /** The connection was refused or broke: milliseconds until the next attempt, doubling up to 10 s. */
+  retryIn(): number {
+    const wait = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
+    this.#failures += 1;
+    return wait;
+  }
+}

@@ -1,0 +1,26 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { worthRetrying } from "./api/queries";
+import { Entrance } from "./app/Entrance";
+import { LiveContext } from "./live/useLive";
+import { LiveStore } from "./live/store";
+import "./style/base.css";
+import "./style/parts.css";
+import "./style/views.css";
+
+const queries = new QueryClient({
+  defaultOptions: { queries: { retry: worthRetrying, staleTime: 2_000, refetchOnWindowFocus: false } },
+});
+const store = new LiveStore();
+const root = document.getElementById("root");
+if (!root) throw new Error("index.html has no element #root");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <LiveContext value={store}>
+        <Entrance />
+      </LiveContext>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,66 @@
+/** Numbers for people, always with their unit. */
+
+const SI = ["", "k", "M", "G", "T"] as const;
+
+/** `2.13 Mbit/s`: three digits. */
+export function bitRate(bitsPerS: number): string {
+  return `${scaled(bitsPerS)}bit/s`;
+}
+
+/** `52.0 kB`, decimal as in the literature. */
+export function byteSize(bytes: number): string {
+  return `${scaled(bytes)}B`;
+}
+
+function scaled(value: number): string {
+  let step = 0;
+  let left = Math.abs(value);
+  while (left >= 999.5 && step < SI.length - 1) {
+    left /= 1000;
+    step += 1;
+  }
+  return `${value < 0 ? "−" : ""}${digits(left)} ${SI[step] ?? ""}`;
+}
+
+/** Three digits: `0`, `0.35`, `4.20`, `17.3`, `804`. */
+export function digits(value: number): string {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 99.95) return value.toFixed(0);
+  return value.toFixed(size >= 9.995 ? 1 : 2);
+}
+
+/** `840 µs`, `71.0 ms`, `4.20 s`, `2 min 5 s`. */
+export function duration(seconds: number): string {
+  const size = Math.abs(seconds);
+  if (size < 0.000_5) return `${digits(seconds * 1e6)} µs`;
+  if (size < 0.999_5) return `${digits(seconds * 1e3)} ms`;
+  if (size < 59.95) return `${digits(seconds)} s`;
+  const whole = Math.round(size);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+/** `70 %`; `0.4 %` below ten, `0 %`. */
+export function percent(share: number): string {
+  const value = share * 100;
+  return `${value !== 0 && Math.abs(value) < 9.95 ? value.toFixed(1) : value.toFixed(0)} %`;
+}
+
+/** `14:05:09` of this day. */
+export function clockTime(at: number): string {
+  return new Date(at * 1000).toLocaleTimeString("en-GB");
+}
+
+/** `2026-11-21 14:05`. */
+export function dayTime(at: number): string {
+  const date = new Date(at * 1000);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** `1 link`, `3 links`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString("en-US")} ${number === 1 ? one : many}`;
+}

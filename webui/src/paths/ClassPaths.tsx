@@ -1,0 +1,46 @@
+import { useFabric, useScheme } from "../api/queries";
+import { useLive, useStore } from "../live/useLive";
+import { Panel } from "../parts/Panel";
+import { inOrder, stampNames } from "./names";
+import { PathBars } from "./PathBars";
+import { classCounts } from "./shares";
+
+const WINDOW_S = 10;
+const CLASSES = ["short", "long"] as const;
+
+/** All flows of the last seconds together: what share of each class's packets took which path. */
+export function ClassPaths() {
+  const sample = useLive("flows", (store) => store.flows);
+  const fabric = useFabric().data;
+  const scheme = useScheme().data?.scheme;
+  const history = useStore().flowHistory;
+  const names = stampNames(fabric);
+  const counts = sample ? classCounts(history.recent(WINDOW_S), sample.at - WINDOW_S) : new Map();
+  const top = Math.max(0, ...(fabric?.switches.map((one) => one.tier ?? 0) ?? []));
+  const turns =
+    fabric?.switches.filter((one) => one.tier === top && one.stamp).map((one) => String(one.stamp)) ?? [];
+  return (
+    <Panel title={`All flows of the last ${WINDOW_S} s`}>
+      {scheme && (
+        <p className="quiet">
+          {scheme.title}: {String(scheme["summary"] ?? "")}
+        </p>
+      )}
+      <div className="class-paths">
+        {CLASSES.map((name) => {
+          const packets = counts.get(name) ?? {};
+          return (
+            <PathBars
+              key={name}
+              title={`${name === "short" ? "Short" : "Long"} flows`}
+              counts={packets}
+              stamps={inOrder([...turns, ...Object.keys(packets)], names)}
+              names={names}
+              testId={`class-${name}`}
+            />
+          );
+        })}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,40 @@
+import { useLive, useStore } from "../live/useLive";
+import { byteSize } from "../parts/units";
+
+const RECENT_S = 30;
+const SHOWN = 60;
+
+/** Choose the flow to show; without a choice the newest ones are. */
+export function FlowPicker({
+  chosen,
+  choose,
+}: {
+  chosen: number | null;
+  choose: (id: number | null) => void;
+}) {
+  useLive("flows", (store) => store.flows);
+  const traces = useStore()
+    .flowHistory.recent(RECENT_S)
+    .filter(({ flow }) => flow.traffic_class !== "control");
+  const listed = traces.slice(0, SHOWN);
+  const missing = chosen !== null && !listed.some(({ flow }) => flow.id === chosen);
+  return (
+    <p>
+      <label>
+        Flow{" "}
+        <select
+          value={chosen ?? ""}
+          onChange={(event) => choose(event.target.value === "" ? null : Number(event.target.value))}
+        >
+          <option value="">the newest short and long ones</option>
+          {missing && <option value={chosen}>{`${chosen}`}</option>}
+          {listed.map(({ flow }) => (
+            <option key={flow.id} value={flow.id}>
+              {`${flow.id}: ${flow.source} → ${flow.destination}, ${flow.traffic_class}, ${byteSize(flow.bytes)}`}
+            </option>
+          ))}
+        </select>
+      </label>
+    </p>
+  );
+}

@@ -1,0 +1,71 @@
+import type { PathView } from "../api/types";
+import { percent } from "../parts/units";
+import { diagram } from "./diagram";
+import type { Counts } from "./shares";
+
+const WIDTH = 420;
+const NODE = 17;
+
+/** The paths between two hosts from left to right; lines are as wide as the share of packets that went that way. */
+export function PathDiagram({
+  source,
+  destination,
+  paths,
+  now,
+}: {
+  source: string;
+  destination: string;
+  paths: readonly PathView[];
+  now: Counts;
+}) {
+  const { nodes, edges, columns, rows } = diagram(source, destination, paths, now);
+  const step = Math.max(22, Math.min(38, 300 / Math.max(1, rows)));
+  const height = Math.max(70, rows * step + 10);
+  const at = (column: number, place: number, members: number) => ({
+    x: 26 + (column / Math.max(1, columns - 1)) * (WIDTH - 52),
+    y: height / 2 + (place - (members - 1) / 2) * step,
+  });
+  const spots = new Map(nodes.map((node) => [node.key, at(node.column, node.place, node.members)]));
+  return (
+    <svg
+      className="path-diagram"
+      viewBox={`0 0 ${WIDTH} ${height}`}
+      role="img"
+      aria-label={`Paths from ${source} to ${destination}: ${edges
+        .filter((edge) => edge.column === 1 && edge.share > 0)
+        .map((edge) => `${percent(edge.share)} by ${edge.to.split(" ")[1]}`)
+        .join(", ")}`}
+    >
+      {edges.map((edge) => {
+        const a = spots.get(edge.from)!;
+        const b = spots.get(edge.to)!;
+        return (
+          <line
+            key={`${edge.from}-${edge.to}`}
+            className={edge.share > 0 ? "used" : "unused"}
+            x1={a.x}
+            y1={a.y}
+            x2={b.x}
+            y2={b.y}
+            strokeWidth={edge.share > 0 ? 1.5 + 10 * edge.share : 1}
+          />
+        );
+      })}
+      {nodes.map((node) => {
+        const spot = spots.get(node.key)!;
+        return (
+          <g key={node.key} transform={`translate(${spot.x} ${spot.y})`}>
+            {node.host ? (
+              <circle r={NODE} className="end" />
+            ) : (
+              <rect x={-NODE} y={-9} width={2 * NODE} height={18} rx={3} className="hop" />
+            )}
+            <text textAnchor="middle" dy="0.36em" className={node.host ? "" : "on-hop"}>
+              {node.name}
+            </text>
+          </g>
+        );
+      })}
+    </svg>
+  );
+}

@@ -1,0 +1,114 @@
+import type { FlowStory } from "../api/types";
+import { clockTime, count, percent } from "../parts/units";
+import { pathName } from "./names";
+import { mainPath, total } from "./shares";
+import { ModeBand } from "./ModeBand";
+import { modeSpans, visibleSteps } from "./strip";
+
+interface Props {
+  story: FlowStory;
+  stamps: readonly string[];
+  names: ReadonlyMap<string, string>;
+  /** Unix seconds at the right edge. */
+  to: number;
+  /** Steps shown. */
+  steps?: number;
+}
+
+const WIDTH = 900;
+const LEFT = 88;
+const RIGHT = 8;
+const TOP = 26;
+const MARKS = 34;
+
+/** A flow's packets over time: a row a path, darker where more of a half second's packets took it. */
+export function PathStrip({ story, stamps, names, to, steps = 60 }: Props) {
+  const row = Math.max(11, Math.min(24, 220 / Math.max(1, stamps.length)));
+  const shown = visibleSteps(story.timeline, steps);
+  const bottom = TOP + row * stamps.length;
+  const height = bottom + MARKS + 16;
+  const from = shown.from ?? to - steps / 2;
+  const until = Math.max(shown.to ?? to, from + 5);
+  const x = (at: number): number => LEFT + ((at - from) / (until - from)) * (WIDTH - LEFT - RIGHT);
+  const width = Math.max(1.5, ((WIDTH - LEFT - RIGHT) * shown.stepS) / (until - from) - 1);
+  const leaf = story.paths[0]?.switches[0] ?? "";
+  const jumps = shown.steps.filter((step, index) => {
+    const before = shown.steps[index - 1];
+    const main = mainPath(step);
+    const was = before && mainPath(before);
+    return main !== null && was != null && main !== was;
+  }).length;
+  const lost = shown.steps.reduce((sum, step) => sum + step.lost, 0);
+  const recovered = shown.steps.reduce((sum, step) => sum + step.recovered, 0);
+  return (
+    <figure className="path-strip">
+      <svg
+        viewBox={`0 0 ${WIDTH} ${height}`}
+        role="img"
+        aria-label={`Paths over time: ${count(shown.steps.length, "half second")}; ${count(jumps, "jump")} from one path to another; ${lost} lost, ${recovered} recovered`}
+      >
+        {stamps.map((stamp, index) => (
+          <g key={stamp}>
+            <text x={LEFT - 8} y={TOP + (index + 0.5) * row} dy="0.35em" textAnchor="end">
+              {pathName(stamp, names)}
+            </text>
+            <line
+              className="grid"
+              x1={LEFT}
+              x2={WIDTH - RIGHT}
+              y1={TOP + (index + 1) * row}
+              y2={TOP + (index + 1) * row}
+            />
+          </g>
+        ))}
+        {shown.steps.map((step) => {
+          const all = total(step.paths);
+          return stamps.map((stamp, index) => {
+            const share = all > 0 ? (step.paths[stamp] ?? 0) / all : 0;
+            if (share === 0) return null;
+            return (
+              <rect
+                key={`${step.at} ${stamp}`}
+                className="cell"
+                x={x(step.at - shown.stepS)}
+                y={TOP + index * row + 1}
+                width={width}
+                height={row - 1}
+                fillOpacity={0.18 + 0.82 * share}
+              >
+                <title>{`${clockTime(step.at)}: ${percent(share)} of ${all} packets over ${pathName(stamp, names)}`}</title>
+              </rect>
+            );
+          });
+        })}
+        <ModeBand spans={modeSpans(story, from, until)} leaf={leaf} x={x} />
+        {shown.steps.map((step) => (
+          <g key={step.at}>
+            {step.lost > 0 && (
+              <text className="lost-mark" x={x(step.at) - width / 2} y={bottom + 13} textAnchor="middle">
+                ▼<title>{`${clockTime(step.at)}: ${step.lost} lost`}</title>
+              </text>
+            )}
+            {step.recovered > 0 && (
+              <text className="recovered-mark" x={x(step.at) - width / 2} y={bottom + 28} textAnchor="middle">
+                ▲<title>{`${clockTime(step.at)}: ${step.recovered} recovered`}</title>
+              </text>
+            )}
+          </g>
+        ))}
+        <text x={LEFT - 8} y={bottom + 13} textAnchor="end" className="lost-mark">
+          ▼ lost
+        </text>
+        <text x={LEFT - 8} y={bottom + 28} textAnchor="end" className="recovered-mark">
+          ▲ repaired
+        </text>
+        <text x={LEFT} y={height - 3}>
+          {clockTime(from)}
+        </text>
+        <text x={WIDTH - RIGHT} y={height - 3} textAnchor="end">
+          {clockTime(until)}
+        </text>
+      </svg>
+    </figure>
+  );
+}

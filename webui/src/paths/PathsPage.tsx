@@ -1,0 +1,51 @@
+import { useMemo, useRef } from "react";
+import { useFabric } from "../api/queries";
+import { useSearch } from "../app/location";
+import { useLive, useStore } from "../live/useLive";
+import { Notice } from "../parts/Notice";
+import { ClassPaths } from "./ClassPaths";
+import { FlowPaths } from "./FlowPaths";
+import { FlowPicker } from "./FlowPicker";
+import { type Held, newestOf } from "./newest";
+
+/** The paths that packets really took: by class, of the newest short and long flow, or of a chosen one. */
+export function PathsPage() {
+  const [search, change] = useSearch();
+  const chosen = Number(search.get("flow")) || null;
+  const short = useNewest("short");
+  const long = useNewest("long");
+  const known = useFabric().data !== undefined;
+  return (
+    <>
+      <FlowPicker chosen={chosen} choose={(id) => change({ flow: id === null ? null : String(id) })} />
+      <ClassPaths />
+      {chosen !== null ? (
+        <FlowPaths id={chosen} heading="The chosen flow" close={() => change({ flow: null })} />
+      ) : (
+        <>
+          {long !== null && <FlowPaths id={long} heading="A long flow" />}
+          {short !== null && <FlowPaths id={short} heading="The newest short flow" />}
+          {known && long === null && short === null && (
+            <Notice title="No flow is on its way">
+              Start some traffic: ./capstan exec h1 -- iperf3 -c h5, a workload from Control, or ./capstan run
+              small. Flows show here within a second.
+            </Notice>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+const RECENT_S = 8;
+
+function useNewest(trafficClass: string): number | null {
+  const sample = useLive("flows", (store) => store.flows);
+  const store = useStore();
+  const held = useRef<Held | null>(null);
+  return useMemo(() => {
+    if (!sample) return null;
+    held.current = newestOf(store.flowHistory.recent(RECENT_S), trafficClass, held.current, sample.at);
+    return held.current?.id ?? null;
+  }, [sample, store, trafficClass]);
+}

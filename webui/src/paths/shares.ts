@@ -1,0 +1,68 @@
+/** Shares of paths: of a flow, and of all flows of a class. Paths are named by their stamps, as text. */
+
+import type { FlowTrace } from "../live/flowHistory";
+import type { FlowStep, LiveFlow } from "../api/types";
+
+export type Counts = Readonly<Record<string, number>>;
+
+export function total(counts: Counts): number {
+  return Object.values(counts).reduce((sum, packets) => sum + packets, 0);
+}
+
+/** Packets by stamp, added up. */
+export function added(counts: Iterable<Counts>): Record<string, number> {
+  const sum: Record<string, number> = {};
+  for (const one of counts)
+    for (const [stamp, packets] of Object.entries(one)) sum[stamp] = (sum[stamp] ?? 0) + packets;
+  return sum;
+}
+
+/** Shares (0..1) by stamp; all 0 where nothing was counted. */
+export function shares(counts: Counts): Record<string, number> {
+  const all = total(counts);
+  return Object.fromEntries(
+    Object.entries(counts).map(([stamp, packets]) => [stamp, all > 0 ? packets / all : 0]),
+  );
+}
+
+/**
+ * The number of paths that a flow would use evenly to be as spread as this: the inverse of the sum of squared shares
+ * (Simpson's index; Hill number of order 2). 1: one path; N: evenly over N. 0 where nothing was counted.
+ */
+export function effectivePaths(counts: Counts): number {
+  const all = total(counts);
+  if (all === 0) return 0;
+  return 1 / Object.values(counts).reduce((sum, packets) => sum + (packets / all) ** 2, 0);
+}
+
+/** Whether a flow carries data: the way back of a TCP connection is a flow of bare acknowledgements. */
+export function carriesData(flow: Pick<LiveFlow, "bytes" | "packets">): boolean {
+  return flow.bytes >= 200 * flow.packets;
+}
+
+/** Of each class, packets by stamp since *since*, of flows that carry data and *matches* lets pass. */
+export function classCounts(
+  traces: readonly FlowTrace[],
+  since: number,
+  matches: (trace: FlowTrace) => boolean = () => true,
+): Map<string, Record<string, number>> {
+  const found = new Map<string, Record<string, number>[]>();
+  for (const trace of traces) {
+    if (!carriesData(trace.flow) || !matches(trace)) continue;
+    const counts = trace.moments.filter((moment) => moment.at > since).map((moment) => moment.paths);
+    const known = found.get(trace.flow.traffic_class) ?? [];
+    known.push(...counts);
+    found.set(trace.flow.traffic_class, known);
+  }
+  return new Map([...found].map(([name, counts]) => [name, added(counts)]));
+}
+
+/** The stamp that most packets of *step* took, if it took one for *atLeast* of them. */
+export function mainPath(step: Pick<FlowStep, "paths">, atLeast = 0.6): string | null {
+  const all = total(step.paths);
+  const [stamp, packets] = Object.entries(step.paths).reduce(
+    (best, one) => (one[1] > best[1] ? one : best),
+    ["", 0],
+  );
+  return all > 0 && packets / all >= atLeast ? stamp : null;
+}

@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+import type { FabricView, SwitchView } from "../src/api/types";
+import { beside, layOut, WIDTH } from "../src/fabric/layout";
+import { queueMark } from "../src/fabric/LinkLine";
+import { stepOf, STEPS } from "../src/fabric/utilisation";
+
+function leafSpine(leaves: number, spines: number, hosts: number): FabricView {
+  const one = (name: string, tier: number): SwitchView => ({
+    name,
+    dpid: name,
+    connected: true,
+    tier,
+    role: tier === 0 ? "leaf" : "spine",
+    stamp: 1,
+  });
+  return {
+    switches: [
+      ...Array.from({ length: leaves }, (_, index) => one(`l${index + 1}`, 0)),
+      ...Array.from({ length: spines }, (_, index) => one(`s${index + 1}`, 1)),
+    ],
+    links: [],
+    hosts: Array.from({ length: leaves * hosts }, (_, index) => ({
+      name: `h${index + 1}`,
+      underlay_ip: "",
+      mac: "",
+      agent: true,
+      place: { switch: `l${Math.floor(index / hosts) + 1}`, port: 1 },
+      link: null,
+      overlay: [],
+    })),
+    scheme: "caps",
+    settled: true,
+  };
+}
+
+test.each([
+  [2, 16, 4],
+  [4, 8, 2],
+  [12, 20, 6],
+  [1, 1, 1],
+])(
+  "%d leaves x %d spines with %d hosts each: all apart, inside, spines above leaves above hosts",
+  (l, s, h) => {
+    const layout = layOut(leafSpine(l, s, h));
+    const spots = [...layout.switches.values(), ...layout.hosts.values()];
+    expect(spots.length).toBe(l + s + l * h);
+    expect(new Set(spots.map((spot) => `${spot.x} ${spot.y}`)).size).toBe(spots.length);
+    for (const spot of spots) {
+      expect(spot.x).toBeGreaterThan(0);
+      expect(spot.x).toBeLessThan(WIDTH);
+      expect(spot.y).toBeLessThan(layout.height);
+    }
+    const [spine, leaf, host] = [
+      layout.switches.get("s1"),
+      layout.switches.get("l1"),
+      layout.hosts.get("h1"),
+    ];
+    expect(spine!.y).toBeLessThan(leaf!.y);
+    expect(leaf!.y).toBeLessThan(host!.y);
+    expect(layout.rows.map((row) => row.name)).toEqual(["Spines", "Leaves", "Hosts"]);
+  },
+);
+
+test("names are ordered by their numbers, and unknown tiers are drawn on top", () => {
+  const view = leafSpine(2, 10, 1);
+  const layout = layOut(view);
+  expect(layout.switches.get("s2")!.x).toBeLessThan(layout.switches.get("s10")!.x);
+  const unknown = layOut({ ...view, switches: view.switches.map((one) => ({ ...one, tier: null })) });
+  expect(unknown.rows[0]?.name).toBe("Not placed yet");
+  expect(unknown.switches.size).toBe(12);
+});
+
+test("both directions of a link are on their own left side", () => {
+  const [up] = beside({ x: 0, y: 10 }, { x: 0, y: 0 }, 2);
+  const [down] = beside({ x: 0, y: 0 }, { x: 0, y: 10 }, 2);
+  expect(up.x).toBeCloseTo(-2);
+  expect(down.x).toBeCloseTo(2);
+});
+
+test("utilisation has steps of growing width", () => {
+  expect([0, 0.019, 0.02, 0.3, 0.5, 0.79, 0.8, 1.1].map(stepOf)).toEqual([0, 0, 1, 2, 3, 3, 4, 4]);
+  const widths = STEPS.map((step) => step.width);
+  expect(widths).toEqual([...widths].sort((one, other) => one - other));
+});
+
+test("a few packets are no queue, and a full buffer is a large dot", () => {
+  expect([null, undefined, 0, 3, 4, 64, 256, 1000].map(queueMark)).toEqual([0, 0, 0, 0, 3, 6, 10, 10]);
+});

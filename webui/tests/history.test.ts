@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import type { FlowsSample, LinksSample, LiveFlow } from "../src/api/types";
+import { FlowHistory, KEPT_FLOWS } from "../src/live/flowHistory";
+import { KEPT_S, LinkHistory } from "../src/live/linkHistory";
+import { flow } from "./flow";
+
+const load = (bits: number) => ({
+  bits_per_s: bits,
+  packets_per_s: 0,
+  share: null,
+  queued_packets: null,
+  dropped_per_s: null,
+});
+
+const links = (at: number, names: string[]): LinksSample => ({
+  at,
+  interval_s: 0.25,
+  links: names.map((name) => ({ name, kind: "fabric", up: true, rate_kbps: 1000, ab: load(at), ba: null })),
+});
+
+const flows = (at: number, told: LiveFlow[]): FlowsSample => ({ at, interval_s: 0.5, flows: told, more: 0 });
+
+test("a link's history is of the last minute, and takes nothing twice", () => {
+  const history = new LinkHistory();
+  for (let step = 0; step < 400; step += 1) history.take(links(step * 0.25, ["l1-s1"]));
+  history.take(links(399 * 0.25, ["l1-s1"]));
+  const points = history.of("l1-s1");
+  expect(points.length).toBe(KEPT_S / 0.25 + 1);
+  expect(points.at(-1)?.at).toBe(99.75);
+  expect(points[0]?.at).toBe(99.75 - KEPT_S);
+});
+
+test("a link that is told of no more is forgotten", () => {
+  const history = new LinkHistory();
+  history.take(links(1, ["l1-s1", "l1-s2"]));
+  history.take(links(2, ["l1-s2"]));
+  expect(history.of("l1-s1")).toEqual([]);
+  expect(history.of("l1-s2").length).toBe(2);
+});
+
+test("losses are counted from when a flow was first told of", () => {
+  const history = new FlowHistory();
+  history.take(flows(1, [flow(7, { lost: 5, recovered: 2 })]));
+  history.take(flows(2, [flow(7, { lost: 8, recovered: 2 })]));
+  history.take(flows(2, [flow(7, { lost: 8, recovered: 2 })]));
+  expect(history.trace(7)?.moments.map(({ lost, recovered }) => [lost, recovered])).toEqual([
+    [0, 0],
+    [3, 0],
+  ]);
+});
+
+test("flows without news are left out, and beyond the limit the quietest is forgotten", () => {
+  const history = new FlowHistory();
+  history.take(flows(1, [flow(0)]));
+  history.take(
+    flows(
+      20,
+      Array.from({ length: KEPT_FLOWS }, (_, index) => flow(index + 1)),
+    ),
+  );
+  expect(history.trace(0)).toBeUndefined();
+  history.take(flows(40, [flow(3)]));
+  expect(history.recent(10).map((trace) => trace.flow.id)).toEqual([3]);
+});

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { bitRate, byteSize, digits, duration, percent } from "../src/parts/units";
+
+test.each([
+  [0, "0 bit/s"],
+  [2_134_000, "2.13 Mbit/s"],
+  [999_600, "1.00 Mbit/s"],
+  [15e6, "15.0 Mbit/s"],
+  [1e10, "10.0 Gbit/s"],
+])("a rate of %d bit/s", (value, text) => expect(bitRate(value)).toBe(text));
+
+test.each([
+  [52_000, "52.0 kB"],
+  [1_560, "1.56 kB"],
+])("%d bytes, decimal", (value, text) => expect(byteSize(value)).toBe(text));
+
+test.each([
+  [0.000_04, "40.0 µs"],
+  [0.071, "71.0 ms"],
+  [0.9999, "1.00 s"],
+  [4.2, "4.20 s"],
+  [125, "2 min 5 s"],
+  [3720, "1 h 2 min"],
+])("%d seconds", (value, text) => expect(duration(value)).toBe(text));
+
+test("shares below ten per cent have a digit more", () => {
+  expect([0, 0.004, 0.0996, 0.7, 1.02].map(percent)).toEqual(["0 %", "0.4 %", "10 %", "70 %", "102 %"]);
+});
+
+test("three digits, however large the number", () => {
+  expect([0, 0.345, 9.996, 17.34, 804.4].map(digits)).toEqual(["0", "0.34", "10.0", "17.3", "804"]);
+});

@@ -3,8 +3,10 @@
 //! Packets are copied into one aligned unit while the interpreter is held, and coded while it is not. Arrays are
 //! used where they are; whoever calls keeps other threads from writing them meanwhile, as with numpy's own functions.
 
+mod bursts;
 mod capton;
 mod datapath;
+mod feedback;
 mod repairs;
 
 use coding::packets::{Received, Sources};
@@ -270,7 +272,12 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(decode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(ldpc_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(bursts::cut_segments, module)?)?;
+    module.add_function(wrap_pyfunction!(bursts::seal_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(bursts::seal_coded, module)?)?;
+    module.add_function(wrap_pyfunction!(bursts::send_rows, module)?)?;
     module.add_function(wrap_pyfunction!(repairs::seal_repairs, module)?)?;
     capton::register(module)?;
+    feedback::register(module)?;
     datapath::register(module)
 }

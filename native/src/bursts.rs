@@ -147,7 +147,7 @@ pub fn seal_coded(
     let mut sealing = Sealing::of(rows, headroom, last_bytes)?;
     let count = sealing.rows.count();
     let mut header = Header { kind: SOURCE, flags, session, number, sent_us, flow, position };
-    let mut made: Vec<(usize, Unit)> = Vec::with_capacity(units.len());
+    let mut made: Vec<(usize, Unit<'_>)> = Vec::with_capacity(units.len());
     for (end, unit) in &units {
         let begin = made.last().map_or(0, |&(end, _)| end);
         if *end < begin || *end > count {

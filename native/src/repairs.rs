@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use coding::packets::Sources;
+use coding::packets::{symbol_length, Repairs};
 use coding::{Code, Kernel};
 use datapath::header::{Header, HEADER_BYTES, REPAIR};
 use pyo3::buffer::PyBuffer;
@@ -51,9 +51,9 @@ impl<'py> Piece<'py> {
             Piece::Single(_) => None,
             // SAFETY: contiguous and of bytes (`of`), held as long as `self`; nobody writes while the interpreter is
             // held.
-            Piece::Rows { buffer, .. } => Some(unsafe {
-                slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.item_count())
-            }),
+            Piece::Rows { buffer, .. } => {
+                Some(unsafe { slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.item_count()) })
+            }
         }
     }
 
@@ -72,8 +72,8 @@ impl<'py> Piece<'py> {
     }
 }
 
-/// A closed unit, packed, and the rows that its repairs are to be written into, behind the headroom.
-pub struct Unit {
+/// A closed unit, and the rows that its repairs are to be written into, behind the headroom.
+pub struct Unit<'py> {
     rows: Matrix,
     headroom: usize,
     code: Code,
@@ -81,17 +81,17 @@ pub struct Unit {
     head: [u8; HEAD_BYTES],
     seed: u32,
     position: u32,
-    sources: Sources,
+    pieces: Vec<Piece<'py>>,
 }
 
-impl Unit {
+impl<'py> Unit<'py> {
     /// From rows, number of the code, seed, position of the first packet, and packets. Nothing is written yet, and
     /// all that can be wrong is found here.
-    pub fn of(unit: &Bound<'_, PyAny>, headroom: usize) -> PyResult<Unit> {
+    pub fn of(unit: &Bound<'py, PyAny>, headroom: usize) -> PyResult<Unit<'py>> {
         type Fields<'py> = (Bound<'py, PyAny>, u8, u32, u32, Vec<Bound<'py, PyAny>>);
         let (rows, number, seed, position, pieces): Fields<'_> = unit.extract()?;
         let mut rows = Matrix::of(&rows)?;
-        let pieces: Vec<Piece<'_>> = pieces.iter().map(Piece::of).collect::<PyResult<_>>()?;
+        let pieces: Vec<Piece<'py>> = pieces.iter().map(Piece::of).collect::<PyResult<_>>()?;
         let written = rows.bytes().as_ptr_range();
         if pieces
             .iter()
@@ -103,41 +103,48 @@ impl Unit {
                 "repairs must not be written over the packets that they are made of",
             ));
         }
-        let mut slices: Vec<&[u8]> = Vec::with_capacity(64);
-        pieces.iter().for_each(|piece| piece.add_to(&mut slices));
-        let (k, r, width) = (slices.len(), rows.count(), rows.width());
+        let packets = packets_of(&pieces);
+        let (k, r, width) = (packets.len(), rows.count(), rows.width());
         let code = Code::numbered(number).map_err(raised)?;
         code.check(k, r).map_err(raised)?;
-        let sources = Sources::pack(&slices).map_err(raised)?;
+        let symbol_bytes = symbol_length(&packets).map_err(raised)?;
         let front = headroom.saturating_add(HEADER_BYTES + HEAD_BYTES);
-        if front.checked_add(sources.length) != Some(width) {
+        if front.checked_add(symbol_bytes) != Some(width) {
             return Err(PyValueError::new_err(format!(
-                "rows of {width} B are not {headroom} B, headers of {} B and symbols of {} B",
-                HEADER_BYTES + HEAD_BYTES,
-                sources.length
+                "rows of {width} B are not {headroom} B, headers of {} B and symbols of {symbol_bytes} B",
+                HEADER_BYTES + HEAD_BYTES
             )));
         }
         let mut head = [number, k as u8, r as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         head[4..8].copy_from_slice(&seed.to_be_bytes());
-        Ok(Unit { rows, headroom, code, head, seed, position, sources })
+        Ok(Unit { rows, headroom, code, head, seed, position, pieces })
     }
 
     /// Write the repairs as datagrams, the first with this header, numbers going up by one; how many there are.
     pub fn seal(mut self, header: Header) -> PyResult<usize> {
         let (r, width) = (self.rows.count(), self.rows.width());
-        let repairs = self.sources.encode(self.code, Kernel::best(), r, self.seed).map_err(raised)?;
+        let repairs = Repairs::encode(self.code, Kernel::best(), &packets_of(&self.pieces), r, self.seed);
+        let repairs = repairs.map_err(raised)?;
         let rows = self.rows.bytes().chunks_exact_mut(width).enumerate();
-        for ((index, row), symbol) in rows.zip(repairs.symbols()) {
+        for ((index, row), (length, packet)) in rows.zip(repairs.symbols()) {
             let (front, body) = row.split_at_mut(self.headroom + HEADER_BYTES);
-            body[..HEAD_BYTES].copy_from_slice(&self.head);
-            body[3] = index as u8;
-            body[HEAD_BYTES..].copy_from_slice(symbol);
+            let (head, symbol) = body.split_at_mut(HEAD_BYTES);
+            head.copy_from_slice(&self.head);
+            head[3] = index as u8;
+            symbol[..length.len()].copy_from_slice(length);
+            symbol[length.len()..].copy_from_slice(packet);
             let number = header.number.wrapping_add(index as u32);
             let header = Header { number, position: self.position, ..header };
             front[self.headroom..].copy_from_slice(&header.encode(body));
         }
         Ok(r)
     }
+}
+
+fn packets_of<'a>(pieces: &'a [Piece<'_>]) -> Vec<&'a [u8]> {
+    let mut packets = Vec::with_capacity(64);
+    pieces.iter().for_each(|piece| piece.add_to(&mut packets));
+    packets
 }
 
 #[pyfunction]

@@ -99,38 +99,39 @@ class CodedSending:
         if flow.encoder is None:
             flow.encoder, flow.encoder_class = UnitEncoder(coding, self._rng), kind
         encoder, known, flow.peer = flow.encoder, peer.estimator, peer
-        count, whole, at = len(rows), rows.shape[1] - FRONT_BYTES, 0
+        count, whole, at, told = len(rows), rows.shape[1] - FRONT_BYTES, 0, 0
         payload = count * size - (whole - last_bytes)
+        draw = self._wrapping.steering.policies[kind].entropies
+        route, number, position = peer.routes[kind], peer.number, flow.position
         units: list[tuple[int, ClosedUnit]] = []
         entropies: list[int] = []
         while at < count:
-            # what a unit is planned by has seen its first packet
-            self._tcp_left(flow, coding, start + at * size, min(size, payload - at * size), size, now)
             if known is not None and not encoder.open_packets:
+                # what a unit is planned by has seen its first packet
+                behind = min((at + 1) * size, payload) - told * size
+                self._tcp_left(flow, coding, start + told * size, behind, size, now)
+                told = at + 1
                 self._plan_unit(peer, known, flow, encoder, kind, coding, flow.payload + at * size, now)
             begin, at = at, min(count, at + encoder.room)
-            rest = begin + 1
-            behind = min(at * size, payload) - rest * size
-            self._tcp_left(flow, coding, start + rest * size, behind, size, now)
             cut = last_bytes if at == count else whole
-            number = peer.number + len(entropies)
-            entropies += self._wrapping.entropies(peer, flow, kind, whole, at - begin, cut, now)
             if flow.unit is not None:
-                peer.outcomes.sent_many(number, at - begin, flow.unit)
-            position = flow.position + begin
-            last = push and at == count
-            closed = encoder.take_rows(position, rows, begin, at, FRONT_BYTES, cut, now, last)
+                peer.outcomes.sent_many(number + len(entropies), at - begin, flow.unit)
+            entropies += draw(flow, route, whole, at - begin, cut, now)
+            closed = encoder.take_rows(
+                position + begin, rows, begin, at, FRONT_BYTES, cut, now, push and at == count
+            )
             repairs = 0
             for unit in closed:
-                body, number = REPAIR_HEAD_BYTES + unit.symbol_bytes, peer.number + len(entropies)
-                entropies += self._wrapping.entropies(peer, flow, kind, body, unit.r, body, now)
                 if flow.unit is not None:
-                    peer.outcomes.sent_many(number, unit.r, flow.unit)
+                    peer.outcomes.sent_many(number + len(entropies), unit.r, flow.unit)
+                body = REPAIR_HEAD_BYTES + unit.symbol_bytes
+                entropies += draw(flow, route, body, unit.r, body, now)
                 units.append((at, unit))
                 repairs += unit.r
-            self._count(flow, repairs)
             if not encoder.open_packets:
                 self._end_unit(flow, repairs)
+        self._tcp_left(flow, coding, start + told * size, payload - told * size, size, now)
+        self._count(flow, len(entropies) - count)
         self._wrapping.wrap_coded(peer, flow, kind, rows, last_bytes, units, entropies, ecn, now)
         self._note_open(flow, encoder)
 
@@ -176,14 +177,13 @@ class CodedSending:
         """TCP segments of *size* bytes leave, from sequence number *start* on: *payload* bytes in all."""
         if payload <= 0:
             return
-        for at in (0, size) if payload > size else (0,):
-            end = (start + min(at + size, payload)) % NUMBER_MODULUS
-            if flow.unacked is None:
-                flow.unacked = (end, now)
-            elif serial_difference(end, flow.unacked[0]) <= 0:
-                flow.unacked = None  # sent again: its ACK would not tell which one it is for
-            else:
-                break  # and so do those behind it
+        end = (start + min(size, payload)) % NUMBER_MODULUS
+        if flow.unacked is None:
+            flow.unacked = (end, now)
+        elif serial_difference(end, flow.unacked[0]) <= 0:
+            # sent again: its ACK would not tell which one it is for
+            second = (start + min(2 * size, payload)) % NUMBER_MODULUS
+            flow.unacked = (second, now) if payload > size else None
         if coding.unit == "window":
             if flow.window is None:
                 flow.window = WindowEstimate()

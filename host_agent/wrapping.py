@@ -28,7 +28,7 @@ class Wrapping:
         self, session: int, steering: Steering, priorities: Priorities, outgoing: list[Outgoing | Burst]
     ) -> None:
         self._session = session
-        self._steering = steering
+        self.steering = steering
         self._outgoing = outgoing
         self._priorities = priorities
 
@@ -52,7 +52,7 @@ class Wrapping:
         else:
             name, port, tos = flow.id, flow.port, flow.tos[traffic_class]
         route = peer.routes[traffic_class]
-        entropy = self._steering.policies[traffic_class].entropy(flow or peer.own, route, len(body), now)
+        entropy = self.steering.policies[traffic_class].entropy(flow or peer.own, route, len(body), now)
         peer.sent.sent(number, entropy)
         if peer.departures is not None:
             peer.departures.sent(number, 1, name, traffic_class, now)
@@ -124,13 +124,6 @@ class Wrapping:
         burst = self._left(peer, flow, traffic_class, made[0], number, body, body, FLAG_CODED, 0, now)
         self._outgoing += burst.each()
 
-    def entropies(
-        self, peer: PeerState, flow: SendFlow, traffic_class: int, whole: int, count: int, last: int, now: float
-    ) -> list[int]:
-        """Source ports of the next *count* datagrams with bodies of *whole* bytes, the last one's with *last*."""
-        policy = self._steering.policies[traffic_class]
-        return policy.entropies(flow, peer.routes[traffic_class], whole, count, last, now)
-
     def wrap_coded(
         self,
         peer: PeerState,
@@ -147,8 +140,8 @@ class Wrapping:
 
         *entropies*: of all, in the order in which they leave.
         """
-        number, position, total = peer.number, flow.position, len(entropies)
-        peer.number = (number + total) % NUMBER_MODULUS
+        number, position = peer.number, flow.position
+        peer.number = (number + len(entropies)) % NUMBER_MODULUS
         flow.position = (position + len(rows)) % NUMBER_MODULUS
         flow.traffic_class = traffic_class
         made = [(behind, _repairs(unit)) for behind, unit in units]
@@ -194,7 +187,8 @@ class Wrapping:
         now: float,
     ) -> Burst:
         """Sealed datagrams with bodies of *whole* bytes leave, the last one's with *last_bytes*."""
-        entropies = self.entropies(peer, flow, traffic_class, whole, len(rows), last_bytes, now)
+        policy, route = self.steering.policies[traffic_class], peer.routes[traffic_class]
+        entropies = policy.entropies(flow, route, whole, len(rows), last_bytes, now)
         self._departed(peer, flow, traffic_class, number, entropies, flags, now)
         tos = flow.tos[traffic_class] | ecn
         return Burst(peer.peer.underlay_ip, entropies, flow.port, tos, rows, HEADER_BYTES + last_bytes)

@@ -76,6 +76,9 @@ class UnitEncoder:
         self._sent_bytes = 0
         self._window: int | None = None
         self._k = coding.max_k
+        self._aim = (0, 0.0)
+        """Packets and pB of the unit that was closed last, and its repairs: the next one is mostly alike."""
+        self._r = 0
         self._first = 0
         self._pieces: list[Piece] = []
         self._count = 0
@@ -187,6 +190,13 @@ class UnitEncoder:
         """`end`, with the repairs made."""
         return _repairs(self.end())
 
+    def _repairs_for(self, k: int) -> int:
+        aim = (k, self._blocking_probability)
+        if aim != self._aim or self._coding.redundancy == "htpc":  # which asks for more than these
+            self._aim = aim
+            self._r = repairs_for(self._coding, aim[1], k, self._sent_bytes, self._window)
+        return self._r
+
     def end(self) -> list[ClosedUnit]:
         """Close the open unit, whatever its deadline (end of flow, change of policy or class)."""
         k, pieces, longest = self._count, self._pieces, self._longest
@@ -194,7 +204,7 @@ class UnitEncoder:
         if not k:
             return []
         self.units += 1
-        r = repairs_for(self._coding, self._blocking_probability, k, self._sent_bytes, self._window)
+        r = self._repairs_for(k)
         if r == 0:
             return []
         self.repairs += r

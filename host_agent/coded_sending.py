@@ -18,7 +18,7 @@ from host_agent.inner_packet import TCP, InnerPacket
 from host_agent.peers import PeerState
 from host_agent.wire import Rows
 from host_agent.wrapping import FRONT_BYTES, Wrapping
-from protocol.datagram import FLAG_CODED, NUMBER_MODULUS, serial_difference
+from protocol.datagram import NUMBER_MODULUS, REPAIR_HEAD_BYTES, serial_difference
 from protocol.policy import DEFAULT_POLICY, ClassPolicy, CodingPolicy, Policy
 
 
@@ -71,7 +71,12 @@ class CodedSending:
             self._plan_unit(peer, known, flow, encoder, kind, coding, flow.payload - seen.payload, now)
         if flow.unit is not None:
             peer.outcomes.sent((peer.number - 1) % NUMBER_MODULUS, flow.unit)
-        self._added(peer, flow, encoder, encoder.take(position, packet, now, seen.push), False, now)
+        units = encoder.take(position, packet, now, seen.push)
+        self._note_open(flow, encoder)
+        flow.peer = peer
+        repairs = self._send_repairs(flow, units, now)
+        if not encoder.open_packets:
+            self._end_unit(flow, repairs)
 
     def send_rows(
         self,
@@ -87,32 +92,48 @@ class CodedSending:
         ecn: int,
         now: float,
     ) -> None:
-        """Wrap segments in rows, as `Wrapping.wrap_rows` does, each unit's repairs behind it.
+        """Wrap segments in rows, as `Wrapping.wrap_rows` does, each unit's repairs behind it; all leave as one burst.
 
         *start*: sequence number of the first; *size*: bytes of payload of each but the last.
         """
         if flow.encoder is None:
             flow.encoder, flow.encoder_class = UnitEncoder(coding, self._rng), kind
-        encoder, known = flow.encoder, peer.estimator
-        count, whole, at = len(rows), rows.shape[1] - FRONT_BYTES, 0
+        encoder, known, flow.peer = flow.encoder, peer.estimator, peer
+        count, whole, at, told = len(rows), rows.shape[1] - FRONT_BYTES, 0, 0
         payload = count * size - (whole - last_bytes)
+        draw = self._wrapping.steering.policies[kind].entropies
+        route, number, position = peer.routes[kind], peer.number, flow.position
+        units: list[tuple[int, ClosedUnit]] = []
+        entropies: list[int] = []
         while at < count:
-            # what a unit is planned by has seen its first packet
-            self._tcp_left(flow, coding, start + at * size, min(size, payload - at * size), size, now)
             if known is not None and not encoder.open_packets:
+                # what a unit is planned by has seen its first packet
+                behind = min((at + 1) * size, payload) - told * size
+                self._tcp_left(flow, coding, start + told * size, behind, size, now)
+                told = at + 1
                 self._plan_unit(peer, known, flow, encoder, kind, coding, flow.payload + at * size, now)
-            some = rows[at : at + encoder.room]
-            rest, at = at + 1, at + len(some)
-            behind = min(at * size, payload) - rest * size
-            self._tcp_left(flow, coding, start + rest * size, behind, size, now)
-            number, position = peer.number, flow.position
+            begin, at = at, min(count, at + encoder.room)
             cut = last_bytes if at == count else whole
-            self._wrapping.wrap_rows(peer, flow, kind, some, cut, FLAG_CODED, ecn, now)
             if flow.unit is not None:
-                for offset in range(len(some)):
-                    peer.outcomes.sent((number + offset) % NUMBER_MODULUS, flow.unit)
-            units = encoder.take_rows(position, some, FRONT_BYTES, cut, now, push and at == count)
-            self._added(peer, flow, encoder, units, True, now)
+                peer.outcomes.sent_many(number + len(entropies), at - begin, flow.unit)
+            entropies += draw(flow, route, whole, at - begin, cut, now)
+            closed = encoder.take_rows(
+                position + begin, rows, begin, at, FRONT_BYTES, cut, now, push and at == count
+            )
+            repairs = 0
+            for unit in closed:
+                if flow.unit is not None:
+                    peer.outcomes.sent_many(number + len(entropies), unit.r, flow.unit)
+                body = REPAIR_HEAD_BYTES + unit.symbol_bytes
+                entropies += draw(flow, route, body, unit.r, body, now)
+                units.append((at, unit))
+                repairs += unit.r
+            if not encoder.open_packets:
+                self._end_unit(flow, repairs)
+        self._tcp_left(flow, coding, start + told * size, payload - told * size, size, now)
+        self._count(flow, len(entropies) - count)
+        self._wrapping.wrap_coded(peer, flow, kind, rows, last_bytes, units, entropies, ecn, now)
+        self._note_open(flow, encoder)
 
     def deadline(self) -> float | None:
         """When a unit has to be closed; None while none is open."""
@@ -133,7 +154,7 @@ class CodedSending:
         """Close the flow's unit if one is open, and send its repairs."""
         self._open.pop(flow.key, None)
         if flow.encoder is not None and flow.encoder.open_packets:
-            self._end_unit(flow, self._send_repairs(flow, flow.encoder.end(), False, now))
+            self._end_unit(flow, self._send_repairs(flow, flow.encoder.end(), now))
 
     def unit_outcomes(self) -> dict[str, int]:
         """Units that came to k symbols in time and those that did not, under this policy's adaptive redundancy."""
@@ -143,24 +164,12 @@ class CodedSending:
             "units_not_in_time": sum(margin.failures for margin in margins),
         }
 
-    def _added(
-        self,
-        peer: PeerState,
-        flow: SendFlow,
-        encoder: UnitEncoder,
-        units: list[ClosedUnit],
-        together: bool,
-        now: float,
-    ) -> None:
-        """The flow's encoder has taken packets in: send the repairs of the *units* that it closed."""
+    def _note_open(self, flow: SendFlow, encoder: UnitEncoder) -> None:
+        """Whether the flow's unit has to be closed in time."""
         if encoder.open_packets:
             self._open[flow.key] = flow
         else:
             self._open.pop(flow.key, None)
-        flow.peer = peer
-        repairs = self._send_repairs(flow, units, together, now)
-        if not encoder.open_packets:
-            self._end_unit(flow, repairs)
 
     def _tcp_left(
         self, flow: SendFlow, coding: CodingPolicy, start: int, payload: int, size: int, now: float
@@ -168,14 +177,13 @@ class CodedSending:
         """TCP segments of *size* bytes leave, from sequence number *start* on: *payload* bytes in all."""
         if payload <= 0:
             return
-        for at in (0, size) if payload > size else (0,):
-            end = (start + min(at + size, payload)) % NUMBER_MODULUS
-            if flow.unacked is None:
-                flow.unacked = (end, now)
-            elif serial_difference(end, flow.unacked[0]) <= 0:
-                flow.unacked = None  # sent again: its ACK would not tell which one it is for
-            else:
-                break  # and so do those behind it
+        end = (start + min(size, payload)) % NUMBER_MODULUS
+        if flow.unacked is None:
+            flow.unacked = (end, now)
+        elif serial_difference(end, flow.unacked[0]) <= 0:
+            # sent again: its ACK would not tell which one it is for
+            second = (start + min(2 * size, payload)) % NUMBER_MODULUS
+            flow.unacked = (second, now) if payload > size else None
         if coding.unit == "window":
             if flow.window is None:
                 flow.window = WindowEstimate()
@@ -226,17 +234,20 @@ class CodedSending:
             flow.peer.outcomes.closed(flow.unit, k, most)
             flow.unit = None
 
-    def _send_repairs(self, flow: SendFlow, units: list[ClosedUnit], together: bool, now: float) -> int:
+    def _send_repairs(self, flow: SendFlow, units: list[ClosedUnit], now: float) -> int:
         """How many there are."""
         peer, total = flow.peer, 0
         if peer is None:
             return 0
         for unit in units:
             if flow.unit is not None:
-                for offset in range(unit.r):
-                    peer.outcomes.sent((peer.number + offset) % NUMBER_MODULUS, flow.unit)
-            self._wrapping.wrap_repairs(peer, flow, flow.encoder_class, unit, together, now)
+                peer.outcomes.sent_many(peer.number, unit.r, flow.unit)
+            self._wrapping.wrap_repairs(peer, flow, flow.encoder_class, unit, now)
             total += unit.r
-        flow.repairs += total
-        self._counts["repairs_sent"] += total
+        self._count(flow, total)
         return total
+
+    def _count(self, flow: SendFlow, repairs: int) -> None:
+        if repairs:
+            flow.repairs += repairs
+            self._counts["repairs_sent"] += repairs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from capstan_native import Outstanding, Receipts, SentLog
 from crc32c import crc32c
 
 from host_agent.addresses import packed
@@ -14,13 +15,10 @@ from host_agent.coding.outcomes import Outcomes
 from host_agent.flows import FlowTable, ReceiveFlow
 from host_agent.paths.base import Route
 from host_agent.paths.steering import Departures, OwnFlow
-from host_agent.sent import Outstanding, SentLog
 from protocol.control import Peer
-from protocol.datagram import MAX_LOST, MAX_RECEIPTS, encode_feedback, serial_difference
+from protocol.datagram import MAX_LOST, NUMBER_MODULUS, serial_difference
 
 RECEIPTS_PER_FEEDBACK: Final = 64
-_MOST_DISTANCE: Final = 32_000
-"""Between the numbers in one feedback (`protocol.datagram.Feedback`)."""
 MAX_EARLY_REPAIRS: Final = 64
 
 
@@ -57,10 +55,8 @@ class PeerState:
     flows: FlowTable[int, ReceiveFlow] = field(default_factory=FlowTable)
     addresses: frozenset[bytes] = frozenset()
     """Its overlay addresses: what its inner packets may come from."""
-    receipt_numbers: list[int] = field(default_factory=list)
-    """What the next feedback tells of: numbers, and for each its path stamp and delay (modulo 2**32)."""
-    receipt_stamps: list[int] = field(default_factory=list)
-    receipt_delays_us: list[int] = field(default_factory=list)
+    receipts: Receipts = field(default_factory=Receipts)
+    """What the next feedback tells of."""
     full: list[bytes] = field(default_factory=list)
     """Feedback that is complete and waits to be sent."""
     recovered: int = 0
@@ -78,42 +74,33 @@ class PeerState:
         self.least_delay_us = None
         self.arrivals = Arrivals()
         self.flows = FlowTable()
-        self.receipt_numbers, self.receipt_stamps, self.receipt_delays_us = [], [], []
+        self.receipts = Receipts()
         self.full, self.lost, self.recovered, self.early = [], [], 0, {}
 
     def receipt(self, number: int, stamp: int, delay_us: int) -> bool:
         """A datagram came: to be told in the next feedback. Whether that is full."""
-        numbers = self.receipt_numbers
-        if numbers and not -_MOST_DISTANCE < serial_difference(number, numbers[0]) < _MOST_DISTANCE:
+        if not self.receipts.add(number, stamp, delay_us):
             self._close()
-            numbers = self.receipt_numbers
-        numbers.append(number)
-        self.receipt_stamps.append(stamp)
-        self.receipt_delays_us.append(delay_us)
-        return len(numbers) >= RECEIPTS_PER_FEEDBACK
+            self.receipts.add(number, stamp, delay_us)
+        return len(self.receipts) >= RECEIPTS_PER_FEEDBACK
 
-    def receipts(self, first: int, stamps: list[int], delay_us: int) -> bool:
-        """As `receipt`, of up to 64 datagrams with consecutive numbers from *first* on and one delay."""
-        numbers, count = self.receipt_numbers, len(stamps)
-        if numbers and not (
-            -_MOST_DISTANCE < serial_difference(first, numbers[0]) < _MOST_DISTANCE - count
-            and len(numbers) + count <= MAX_RECEIPTS
-        ):
-            self._close()
-            numbers = self.receipt_numbers
-        numbers.extend(range(first, first + count))
-        self.receipt_stamps.extend(stamps)
-        self.receipt_delays_us.extend([delay_us] * count)
-        return len(numbers) >= RECEIPTS_PER_FEEDBACK
+    def receipt_run(self, first: int, stamps: list[int], delay_us: int) -> bool:
+        """As `receipt`, of datagrams with consecutive numbers from *first* on and one delay."""
+        for at in range(0, len(stamps), RECEIPTS_PER_FEEDBACK):
+            some, number = stamps[at : at + RECEIPTS_PER_FEEDBACK], (first + at) % NUMBER_MODULUS
+            if not self.receipts.add_run(number, some, delay_us):
+                self._close()
+                self.receipts.add_run(number, some, delay_us)
+        return len(self.receipts) >= RECEIPTS_PER_FEEDBACK
 
     @property
     def has_news(self) -> bool:
         """Whether there is anything to tell."""
-        return bool(self.receipt_numbers or self.full or self.lost or self.recovered)
+        return bool(self.receipts or self.full or self.lost or self.recovered)
 
     def feedbacks(self) -> list[bytes]:
         """All that is to be told now, as bodies of FEEDBACK datagrams."""
-        while self.receipt_numbers or self.lost or self.recovered:
+        while self.receipts or self.lost or self.recovered:
             self._close()
         told, self.full = self.full, []
         return told
@@ -132,14 +119,6 @@ class PeerState:
         return len(self.early.pop(next(iter(self.early))))
 
     def _close(self) -> None:
-        told = encode_feedback(
-            self.receipt_numbers,
-            self.receipt_stamps,
-            self.receipt_delays_us,
-            self.lost[:MAX_LOST],
-            min(self.recovered, 0xFFFF),
-        )
-        self.full.append(told)
-        self.receipt_numbers, self.receipt_stamps, self.receipt_delays_us = [], [], []
+        self.full.append(self.receipts.take(self.lost[:MAX_LOST], min(self.recovered, 0xFFFF)))
         self.lost = self.lost[MAX_LOST:]
         self.recovered = max(0, self.recovered - 0xFFFF)

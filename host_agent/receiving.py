@@ -122,7 +122,7 @@ class Receiver:
         """
         count, traffic_class = len(packets), flags & CLASS_MASK
         stamps = [port if STAMP_FIRST <= port <= STAMP_LAST else 0 for port in source_ports]
-        if peer.receipts(sent[0], stamps, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
+        if peer.receipt_run(sent[0], stamps, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
             self._sender.send_feedback(peer, now)
         elif self._next_feedback is None:
             self._next_feedback = now + self._feedback_after_s
@@ -162,7 +162,7 @@ class Receiver:
     ) -> None:
         """Repairs of one unit, new and undamaged, with consecutive numbers: what `receive` does for each."""
         stamps = [port if STAMP_FIRST <= port <= STAMP_LAST else 0 for port in source_ports]
-        if peer.receipts(sent[0], stamps, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
+        if peer.receipt_run(sent[0], stamps, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
             self._sender.send_feedback(peer, now)
         elif self._next_feedback is None:
             self._next_feedback = now + self._feedback_after_s

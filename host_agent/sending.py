@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+import capstan_native
 import numpy as np
 
 from host_agent import tunnel
@@ -24,8 +25,8 @@ from protocol.control import FlowTypes
 from protocol.datagram import (
     FLAG_CODED,
     NUMBER_MODULUS,
+    DatagramError,
     Kind,
-    decode_feedback,
     serial_difference,
 )
 from protocol.policy import DEFAULT_POLICY, ClassPolicy, CodingPolicy, Policy
@@ -183,36 +184,32 @@ class Sender:
 
     def feedback(self, peer: PeerState, body: bytes, now: float) -> None:
         """What *peer* says of our datagrams. Raises DatagramError."""
-        numbers, stamps, delays_us, lost, recovered = decode_feedback(body)
-        known, sent = peer.estimator, peer.sent
+        try:
+            told = capstan_native.Feedback(body)
+        except ValueError as error:
+            raise DatagramError("body", str(error)) from None
+        known, lost = peer.estimator, told.lost
         if peer.departures is not None:
-            receipts = zip(numbers, stamps, delays_us, strict=True)
+            receipts = zip(told.numbers, told.stamps, told.delays_us, strict=True)
             leaf = peer.peer.leaf
-            self.steering.learn(leaf, sent, peer.departures, receipts, lost, peer.above_least, now)
-        newest: float | None = None
-        arrived = 0
-        if known is None:
-            sent.arrived_many(numbers, stamps)
-        else:
-            arrived, newest = peer.outstanding.arrived_many(numbers)
-            if not any(stamps):  # nothing was over a path that has a name
-                sent.arrived_many(numbers, stamps)
-            else:
-                for number, stamp, delay_us in zip(numbers, stamps, delays_us, strict=True):
-                    if sent.arrived(number, stamp) and stamp:
-                        peer.stamps.add(stamp)
-                        known.path_delay(stamp, peer.above_least(delay_us), now)
-        if known is not None and newest is not None:
-            overdue = peer.outstanding.overdue(newest - known.overdue_s)
-            for _ in range(overdue):
-                known.path_loss(None, now)
-            known.told(arrived, overdue, now)
-        if known is not None and peer.outcomes:
-            for number, delay_us in zip(numbers, delays_us, strict=True):
-                peer.outcomes.arrived(number, delay_us)
-            for first, count in lost:
-                peer.outcomes.lost(first, count)
-        self._counts["recovered_at_peers"] += recovered
+            self.steering.learn(leaf, peer.sent, peer.departures, receipts, lost, peer.above_least, now)
+        paths = peer.sent.told(told)
+        if known is not None:
+            for stamp, delay_us in paths:
+                peer.stamps.add(stamp)
+                known.path_delay(stamp, peer.above_least(delay_us), now)
+            arrived, newest = peer.outstanding.told(told)
+            if newest is not None:
+                overdue = peer.outstanding.overdue(newest - known.overdue_s)
+                for _ in range(overdue):
+                    known.path_loss(None, now)
+                known.told(arrived, overdue, now)
+            if peer.outcomes:
+                for number, delay_us in zip(told.numbers, told.delays_us, strict=True):
+                    peer.outcomes.arrived(number, delay_us)
+                for first, count in lost:
+                    peer.outcomes.lost(first, count)
+        self._counts["recovered_at_peers"] += told.recovered
         self._counts["lost_at_peers"] += sum(min(count, 65536) for _, count in lost)
 
     def acknowledged(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:

@@ -81,8 +81,10 @@ class Underlay:
             burst.tos,
             burst.rows,
             burst.last_bytes,
+            burst.repairs,
+            burst.repair_tos,
         )
-        self.unsent += len(burst.rows) - sent
+        self.unsent += len(burst.source_ports) - sent
 
     def receive(self, fd: int) -> list[Run | tuple[bytes, str, int, int]]:
         """What waits at one of `sockets`, or the first of it. What is damaged or foreign comes as `Arrived`."""

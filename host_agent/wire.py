@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -28,7 +29,8 @@ class Burst:
     """Datagrams of one flow, all of one length but for the last, for one call of the kernel.
 
     rows: (datagrams, OUTER_HEADER_BYTES + length), contiguous; the shell writes the outer headers into the first
-    bytes of each. source_ports: one for each. last_bytes: length of the last datagram.
+    bytes of each. last_bytes: length of the last datagram. repairs: rows of the same kind that leave behind so many of
+    the others, ascending, with a TOS of their own. source_ports: one for each, in the order in which they leave.
     """
 
     underlay_ip: str
@@ -37,14 +39,18 @@ class Burst:
     tos: int
     rows: Rows
     last_bytes: int
+    repairs: Sequence[tuple[int, Rows]] = ()
+    repair_tos: int = 0
 
     def each(self) -> list[Outgoing]:
         """The same datagrams, one by one."""
-        data = [row[OUTER_HEADER_BYTES:].tobytes() for row in self.rows]
-        data[-1] = data[-1][: self.last_bytes]
+        data = [(self.tos, row[OUTER_HEADER_BYTES:].tobytes()) for row in self.rows]
+        data[-1] = self.tos, data[-1][1][: self.last_bytes]
+        for behind, repairs in reversed(self.repairs):
+            data[behind:behind] = [(self.repair_tos, row[OUTER_HEADER_BYTES:].tobytes()) for row in repairs]
         return [
-            Outgoing(self.underlay_ip, port, self.destination_port, self.tos, one)
-            for port, one in zip(self.source_ports, data, strict=True)
+            Outgoing(self.underlay_ip, port, self.destination_port, tos, one)
+            for port, (tos, one) in zip(self.source_ports, data, strict=True)
         ]
 
 

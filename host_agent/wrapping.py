@@ -7,7 +7,7 @@ from typing import Final
 import capstan_native
 import numpy as np
 
-from host_agent.coding.unit import ClosedUnit
+from host_agent.coding.unit import ClosedUnit, Piece
 from host_agent.flows import SendFlow
 from host_agent.paths.steering import Steering
 from host_agent.peers import PeerState
@@ -28,7 +28,7 @@ class Wrapping:
         self, session: int, steering: Steering, priorities: Priorities, outgoing: list[Outgoing | Burst]
     ) -> None:
         self._session = session
-        self._steering = steering
+        self.steering = steering
         self._outgoing = outgoing
         self._priorities = priorities
 
@@ -52,7 +52,7 @@ class Wrapping:
         else:
             name, port, tos = flow.id, flow.port, flow.tos[traffic_class]
         route = peer.routes[traffic_class]
-        entropy = self._steering.policies[traffic_class].entropy(flow or peer.own, route, len(body), now)
+        entropy = self.steering.policies[traffic_class].entropy(flow or peer.own, route, len(body), now)
         peer.sent.sent(number, entropy)
         if peer.departures is not None:
             peer.departures.sent(number, 1, name, traffic_class, now)
@@ -106,36 +106,72 @@ class Wrapping:
         )
 
     def wrap_repairs(
-        self,
-        peer: PeerState,
-        flow: SendFlow,
-        traffic_class: int,
-        unit: ClosedUnit,
-        together: bool,
-        now: float,
+        self, peer: PeerState, flow: SendFlow, traffic_class: int, unit: ClosedUnit, now: float
     ) -> None:
-        """The repairs of a unit, made here. *together*: they leave as one burst, not one by one."""
+        """The repairs of a unit, made here."""
         body, number = REPAIR_HEAD_BYTES + unit.symbol_bytes, peer.number
         peer.number = (number + unit.r) % NUMBER_MODULUS
-        rows = np.empty((unit.r, FRONT_BYTES + body), np.uint8)
+        made = _repairs(unit)
         capstan_native.seal_repairs(
-            rows,
             OUTER_HEADER_BYTES,
-            unit.code.id,
-            unit.pieces,
-            unit.seed,
             traffic_class | FLAG_CODED,
             self._session,
             number,
             int(now * 1e6) % NUMBER_MODULUS,
             flow.id,
-            unit.position,
+            made,
         )
-        burst = self._left(peer, flow, traffic_class, rows, number, body, body, FLAG_CODED, 0, now)
-        if together:
-            self._outgoing.append(burst)
-        else:
-            self._outgoing += burst.each()
+        burst = self._left(peer, flow, traffic_class, made[0], number, body, body, FLAG_CODED, 0, now)
+        self._outgoing += burst.each()
+
+    def wrap_coded(
+        self,
+        peer: PeerState,
+        flow: SendFlow,
+        traffic_class: int,
+        rows: Rows,
+        last_bytes: int,
+        units: list[tuple[int, ClosedUnit]],
+        entropies: list[int],
+        ecn: int,
+        now: float,
+    ) -> None:
+        """`wrap_rows` for sources, and the repairs of each unit behind so many rows, as one burst.
+
+        *entropies*: of all, in the order in which they leave.
+        """
+        number, position = peer.number, flow.position
+        peer.number = (number + len(entropies)) % NUMBER_MODULUS
+        flow.position = (position + len(rows)) % NUMBER_MODULUS
+        flow.traffic_class = traffic_class
+        made = [(behind, _repairs(unit)) for behind, unit in units]
+        capstan_native.seal_coded(
+            rows,
+            OUTER_HEADER_BYTES,
+            last_bytes,
+            traffic_class | FLAG_CODED,
+            self._session,
+            number,
+            int(now * 1e6) % NUMBER_MODULUS,
+            flow.id,
+            position,
+            made,
+        )
+        self._departed(peer, flow, traffic_class, number, entropies, FLAG_CODED, now)
+        tos = flow.tos[traffic_class]
+        repairs = [(behind, unit[0]) for behind, unit in made]
+        self._outgoing.append(
+            Burst(
+                peer.peer.underlay_ip,
+                entropies,
+                flow.port,
+                tos | ecn,
+                rows,
+                HEADER_BYTES + last_bytes,
+                repairs,
+                tos,
+            )
+        )
 
     def _left(
         self,
@@ -151,13 +187,32 @@ class Wrapping:
         now: float,
     ) -> Burst:
         """Sealed datagrams with bodies of *whole* bytes leave, the last one's with *last_bytes*."""
-        count, route = len(rows), peer.routes[traffic_class]
-        policy = self._steering.policies[traffic_class]
-        entropies = policy.entropies(flow, route, whole, count, last_bytes, now)
+        policy, route = self.steering.policies[traffic_class], peer.routes[traffic_class]
+        entropies = policy.entropies(flow, route, whole, len(rows), last_bytes, now)
+        self._departed(peer, flow, traffic_class, number, entropies, flags, now)
+        tos = flow.tos[traffic_class] | ecn
+        return Burst(peer.peer.underlay_ip, entropies, flow.port, tos, rows, HEADER_BYTES + last_bytes)
+
+    def _departed(
+        self,
+        peer: PeerState,
+        flow: SendFlow,
+        traffic_class: int,
+        number: int,
+        entropies: list[int],
+        flags: int,
+        now: float,
+    ) -> None:
+        """Remember datagrams from *number* on, by what the peer will report of them."""
+        count = len(entropies)
         peer.sent.sent_many(number, entropies)
         if peer.departures is not None:
             peer.departures.sent(number, count, flow.id, traffic_class, now)
         if flags & FLAG_CODED and peer.estimator is not None:
             peer.outstanding.sent_many(number, count, now)
-        tos = flow.tos[traffic_class] | ecn
-        return Burst(peer.peer.underlay_ip, entropies, flow.port, tos, rows, HEADER_BYTES + last_bytes)
+
+
+def _repairs(unit: ClosedUnit) -> tuple[Rows, int, int, int, list[Piece]]:
+    """The unit, with rows for its repairs, as `capstan_native` takes it."""
+    rows = np.empty((unit.r, FRONT_BYTES + REPAIR_HEAD_BYTES + unit.symbol_bytes), np.uint8)
+    return rows, unit.code.id, unit.seed, unit.position, unit.pieces

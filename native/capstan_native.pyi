@@ -8,6 +8,7 @@ computes. Whatever cannot be raises ValueError, or OverflowError for numbers tha
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from numpy import uint8
 from numpy.typing import NDArray
@@ -129,8 +130,13 @@ def send_rows(
     tos: int,
     rows: NDArray[uint8],
     last_bytes: int,
+    repairs: Sequence[tuple[int, NDArray[uint8]]] = (),
+    repair_tos: int = 0,
 ) -> int:
-    """As `send_datagrams`, of rows (datagrams, 28 + length) to one address; the 28 B are written here."""
+    """As `send_datagrams`, of rows (datagrams, 28 + length) to one address; the 28 B are written here.
+
+    *repairs*: rows of the same kind that leave behind so many of the others, ascending; ports in the order of leaving.
+    """
 
 def seal_rows(
     rows: NDArray[uint8],
@@ -149,24 +155,34 @@ def seal_rows(
     Numbers and positions go up by one from row to row; the last body has *last_bytes*.
     """
 
+Piece = bytes | tuple[NDArray[uint8], int, int, int, int]
+"""A packet, or packets in rows: those, first row, row behind the last, where packets begin, length of the last one."""
+
+Repairs = tuple[NDArray[uint8], int, int, int, Sequence[Piece]]
+"""A unit whose repairs are to be made: rows (r, headroom + 32 + 12 + symbol) for them, number of the code, seed,
+position of its first packet, packets (symbols are those of `encode_packets`)."""
+
 def seal_repairs(
+    headroom: int, flags: int, session: int, number: int, sent_us: int, flow: int, unit: Repairs
+) -> None:
+    """Write the repairs of a unit into its rows, as whole datagrams behind the headroom; numbers go up by one.
+
+    What `encode_packets` and `encode_datagram` make of them.
+    """
+
+def seal_coded(
     rows: NDArray[uint8],
     headroom: int,
-    code: int,
-    packets: Sequence[bytes | tuple[NDArray[uint8], int, int]],
-    seed: int,
+    last_bytes: int,
     flags: int,
     session: int,
     number: int,
     sent_us: int,
     flow: int,
     position: int,
+    units: Sequence[tuple[int, Repairs]],
 ) -> None:
-    """Write the repairs of a unit into rows (r, headroom + 32 + 12 + symbol), as whole datagrams behind the headroom.
-
-    *packets*: each alone, or some in rows, with the offset at which those begin and the last one's length. What
-    `encode_packets` and `encode_datagram` make of them; numbers go up by one, *position* is the unit's.
-    """
+    """`seal_rows` for sources, and `seal_repairs` for each of *units* behind so many rows: numbers go through all."""
 
 def cut_segments(
     packet: bytes, transport: int, head: int, size: int, headroom: int, rows: NDArray[uint8]
@@ -184,6 +200,81 @@ def coalesce_packets(packets: Sequence[bytes], other: Callable[[bytes], bytes]) 
 
 def write_packets(fd: int, packets: Sequence[bytes], other: Callable[[bytes], bytes]) -> int:
     """Write what `coalesce_packets` would give. Returns how many writes the kernel refused."""
+
+# Feedback (`protocol.datagram.Feedback`). Numbers are those of datagrams to or from one peer, modulo 2**32.
+
+class Feedback:
+    """What a peer says of our datagrams; *body*: of a FEEDBACK datagram. ValueError: it is none."""
+
+    def __init__(self, body: bytes) -> None: ...
+    @property
+    def numbers(self) -> list[int]:
+        """Of each receipt; in `stamps` its path's stamp (0: none), in `delays_us` its delay."""
+    @property
+    def stamps(self) -> list[int]: ...
+    @property
+    def delays_us(self) -> list[int]: ...
+    @property
+    def lost(self) -> list[tuple[int, int]]:
+        """First numbers and counts of what the peer has given up."""
+    @property
+    def recovered(self) -> int:
+        """Packets rebuilt from repairs."""
+
+class SentLog:
+    """Entropy values of the last RING datagrams to one peer, and the paths that they turned out to take."""
+
+    RING: Final[int]
+    def sent(self, number: int, entropy: int) -> None:
+        """Datagram *number* leaves with this EV (1..65535)."""
+    def sent_many(self, number: int, entropies: Sequence[int]) -> None:
+        """Datagrams from *number* on leave with these EVs."""
+    def entropy_of(self, number: int) -> int | None:
+        """EV of a datagram; None if it is forgotten or was never sent."""
+    def arrived(self, number: int, stamp: int) -> bool:
+        """The peer got *number* over path *stamp*. False: it is not known to have been sent."""
+    def told(self, feedback: Feedback) -> list[tuple[int, int]]:
+        """`arrived` for each receipt. Returns stamps and delays in us of those that were sent and have a stamp."""
+    def stamp_of(self, entropy: int) -> int | None:
+        """Path that packets with this EV took when last heard of; None: not heard of yet."""
+
+class Outstanding:
+    """Datagrams to one peer that it has not reported, so that blocked paths are noticed before they deliver.
+
+    Receipts alone speak only of paths that delivered: towards a new peer, all of the first ones come over free paths.
+    Numbers must be given in the order in which they leave, and times (seconds) must not run backwards; the last
+    `SentLog.RING` numbers count.
+    """
+
+    def sent(self, number: int, now: float) -> None:
+        """Datagram *number*, which the peer will report, leaves now."""
+    def sent_many(self, number: int, count: int, now: float) -> None:
+        """Datagrams from *number* on leave now, RING at most (ValueError)."""
+    def arrived_many(self, numbers: Sequence[int]) -> tuple[int, float | None]:
+        """The peer reports *numbers*.
+
+        Returns how many of them were waited for (neither reported nor overdue before), and when the last of those
+        left.
+        """
+    def told(self, feedback: Feedback) -> tuple[int, float | None]:
+        """`arrived_many` for all receipts."""
+    def overdue(self, sent_before: float) -> int:
+        """How many left before that time and were not reported; each is counted once."""
+
+class Receipts:
+    """Datagrams of one peer that arrived, to be told of in one feedback."""
+
+    def __len__(self) -> int: ...
+    def add(self, number: int, stamp: int, delay_us: int) -> bool:
+        """A datagram came over path *stamp* (0: none). False: it is not taken in, those that wait must be told first.
+
+        One feedback tells of 128 datagrams, with numbers 32000 around the first one.
+        """
+    def add_run(self, first: int, stamps: Sequence[int], delay_us: int) -> bool:
+        """As `add`, of datagrams with consecutive numbers from *first* on and one delay: of all or of none."""
+    def take(self, lost: Sequence[tuple[int, int]], recovered: int) -> bytes:
+        """Body of a FEEDBACK that tells of all that wait, of *lost* (first numbers and counts, 32 at most: ValueError)
+        and of how many packets were rebuilt; then none wait."""
 
 # CAPTON (controller/capton/scheduler.py): times in ns, rates in bit/s, sizes in bytes.
 

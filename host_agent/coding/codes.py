@@ -27,6 +27,8 @@ class Code:
     id: CodeId
     all_or_nothing: bool
     """Whether fewer repairs than losses tell nothing: each repair is a sum of all sources."""
+    seeded: bool
+    """Whether a seed says anything: 0 where not."""
 
     def most_repairs(self, k: int) -> int:
         """Repairs beyond this number would be of no use for *k* sources, or cannot be."""
@@ -67,10 +69,10 @@ class Code:
 
 
 _CODES: Final[tuple[Code, ...]] = (
-    Code("xor", CodeId.XOR, all_or_nothing=False),
-    Code("rlc", CodeId.RLC, all_or_nothing=True),
-    Code("ldpc", CodeId.LDPC, all_or_nothing=False),
-    Code("mds", CodeId.MDS, all_or_nothing=True),
+    Code("xor", CodeId.XOR, all_or_nothing=False, seeded=False),
+    Code("rlc", CodeId.RLC, all_or_nothing=True, seeded=True),
+    Code("ldpc", CodeId.LDPC, all_or_nothing=False, seeded=True),
+    Code("mds", CodeId.MDS, all_or_nothing=True, seeded=False),
 )
 _BY_NAME: Final[dict[str, Code]] = {code.name: code for code in _CODES}
 _BY_ID: Final[dict[CodeId, Code]] = {code.id: code for code in _CODES}

@@ -118,6 +118,11 @@ class Outcomes:
         self._unit_of[number] = unit
         unit.symbols += 1
 
+    def sent_many(self, number: int, count: int, unit: SentUnit) -> None:
+        """As `sent`, of *count* datagrams from *number* on."""
+        for offset in range(count):
+            self.sent((number + offset) % NUMBER_MODULUS, unit)
+
     def closed(self, unit: SentUnit, k: int, most: bool = False) -> None:
         """All symbols of the unit have left; *k* of them are sources. *most*: it could not have had more repairs."""
         unit.k = k

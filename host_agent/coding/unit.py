@@ -31,8 +31,9 @@ class Repair(NamedTuple):
     symbol: bytes
 
 
-Piece = bytes | tuple[Rows, int, int]
-"""A packet, or packets in rows: those, the offset at which the packets begin, and the length of the last one."""
+Piece = bytes | tuple[Rows, int, int, int, int]
+"""A packet, or packets in rows: those, the first one's row, the row behind the last one's, the offset at which packets
+begin in their rows, and the length of the last one."""
 
 
 class ClosedUnit(NamedTuple):
@@ -54,8 +55,8 @@ class ClosedUnit(NamedTuple):
             if isinstance(piece, bytes):
                 packets.append(piece)
             else:
-                rows, front, last_bytes = piece
-                packets += [row[front:].tobytes() for row in rows]
+                rows, begin, end, front, last_bytes = piece
+                packets += [row[front:].tobytes() for row in rows[begin:end]]
                 packets[-1] = packets[-1][:last_bytes]
         symbols = self.code.encode(packets, self.r, self.seed)
         return [
@@ -75,6 +76,9 @@ class UnitEncoder:
         self._sent_bytes = 0
         self._window: int | None = None
         self._k = coding.max_k
+        self._aim = (0, 0.0)
+        """Packets and pB of the unit that was closed last, and its repairs: the next one is mostly alike."""
+        self._r = 0
         self._first = 0
         self._pieces: list[Piece] = []
         self._count = 0
@@ -128,20 +132,29 @@ class UnitEncoder:
         return max(1, self._k - self._count)
 
     def take_rows(
-        self, position: int, rows: Rows, front: int, last_bytes: int, now: float, push: bool
+        self,
+        position: int,
+        rows: Rows,
+        begin: int,
+        end: int,
+        front: int,
+        last_bytes: int,
+        now: float,
+        push: bool,
     ) -> list[ClosedUnit]:
         """As `take`, of packets at consecutive positions, `room` at most; *push* is the last one's.
 
-        They lie behind *front* bytes of each row and stay there unchanged; the last one has *last_bytes*.
+        They lie in rows *begin* to *end* behind *front* bytes of each and stay there unchanged; the last one has
+        *last_bytes*.
         """
-        count, width = rows.shape
+        count, width = end - begin, rows.shape[1]
         if not 0 < count <= self.room or not 0 < last_bytes <= width - front <= MAX_PACKET_BYTES:
             raise ValueError(
                 f"a unit with room for {self.room} packets cannot take {count} of {width - front} B, the last of "
                 f"{last_bytes} B"
             )
         longest = width - front if count > 1 else last_bytes
-        return self._take(position, (rows, front, last_bytes), count, longest, now, push)
+        return self._take(position, (rows, begin, end, front, last_bytes), count, longest, now, push)
 
     def _take(
         self, position: int, piece: Piece, count: int, longest: int, now: float, push: bool
@@ -177,6 +190,13 @@ class UnitEncoder:
         """`end`, with the repairs made."""
         return _repairs(self.end())
 
+    def _repairs_for(self, k: int) -> int:
+        aim = (k, self._blocking_probability)
+        if aim != self._aim or self._coding.redundancy == "htpc":  # which asks for more than these
+            self._aim = aim
+            self._r = repairs_for(self._coding, aim[1], k, self._sent_bytes, self._window)
+        return self._r
+
     def end(self) -> list[ClosedUnit]:
         """Close the open unit, whatever its deadline (end of flow, change of policy or class)."""
         k, pieces, longest = self._count, self._pieces, self._longest
@@ -184,11 +204,11 @@ class UnitEncoder:
         if not k:
             return []
         self.units += 1
-        r = repairs_for(self._coding, self._blocking_probability, k, self._sent_bytes, self._window)
+        r = self._repairs_for(k)
         if r == 0:
             return []
         self.repairs += r
-        seed = int(self._rng.integers(1 << 32))
+        seed = int(self._rng.integers(1 << 32)) if self._code.seeded else 0
         return [ClosedUnit(self._first, self._code, k, r, seed, SYMBOL_LENGTH_BYTES + longest, pieces)]
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import numpy as np
+from capstan_native import SentLog
 
 from host_agent.paths import path_policy
 from host_agent.paths.base import Load, PathPolicy, Report, Route
-from host_agent.sent import RING, SentLog
 from protocol.control import PathLoad
 from protocol.datagram import NUMBER_MODULUS
 from protocol.policy import DEFAULT_POLICY, Policy
@@ -20,6 +20,7 @@ from protocol.policy import PathPolicy as PathSettings
 from protocol.underlay import TrafficClass, is_stamp, label_of
 
 T = TypeVar("T")
+_RING: Final = SentLog.RING
 _NONE: Final = PathSettings("flow-hash")
 
 
@@ -40,21 +41,21 @@ class Departures:
     __slots__ = ("_class", "_flow", "_left")
 
     def __init__(self) -> None:
-        self._flow = array("I", bytes(4 * RING))
-        self._left = array("d", bytes(8 * RING))
-        self._class = array("B", bytes(RING))
+        self._flow = array("I", bytes(4 * _RING))
+        self._left = array("d", bytes(8 * _RING))
+        self._class = array("B", bytes(_RING))
 
     def sent(self, number: int, count: int, flow: int, traffic_class: int, now: float) -> None:
         """*count* datagrams from *number* on leave now. flow: its number on the wire, 0 for none."""
         for offset in range(count):
-            slot = (number + offset) % NUMBER_MODULUS % RING
+            slot = (number + offset) % NUMBER_MODULUS % _RING
             self._flow[slot] = flow
             self._left[slot] = now
             self._class[slot] = traffic_class
 
     def of(self, number: int) -> tuple[int, int, float]:
         """Flow, class and time of a datagram; flow 0: nobody wants to know."""
-        slot = number % RING
+        slot = number % _RING
         return self._flow[slot], self._class[slot], self._left[slot]
 
 
@@ -122,7 +123,7 @@ class Steering:
                 report = Report(flow, leaf, entropy, stamp, above_least_us(delay_us) * 1e-6, left)
                 policies[kind].reported(report, now)
         for first, count in lost:
-            for offset in range(min(count, RING)):
+            for offset in range(min(count, _RING)):
                 number = (first + offset) % NUMBER_MODULUS
                 flow, kind, _ = departures.of(number)
                 entropy = log.entropy_of(number)

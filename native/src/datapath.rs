@@ -10,20 +10,19 @@ use std::os::fd::RawFd;
 
 use datapath::coalesce::{self, Write};
 use datapath::crc32c;
-use datapath::header::{Header, HEADER_BYTES};
+use datapath::header::Header;
 use datapath::inner;
 use datapath::runs::Run;
-use datapath::segments::Cut;
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
-const MOST: usize = 64;
+/// Messages of one call of the kernel.
+pub const MOST: usize = 64;
 const CONTROL_BYTES: usize = 32;
 const TOS_AT: usize = 16;
 const MOST_TEXTS: usize = 4096;
-const OUTER_BYTES: usize = 28;
+pub const OUTER_BYTES: usize = 28;
 const OUTER_TTL: u8 = 64;
 
 /// One message of recvmmsg with its buffers.
@@ -199,7 +198,7 @@ fn encode_datagram<'py>(
 }
 
 /// IPv4 and UDP headers; the kernel fills in the IPv4 checksum, UDP has none, for the datagram has its CRC.
-fn outer(
+pub fn outer(
     source: [u8; 4],
     address: [u8; 4],
     ports: (u16, u16),
@@ -267,7 +266,7 @@ fn send_some(fd: RawFd, source: [u8; 4], datagrams: &[Bound<'_, PyTuple>]) -> Py
 }
 
 /// How many of the messages were sent. They point to what lives until after the call.
-fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
+pub fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
     let (mut at, mut sent) = (0, 0);
     while at < messages.len() {
         let (rest, count) = (messages[at..].as_mut_ptr(), messages.len() - at);
@@ -342,142 +341,6 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>, other: &Bound<'_, 
         refused += usize::from(done < 0);
     }
     Ok(refused)
-}
-
-/// Rows of bytes in an array of numpy's, to be written.
-pub struct Matrix(PyBuffer<u8>);
-
-impl Matrix {
-    pub fn of(array: &Bound<'_, PyAny>) -> PyResult<Matrix> {
-        let buffer = PyBuffer::<u8>::get(array)?;
-        if buffer.dimensions() != 2
-            || !buffer.is_c_contiguous()
-            || buffer.readonly()
-            || buffer.item_count() == 0
-        {
-            return Err(PyValueError::new_err(
-                "rows must be a contiguous, writable array (rows, bytes) that is not empty",
-            ));
-        }
-        Ok(Matrix(buffer))
-    }
-
-    pub fn count(&self) -> usize {
-        self.0.shape()[0]
-    }
-
-    pub fn width(&self) -> usize {
-        self.0.shape()[1]
-    }
-
-    pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the buffer is contiguous, of bytes, writable, held as long as `self`, and the interpreter is held.
-        unsafe { std::slice::from_raw_parts_mut(self.0.buf_ptr().cast(), self.0.item_count()) }
-    }
-}
-
-#[pyfunction]
-fn cut_segments(
-    packet: &[u8],
-    transport: usize,
-    head: usize,
-    size: usize,
-    headroom: usize,
-    rows: &Bound<'_, PyAny>,
-) -> PyResult<usize> {
-    let mut rows = Matrix::of(rows)?;
-    let cut = Cut { transport, head, size, headroom };
-    let fits = headroom.checked_add(head).and_then(|front| front.checked_add(size)) == Some(rows.width());
-    if cut.count(packet) != Some(rows.count()) || !fits {
-        return Err(PyValueError::new_err(format!(
-            "a packet of {} B, {head} B of them headers, does not give {}x{} B in segments of {size} B",
-            packet.len(),
-            rows.count(),
-            rows.width()
-        )));
-    }
-    Ok(cut.write(packet, rows.bytes()))
-}
-
-#[pyfunction]
-#[allow(clippy::too_many_arguments)] // the header's fields
-fn seal_rows(
-    rows: &Bound<'_, PyAny>,
-    headroom: usize,
-    last_bytes: usize,
-    kind: u8,
-    flags: u8,
-    session: u32,
-    number: u32,
-    sent_us: u32,
-    flow: u32,
-    position: u32,
-) -> PyResult<()> {
-    let mut rows = Matrix::of(rows)?;
-    let (count, width) = (rows.count(), rows.width());
-    let front = headroom.saturating_add(HEADER_BYTES);
-    if front > width || last_bytes > width - front || kind > 0x0F {
-        return Err(PyValueError::new_err(format!(
-            "rows of {width} B have no room for {front} B of headers and {last_bytes} B"
-        )));
-    }
-    for (index, row) in rows.bytes().chunks_exact_mut(width).enumerate() {
-        let end = if index + 1 == count { front + last_bytes } else { width };
-        let (number, position) = (number.wrapping_add(index as u32), position.wrapping_add(index as u32));
-        let head = Header { kind, flags, session, number, sent_us, flow, position }.encode(&row[front..end]);
-        row[headroom..front].copy_from_slice(&head);
-    }
-    Ok(())
-}
-
-#[pyfunction]
-#[allow(clippy::too_many_arguments)] // the outer header's fields
-fn send_rows(
-    fd: RawFd,
-    source: [u8; 4],
-    address: &str,
-    source_ports: Vec<u16>,
-    destination_port: u16,
-    tos: u8,
-    rows: &Bound<'_, PyAny>,
-    last_bytes: usize,
-) -> PyResult<usize> {
-    let address: Ipv4Addr =
-        address.parse().map_err(|_| PyValueError::new_err(format!("{address:?} is no IPv4 address")))?;
-    let mut rows = Matrix::of(rows)?;
-    let (count, width) = (rows.count(), rows.width());
-    if source_ports.len() != count || width < OUTER_BYTES || last_bytes > width - OUTER_BYTES || width > 65535
-    {
-        return Err(PyValueError::new_err(format!(
-            "{count} rows of {width} B, the last of {last_bytes} B, with {} ports do not fit",
-            source_ports.len()
-        )));
-    }
-    // SAFETY: plain data, for which zeros are valid.
-    let mut name: libc::sockaddr_in = unsafe { mem::zeroed() };
-    name.sin_family = libc::AF_INET as u16;
-    name.sin_addr.s_addr = u32::from_ne_bytes(address.octets());
-    let mut sent = 0;
-    let ports = source_ports.chunks(MOST);
-    for (part, (some, ports)) in rows.bytes().chunks_mut(MOST * width).zip(ports).enumerate() {
-        // SAFETY: as above.
-        let (mut messages, mut iovecs): ([libc::mmsghdr; MOST], [libc::iovec; MOST]) =
-            unsafe { (mem::zeroed(), mem::zeroed()) };
-        for (index, (row, &port)) in some.chunks_exact_mut(width).zip(ports).enumerate() {
-            let is_last = part * MOST + index + 1 == count;
-            let length = if is_last { last_bytes } else { width - OUTER_BYTES };
-            let head = outer(source, address.octets(), (port, destination_port), tos, length);
-            row[..OUTER_BYTES].copy_from_slice(&head);
-            iovecs[index] = libc::iovec { iov_base: row.as_mut_ptr().cast(), iov_len: OUTER_BYTES + length };
-            let header = &mut messages[index].msg_hdr;
-            header.msg_name = (&raw mut name).cast();
-            header.msg_namelen = mem::size_of::<libc::sockaddr_in>() as u32;
-            header.msg_iov = &raw mut iovecs[index];
-            header.msg_iovlen = 1;
-        }
-        sent += send_messages(fd, &mut messages[..ports.len()]);
-    }
-    Ok(sent)
 }
 
 /// Reads what the host sends from a TUN device with IFF_VNET_HDR.
@@ -559,9 +422,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TunReader>()?;
     module.add_function(wrap_pyfunction!(crc32c_of, module)?)?;
     module.add_function(wrap_pyfunction!(encode_datagram, module)?)?;
-    module.add_function(wrap_pyfunction!(cut_segments, module)?)?;
-    module.add_function(wrap_pyfunction!(seal_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(send_rows, module)?)?;
     module.add_function(wrap_pyfunction!(send_datagrams, module)?)?;
     module.add_function(wrap_pyfunction!(coalesce_packets, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)

@@ -1,13 +1,15 @@
 //! What is compiled, for Python: `capstan_native`, described in capstan_native.pyi.
 //!
-//! Packets are copied into one aligned unit while the interpreter is held, and coded while it is not. Arrays are
-//! used where they are; whoever calls keeps other threads from writing them meanwhile, as with numpy's own functions.
+//! Packets and arrays are used where they are while the interpreter is not held (bytes do not change; whoever calls keeps
+//! other threads from writing arrays meanwhile, as with numpy's own functions). What has come of a unit is copied.
 
+mod bursts;
 mod capton;
 mod datapath;
+mod feedback;
 mod repairs;
 
-use coding::packets::{Received, Sources};
+use coding::packets::{Received, Repairs};
 use coding::{ldpc, Code, Error, Kernel};
 use pyo3::buffer::PyBuffer;
 use pyo3::create_exception;
@@ -223,9 +225,15 @@ fn encode_packets<'py>(
     let (code, kernel) = (Code::numbered(code).map_err(raised)?, kernel_named(kernel)?);
     code.check(packets.len(), r).map_err(raised)?;
     let packets: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
-    let sources = Sources::pack(&packets).map_err(raised)?;
-    let repairs = py.detach(|| sources.encode(code, kernel, r, seed)).map_err(raised)?;
-    Ok(repairs.symbols().map(|symbol| PyBytes::new(py, symbol)).collect())
+    let repairs = py.detach(|| Repairs::encode(code, kernel, &packets, r, seed)).map_err(raised)?;
+    let symbol = |(length, packet): (&[u8], &[u8])| {
+        PyBytes::new_with(py, length.len() + packet.len(), |symbol| {
+            symbol[..length.len()].copy_from_slice(length);
+            symbol[length.len()..].copy_from_slice(packet);
+            Ok(())
+        })
+    };
+    repairs.symbols().map(symbol).collect()
 }
 
 #[pyfunction]
@@ -270,7 +278,12 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(decode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(ldpc_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(bursts::cut_segments, module)?)?;
+    module.add_function(wrap_pyfunction!(bursts::seal_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(bursts::seal_coded, module)?)?;
+    module.add_function(wrap_pyfunction!(bursts::send_rows, module)?)?;
     module.add_function(wrap_pyfunction!(repairs::seal_repairs, module)?)?;
     capton::register(module)?;
+    feedback::register(module)?;
     datapath::register(module)
 }

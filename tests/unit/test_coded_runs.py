@@ -5,6 +5,7 @@ from __future__ import annotations
 import capstan_native
 import numpy as np
 import pytest
+from capstan_native import Outstanding, SentLog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,6 @@ from host_agent.coding.decoder import UnitDecoder
 from host_agent.coding.kept import RING as KEPT
 from host_agent.coding.kept import KeptPackets
 from host_agent.coding.unit import ClosedUnit, UnitEncoder
-from host_agent.sent import RING, Outstanding
 from protocol.datagram import REPAIR_HEAD_BYTES, Kind, RepairHead, encode_fields
 from protocol.policy import CodingPolicy
 
@@ -34,7 +34,7 @@ def units(code: str, seed: int, sizes: list[tuple[int, int]]) -> list[tuple[Clos
         if last:
             some = [row[FRONT:].tobytes() for row in rows]
             some[-1] = some[-1][:last]
-            closed = encoder.take_rows(position, rows, FRONT, last, 0.0, False)
+            closed = encoder.take_rows(position, rows, 0, len(rows), FRONT, last, 0.0, False)
         else:
             some = [rng.bytes(count)]
             closed = encoder.take(position, some[0], 0.0, False)
@@ -58,9 +58,8 @@ def test_repairs_sealed_at_once_are_those_made_and_wrapped_one_by_one(code, seed
         assert [repair.symbol for repair in unit.repairs()] == symbols
         number = MODULUS - 1
         rows = np.zeros((unit.r, FRONT + REPAIR_HEAD_BYTES + unit.symbol_bytes), np.uint8)
-        capstan_native.seal_repairs(
-            rows, HEADROOM, unit.code.id, unit.pieces, unit.seed, 5, 77, number, 123, 9, unit.position
-        )
+        told = (rows, unit.code.id, unit.seed, unit.position, unit.pieces)
+        capstan_native.seal_repairs(HEADROOM, 5, 77, number, 123, 9, told)
         for index, symbol in enumerate(symbols):
             body = RepairHead(unit.code.id, len(packets), unit.r, index, unit.seed).encode() + symbol
             expected = encode_fields(Kind.REPAIR, 5, 77, number + index, 123, 9, unit.position, body)
@@ -70,23 +69,30 @@ def test_repairs_sealed_at_once_are_those_made_and_wrapped_one_by_one(code, seed
 
 def test_what_no_unit_can_be_is_refused_and_nothing_is_written() -> None:
     sources, out = np.ones((3, FRONT + 10), np.uint8), np.zeros((2, FRONT + 12 + 12), np.uint8)
-    whole = (sources, FRONT, 10)
-    rest = (1, 5, 77, 1, 2, 3, 4)
+    whole = (sources, 0, 3, FRONT, 10)
+    head = (HEADROOM, 5, 77, 1, 2, 3)
     for packets in (
         [],
         [b""],
-        [(sources, FRONT, 11)],
-        [(sources, 71, 0)],
-        [(sources, FRONT, 0)],
+        [(sources, 0, 3, FRONT, 11)],
+        [(sources, 0, 3, 71, 0)],
+        [(sources, 0, 3, FRONT, 0)],
+        [(sources, 0, 4, FRONT, 10)],
+        [(sources, 2, 2, FRONT, 10)],
         [whole, b"x" * 11],
     ):
         with pytest.raises(ValueError, match=r"."):
-            capstan_native.seal_repairs(out, HEADROOM, 4, packets, *rest)
+            capstan_native.seal_repairs(*head, (out, 4, 1, 4, packets))
     with pytest.raises(ValueError, match="code number 9"):
-        capstan_native.seal_repairs(out, HEADROOM, 9, [whole], *rest)
+        capstan_native.seal_repairs(*head, (out, 9, 1, 4, [whole]))
     both = np.ones((2, FRONT + 24), np.uint8)
     with pytest.raises(ValueError, match="over the packets"):
-        capstan_native.seal_repairs(both, HEADROOM, 4, [(both, FRONT + 14, 10)], *rest)
+        capstan_native.seal_repairs(*head, (both, 4, 1, 4, [(both, 0, 2, FRONT + 14, 10)]))
+    rows, good = np.ones((4, FRONT + 10), np.uint8), (out, 4, 1, 4, [whole])
+    for units in ([(5, good)], [(3, good), (2, good)], [(2, (out, 9, 1, 4, [whole]))]):
+        with pytest.raises(ValueError, match=r"."):
+            capstan_native.seal_coded(rows, HEADROOM, 10, *head[1:], 4, units)
+    assert (rows == 1).all()
     assert not out.any()
 
 
@@ -145,10 +151,10 @@ def test_outstanding_datagrams_are_told_of_once(seed: int, number: int) -> None:
 
 def test_no_more_datagrams_are_waited_for_than_are_remembered() -> None:
     log = Outstanding()
-    for at in range(0, RING + 640, 64):
+    for at in range(0, SentLog.RING + 640, 64):
         log.sent_many(at, 64, at * 1.0)
     assert log.arrived_many([639, 640]) == (1, 640.0)
-    assert log.overdue(1e9) == RING - 1
+    assert log.overdue(1e9) == SentLog.RING - 1
 
 
 def test_surplus_repairs_are_counted_at_once_and_others_are_not_taken() -> None:

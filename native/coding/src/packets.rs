@@ -48,7 +48,7 @@ impl Symbols {
 }
 
 /// Length of the symbols of a unit of those packets: of the longest one.
-fn symbol_length(packets: &[&[u8]]) -> Result<usize, Error> {
+pub fn symbol_length(packets: &[&[u8]]) -> Result<usize, Error> {
     let mut longest = 0;
     for packet in packets {
         if packet.is_empty() || packet.len() > MOST_PACKET_BYTES {
@@ -62,42 +62,54 @@ fn symbol_length(packets: &[&[u8]]) -> Result<usize, Error> {
     Ok(LENGTH_BYTES + longest)
 }
 
-/// The packed sources of a unit, ready to be encoded without a look at the packets.
-pub struct Sources {
-    symbols: Symbols,
-    /// Bytes of a symbol.
-    pub length: usize,
-}
-
-impl Sources {
-    pub fn pack(packets: &[&[u8]]) -> Result<Sources, Error> {
-        let length = symbol_length(packets)?;
-        let mut symbols = Symbols::with_capacity(packets.len(), length);
-        packets.iter().for_each(|packet| symbols.push_packet(packet));
-        Ok(Sources { symbols, length })
-    }
-
-    pub fn encode(&self, code: Code, kernel: Kernel, r: usize, seed: u32) -> Result<Repairs, Error> {
-        let sources: Vec<&[u8]> = self.symbols.rows().collect();
-        code.check(sources.len(), r)?;
-        let width = self.symbols.width;
-        let mut cells = vec![0; r * width];
-        code.encode(kernel, seed, &sources, width, &mut cells)?;
-        Ok(Repairs { cells, width, length: self.length })
-    }
-}
-
 /// Repairs of a unit.
 pub struct Repairs {
-    cells: Vec<u8>,
-    width: usize,
-    length: usize,
+    /// What each has in the place of the length, and of the packet.
+    lengths: Vec<u8>,
+    packets: Vec<u8>,
+    longest: usize,
 }
 
 impl Repairs {
-    /// Their symbols, in order.
-    pub fn symbols(&self) -> impl Iterator<Item = &[u8]> {
-        self.cells.chunks_exact(self.width).map(|row| &row[..self.length])
+    /// The r repairs of a unit of packets, which are read where they are: only those that are shorter than the longest
+    /// are copied, for the zeros behind them.
+    pub fn encode(
+        code: Code,
+        kernel: Kernel,
+        packets: &[&[u8]],
+        r: usize,
+        seed: u32,
+    ) -> Result<Repairs, Error> {
+        code.check(packets.len(), r)?;
+        let longest = symbol_length(packets)? - LENGTH_BYTES;
+        let short = packets.iter().filter(|packet| packet.len() < longest);
+        let mut padded = vec![0; short.clone().count() * longest];
+        for (row, packet) in padded.chunks_exact_mut(longest).zip(short) {
+            row[..packet.len()].copy_from_slice(packet);
+        }
+        let mut padded = padded.chunks_exact(longest);
+        let whole = |packet: &&[u8]| packet.len() == longest;
+        let rows: Option<Vec<&[u8]>> =
+            packets.iter().map(|packet| if whole(packet) { Some(*packet) } else { padded.next() }).collect();
+        let rows = rows.unwrap_or_default();
+        let lengths: Vec<[u8; LENGTH_BYTES]> =
+            packets.iter().map(|packet| (packet.len() as u16).to_be_bytes()).collect();
+        let lengths: Vec<&[u8]> = lengths.iter().map(|length| &length[..]).collect();
+        let mut repairs =
+            Repairs { lengths: vec![0; r * LENGTH_BYTES], packets: vec![0; r * longest], longest };
+        code.encode(kernel, seed, &rows, longest, &mut repairs.packets)?;
+        code.encode(Kernel::Portable, seed, &lengths, LENGTH_BYTES, &mut repairs.lengths)?;
+        Ok(repairs)
+    }
+
+    /// Bytes of a symbol.
+    pub fn symbol_bytes(&self) -> usize {
+        LENGTH_BYTES + self.longest
+    }
+
+    /// Their symbols, in order, in two parts.
+    pub fn symbols(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.lengths.chunks_exact(LENGTH_BYTES).zip(self.packets.chunks_exact(self.longest))
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod random;
 
-use coding::packets::{Received, Sources};
+use coding::packets::{Received, Repairs};
 use coding::{Code, Error, Kernel};
 use random::{trials, Random};
 
@@ -169,10 +169,11 @@ fn packets_of_any_lengths_come_back() {
                 })
                 .collect();
             let all: Vec<&[u8]> = packets.iter().map(|packet| &packet[..]).collect();
-            let sources = Sources::pack(&all).unwrap();
-            let made = sources.encode(code, Kernel::best(), r, seed).unwrap();
-            let repairs: Vec<(usize, &[u8])> = made.symbols().enumerate().collect();
-            assert!(repairs.iter().all(|(_, symbol)| symbol.len() == sources.length));
+            let made = Repairs::encode(code, Kernel::best(), &all, r, seed).unwrap();
+            let symbols: Vec<Vec<u8>> =
+                made.symbols().map(|(length, packet)| [length, packet].concat()).collect();
+            let repairs: Vec<(usize, &[u8])> = symbols.iter().map(|symbol| &symbol[..]).enumerate().collect();
+            assert!(repairs.iter().all(|(_, symbol)| symbol.len() == made.symbol_bytes()));
             let lost = random.within(0, k - 1);
             let mut known: Vec<Option<&[u8]>> = all.iter().copied().map(Some).collect();
             known[lost] = None;
@@ -207,7 +208,8 @@ fn units_that_are_lies_are_told() {
     {
         assert!(matches!(decode(&[None], wrong), Err(Error::Invalid(_))), "{wrong:?}");
     }
-    assert!(Sources::pack(&[b"a", b""]).is_err());
-    assert!(Sources::pack(&[&[0; 65536]]).is_err());
-    assert!(Sources::pack(&[&[1; 65535]]).unwrap().encode(Code::Mds, Kernel::best(), 256, 0).is_err());
+    let encode = |packets: &[&[u8]], r| Repairs::encode(Code::Mds, Kernel::best(), packets, r, 0);
+    assert!(encode(&[b"a", b""], 1).is_err());
+    assert!(encode(&[&[0; 65536]], 1).is_err());
+    assert!(encode(&[&[1; 65535]], 256).is_err());
 }

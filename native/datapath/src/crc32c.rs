@@ -35,6 +35,10 @@ const fn tables() -> [[u32; 256]; 8] {
 pub fn crc32c(crc: u32, data: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("sse4.2") {
+        if data.len() >= THREE_AT_LEAST && std::arch::is_x86_feature_detected!("pclmulqdq") {
+            // SAFETY: the processor has both.
+            return unsafe { three_at_once(crc, data) };
+        }
         // SAFETY: the processor has SSE4.2.
         return unsafe { sse42(crc, data) };
     }
@@ -81,6 +85,73 @@ unsafe fn sse42(crc: u32, data: &[u8]) -> u32 {
     !state
 }
 
+/// Shorter data is done with sooner than its parts are joined.
+#[cfg(target_arch = "x86_64")]
+const THREE_AT_LEAST: usize = 192;
+/// Words of eight bytes in each of three parts that are worked on together, at most: an Ethernet packet's.
+#[cfg(target_arch = "x86_64")]
+const MOST_WORDS: usize = 64;
+
+/// SHIFTS[n]: x^(64 n - 33) modulo the polynomial, reflected: multiplied by it without carries, a CRC register is what
+/// the instruction takes to the register after 8 n zero bytes (Gopal et al., "Fast CRC computation for iSCSI polynomial
+/// using CRC32 instruction", Intel, 2011).
+#[cfg(target_arch = "x86_64")]
+static SHIFTS: [u32; 2 * MOST_WORDS + 1] = {
+    let mut shifts = [0; 2 * MOST_WORDS + 1];
+    let mut power = 1u32; // x^31
+    let mut words = 1;
+    while words < shifts.len() {
+        shifts[words] = power;
+        let mut bit = 0;
+        while bit < 64 {
+            power = if power & 1 == 1 { power >> 1 ^ POLYNOMIAL } else { power >> 1 };
+            bit += 1;
+        }
+        words += 1;
+    }
+    shifts
+};
+
+/// Three parts of the data at a time: the instruction takes three cycles, but one can begin in each.
+///
+/// # Safety
+/// The processor has SSE 4.2 and PCLMULQDQ.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse4.2,pclmulqdq")]
+#[allow(unused_unsafe)] // as above
+unsafe fn three_at_once(crc: u32, data: &[u8]) -> u32 {
+    use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_crc32_u64, _mm_cvtsi128_si64, _mm_cvtsi64_si128};
+    let shifted = |state: u64, words: usize| {
+        // SAFETY: this function's own condition.
+        unsafe {
+            let factor = _mm_cvtsi64_si128(i64::from(SHIFTS[words]));
+            let product = _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(state as i64), factor);
+            _mm_crc32_u64(0, _mm_cvtsi128_si64(product) as u64)
+        }
+    };
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("chunks of eight"));
+    let (mut state, mut rest) = (u64::from(!crc), data);
+    while rest.len() >= THREE_AT_LEAST {
+        let words = (rest.len() / 24).min(MOST_WORDS);
+        let (first, others) = rest.split_at(8 * words);
+        let (second, others) = others.split_at(8 * words);
+        let (third, others) = others.split_at(8 * words);
+        let (mut states, parts) = ([state, 0, 0], first.chunks_exact(8).zip(second.chunks_exact(8)));
+        for ((first, second), third) in parts.zip(third.chunks_exact(8)) {
+            // SAFETY: as above.
+            unsafe {
+                states[0] = _mm_crc32_u64(states[0], word(first));
+                states[1] = _mm_crc32_u64(states[1], word(second));
+                states[2] = _mm_crc32_u64(states[2], word(third));
+            }
+        }
+        state = shifted(states[0], 2 * words) ^ shifted(states[1], words) ^ states[2];
+        rest = others;
+    }
+    // SAFETY: as above.
+    unsafe { sse42(!(state as u32), rest) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,13 +166,19 @@ mod tests {
 
     #[test]
     fn both_ways_agree_at_every_length_and_cut() {
-        let data: Vec<u8> = (0..200u32).map(|index| (index * 151 >> 2) as u8).collect();
+        let data: Vec<u8> = (0..200u32).map(|index| ((index * 151) >> 2) as u8).collect();
         for length in 0..data.len() {
             let whole = crc32c(0, &data[..length]);
             assert_eq!(whole, portable(0, &data[..length]));
             for cut in 0..length {
                 assert_eq!(whole, portable(crc32c(0, &data[..cut]), &data[cut..length]));
             }
+        }
+        let data: Vec<u8> = (0..9000u32).map(|index| ((index * index) >> 3) as u8).collect();
+        for length in (0..4000).chain([8192, 8999, 9000]) {
+            let (start, before) = (length % 9, (length as u32).wrapping_mul(0x9E37_79B9));
+            let some = &data[start.min(data.len() - length)..][..length];
+            assert_eq!(crc32c(before, some), portable(before, some), "{length} B");
         }
     }
 }

@@ -5,7 +5,9 @@
 
 pub mod coalesce;
 pub mod crc32c;
+pub mod feedback;
 pub mod header;
 pub mod inner;
 pub mod runs;
 pub mod segments;
+pub mod sent;

@@ -1,0 +1,166 @@
+//! What the sender remembers of its datagrams to one peer, so that the peer's feedback, which names them by number,
+//! tells about entropy values, paths, and datagrams that are overdue.
+
+/// Datagrams remembered for each peer. A power of two.
+pub const RING: usize = 1 << 15;
+
+fn slot(number: u32) -> usize {
+    number as usize % RING
+}
+
+/// Entropy values of the last datagrams, and the paths that they turned out to take.
+pub struct SentLog {
+    numbers: Vec<u32>,
+    /// 0: none was sent in this place.
+    entropies: Vec<u16>,
+    /// By entropy value; 0: not heard of yet.
+    stamps: Vec<u16>,
+}
+
+impl Default for SentLog {
+    fn default() -> SentLog {
+        SentLog { numbers: vec![0; RING], entropies: vec![0; RING], stamps: vec![0; 1 << 16] }
+    }
+}
+
+impl SentLog {
+    /// Datagrams from `number` on leave with these entropy values.
+    pub fn sent(&mut self, number: u32, entropies: &[u16]) {
+        for (number, &entropy) in (0..).map(|ahead| number.wrapping_add(ahead)).zip(entropies) {
+            self.numbers[slot(number)] = number;
+            self.entropies[slot(number)] = entropy;
+        }
+    }
+
+    /// Entropy value of a datagram; None: it is forgotten, or was never sent.
+    pub fn entropy_of(&self, number: u32) -> Option<u16> {
+        let entropy = self.entropies[slot(number)];
+        (entropy != 0 && self.numbers[slot(number)] == number).then_some(entropy)
+    }
+
+    /// The peer got `number` over the path `stamp`. False: it is not known to have been sent.
+    pub fn arrived(&mut self, number: u32, stamp: u16) -> bool {
+        let Some(entropy) = self.entropy_of(number) else { return false };
+        self.stamps[usize::from(entropy)] = stamp;
+        true
+    }
+
+    /// The path that packets with this entropy value took when last heard of.
+    pub fn stamp_of(&self, entropy: u16) -> Option<u16> {
+        Some(self.stamps[usize::from(entropy)]).filter(|&stamp| stamp != 0)
+    }
+}
+
+const REPORTED: f64 = f64::INFINITY;
+
+/// Datagrams that the peer has not reported, so that blocked paths are noticed before they deliver.
+///
+/// Numbers are given in the order in which they leave, and times do not run backwards; the last RING numbers count.
+pub struct Outstanding {
+    /// When each left, by the number's last bits.
+    left: Vec<f64>,
+    /// Nothing before this one is waited for, and nothing from `end` on.
+    first: u32,
+    end: u32,
+}
+
+impl Default for Outstanding {
+    fn default() -> Outstanding {
+        Outstanding { left: vec![REPORTED; RING], first: 0, end: 0 }
+    }
+}
+
+impl Outstanding {
+    /// Datagrams from `number` on leave now, RING at most.
+    pub fn sent(&mut self, number: u32, count: u32, now: f64) {
+        if self.first == self.end {
+            self.first = number;
+        }
+        // numbers between are not waited for
+        self.fill(self.end, number.wrapping_sub(self.end), REPORTED);
+        self.fill(number, count, now);
+        self.end = number.wrapping_add(count);
+        if self.end.wrapping_sub(self.first) as usize > RING {
+            self.first = self.end.wrapping_sub(RING as u32);
+        }
+    }
+
+    fn fill(&mut self, number: u32, count: u32, value: f64) {
+        let (start, count) = (slot(number), (count as usize).min(RING));
+        let before_end = count.min(RING - start);
+        self.left[start..start + before_end].fill(value);
+        self.left[..count - before_end].fill(value);
+    }
+
+    /// The peer reports datagrams: how many of them were waited for (neither reported nor overdue before), and when
+    /// the last of those left.
+    pub fn arrived(&mut self, numbers: impl IntoIterator<Item = u32>) -> (usize, Option<f64>) {
+        let waited = self.end.wrapping_sub(self.first);
+        let (mut count, mut newest) = (0, None);
+        for number in numbers {
+            let left = &mut self.left[slot(number)];
+            if number.wrapping_sub(self.first) < waited && *left < REPORTED {
+                newest = Some(newest.map_or(*left, |newest: f64| newest.max(*left)));
+                *left = REPORTED;
+                count += 1;
+            }
+        }
+        (count, newest)
+    }
+
+    /// How many left before that time and were not reported; each is counted once.
+    pub fn overdue(&mut self, sent_before: f64) -> usize {
+        let mut count = 0;
+        while self.first != self.end {
+            let left = &mut self.left[slot(self.first)];
+            if *left < REPORTED {
+                if *left >= sent_before {
+                    break;
+                }
+                *left = REPORTED;
+                count += 1;
+            }
+            self.first = self.first.wrapping_add(1);
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entropy_values_are_remembered_for_a_ring_of_numbers() {
+        let mut log = SentLog::default();
+        let first = u32::MAX - 1;
+        log.sent(first, &[16384, 16385, 16386]);
+        assert_eq!(log.entropy_of(0), Some(16386));
+        assert_eq!(log.entropy_of(1), None);
+        assert_eq!(log.entropy_of(0u32.wrapping_sub(RING as u32)), None);
+        assert!(log.arrived(first, 7) && !log.arrived(5, 7));
+        assert_eq!((log.stamp_of(16384), log.stamp_of(16385)), (Some(7), None));
+    }
+
+    #[test]
+    fn what_is_overdue_is_counted_once_and_not_told_of_again() {
+        let mut log = Outstanding::default();
+        log.sent(u32::MAX - 1, 4, 1.0);
+        log.sent(5, 1, 2.0); // 2, 3 and 4 are not waited for
+        assert_eq!(log.arrived([3, 0, 0, 9]), (1, Some(1.0)));
+        assert_eq!(log.overdue(1.5), 3);
+        assert_eq!(log.overdue(1.5), 0);
+        assert_eq!(log.arrived([u32::MAX, 5]), (1, Some(2.0)));
+        assert_eq!(log.overdue(9.0), 0);
+    }
+
+    #[test]
+    fn no_more_are_waited_for_than_are_remembered() {
+        let mut log = Outstanding::default();
+        let most = RING as u32;
+        log.sent(1, most, 1.0);
+        log.sent(1 + most, 10, 2.0);
+        assert_eq!(log.arrived(1..=10), (0, None));
+        assert_eq!(log.overdue(3.0), RING);
+    }
+}

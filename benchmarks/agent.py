@@ -168,9 +168,9 @@ def _transfer(pair: AgentPair, address: str) -> Transfer:
     counted = _counters(pair) if agents else {}
     server = pair.popen(1, ["iperf3", "-s", "-1", "-B", address], stdout=subprocess.DEVNULL)
     wait_until(lambda: ":5201" in pair.run(1, ["ss", "-Hltn"]), 10, lambda: "iperf3 listens")
-    spent = sum(_cpu_s(agent) for agent in agents)
+    spent = sum(cpu_s(agent) for agent in agents)
     out = pair.run(0, ["iperf3", "-c", address, "-t", str(SECONDS), "-C", "cubic", "-J"])
-    spent = sum(_cpu_s(agent) for agent in agents) - spent
+    spent = sum(cpu_s(agent) for agent in agents) - spent
     server.wait(10)
     mbps = float(json.loads(out)["end"]["sum_received"]["bits_per_second"]) / 1e6
     if not agents:
@@ -193,7 +193,7 @@ def _counters(pair: AgentPair) -> dict[str, float]:
     return pair.counters(0)
 
 
-def _cpu_s(process: subprocess.Popen[bytes]) -> float:
+def cpu_s(process: subprocess.Popen[bytes]) -> float:
     """Processor time of a process, in user space and in the kernel, to the nanosecond."""
     tasks = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
     return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9

@@ -2,7 +2,8 @@
 applications.
 
 Each size runs in a process of its own on two cores, as the controller does it: types by destination port, 100
-hosts, ports of clients ephemeral. Memory is the most that the process had resident, libraries and records included.
+hosts, ports of clients ephemeral. And what types cost an agent: a packet (`agent_priority`), and under traffic
+(`tpfs_agent`). Memory is the most that the process had resident, libraries and records included.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from typing import Any, Final
 
 from benchmarks.agent_priority import cost_us
 from benchmarks.figures import Figure, document
+from benchmarks.tpfs_agent import ROUNDS, agent_load
 
 SIZES: Final = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 GOAL_S: Final = 10.0
 GOAL_MB: Final = 1000.0
 GOAL_PACKET_US: Final = 0.5
+GOAL_POINTS: Final = 3.0
 CORES: Final = 2
 HOSTS: Final = 100
 TABLES: Final = ("websearch", "datamining", "cache-follower", "hadoop")
@@ -35,6 +38,9 @@ def run() -> dict[str, Any]:
         last = count == SIZES[-1]
         figures[f"{count} records"] = Figure(seconds, "s", GOAL_S if last else None)
         figures[f"{count} records, memory"] = Figure(megabytes, "MB", GOAL_MB if last else None)
+    load = agent_load()
+    figures["agent"] = Figure(load.share, "% of a core")
+    figures["agent, added by types"] = Figure(load.added, "points", GOAL_POINTS)
     cost = cost_us()
     for name in ("packet", "flow"):
         figures[f"agent, {name}"] = Figure(cost[name], "us")
@@ -43,7 +49,9 @@ def run() -> dict[str, Any]:
     notes = (
         f"records of {', '.join(TABLES)} on a port each, {HOSTS} hosts; features, types, and thresholds of 8 queues,"
         f" on {CORES} cores",
-        "agent: what priority by bytes sent and 1000 types' values adds to a packet, and to the first one of a flow",
+        f"agent: one of two that carry {load.flows} flows of web search and Hadoop, {load.mbps:.0f} Mbit/s together, in"
+        f" turns with and without types; medians of {ROUNDS} pairs of turns",
+        "packet, flow: what priority by bytes sent and 1000 types' values adds to a packet, and to a flow's first one",
     )
     return document(figures, notes)
 

@@ -122,7 +122,7 @@ class ControllerClient:
         """Mode of each leaf now, "on" or "off"."""
         return {one["leaf"]: one["mode"] for one in _list(self._ask("GET", "/modes"), "leaves")}
 
-    def report_flows(self, forget: bool, timeout_s: float = 5.0) -> dict[str, list[dict[str, Any]]]:
+    def report_flows(self, forget: bool, timeout_s: float = 30.0) -> dict[str, list[dict[str, Any]]]:
         """Flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
         body = {"forget": forget, "timeout_s": timeout_s}
         data = self._ask("POST", "/flows/report", body, timeout_s + ANSWER_TIMEOUT_S)

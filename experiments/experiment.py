@@ -18,7 +18,7 @@ from experiments.drain import wait_until_empty
 from experiments.outcome import FlowOutcome, OutcomeError, join
 from experiments.progress import Steps
 from experiments.results import Run, machine, own_versions, result_document
-from experiments.run_events import fabric_changes, mode_changes, path_splits
+from experiments.run_events import fabric_changes, mode_changes, path_splits, types_learnt
 from experiments.spec import SchemeChoice, Spec, spec_to_dict
 from experiments.traffic import Traffic
 from workloads.plan import Plan
@@ -145,6 +145,7 @@ class Experiment:
             modes=mode_changes(events, epoch_wall, duration),
             splits=path_splits(happened, epoch_wall, duration),
             changes=fabric_changes(happened, epoch_wall, duration),
+            types=types_learnt(happened, epoch_wall, duration) if _learns_types(scheme) else None,
         )
         return run, run_body(run, spec.seed, epoch_wall)
 
@@ -153,6 +154,11 @@ def rotated(schemes: tuple[SchemeChoice, ...], repeat: int) -> tuple[SchemeChoic
     """The order of one repeat: each scheme is first in turn, so that none always follows another."""
     first = repeat % len(schemes)
     return schemes[first:] + schemes[:first]
+
+
+def _learns_types(scheme: Mapping[str, Any]) -> bool:
+    priority = scheme.get("priority")
+    return priority is not None and priority.get("prediction") is not None
 
 
 def _prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:

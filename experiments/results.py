@@ -21,7 +21,7 @@ from experiments.claims import findings
 from experiments.cpu import CpuUse
 from experiments.kinds import add_kinds
 from experiments.outcome import FlowOutcome
-from experiments.run_events import fabric_notices
+from experiments.run_events import fabric_notices, types_notices
 from experiments.spec import Spec, spec_to_dict
 from experiments.statistics import summarize
 from experiments.tables import tables
@@ -37,7 +37,8 @@ class Run:
 
     plan: digest of the planned flows; modes: mode changes that the controller saw, plain data, with times in
     seconds since the run's start; splits: likewise, how paths were split (Freeway), the first one before the start;
-    changes: likewise, links and switches that went or came; run_id: what the controller's database calls it.
+    changes: likewise, links and switches that went or came; types: likewise, types of flows that agents were told of
+    (None: the scheme learns none); run_id: what the controller's database calls it.
     """
 
     label: str
@@ -50,6 +51,7 @@ class Run:
     modes: tuple[Mapping[str, Any], ...] = ()
     splits: tuple[Mapping[str, Any], ...] = ()
     changes: tuple[Mapping[str, Any], ...] = ()
+    types: tuple[Mapping[str, Any], ...] | None = None
     run_id: int | None = None
 
     @property
@@ -115,6 +117,14 @@ def result_document(
         "notices": [
             *notices,
             *(notice for run in runs for notice in fabric_notices(run.label, run.repeat, run.changes)),
+            *(
+                notice
+                for run in runs
+                if run.types is not None
+                for notice in types_notices(
+                    run.label, run.repeat, run.types, spec.warm_up_s + spec.workload.flows.lead_in_s
+                )
+            ),
         ],
         "versions": dict(versions),
         "machine": machine(),
@@ -153,6 +163,7 @@ def _run(run: Run) -> dict[str, Any]:
         "modes": [dict(change) for change in run.modes],
         "path_splits": [dict(split) for split in run.splits],
         "fabric_changes": [dict(change) for change in run.changes],
+        "types_learnt": None if run.types is None else [dict(one) for one in run.types],
         "cpu": asdict(run.cpu),
         "cpu_limited": run.cpu.limited,
     }

@@ -59,6 +59,33 @@ def fabric_changes(events: Events, epoch: float, duration_s: float) -> tuple[Map
     )
 
 
+def types_learnt(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
+    """Types of flows (TPFS) that agents were told of, since the scheme was set: so the first may be from before the
+    start."""
+    return tuple(
+        {
+            "at_s": round(event["at"] - epoch, 6),
+            **{name: event[name] for name in ("flows", "features", "types", "unknown_flows", "seconds")},
+        }
+        for event in events
+        if event["kind"] == "types-learnt" and event["told"] and event["at"] - epoch <= duration_s
+    )
+
+
+def types_notices(
+    label: str, repeat: int, learnt: Sequence[Mapping[str, Any]], counted_from_s: float
+) -> list[str]:
+    """A sentence on a run in which types were not known when flows began to count. For schemes that learn types."""
+    known = next((one["at_s"] for one in learnt if one["types"]), None)
+    if known is not None and known <= counted_from_s:
+        return []
+    when = "never" if known is None else f"at {known:.1f} s"
+    return [
+        f"{label}'s run {repeat + 1}: types of flows were {when} known, and flows count from {counted_from_s:.1f} s "
+        "on: until then all had the default thresholds"
+    ]
+
+
 def fabric_notices(label: str, repeat: int, changes: Sequence[Mapping[str, Any]]) -> list[str]:
     """A sentence for people on what happened to the fabric during one run, or none."""
     if not changes:

@@ -48,6 +48,30 @@ def points(spec: Spec) -> list[Point]:
     return found
 
 
+def only(spec: Spec, wanted: Sequence[str]) -> Spec:
+    """The spec with these points of its first axis only, given as tables call them (`show`).
+
+    Raises:
+        SweepError: there is no sweep, or no such point.
+    """
+    if not spec.sweep:
+        raise SweepError("there is no sweep to take points of")
+    first, *others = spec.sweep
+    there = [show(tick) for tick in first.ticks]
+    for name in wanted:
+        if name not in there:
+            raise SweepError(
+                f"{first.label} {name!r} is no point of this sweep; there are {', '.join(there)}"
+            )
+    kept = [index for index, name in enumerate(there) if name in wanted]
+    axis = replace(
+        first,
+        values=tuple(first.values[index] for index in kept),
+        shown=None if first.shown is None else tuple(first.shown[index] for index in kept),
+    )
+    return replace(spec, sweep=(axis, *others))
+
+
 def check_axes(axes: Sequence[Axis]) -> None:
     """Raises SweepError for the first thing that does not fit together."""
     labels: dict[str, int] = {}

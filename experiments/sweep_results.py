@@ -155,7 +155,13 @@ def _over_baseline(document: Document) -> list[RenderableType]:
         cells = _cells(document, lambda scheme, name=name: ratio(scheme, name))  # type: ignore[misc]
         del cells[baseline]
         if any(text is not None for row in cells.values() for text in row):
-            tables.append(_table(document, f"{WORDS[measure]}, / {baseline} [95 % CI]".capitalize(), cells))
+            tables.append(
+                _table(
+                    document,
+                    f"{WORDS[measure][0].upper()}{WORDS[measure][1:]}, / {baseline} [95 % CI]",
+                    cells,
+                )
+            )
     return tables
 
 

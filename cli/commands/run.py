@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Group
 
-from cli.console import json_option, progress, results, write_text
+from cli.console import fail, json_option, progress, results, write_text
 from cli.live import Display, hold
 from cli.privileges import give_to_caller, need_lab
 from cli.specs import load_spec
@@ -17,6 +17,7 @@ from experiments.deployment import Deployment
 from experiments.experiment import Result
 from experiments.results import json_text
 from experiments.runner import SweepResult, run_experiment, run_sweep
+from experiments.sweep import SweepError, only
 from experiments.sweep_results import sweep_tables
 from experiments.tables import tables
 
@@ -33,6 +34,9 @@ RESULTS = Path("results")
 @click.option(
     "--scheme", "schemes", multiple=True, help="Instead of the spec's: a scheme's name or file; repeatable."
 )
+@click.option(
+    "--point", "wanted", multiple=True, help="Only this point of the sweep's first axis; repeatable."
+)
 @click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
 @click.option("--database", help="SQLAlchemy URL (default: SQLite in the results' directory).")
 @click.option("--keep", is_flag=True, help="Leave the fabric up afterwards, until Ctrl-C.")
@@ -42,6 +46,7 @@ def run_command(
     seed: int | None,
     repeats: int | None,
     schemes: tuple[str, ...],
+    wanted: tuple[str, ...],
     directory: Path,
     database: str | None,
     keep: bool,
@@ -53,7 +58,7 @@ def run_command(
     JSON, CSV and figures (PNG, SVG), and in the database.
     """
     need_lab("run")
-    _run(spec, seed, repeats, schemes, directory, database, keep, json_file)
+    _run(spec, seed, repeats, schemes, wanted, directory, database, keep, json_file)
 
 
 @click.command("demo", epilog="Example:  ./capstan demo")
@@ -63,7 +68,7 @@ def run_command(
 def demo_command(seed: int | None, directory: Path, json_file: str | None) -> None:
     """ECMP, RPS and CAPS on the same flows over 16 paths of real switches, in under three minutes."""
     need_lab("demo")
-    _run("demo", seed, None, (), directory, None, False, json_file)
+    _run("demo", seed, None, (), (), directory, None, False, json_file)
 
 
 def _run(
@@ -71,6 +76,7 @@ def _run(
     seed: int | None,
     repeats: int | None,
     schemes: tuple[str, ...],
+    wanted: tuple[str, ...],
     directory: Path,
     database: str | None,
     keep: bool,
@@ -82,6 +88,11 @@ def _run(
         seed=loaded.spec.seed if seed is None else seed,
         repeats=loaded.spec.repeats if repeats is None else repeats,
     )
+    if wanted:
+        try:
+            spec = only(spec, wanted)
+        except SweepError as error:
+            fail(f"{name}: {error}", code=2)
 
     def kept(result: Result | SweepResult, deployment: Deployment) -> None:
         if keep:

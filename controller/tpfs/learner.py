@@ -14,7 +14,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +36,8 @@ KEEP_EVERY_S: Final = 5.0
 LEAST_RECORDS: Final = 100
 """With fewer there is nothing to learn."""
 MOST_COMPUTING_S: Final = 300.0
+MOST_HISTORY: Final = 100
+"""Computations that are kept to be shown."""
 _LOOK_S: Final = 0.2
 
 
@@ -60,8 +62,30 @@ class TypesFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Computation:
+    """One of the last ones: when it ended (Unix seconds), how long it took, and of how many records.
+
+    outcome: "told to agents", "as before", or why there is none; features and types: what it found, () and 0 if
+    nothing. stay_ratio: mean stay of typed flows over that under the default thresholds, by the model.
+    """
+
+    at: float
+    seconds: float
+    records: int
+    outcome: str
+    features: tuple[str, ...] = ()
+    types: int = 0
+    unknown_flows: int = 0
+    stay_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LearnerState:
-    """As of now. refused: records that could not be true, by host and reason. types: those that agents have."""
+    """As of now. refused: records that could not be true, by host and reason. types: those that agents have.
+
+    types_version: of the policy under which agents have them; history: computations, the newest last, at most
+    `MOST_HISTORY`.
+    """
 
     learning: bool
     interval_s: float | None
@@ -73,6 +97,8 @@ class LearnerState:
     last_at: float | None
     last_s: float | None
     last_outcome: str
+    types_version: int | None
+    history: tuple[Computation, ...]
     types: FlowTypes | None
 
 
@@ -104,7 +130,7 @@ class TypeLearner:
         self._refused: dict[str, Counter[str]] = {}
         self._told: FlowTypes | None = None
         self._told_version = 0
-        self._last: tuple[float, float, str] | None = None
+        self._history: deque[Computation] = deque(maxlen=MOST_HISTORY)
         self._job = Job()
 
     def start(self) -> None:
@@ -144,7 +170,8 @@ class TypeLearner:
         with self._changed:
             prediction = None if self._priority is None else self._priority.prediction
             dropped = self._dropped
-        last = self._last or (None, None, "")
+        history = tuple(self._history.copy())
+        last = history[-1] if history else None
         return LearnerState(
             learning=prediction is not None,
             interval_s=None if prediction is None else prediction.interval_s,
@@ -153,9 +180,11 @@ class TypeLearner:
             refused={host: dict(reasons) for host, reasons in list(self._refused.items())},
             displaced=self._window.displaced,
             dropped_messages=dropped,
-            last_at=last[0],
-            last_s=last[1],
-            last_outcome=last[2],
+            last_at=None if last is None else last.at,
+            last_s=None if last is None else last.seconds,
+            last_outcome="" if last is None else last.outcome,
+            types_version=None if self._told is None else self._told_version,
+            history=history,
             types=self._told,
         )
 
@@ -237,7 +266,7 @@ class TypeLearner:
         window.expire(time.time())
         began = time.monotonic()
         if len(window) < LEAST_RECORDS:
-            self._last = (time.time(), 0.0, f"{len(window)} records are too few to learn from")
+            self._record(0.0, len(window), f"{len(window)} records are too few to learn from")
             return
         with tempfile.NamedTemporaryFile(prefix="capstan-records-") as file:
             for chunk in window.chunks():
@@ -257,13 +286,25 @@ class TypeLearner:
         seconds = time.monotonic() - began
         if isinstance(found, FlowTypes):
             told = self._tell_of(found, version)
-            self._last = (time.time(), seconds, "told to agents" if told else "as before")
+            self._record(seconds, found.flows, "told to agents" if told else "as before", found)
             self._note(
                 TypesLearnt(found.flows, found.features, len(found.types), found.unknown_flows, seconds, told)
             )
         elif found is not None:
-            self._last = (time.time(), seconds, f"failed: {found}")
+            self._record(seconds, len(window), f"failed: {found}")
             self._note(TypesFailed(str(found)))
+
+    def _record(self, seconds: float, records: int, outcome: str, found: FlowTypes | None = None) -> None:
+        one = Computation(time.time(), seconds, records, outcome)
+        if found is not None:
+            one = replace(
+                one,
+                features=found.features,
+                types=len(found.types),
+                unknown_flows=found.unknown_flows,
+                stay_ratio=found.stay_ratio,
+            )
+        self._history.append(one)
 
     def _wait_for(self, future: Future[object]) -> object:
         """What came of it: `FlowTypes`, or what went wrong as text; None if we are to end."""

@@ -10,11 +10,11 @@ from experiments.check import find_spec, load
 from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuUse
 from experiments.deployment import fabric_words, scheme_body
-from experiments.experiment import _prove_agents_saw, rotated, run_body
+from experiments.experiment import _learns_types, _prove_agents_saw, rotated, run_body
 from experiments.outcome import OutcomeError, join
 from experiments.progress import Progress, Steps
 from experiments.results import Run
-from experiments.run_events import fabric_changes, fabric_notices, path_splits
+from experiments.run_events import fabric_changes, fabric_notices, path_splits, types_learnt, types_notices
 from experiments.spec import SchemeChoice, Spec
 from protocol.plain import build
 from workloads.records import SentFlow
@@ -95,6 +95,34 @@ def test_a_link_that_went_during_a_run_is_told() -> None:
         "flows took other paths meanwhile"
     )
     assert fabric_notices("ecmp", 0, ()) == []
+
+
+def test_a_run_tells_when_types_of_flows_were_known_and_the_result_if_that_was_late() -> None:
+    said = {"kind": "types-learnt", "flows": 900, "unknown_flows": 3, "seconds": 0.4}
+    events = [
+        {**said, "at": 98.0, "features": (), "types": 0, "told": True},
+        {**said, "at": 103.5, "features": ["destination_port"], "types": 4, "told": True},
+        {**said, "at": 105.5, "features": ["destination_port"], "types": 4, "told": False},
+        {**said, "at": 130.0, "features": ["source"], "types": 2, "told": True},
+    ]
+    learnt = types_learnt(events, 100.0, 12.0)
+    assert [(one["at_s"], one["types"]) for one in learnt] == [(-2.0, 0), (3.5, 4)]
+    assert types_notices("tpfs", 1, learnt, 4.0) == []
+    (late,) = types_notices("tpfs", 1, learnt, 3.0)
+    assert late.startswith("tpfs's run 2: types of flows were at 3.5 s known, and flows count from 3.0 s on")
+    (never,) = types_notices("tpfs", 0, (), 3.0)
+    assert "never known" in never
+    assert _learns_types({"priority": {"prediction": {"interval_s": 1.0}}})
+    assert not any(map(_learns_types, ({}, {"priority": None}, {"priority": {"prediction": None}})))
+
+
+def test_flows_of_the_lead_in_are_in_no_body_of_a_run() -> None:
+    run = a_run()
+    run = replace(
+        run, flows=tuple(replace(flow, counted=index % 2 == 0) for index, flow in enumerate(run.flows))
+    )
+    sent = [flow["flow"] for flow in run_body(run, 7, 1e9)["flows"]]
+    assert sent == [flow.id for flow in run.flows[::2]]
 
 
 def test_a_run_is_what_the_controllers_api_reads() -> None:

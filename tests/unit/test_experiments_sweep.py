@@ -19,7 +19,7 @@ from experiments.cpu import CpuUse
 from experiments.outcome import join
 from experiments.results import Run, json_text, result_document, text_of
 from experiments.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
-from experiments.sweep import SweepError, check_axes, grid, points, words
+from experiments.sweep import SweepError, check_axes, grid, only, points, words
 from experiments.sweep_results import sweep_document, sweep_tables, write_sweep
 from experiments.yaml_source import read
 from workloads.records import SentFlow
@@ -282,3 +282,20 @@ def test_a_limited_point_is_marked_and_shows_no_claim() -> None:
     assert "caps*" in text
     assert "ecmp*" not in text
     assert {found["verdict"] for found in document["claims"][0]["ours"]} == {"no figure"}
+
+
+def test_single_points_of_the_first_axis_are_taken_by_what_tables_call_them() -> None:
+    kept = points(only(spec(), ["3"]))
+    assert [point.at for point in kept] == [(3, 1), (3, 2), (3, 4)]
+    assert kept == points(spec())[3:]
+    turned = replace(spec(), sweep=spec().sweep[::-1])
+    assert [point.at for point in points(only(turned, ["4", "1"]))] == [(1, 1), (1, 3), (4, 1), (4, 3)]
+    with pytest.raises(SweepError, match="long flows '2' is no point of this sweep; there are 1, 3"):
+        only(spec(), ["2"])
+    with pytest.raises(SweepError, match="no sweep"):
+        only(replace(spec(), sweep=()), ["3"])
+
+
+def test_times_over_the_baseline_have_a_table_of_their_own() -> None:
+    text = text_of(sweep_tables(whole()))
+    assert "Mean completion time of short flows, / ecmp [95 % CI]" in text

@@ -71,6 +71,15 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
             [str(5000 + number)] for number in range(4)
         ]
         assert answer["refused"] == {"h1": {"foreign_source": 20}}
+        assert answer["types_version"] == world.get("/scheme")["version"]
+        (first, *_) = [one for one in answer["history"] if one["types"]]  # type: ignore[attr-defined]
+        assert (first["features"], first["types"], first["outcome"]) == (
+            ["destination_port"],
+            4,
+            "told to agents",
+        )
+        assert 0 < first["stay_ratio"] < 1
+        assert answer["last_at"] == answer["history"][-1]["at"]  # type: ignore[index]
         (told,) = agent.wait(FlowTypes)[:1]
         (policy,) = agent.wait(SetPolicy, 2)[-1:]
         assert told.version == policy.policy["version"]

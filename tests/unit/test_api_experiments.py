@@ -213,7 +213,13 @@ def test_wrong_methods_and_paths_are_problem_documents_too(world: World) -> None
     assert answer.status_code == 405
     assert "GET" in answer.headers["Allow"]
     assert answer.mimetype == "application/problem+json"
-    for path in ("/api/v1/helth", "/", "/api/v1/experiments/x", "/api/v1/experiments/-1", "/api/v2/health"):
+    for path in (
+        "/api/v1/helth",
+        "/api",
+        "/api/v1/experiments/x",
+        "/api/v1/experiments/-1",
+        "/api/v2/health",
+    ):
         answer = world.client.get(path)
         assert (answer.status_code, answer.mimetype) == (404, "application/problem+json")
 

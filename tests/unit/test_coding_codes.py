@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -124,10 +125,11 @@ def test_ldpc_graph_has_its_degrees(k: int, r: int, seed: int) -> None:
     for source in range(k):
         assert sum(source in row for row in rows) >= degree
     assert all(len(row) >= (2 if k > 2 else 1) for row in rows)
-    # even rows: the construction deals the 3k ones out in turn, and only makes up for rows below two
+    # even rows: the construction deals the 3k ones out in turn; a source that would get a row twice gets any other
+    # instead, so sizes differ by chance, and less than if all were drawn
     spread = [len(row) for row in rows]
     if degree * k >= 4 * r:
-        assert max(spread) - min(spread) <= 3 + degree
+        assert max(spread) - min(spread) <= 3 + degree + 2 * math.sqrt(degree * k / r)
 
 
 @pytest.mark.parametrize(("k", "r"), [(4, 3), (16, 6), (32, 8), (64, 12)])

@@ -22,6 +22,7 @@ from host_agent.core import AgentCore
 from host_agent.inner_packet import PacketError
 from host_agent.tun import Tun
 from host_agent.underlay import Underlay, announce, mac_of
+from protocol.admission import Grant, Stop
 from protocol.control import (
     ActiveFlows,
     Counters,
@@ -185,6 +186,9 @@ class Agent:
         packets = self._core.packets_to_deliver()
         if packets:
             self._refused += self._tun.write(packets)
+        if self._core.gate.shut:
+            for message in self._core.gate.messages_to_send():
+                self._channel.send(message)
 
     def _read_tun(self, most: int, now: float) -> int:
         """How many packets there were."""
@@ -208,6 +212,9 @@ class Agent:
             announce(self._config.interface, self._config.underlay_ip)
             _LOG.info("connected to the controller at %s", self._config.controller)
             self._shared, self._next_watch = None, math.inf
+            self._core.gate.connected(now)
+        elif isinstance(message, Grant | Stop):
+            self._core.gate.decided(message, now)
         elif isinstance(message, WatchFlows):
             self._watch, self._watched_until = message, now - message.every_s
             self._next_watch = now if message.every_s > 0 else math.inf

@@ -8,6 +8,7 @@ again as it has sent, which for heavy-tailed sizes is about right, and corrects 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -37,19 +38,22 @@ class _Flow:
     last: float
     free_bytes: int
     """It asks once it has sent more than that."""
+    asked: bool = False
+    """Whether it ever did."""
 
 
 class HostAdmission:
-    """The TCP flows of a host. Times are seconds of one monotonic clock."""
+    """The TCP flows of a host. Times are seconds of one monotonic clock. *after*: the one whose numbers go on."""
 
-    def __init__(self, policy: AdmissionPolicy) -> None:
+    def __init__(self, policy: AdmissionPolicy, after: HostAdmission | None = None) -> None:
         self._policy: Final = policy
-        self._requests: Final = Requests(policy)
+        self._requests: Requests = Requests(policy, 0 if after is None else after._requests.sequence)
         self._flows: Final[dict[bytes, _Flow]] = {}
         self._keys: Final[dict[int, bytes]] = {}
         """Of the flows that have asked."""
         self._updates: list[bytes] = []
-        self._next = 1
+        self._next: int = 1 if after is None else after._next
+        self._counts: Final[Counter[str]] = Counter()
 
     def __len__(self) -> int:
         return len(self._flows)
@@ -68,7 +72,9 @@ class HostAdmission:
         if flow is None:
             return
         flow.last = now
-        flow.valve.left(packet, seen)
+        again = flow.valve.left(packet, seen)
+        if again:
+            self._counts["bytes_sent_again"] += again
         done = flow.valve.sent_bytes
         if flags & RST or flags & FIN:
             self._forget(seen.flow)
@@ -82,7 +88,7 @@ class HostAdmission:
 
     def received(self, packets: Iterable[bytes], now: float) -> list[bytes]:
         """Packets of peers, as the host is to get them; with them what it is to be told besides."""
-        given = [self._limited(packet, now) for packet in packets]
+        given = [self._limited(packet, now) for packet in packets] if self._flows else list(packets)
         return given + self.updates()
 
     def updates(self) -> list[bytes]:
@@ -90,10 +96,12 @@ class HostAdmission:
         updates, self._updates = self._updates, []
         return updates
 
-    def decided(self, message: Grant | Stop, now: float) -> None:
-        """The controller has decided about a flow."""
-        if self._requests.decided(message, now):
-            self._apply(message.flow, now)
+    def decided(self, message: Grant | Stop, now: float) -> tuple[bytes, int] | None:
+        """The controller has decided about a flow: its key and the stamp of its path (0: none of its own), if news."""
+        if not self._requests.decided(message, now):
+            return None
+        self._apply(message.flow, now)
+        return self._keys[message.flow], self._requests.stamp(message.flow)
 
     def connected(self, now: float) -> None:
         """The controller listens again: it is asked for all flows."""
@@ -131,9 +139,14 @@ class HostAdmission:
         for key in [key for key, flow in self._flows.items() if now - flow.last > IDLE_S]:
             self._forget(key)
 
-    def counters(self) -> dict[str, int]:
-        """Totals since the start, by name."""
-        return dict(self._requests.counts)
+    def totals(self) -> dict[str, int]:
+        """What was counted since the start, by name."""
+        return {**self._counts, **self._requests.counts, **self._requests.latencies.counters()}
+
+    def standing(self) -> dict[str, int]:
+        """How many flows are in which state, by name."""
+        granted, waiting, unscheduled = self._requests.standing()
+        return {"flows_granted": granted, "flows_waiting": waiting, "flows_unscheduled": unscheduled}
 
     def _begin(self, key: bytes, peer: str, announced: float | None, now: float) -> _Flow:
         if key in self._flows:
@@ -150,6 +163,7 @@ class HostAdmission:
         if flow.size is not None and flow.valve.sent_bytes >= flow.size:
             flow.size = None  # it has sent more than was announced: nobody knows
         self._keys[flow.number] = key
+        flow.asked = True
         self._requests.ask(flow.number, flow.peer, self._bytes_left(flow), now)
         flow.valve.set_rate(0.0, now)
 
@@ -163,6 +177,8 @@ class HostAdmission:
 
     def _forget(self, key: bytes) -> None:
         flow = self._flows.pop(key)
+        if not flow.asked and flow.valve.sent_bytes:
+            self._counts["flows_small"] += 1
         self._keys.pop(flow.number, None)
         self._requests.end(flow.number)
 

@@ -1,0 +1,67 @@
+"""Keeps the admission desk up with the fabric: a thread that looks whenever something may have changed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from controller.capton.desk import AdmissionDesk
+from controller.capton.surroundings import Reader
+from controller.snapshot import FabricSnapshot
+
+LOG: Final = logging.getLogger("capstan.capton")
+LOOK_S: Final = 1.0
+"""Rates of ports change without an event."""
+
+
+class FabricWatch:
+    """Between `start` and `stop`. snapshot, rates: the fabric, and bit/s of ports, as they are when asked."""
+
+    def __init__(
+        self,
+        desk: AdmissionDesk,
+        snapshot: Callable[[], FabricSnapshot],
+        rates: Callable[[], Mapping[tuple[int, int], int]],
+    ) -> None:
+        self._desk = desk
+        self._snapshot = snapshot
+        self._rates = rates
+        self._stirred = threading.Event()
+        self._ending = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="capstan-capton", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Harmless when not started."""
+        self._ending = True
+        self._stirred.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def stir(self) -> None:
+        """Something may have changed: look now. Returns at once."""
+        self._stirred.set()
+
+    def look(self) -> None:
+        """Read the fabric, and tell the desk."""
+        rule = self._desk.rule
+        reader = Reader(self._snapshot(), self._rates())
+        paths = reader.single_paths() if rule is not None and rule.paths == "one" else {}
+        self._desk.set_surroundings(reader.surroundings(), paths)
+
+    def _run(self) -> None:
+        while not self._ending:
+            self._stirred.wait(LOOK_S if self._desk.rule is not None else None)
+            self._stirred.clear()
+            if self._ending or self._desk.rule is None:
+                continue
+            try:
+                self.look()
+            except TimeoutError as error:
+                LOG.warning("the fabric could not be looked at: %s", error)

@@ -147,10 +147,11 @@ class SinglePathScheduler:
         )
 
     def _decide(self) -> list[Decision]:
-        left = self._left = dict(self._capacity)
+        before, left = self._left, dict(self._capacity)
+        self._left = left
         decisions = []
         for flow in self._ordered():
-            rate, path = self._best(flow, left)
+            rate, path = self._best(flow, left, before)
             for name in self._links_of(flow, path):
                 left[name] -= rate
             stamp = 0 if path is None or not rate else path.stamp
@@ -159,8 +160,10 @@ class SinglePathScheduler:
                 decisions.append(Decision(flow.number, rate, stamp))
         return sorted(decisions, key=lambda one: one.rate_bps > 0)
 
-    def _best(self, flow: _Flow, left: Mapping[str, int]) -> tuple[int, SinglePath | None]:
-        """Rate and path: the highest, the path that it has, the one with the most left, the lowest stamp."""
+    def _best(
+        self, flow: _Flow, left: Mapping[str, int], before: Mapping[str, int]
+    ) -> tuple[int, SinglePath | None]:
+        """Rate and path: the highest, the path that it has, the one with the most left until now, the lowest stamp."""
         source, destination = self._hosts[flow.source], self._hosts[flow.destination]
         paths: tuple[SinglePath | None, ...] = (None,)
         if source.groups[:1] != destination.groups[:1]:
@@ -172,7 +175,7 @@ class SinglePathScheduler:
             open_bps = min(left[name] for name in links)
             rate = min(line, open_bps) if open_bps >= self._parameters.least_share * line else 0
             stamp = 0 if path is None else path.stamp
-            key = (rate, stamp == flow.stamp, open_bps, -stamp)
+            key = (rate, stamp == flow.stamp, min(before[name] for name in links), -stamp)
             if best is None or key > best[0]:
                 best = key, path
         return (0, None) if best is None else (best[0][0], best[1])

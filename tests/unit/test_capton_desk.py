@@ -1,4 +1,4 @@
-"""CAPTON on the agents' channel: the fabric as the scheduler sees it, requests answered, and what happens by failures."""
+"""CAPTON on the agents' channel: the fabric as the scheduler sees it, requests answered, failures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.agents_channel import RawAgent, Served, served, wait_for
 
 from controller.capton.desk import AdmissionDesk, CaptonCapacity
 from controller.capton.fabric import HostPlace, Rates, VirtualLink
@@ -18,6 +17,8 @@ from controller.fabric.graph import PortRef
 from controller.schemes.scheme import Admission
 from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from protocol.admission import Finished, Grant, Request, Stop
+from protocol.control import Ping, Pong
+from tests.unit.agents_channel import RawAgent, Served, served, wait_for
 
 RATE = 15_000_000
 CORE = 5_000_000
@@ -233,6 +234,8 @@ def test_another_scheme_forgets_all_grants(tmp_path: Path) -> None:
         world.desk.set_rule(None)
         wait_for(lambda: world.desk.standing() is None, "no rule")
         h1.send(Request(2, 8, "10.0.2.1", 1_000_000))
+        h1.send(Ping(77))
+        h1.next(Pong)
         world.desk.set_rule(RULE)
         h1.send(Request(3, 9, "10.0.2.1", 1_000_000))
         assert h1.next(Grant).flow == 9

@@ -186,7 +186,7 @@ class AgentServer:
             KeyError: no such agent is connected.
             ChannelError: it is still there after *timeout* seconds.
         """
-        self._run(self._crash(host, timeout))
+        self._thread.run(self._crash(host, timeout))
 
     def crash_soon(self, host: str) -> None:
         """The same for the channel's own thread (`on_joined`): returns at once."""

@@ -92,7 +92,9 @@ class RunningController:
             on_finished=self.learner.heard,
         )
         self.admission = AdmissionDesk(self.agents, self.events.add)
-        self._fabric_watch = FabricWatch(self.admission, self.snapshot, self.queues.rates_bps)
+        self._fabric_watch = FabricWatch(
+            self.admission, self.agents, self.events.add, self.snapshot, self.queues.rates_bps
+        )
         self.live = LiveView(self.events, self.shell, self.agents, self.snapshot, self.rates, links_every_s)
         self._lab = lab
         self.faults = Faults(state_file.with_name("faults.json"), self, self.events.add)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from controller.agents.listeners import ChannelError
+from controller.agents.server import AgentServer
 from controller.capton.desk import AdmissionDesk
+from controller.capton.fail_safe import FailSafes
 from controller.capton.surroundings import Reader
 from controller.snapshot import FabricSnapshot
 
@@ -17,15 +21,23 @@ LOOK_S: Final = 1.0
 
 
 class FabricWatch:
-    """Between `start` and `stop`. snapshot, rates: the fabric, and bit/s of ports, as they are when asked."""
+    """Between `start` and `stop`. snapshot, rates: the fabric, and bit/s of ports, as they are when asked.
+
+    on_event: told when agents say that flows went unscheduled.
+    """
 
     def __init__(
         self,
         desk: AdmissionDesk,
+        agents: AgentServer,
+        on_event: Callable[[object], None],
         snapshot: Callable[[], FabricSnapshot],
         rates: Callable[[], Mapping[tuple[int, int], int]],
     ) -> None:
         self._desk = desk
+        self._agents = agents
+        self._on_event = on_event
+        self._fail_safes = FailSafes()
         self._snapshot = snapshot
         self._rates = rates
         self._stirred = threading.Event()
@@ -63,5 +75,8 @@ class FabricWatch:
                 continue
             try:
                 self.look()
-            except TimeoutError as error:
+                said = {agent.host: (agent.session, agent.counters) for agent in self._agents.agents()}
+                for event in self._fail_safes.news(said, time.monotonic()):
+                    self._on_event(event)
+            except (TimeoutError, ChannelError) as error:
                 LOG.warning("the fabric could not be looked at: %s", error)

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from host_agent.admission.unsent import Unsent, UnsentBytes
 from host_agent.announcements import Announcements
 from host_agent.channel import Channel, Connected
 from host_agent.config import AgentConfig
@@ -87,6 +88,11 @@ class Agent:
             _LOG.warning("sizes of flows cannot be announced here, is there another agent? %s", error)
         self._stopping = False
         self._refused = 0
+        self._unsent: UnsentBytes | None = None
+        try:
+            self._unsent = UnsentBytes()
+        except OSError as error:
+            _LOG.warning("the kernel does not tell what the host's sockets hold unsent: %s", error)
         self._next_share = math.inf
         self._watch = WatchFlows(0.0, 0)
         self._next_watch = math.inf
@@ -183,12 +189,15 @@ class Agent:
         outgoing = self._core.datagrams_to_send()
         if outgoing:
             self._underlay.send(outgoing)
+        if self._core.gate.shut:
+            for message in self._core.gate.messages_to_send(time.monotonic(), self._unsent_of):
+                self._channel.send(message)
         packets = self._core.packets_to_deliver()
         if packets:
             self._refused += self._tun.write(packets)
-        if self._core.gate.shut:
-            for message in self._core.gate.messages_to_send():
-                self._channel.send(message)
+
+    def _unsent_of(self, flow: bytes) -> Unsent | None:
+        return None if self._unsent is None else self._unsent.of(flow)
 
     def _read_tun(self, most: int, now: float) -> int:
         """How many packets there were."""
@@ -245,6 +254,12 @@ class Agent:
             self._channel.send(PolicyApplied(version if isinstance(version, int) else -1, str(error)))
             return
         self._core.set_policy(policy, now)
+        try:
+            self._tun.set_initial_window(
+                None if policy.admission is None else policy.admission.initial_window_packets
+            )
+        except OSError as error:
+            _LOG.warning("TCP's first window stays what it was: %s", error)
         self._shared = None
         self._next_share = math.inf if self._core.path_load(now) is None else now
         self._channel.send(PolicyApplied(policy.version))

@@ -34,7 +34,8 @@ class AdmissionPolicy:
     threshold_bytes: flows of up to so much payload leave at once, unscheduled (10 MSS). retry_s: how soon a request is
     sent again that was not answered. refresh_s: how often an answered one is, with what is left by then. fail_safe_s:
     how long the controller may leave a request unanswered before the flow goes on unscheduled. burst_s: how far ahead
-    of its rate a sender may run.
+    of its rate a sender may run. initial_window_packets: TCP's first window towards the overlay, for what is granted a
+    rate needs no slow start.
     """
 
     threshold_bytes: int = 14_260
@@ -42,6 +43,7 @@ class AdmissionPolicy:
     refresh_s: float = 0.25
     fail_safe_s: float = 0.1
     burst_s: float = 0.002
+    initial_window_packets: int = 64
 
     def problem(self) -> tuple[str, str] | None:
         """Field and text of what cannot be; None if all is well."""
@@ -50,6 +52,8 @@ class AdmissionPolicy:
         for name in ("retry_s", "refresh_s", "fail_safe_s", "burst_s"):
             if not 0.0001 <= getattr(self, name) <= 60:
                 return name, "must be 0.0001 s to 60 s"
+        if not 1 <= self.initial_window_packets <= 10_000:
+            return "initial_window_packets", "must be 1..10000 packets"
         if self.retry_s > self.fail_safe_s:
             return (
                 "retry_s",

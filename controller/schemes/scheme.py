@@ -204,12 +204,18 @@ class Admission:
     refresh_s: float = 0.25
     fail_safe_s: float = 0.1
     burst_s: float = 0.002
+    initial_window_packets: int = 64
     """See `protocol.admission.AdmissionPolicy`."""
 
     def policy(self) -> AdmissionPolicy:
         """What the agents are told."""
         return AdmissionPolicy(
-            self.threshold_bytes, self.retry_s, self.refresh_s, self.fail_safe_s, self.burst_s
+            self.threshold_bytes,
+            self.retry_s,
+            self.refresh_s,
+            self.fail_safe_s,
+            self.burst_s,
+            self.initial_window_packets,
         )
 
 

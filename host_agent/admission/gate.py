@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from host_agent.admission.host import HostAdmission
+from host_agent.admission.unsent import Unsent
 from host_agent.inner_packet import TCP, InnerPacket
 from host_agent.peers import PeerState
 from host_agent.sending import Sender
@@ -71,10 +73,14 @@ class Gate:
         if self._admission is not None:
             self._admission.connected(now)
 
-    def messages_to_send(self) -> list[Request | Finished]:
-        """Messages for the controller, in order; each is given once."""
+    def messages_to_send(
+        self, now: float, unsent: Callable[[bytes], Unsent | None]
+    ) -> list[Request | Finished]:
+        """As `HostAdmission.messages_to_send`; before `delivered`."""
         messages, self._messages = self._messages, []
-        return messages + ([] if self._admission is None else self._admission.messages_to_send())
+        if self._admission is not None:
+            messages += self._admission.messages_to_send(now, unsent)
+        return messages
 
     def get_timer(self) -> float | None:
         """When `handle_timer` has something to do."""

@@ -1,19 +1,21 @@
 """CAPTON on a host: which TCP flows are large, what is asked for them, and how far they may send. Pure.
 
 Small flows leave at once. A flow is large if it was announced with more than the threshold, and then asks when it
-opens; or as soon as it has sent more. Of a flow that was not announced nobody knows what is left: it asks for as much
-again as it has sent, which for heavy-tailed sizes is about right, and corrects that with every refresh.
+opens; or as soon as it has sent more. A flow that was not announced asks for what its socket holds unsent; if that is
+full, or cannot be asked, for as much again as it has sent besides, which for heavy-tailed sizes is about right. Every
+refresh corrects that.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from host_agent.admission.requests import Requests
+from host_agent.admission.unsent import Unsent
 from host_agent.admission.window import Valve
 from host_agent.inner_packet import FIN, RST, SYN, TCP, InnerPacket, PacketError, look
 from host_agent.wire import OUTER_HEADER_BYTES
@@ -40,6 +42,8 @@ class _Flow:
     """It asks once it has sent more than that."""
     asked: bool = False
     """Whether it ever did."""
+    holds: Unsent | None = None
+    """What its socket held when it asked last; None: it was announced, or nobody knows."""
 
 
 class HostAdmission:
@@ -114,9 +118,25 @@ class HostAdmission:
             if flow.number in self._requests:
                 self._end(flow, now)
 
-    def messages_to_send(self) -> list[Request | Finished]:
-        """Messages for the controller, in order; each is given once."""
-        return self._requests.messages_to_send()
+    def messages_to_send(
+        self, now: float = 0.0, unsent: Callable[[bytes], Unsent | None] = lambda key: None
+    ) -> list[Request | Finished]:
+        """Messages for the controller, in order; each is given once.
+
+        unsent: what the socket of a flow holds; asked for flows that were not announced. There may be `updates` then.
+        """
+        messages: list[Request | Finished] = []
+        for message in self._requests.messages_to_send():
+            key = self._keys.get(message.flow) if isinstance(message, Request) else None
+            flow = None if key is None else self._flows[key]
+            if key is None or flow is None or flow.size is not None or isinstance(message, Finished):
+                messages.append(message)
+            elif (holds := unsent(key)) is not None and not holds.bytes and not holds.more:
+                self._end(flow, now)
+            else:
+                flow.holds = holds
+                messages.append(replace(message, bytes_left=self._bytes_left(flow)))
+        return messages + self._requests.messages_to_send()
 
     def get_timer(self) -> float | None:
         """When `handle_timer` has something to do."""
@@ -196,7 +216,12 @@ class HostAdmission:
     def _bytes_left(self, flow: _Flow) -> int:
         """On the link."""
         done = flow.valve.sent_bytes
-        left = done if flow.size is None else flow.size - done
+        if flow.size is not None:
+            left = flow.size - done
+        elif flow.holds is None:
+            left = done
+        else:
+            left = flow.holds.bytes + flow.holds.more * done
         return round(min(max(1.0, left), 1e15) * _on_the_link(flow.valve))
 
     def _limited(self, packet: bytes, now: float) -> bytes:

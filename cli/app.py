@@ -22,6 +22,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "exec": "cli.commands.lab",
     "scheme": "cli.commands.lab",
     "link": "cli.commands.link",
+    "capton": "cli.commands.capton",
     "serve": "cli.commands.serve",
     "agent": "cli.commands.serve",
     "check": "cli.commands.describe",

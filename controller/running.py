@@ -16,8 +16,10 @@ from controller.agents.asking import Unconfirmed
 from controller.agents.listeners import ChannelError
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
+from controller.capton.desk import AdmissionDesk
+from controller.capton.watching import FabricWatch
 from controller.control_plane import ControlPlane
-from controller.effects import HostSeen, ModeChanged, PathsChanged, SwitchDown, SwitchUp
+from controller.effects import HostSeen, LinkDown, LinkUp, ModeChanged, PathsChanged, SwitchDown, SwitchUp
 from controller.events import EventLog
 from controller.fabric.graph import PortRef
 from controller.faults import Faults
@@ -89,6 +91,10 @@ class RunningController:
             on_left=self._left,
             on_finished=self.learner.heard,
         )
+        self.admission = AdmissionDesk(self.agents, self.events.add)
+        self._fabric_watch = FabricWatch(
+            self.admission, self.agents, self.events.add, self.snapshot, self.queues.rates_bps
+        )
         self.live = LiveView(self.events, self.shell, self.agents, self.snapshot, self.rates, links_every_s)
         self._lab = lab
         self.faults = Faults(state_file.with_name("faults.json"), self, self.events.add)
@@ -106,7 +112,9 @@ class RunningController:
         self.shell.start()
         self.shell.post(lambda: effects)
         self.agents.start()
+        self.admission.set_rule(current.scheme.admission)
         self.agents.set_policy(policy_for(current.scheme, current.packet_time_s, current.version))
+        self._fabric_watch.start()
         self.live.start()
         self.learner.set_scheme(current.scheme, current.version)
         self.learner.start()
@@ -114,6 +122,7 @@ class RunningController:
     def stop(self) -> None:
         """Let go of agents and switches; both go on with what they have."""
         self.live.stop()
+        self._fabric_watch.stop()
         self.learner.stop()
         self.agents.stop()
         self.shell.stop()
@@ -149,6 +158,8 @@ class RunningController:
             self.current = current
             self._remember()
             self.queues.set_queues(port_queues(current.scheme))
+            self.admission.set_rule(current.scheme.admission)
+            self._fabric_watch.stir()
             # agents first: their classes mean the same to the switches before and after
             self.agents.set_policy(policy)
             self.learner.set_scheme(current.scheme, current.version)
@@ -225,6 +236,8 @@ class RunningController:
             self.agents.set_paths(_leaf_key(event.leaf), Paths(paths, dict(event.by_class)))
             return  # not news in itself: what changed it is
         self.events.add(event)
+        if isinstance(event, LinkUp | LinkDown | SwitchUp | SwitchDown | HostSeen):
+            self._fabric_watch.stir()
         if isinstance(event, SwitchUp) and (down := self.faults.held_down(event.dpid)):
             self.shell.take_down(down)
         if isinstance(event, SwitchUp):
@@ -244,6 +257,7 @@ class RunningController:
         self.events.add(AgentEvent(member.host, joined=True))
         if self.faults.holds_agent(member.host):
             self.agents.crash_soon(member.host)
+        self._fabric_watch.stir()
         self.shell.post(
             lambda: self._plane.agent_joined(
                 member.host, member.underlay_ip, member.underlay_mac, self.shell.now()

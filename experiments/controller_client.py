@@ -76,6 +76,10 @@ class ControllerClient:
         """Queues of every port, with their counters (docs/api.md)."""
         return self._ask("GET", "/queues")
 
+    def capton(self) -> dict[str, Any]:
+        """What CAPTON has granted (docs/capton.md)."""
+        return self._ask("GET", "/capton")
+
     def flow_types(self) -> dict[str, Any]:
         """What the controller has learnt of flows (docs/api.md, ``GET /tpfs``)."""
         return self._ask("GET", "/tpfs")

@@ -16,6 +16,7 @@ import numpy as np
 
 from host_agent import tunnel
 from host_agent.addresses import packed
+from host_agent.admission.gate import Gate
 from host_agent.checksum import complete
 from host_agent.flows import MAX_FINISHED, FlowTable, ReceiveFlow, SendFlow
 from host_agent.impairment import Impairment
@@ -81,6 +82,9 @@ class AgentCore:
         self._impairment: Impairment[Arrived] | None = None
         self._sender = Sender(session, rng, self._outgoing, self._counts)
         self._receiver = Receiver(self._sender, self._deliver, self._counts)
+        self.gate = Gate(self._sender)
+        """Of flows that ask the controller before they send."""
+        self._now = now
         self._next_sweep = now + SWEEP_S
         self._gone: list[FlowEntry] = []
         """Records of flows of peers that are gone, until the next report."""
@@ -92,6 +96,7 @@ class AgentCore:
         self.policy = policy
         self._sender.set_policy(policy, self._peers.values(), now)
         self._receiver.set_policy(policy)
+        self.gate.set_policy(policy.admission, now)
 
     def set_directory(self, peers: Sequence[Peer], now: float) -> None:
         """The agents that there are, by overlay address; those that are gone get nothing and are not heard."""
@@ -171,6 +176,8 @@ class AgentCore:
             return
         if len(packet) <= self.mtu:
             self._sender.send(peer, packet, seen, now)
+            if self.gate.shut:
+                self.gate.sent(peer, packet, seen, now)
         elif tunnel.dont_fragment(packet):
             self._counts["dropped_too_big"] += 1
             self._answer(tunnel.too_big(packet, self.mtu), now)
@@ -201,9 +208,12 @@ class AgentCore:
             self.packet_from_host(rows[-1, :last].tobytes(), now)
             return
         self._sender.send_super(peer, packet, seen, size, now)
+        if self.gate.shut:
+            self.gate.sent(peer, packet, seen, now)
 
     def receive_datagram(self, data: bytes, underlay_ip: str, source_port: int, tos: int, now: float) -> None:
         """A datagram that came from the underlay, whoever sent it."""
+        self._now = now
         if self._impairment is None or not self._impairment.harmful:
             self._receive(data, underlay_ip, source_port, tos, now)
             return
@@ -212,6 +222,7 @@ class AgentCore:
 
     def receive_run(self, run: Run, now: float) -> None:
         """Datagrams that came from the underlay one after the other, sound but from whomever."""
+        self._now = now
         underlay_ip, tos, kind, flags, session, number, sent_us, name, position, key, ports, bodies = run
         step = 0 if kind == _REPAIR else 1
         if self._impairment is not None and self._impairment.harmful:
@@ -280,11 +291,14 @@ class AgentCore:
         if self._impairment is not None:
             for item in self._impairment.due(now):
                 self._receive(self._impairment.damage(item.data), *item[1:], now)
+        self._now = now
+        self.gate.handle_timer(now)
         self._sender.coded.handle_timer(now)
         self._receiver.handle_timer(self._peers.values(), now)
         if now >= self._next_sweep:
             self._next_sweep = now + SWEEP_S
             self._sender.sweep(now)
+            self.gate.sweep(now)
             for peer in self._peers.values():
                 self._receiver.forgotten(peer.flows.expire(now))
 
@@ -293,7 +307,7 @@ class AgentCore:
     def get_timer(self) -> float:
         """When `handle_timer` wants to be called."""
         timer = self._next_sweep
-        for other in (self._sender.coded.deadline(), self._receiver.deadline()):
+        for other in (self._sender.coded.deadline(), self._receiver.deadline(), self.gate.get_timer()):
             if other is not None and other < timer:
                 timer = other
         if self._impairment is not None:
@@ -312,16 +326,17 @@ class AgentCore:
 
     def packets_to_deliver(self) -> list[bytes]:
         """Inner packets for the host, in order; each is given once."""
-        if not self._deliver:
+        if not self._deliver and not self.gate.shut:
             return []
         packets = self._deliver[:]
         self._deliver.clear()
-        return packets
+        return self.gate.delivered(packets, self._now) if self.gate.shut else packets
 
     def counters(self) -> dict[str, float]:
         """Totals since the start, by name."""
         totals = Counter(self._counts)
         totals.update(self._sender.coded.unit_outcomes())
+        totals.update(self.gate.counters())
         for peer in self._peers.values():
             totals["datagrams_lost"] += peer.arrivals.lost
             totals["datagrams_late"] += peer.arrivals.late

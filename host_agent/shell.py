@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from host_agent.admission.unsent import Unsent, UnsentBytes
 from host_agent.announcements import Announcements
 from host_agent.channel import Channel, Connected
 from host_agent.config import AgentConfig
@@ -22,6 +23,7 @@ from host_agent.core import AgentCore
 from host_agent.inner_packet import PacketError
 from host_agent.tun import Tun
 from host_agent.underlay import Underlay, announce, mac_of
+from protocol.admission import Grant, Stop
 from protocol.control import (
     ActiveFlows,
     Counters,
@@ -86,6 +88,11 @@ class Agent:
             _LOG.warning("sizes of flows cannot be announced here, is there another agent? %s", error)
         self._stopping = False
         self._refused = 0
+        self._unsent: UnsentBytes | None = None
+        try:
+            self._unsent = UnsentBytes()
+        except OSError as error:
+            _LOG.warning("the kernel does not tell what the host's sockets hold unsent: %s", error)
         self._next_share = math.inf
         self._watch = WatchFlows(0.0, 0)
         self._next_watch = math.inf
@@ -182,9 +189,15 @@ class Agent:
         outgoing = self._core.datagrams_to_send()
         if outgoing:
             self._underlay.send(outgoing)
+        if self._core.gate.shut:
+            for message in self._core.gate.messages_to_send(time.monotonic(), self._unsent_of):
+                self._channel.send(message)
         packets = self._core.packets_to_deliver()
         if packets:
             self._refused += self._tun.write(packets)
+
+    def _unsent_of(self, flow: bytes) -> Unsent | None:
+        return None if self._unsent is None else self._unsent.of(flow)
 
     def _read_tun(self, most: int, now: float) -> int:
         """How many packets there were."""
@@ -208,6 +221,9 @@ class Agent:
             announce(self._config.interface, self._config.underlay_ip)
             _LOG.info("connected to the controller at %s", self._config.controller)
             self._shared, self._next_watch = None, math.inf
+            self._core.gate.connected(now)
+        elif isinstance(message, Grant | Stop):
+            self._core.gate.decided(message, now)
         elif isinstance(message, WatchFlows):
             self._watch, self._watched_until = message, now - message.every_s
             self._next_watch = now if message.every_s > 0 else math.inf
@@ -238,6 +254,12 @@ class Agent:
             self._channel.send(PolicyApplied(version if isinstance(version, int) else -1, str(error)))
             return
         self._core.set_policy(policy, now)
+        try:
+            self._tun.set_initial_window(
+                None if policy.admission is None else policy.admission.initial_window_packets
+            )
+        except OSError as error:
+            _LOG.warning("TCP's first window stays what it was: %s", error)
         self._shared = None
         self._next_share = math.inf if self._core.path_load(now) is None else now
         self._channel.send(PolicyApplied(policy.version))

@@ -51,6 +51,9 @@ class Tun:
         offloads: bool = True,
         congestion_control: str | None = None,
     ) -> None:
+        self._addresses = tuple(addresses)
+        self._congestion_control = congestion_control
+        self._initial_window: int | None = None
         self._reader = capstan_native.TunReader(InnerPacket)
         try:
             self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -89,18 +92,39 @@ class Tun:
         lines += [f"addr add {address} dev {self.name} nodad" for address in addresses if ":" in address]
         lines += [f"addr add {address} dev {self.name}" for address in addresses if ":" not in address]
         if congestion_control is not None:
-            for interface in map(ipaddress.ip_interface, addresses):
-                kernel = (
-                    f"proto kernel scope link src {interface.ip}"
-                    if interface.version == 4
-                    else "proto kernel metric 256"
-                )
-                lines.append(
-                    f"route replace {interface.network} dev {self.name} {kernel} congctl {congestion_control}"
-                )
+            lines += self._routes()
         for setting, value in (("addr_gen_mode", "1"), ("router_solicitations", "0")):
             with contextlib.suppress(OSError):  # no IPv6 here, or /proc/sys read-only: only noise is lost
                 Path(f"/proc/sys/net/ipv6/conf/{self.name}/{setting}").write_text(value)
+        self._ip(lines)
+
+    def set_initial_window(self, packets: int | None) -> None:
+        """TCP's first window of connections over the overlay from now on, both ways; None: the kernel's own.
+
+        Raises TunError.
+        """
+        if packets != self._initial_window:
+            self._initial_window = packets
+            self._ip(self._routes())
+
+    def _routes(self) -> list[str]:
+        """The overlay's networks, with what connections over them are to do."""
+        lines = []
+        for interface in map(ipaddress.ip_interface, self._addresses):
+            kernel = (
+                f"proto kernel scope link src {interface.ip}"
+                if interface.version == 4
+                else "proto kernel metric 256"
+            )
+            line = f"route replace {interface.network} dev {self.name} {kernel}"
+            if self._congestion_control is not None:
+                line += f" congctl {self._congestion_control}"
+            if self._initial_window is not None:
+                line += f" initcwnd {self._initial_window} initrwnd {self._initial_window}"
+            lines.append(line)
+        return lines
+
+    def _ip(self, lines: list[str]) -> None:
         done = subprocess.run(
             ["ip", "-batch", "-"], input="\n".join(lines), text=True, capture_output=True, check=False
         )

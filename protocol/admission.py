@@ -4,7 +4,7 @@ Bodies of frames of format `FORMAT` (network byte order)::
 
     Request   1 B kind, 4 B sequence, 4 B flow, 4 B destination (underlay IPv4), 8 B bytes left
     Finished  1 B kind, 4 B sequence, 4 B flow
-    Grant     1 B kind, 4 B sequence, 4 B flow, 4 B answers, 8 B rate (bit/s)
+    Grant     1 B kind, 4 B sequence, 4 B flow, 4 B answers, 8 B rate (bit/s), 2 B path stamp (0: all paths in turn)
     Stop      1 B kind, 4 B sequence, 4 B flow, 4 B answers
 
 Each says how things are, not what has changed, so a lost message is made good by any later one, and one that comes
@@ -23,7 +23,7 @@ FORMAT: Final = 0x43
 MODULUS: Final = 1 << 32
 _REQUEST: Final = struct.Struct("!BII4sQ")
 _FINISHED: Final = struct.Struct("!BII")
-_GRANT: Final = struct.Struct("!BIIIQ")
+_GRANT: Final = struct.Struct("!BIIIQH")
 _STOP: Final = struct.Struct("!BIII")
 
 
@@ -34,7 +34,8 @@ class AdmissionPolicy:
     threshold_bytes: flows of up to so much payload leave at once, unscheduled (10 MSS). retry_s: how soon a request is
     sent again that was not answered. refresh_s: how often an answered one is, with what is left by then. fail_safe_s:
     how long the controller may leave a request unanswered before the flow goes on unscheduled. burst_s: how far ahead
-    of its rate a sender may run.
+    of its rate a sender may run. initial_window_packets: TCP's first window towards the overlay, for what is granted a
+    rate needs no slow start.
     """
 
     threshold_bytes: int = 14_260
@@ -42,6 +43,23 @@ class AdmissionPolicy:
     refresh_s: float = 0.25
     fail_safe_s: float = 0.1
     burst_s: float = 0.002
+    initial_window_packets: int = 64
+
+    def problem(self) -> tuple[str, str] | None:
+        """Field and text of what cannot be; None if all is well."""
+        if not 0 <= self.threshold_bytes <= 1 << 40:
+            return "threshold_bytes", f"must be 0 B to {1 << 40} B"
+        for name in ("retry_s", "refresh_s", "fail_safe_s", "burst_s"):
+            if not 0.0001 <= getattr(self, name) <= 60:
+                return name, "must be 0.0001 s to 60 s"
+        if not 1 <= self.initial_window_packets <= 10_000:
+            return "initial_window_packets", "must be 1..10000 packets"
+        if self.retry_s > self.fail_safe_s:
+            return (
+                "retry_s",
+                f"must be at most fail_safe_s ({self.fail_safe_s:g} s): one lost message frees no flow",
+            )
+        return None
 
 
 class AdmissionError(ValueError):
@@ -70,13 +88,14 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A flow may send at this rate of the link, until told otherwise."""
+    """A flow may send at this rate of the link, until told otherwise; over one path, or (stamp 0) over all in turn."""
 
     type: ClassVar[str] = "grant"
     sequence: int
     flow: int
     answers: int
     rate_bps: int
+    stamp: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +119,8 @@ def encode_body(message: AdmissionMessage) -> bytes:
             return _REQUEST.pack(1, sequence, flow, ipaddress.IPv4Address(destination).packed, left)
         case Finished(sequence, flow):
             return _FINISHED.pack(2, sequence, flow)
-        case Grant(sequence, flow, answers, rate):
-            return _GRANT.pack(3, sequence, flow, answers, rate)
+        case Grant(sequence, flow, answers, rate, stamp):
+            return _GRANT.pack(3, sequence, flow, answers, rate, stamp)
         case Stop(sequence, flow, answers):
             return _STOP.pack(4, sequence, flow, answers)
 

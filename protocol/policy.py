@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from protocol.admission import AdmissionPolicy
 from protocol.plain import PlainError, build
 from protocol.priority import PriorityPolicy, priority_problem
 from protocol.underlay import PRIORITIES
 
 PathKind = Literal[
-    "spray", "flow-hash", "label-hash", "round-robin", "flowcell", "flowlet", "tr", "reps", "plb"
+    "spray", "flow-hash", "label-hash", "round-robin", "granted", "flowcell", "flowlet", "tr", "reps", "plb"
 ]
 """How source ports are chosen (docs/paths.md)."""
 CodeName = Literal["xor", "rlc", "ldpc", "mds"]
@@ -142,6 +143,8 @@ class Policy:
     control: ClassPolicy = field(default_factory=ClassPolicy)
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
     """Of the packets of short and long flows; kind ``class``: their class's."""
+    admission: AdmissionPolicy | None = None
+    """Of flows that ask the controller before they send (CAPTON); None: none does."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON; `from_dict` is its inverse."""
@@ -222,6 +225,9 @@ def _check(policy: Policy) -> None:
     wrong = priority_problem(policy.priority)
     if wrong is not None:
         need(False, f"priority.{wrong[0]}", wrong[1])
+    wrong = None if policy.admission is None else policy.admission.problem()
+    if wrong is not None:
+        need(False, f"admission.{wrong[0]}", wrong[1])
     codings = [one for one in (policy.short.coding, policy.long.coding) if one is not None]
     different = one_estimator([(one.estimator, one.sampling_s) for one in codings])
     need(different is None, "long.coding.estimator", different or "")

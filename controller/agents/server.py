@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from controller.agents import asking
 from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
 from controller.agents.listeners import ChannelError, Listeners, TcpListener
+from controller.agents.loop_thread import LoopThread
 from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
 from controller.agents.path_loads import PathLoads
 from controller.agents.places import Places
 from controller.agents.session import Session, SessionClosed, Timing
+from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
     ActiveFlows,
     ControlError,
@@ -40,13 +41,13 @@ from protocol.control import (
 from protocol.policy import Policy
 
 LOG: Final = logging.getLogger("capstan.agents")
+T = TypeVar("T")
 SETTLE_S: Final = 0.03
 """Agents that join within this time cause one new directory, not one each."""
 SHARE_S: Final = 0.05
 """What agents say of paths within this time is shared at once."""
 MOST_UNKNOWN: Final = 256
 """Connections at a time that have not said who they are."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,15 @@ class AgentServer:
         ),
     ) -> None:
         self._on_finished = on_finished
+        self.on_admission: Callable[[str, Request | Finished], None] = lambda host, message: None
+        """Gets what agents ask and say of their flows, in the loop's thread."""
+        self.on_gone: Callable[[str], None] = lambda host: None
+        """Gets the host whose channel has ended, or whose agent began anew, in the loop's thread."""
         self._settings = settings
         self._token = token
         self._on_joined = on_joined
         self._on_left = on_left
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread = LoopThread("capstan-agents", self._open, self._close)
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._listeners = Listeners()
@@ -109,82 +113,62 @@ class AgentServer:
 
     def start(self) -> None:
         """Listen. Raises ChannelError if that is not possible."""
-        failure: list[BaseException] = []
-        ready = threading.Event()
-
-        async def main() -> None:
-            self._loop = asyncio.get_running_loop()
-            self._pulse: asyncio.Future[None] = self._loop.create_future()
-            self._end = asyncio.Event()
-            try:
-                await self._open()
-            except BaseException as error:
-                failure.append(error)
-                await self._close()
-                return
-            finally:
-                ready.set()
-            await self._end.wait()
-            await self._close()
-
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(main()), name="capstan-agents", daemon=True
-        )
         self._thread.start()
-        ready.wait()
-        if failure:
-            self._thread.join()
-            self._thread = None
-            error = failure[0]
-            if isinstance(error, ChannelError):
-                raise error
-            raise ChannelError(f"the agents' channel cannot be opened: {error}") from error
 
     def stop(self) -> None:
         """Close all channels; agents go on with their last policy. Harmless when not started."""
-        if self._thread is None or self._loop is None:
-            return
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
-        self._thread = None
+        self._thread.stop()
 
     # what the controller says
 
     def set_policy(self, policy: Policy) -> None:
         """Push *policy* to all agents, and to whoever comes later."""
-        self._run(self._set_policy(policy))
+        self._thread.run(self._set_policy(policy))
 
     def set_flow_types(self, types: FlowTypes) -> None:
         """Push *types* to all agents, and to whoever comes later, if they belong to the policy in force."""
-        self._run(self._set_flow_types(types))
+        self._thread.run(self._set_flow_types(types))
 
     def set_leaf(self, underlay_ip: str, leaf: str) -> None:
         """Tell all agents at which leaf a host is. Returns at once; for the thread of the OpenFlow shell."""
-        if self._loop is not None and self._thread is not None:
-            with suppress(RuntimeError):  # the loop has just ended
-                self._loop.call_soon_threadsafe(self._place, underlay_ip, leaf)
+        self._thread.post(self._place, underlay_ip, leaf)
 
     def set_paths(self, leaf: str, paths: Paths) -> None:
         """Tell the agents at a leaf which paths they have. Returns at once; for the thread of the OpenFlow shell."""
-        if self._loop is not None and self._thread is not None:
-            with suppress(RuntimeError):  # the loop has just ended
-                self._loop.call_soon_threadsafe(self._set_paths, leaf, paths)
+        self._thread.post(self._set_paths, leaf, paths)
+
+    def post(self, work: Callable[[], object]) -> None:
+        """Have *work* done in the loop's thread; returns at once."""
+        self._thread.post(work)
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Have *work* done in the loop's thread, and return what it returns."""
+
+        async def done() -> T:
+            return work()
+
+        return self._thread.run(done())
+
+    def decide(self, host: str, message: Grant | Stop) -> None:
+        """Tell a host of a decision, if it has a channel. For the loop's own thread."""
+        session = self._sessions.get(host)
+        if session is not None:
+            session.decide(message)
 
     def watch_flows(self, every_s: float, most: int) -> None:
         """Ask all agents, and those that come, for active flows every so often (`on_active_flows`); 0: no more."""
-        self._run(self._watch_flows(WatchFlows(every_s, most)))
+        self._thread.run(self._watch_flows(WatchFlows(every_s, most)))
 
     def wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         """Wait, up to *timeout* seconds, until all members have applied policy *version* or a later one.
 
         Returns those who have not: refused it (known at once), silent, or without a channel.
         """
-        return self._run(self._wait_applied(version, timeout))
+        return self._thread.run(self._wait_applied(version, timeout))
 
     def report(self, forget: bool, timeout: float) -> FlowReports:
         """Ask all members for their flow entries, up to *timeout* seconds."""
-        return self._run(self._report(forget, timeout))
+        return self._thread.run(self._report(forget, timeout))
 
     def impair(self, host: str, impairment: Impair, timeout: float) -> None:
         """Make the receiving side of *host* lossy; returns once that is in force.
@@ -193,7 +177,7 @@ class AgentServer:
             KeyError: no such member.
             ChannelError: it has no channel or did not confirm in time.
         """
-        self._run(self._impair(host, impairment, timeout))
+        self._thread.run(self._impair(host, impairment, timeout))
 
     def crash(self, host: str, timeout: float) -> None:
         """Have an agent end as by a crash; returns once its channel has ended.
@@ -202,7 +186,7 @@ class AgentServer:
             KeyError: no such agent is connected.
             ChannelError: it is still there after *timeout* seconds.
         """
-        self._run(self._crash(host, timeout))
+        self._thread.run(self._crash(host, timeout))
 
     def crash_soon(self, host: str) -> None:
         """The same for the channel's own thread (`on_joined`): returns at once."""
@@ -211,17 +195,12 @@ class AgentServer:
 
     def agents(self) -> list[AgentInfo]:
         """All members by name."""
-        return self._run(self._agents())
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None or self._thread is None:
-            work.close()
-            raise ChannelError("the agents' channel is not open")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self._thread.run(self._agents())
 
     # in the loop
 
     async def _open(self) -> None:
+        self._pulse: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._membership = Membership(
             read_members(self._settings.members_file), time.monotonic(), self._settings.grace_s
         )
@@ -278,9 +257,11 @@ class AgentServer:
         old = self._sessions.get(member.host)
         self._sessions[member.host] = session
         if old is not None:
+            self.on_gone(member.host)
             with suppress(SessionClosed):
                 await old.refuse(f"another agent of host {member.host!r} has registered")
         session.on_finished = lambda said: self._finished(member.host, session, said)
+        session.on_admission = lambda message: self._admission(member.host, session, message)
         session.on_path_load = lambda load: self._load_paths(member.host, session, load)
         self._path_loads.forget(member.host)
         session.welcome(self._token)
@@ -304,6 +285,7 @@ class AgentServer:
         if self._sessions.get(member.host) is not session:
             return  # replaced
         del self._sessions[member.host]
+        self.on_gone(member.host)
         self._path_loads.forget(member.host)
         self._plan_sharing()
         LOG.warning("agent %s lost: %s", member.host, session.end_reason)
@@ -330,8 +312,8 @@ class AgentServer:
             self._expiry = None
         deadline = self._membership.deadline()
         if deadline is not None:
-            assert self._loop is not None
-            self._expiry = self._loop.call_later(max(0.0, deadline - time.monotonic()) + 0.01, self._expire)
+            wait = max(0.0, deadline - time.monotonic()) + 0.01
+            self._expiry = asyncio.get_running_loop().call_later(wait, self._expire)
 
     def _expire(self) -> None:
         gone = self._membership.expire(time.monotonic())
@@ -381,6 +363,10 @@ class AgentServer:
         self._path_loads.put(host, load)
         self._plan_sharing()
 
+    def _admission(self, host: str, session: Session, message: Request | Finished) -> None:
+        if self._sessions.get(host) is session:
+            self.on_admission(host, message)
+
     def _finished(self, host: str, session: Session, said: FinishedFlows) -> None:
         if self._sessions.get(host) is session:
             owners = {one: member.host for member in self._membership.members() for one in member.overlay}
@@ -388,8 +374,7 @@ class AgentServer:
 
     def _plan_sharing(self) -> None:
         if self._sharing is None:
-            assert self._loop is not None
-            self._sharing = self._loop.call_later(SHARE_S, self._share_path_loads)
+            self._sharing = asyncio.get_running_loop().call_later(SHARE_S, self._share_path_loads)
 
     def _share_path_loads(self) -> None:
         self._sharing = None
@@ -404,8 +389,7 @@ class AgentServer:
 
     def _spread_directory(self) -> None:
         if self._spreading is None:
-            assert self._loop is not None
-            self._spreading = self._loop.call_later(SETTLE_S, self._spread_now)
+            self._spreading = asyncio.get_running_loop().call_later(SETTLE_S, self._spread_now)
 
     def _spread_now(self) -> None:
         self._spreading = None

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
     ActiveFlows,
     Challenge,
@@ -39,6 +40,8 @@ OPENING_BYTES: Final = 64 * 1024
 """Most that somebody may send before it is known who it is."""
 SEND_TIMEOUT_S: Final = 10.0
 QUEUE_LENGTH: Final = 64
+DECISIONS_BYTES: Final = 64 * 1024
+"""More than so much that the agent has not read, and decisions are not worth anything to it: it asks again."""
 
 
 class SessionClosed(ConnectionError):
@@ -65,6 +68,7 @@ class Session:
     on_path_load: Callable[[PathLoad], None] = lambda load: None
     on_active_flows: Callable[[ActiveFlows], None] = lambda active: None
     on_finished: Callable[[FinishedFlows], None] = lambda said: None
+    on_admission: Callable[[Request | Finished], None] = lambda message: None
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -164,6 +168,11 @@ class Session:
         self._queue.append(encode(message))
         self._wake.set()
 
+    def decide(self, message: Grant | Stop) -> None:
+        """Send a decision before all that is queued; where the agent does not read, it is lost."""
+        if not self._closed and self.writer.transport.get_write_buffer_size() < DECISIONS_BYTES:
+            self.writer.write(encode(message))
+
     def new_report(self) -> tuple[int, asyncio.Future[list[FlowEntry]]]:
         """Number for a Report, and where its answer will be."""
         self._last_id += 1
@@ -219,6 +228,8 @@ class Session:
                 self.on_path_load(message)
             case ActiveFlows():
                 self.on_active_flows(message)
+            case Request() | Finished():
+                self.on_admission(message)
             case FinishedFlows():
                 self.on_finished(message)
             case FlowReport(number, flows):

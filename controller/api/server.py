@@ -19,6 +19,7 @@ from controller.api.describing import Description, describe
 from controller.api.openapi import openapi_document
 from controller.api.page import BUILT, page_routes
 from controller.api.problems import ProblemError, problem_response
+from controller.api.routes_capton import capton_routes
 from controller.api.routes_experiments import experiment_routes
 from controller.api.routes_fabric import fabric_routes
 from controller.api.routes_faults import fault_routes
@@ -67,6 +68,7 @@ def make_app(
     started = time.monotonic()
     app.register_blueprint(fabric_routes(running, settings.lab, version, started))
     app.register_blueprint(live_routes(running, started))
+    app.register_blueprint(capton_routes(running))
     app.register_blueprint(fault_routes(running, settings.lab))
     app.register_blueprint(
         experiment_routes(running, store, Rate(settings.submits_per_s, SUBMIT_BURST, started))

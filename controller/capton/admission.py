@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from controller.capton.fabric import VirtualLink
-from controller.capton.scheduler import Decision, Scheduler
+from controller.capton.scheduler import ActiveFlow, Decision, LinkUse
 from protocol.admission import MODULUS, Finished, Grant, Request, Stop, newer
 
 MAX_ENDED: Final = 4096
@@ -21,12 +21,36 @@ Answers = list[tuple[str, Grant | Stop]]
 """Messages, and the host that each is for."""
 
 
+class FlowScheduler(Protocol):
+    """What `controller.capton.scheduler` and `controller.capton.single_path` have in common."""
+
+    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]: ...
+    def finished(self, flow: int, now: float) -> list[Decision]: ...
+    def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> list[Decision]: ...
+    def expire(self, now: float) -> list[Decision]: ...
+    def next_event(self) -> float | None: ...
+    def flows(self, now: float) -> list[ActiveFlow]: ...
+    def links(self) -> dict[VirtualLink, LinkUse]: ...
+    def __contains__(self, flow: int) -> bool: ...
+
+
 @dataclass(slots=True)
 class _Flow:
     host: str
     number: int
     heard: int
+    asked_at: float
+    asked_bytes: int
     rate_bps: int = 0
+    stamp: int = 0
+
+
+class StandingFlow(NamedTuple):
+    """A flow as it stands: who it is to the scheduler, when it asked first, and for how much."""
+
+    active: ActiveFlow
+    asked_at: float
+    asked_bytes: int
 
 
 class Admission:
@@ -36,8 +60,8 @@ class Admission:
         hosts: host name by underlay address, as in `Request.destination`; may be replaced.
     """
 
-    def __init__(self, scheduler: Scheduler, hosts: Mapping[str, str]) -> None:
-        self._scheduler: Final = scheduler
+    def __init__(self, scheduler: FlowScheduler, hosts: Mapping[str, str]) -> None:
+        self._scheduler = scheduler
         self.hosts = hosts
         self._flows: Final[dict[int, _Flow]] = {}
         self._numbers: Final[dict[tuple[str, int], int]] = {}
@@ -74,7 +98,7 @@ class Admission:
         if name is None:
             self._next += 1
             self._numbers[host, message.flow] = number
-            self._flows[number] = _Flow(host, message.flow, message.sequence)
+            self._flows[number] = _Flow(host, message.flow, message.sequence, now, size)
         self._flows[number].heard = message.sequence
         self.counts["requests"] += 1
         answers = self._answers(decisions)
@@ -94,6 +118,42 @@ class Admission:
     def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> Answers:
         """A virtual link has another capacity (`Scheduler.capacity`)."""
         return self._answers(self._scheduler.capacity(link, rate_bps, now))
+
+    def replace(self, scheduler: FlowScheduler, hosts: Mapping[str, str], now: float) -> Answers:
+        """Go on with another scheduler (hosts or leaves have changed): flows are asked for as they stand.
+
+        Whoever is told, is told of what has changed for him; flows that the new one does not know are given up.
+        """
+        standing = self._scheduler.flows(now)
+        self._scheduler, self.hosts = scheduler, hosts
+        decided: dict[int, Decision] = {}
+        for flow in standing:
+            try:
+                decisions = scheduler.request(
+                    flow.flow, flow.source, flow.destination, max(1, flow.remaining_bytes), now
+                )
+            except ValueError:
+                gone = self._forget(flow.flow)
+                self._end(gone.host, gone.number, gone.heard)
+                continue
+            decided.update((one.flow, one) for one in decisions)
+        news = [
+            decided.get(name, Decision(name, 0))
+            for name, flow in self._flows.items()
+            if decided.get(name, Decision(name, 0))[1:] != (flow.rate_bps, flow.stamp)
+        ]
+        return self._answers(sorted(news, key=lambda one: one.rate_bps > 0))
+
+    def standing(self, now: float) -> list[StandingFlow]:
+        """All flows in the order in which they are granted."""
+        return [
+            StandingFlow(flow, self._flows[flow.flow].asked_at, self._flows[flow.flow].asked_bytes)
+            for flow in self._scheduler.flows(now)
+        ]
+
+    def links(self) -> dict[VirtualLink, LinkUse]:
+        """What is granted of each link."""
+        return self._scheduler.links()
 
     def get_timer(self) -> float | None:
         """When `handle_timer` has something to do."""
@@ -132,14 +192,14 @@ class Admission:
 
     def _answers(self, decisions: list[Decision]) -> Answers:
         answers: Answers = []
-        for name, rate in decisions:
+        for name, rate, stamp in decisions:
             flow = self._flows[name]
-            flow.rate_bps = rate
+            flow.rate_bps, flow.stamp = rate, stamp
             answers.append(self._tell(flow))
         return answers
 
     def _tell(self, flow: _Flow) -> tuple[str, Grant | Stop]:
         self._sequence = (self._sequence + 1) % MODULUS
         if flow.rate_bps:
-            return flow.host, Grant(self._sequence, flow.number, flow.heard, flow.rate_bps)
+            return flow.host, Grant(self._sequence, flow.number, flow.heard, flow.rate_bps, flow.stamp)
         return flow.host, Stop(self._sequence, flow.number, flow.heard)

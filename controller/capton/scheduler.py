@@ -26,6 +26,8 @@ class Decision(NamedTuple):
 
     flow: int
     rate_bps: int
+    stamp: int = 0
+    """Of the path, where the flow has one of its own (`controller.capton.single_path`)."""
 
 
 class ActiveFlow(NamedTuple):
@@ -36,6 +38,7 @@ class ActiveFlow(NamedTuple):
     destination: str
     remaining_bytes: int
     rate_bps: int
+    stamp: int = 0
 
 
 class LinkUse(NamedTuple):

@@ -23,6 +23,8 @@ _TOPIC_OF: Final = {
     "partition-changed": "modes",
     "scheme-changed": "scheme",
     "agent-event": "agents",
+    "capton-capacity": "agents",
+    "capton-fail-safe": "agents",
     "experiment-created": "experiments",
     "run-added": "experiments",
     "experiment-ended": "experiments",

@@ -118,6 +118,7 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
     _check_partition(scheme, need)
     _check_queues(scheme, need)
     _check_priority(scheme, need)
+    _check_admission(scheme, need)
 
 
 def _check_partition(scheme: Scheme, need: Any) -> None:
@@ -197,6 +198,43 @@ def _check_priority(scheme: Scheme, need: Any) -> None:
         "must be 1000..10000000",
     )
     need(1 <= prediction.most_age_s <= 30 * 86400, "priority.prediction.most_age_s", "must be 1 s to 30 days")
+
+
+def _check_admission(scheme: Scheme, need: Any) -> None:
+    admission = scheme.admission
+    classes = [name for name in _CLASSES if getattr(scheme, name).entropy == "granted"]
+    if admission is None:
+        need(
+            not classes,
+            f"{classes[0] if classes else ''}.entropy",
+            "granted needs a controller that grants paths: add `admission: {paths: one}` to the scheme",
+        )
+        return
+    wrong = admission.policy().problem()
+    if wrong is not None:
+        need(False, f"admission.{wrong[0]}", wrong[1])
+    need(0 < admission.least_share <= 1, "admission.least_share", "must be above 0 and at most 1")
+    need(
+        0 <= admission.ageing_bytes_per_s <= 1 << 40,
+        "admission.ageing_bytes_per_s",
+        f"must be 0..{1 << 40} B/s",
+    )
+    need(
+        admission.refresh_s < admission.finish_timeout_s <= 600,
+        "admission.finish_timeout_s",
+        f"must be above refresh_s ({admission.refresh_s:g} s), by which hosts say what is left, and at most 600 s",
+    )
+    if admission.paths == "one":
+        need(
+            scheme.long.entropy == "granted" and scheme.long.group == "label",
+            "admission.paths",
+            "one: long flows need `group: label` and `entropy: granted`, which keeps to the path of the grant",
+        )
+    need(
+        admission.paths == "one" or not classes,
+        "admission.paths",
+        "must be one where a class has entropy granted: all grants no paths",
+    )
 
 
 def _check_class(name: str, one: ClassScheme, need: Any) -> None:

@@ -25,6 +25,7 @@ def policy_for(scheme: Scheme, packet_time_s: float, version: int) -> Policy:
         long=_class_policy(scheme.long, packet_time_s),
         control=_class_policy(scheme.control, packet_time_s),
         priority=_priority_policy(scheme.priority),
+        admission=None if scheme.admission is None else scheme.admission.policy(),
     )
     return Policy.from_dict(policy.to_dict())
 

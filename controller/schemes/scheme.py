@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
+from protocol.admission import AdmissionPolicy
 from protocol.policy import (
     PATH_PARAMETERS,
     CodeName,
@@ -188,6 +189,37 @@ class Priority:
 
 
 @dataclass(frozen=True, slots=True)
+class Admission:
+    """Large flows ask the controller before they send (CAPTON; docs/capton.md). Times are the control channel's."""
+
+    paths: Literal["all", "one"] = "all"
+    """Of a granted flow: all in turn, over virtual links; or one, which the controller chooses (HyLine)."""
+    threshold_bytes: int = 14_260
+    """Flows of up to so much payload leave at once (10 segments)."""
+    least_share: float = 1.0
+    ageing_bytes_per_s: int = 0
+    finish_timeout_s: float = 0.5
+    """See `controller.capton.scheduler.Parameters`."""
+    retry_s: float = 0.02
+    refresh_s: float = 0.25
+    fail_safe_s: float = 0.1
+    burst_s: float = 0.002
+    initial_window_packets: int = 64
+    """See `protocol.admission.AdmissionPolicy`."""
+
+    def policy(self) -> AdmissionPolicy:
+        """What the agents are told."""
+        return AdmissionPolicy(
+            self.threshold_bytes,
+            self.retry_s,
+            self.refresh_s,
+            self.fail_safe_s,
+            self.burst_s,
+            self.initial_window_packets,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Scheme:
     name: str
     title: str
@@ -204,6 +236,8 @@ class Scheme:
     """None: one queue a port."""
     priority: Priority | None = None
     """None: each class has its own."""
+    admission: Admission | None = None
+    """None: every flow sends when it likes."""
     short_limit_bytes: int = 100_000
     replication: Replication | None = None
     """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""

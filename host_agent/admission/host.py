@@ -1,18 +1,21 @@
 """CAPTON on a host: which TCP flows are large, what is asked for them, and how far they may send. Pure.
 
 Small flows leave at once. A flow is large if it was announced with more than the threshold, and then asks when it
-opens; or as soon as it has sent more. Of a flow that was not announced nobody knows what is left: it asks for as much
-again as it has sent, which for heavy-tailed sizes is about right, and corrects that with every refresh.
+opens; or as soon as it has sent more. A flow that was not announced asks for what its socket holds unsent; if that is
+full, or cannot be asked, for as much again as it has sent besides, which for heavy-tailed sizes is about right. Every
+refresh corrects that.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from host_agent.admission.requests import Requests
+from host_agent.admission.unsent import Unsent
 from host_agent.admission.window import Valve
 from host_agent.inner_packet import FIN, RST, SYN, TCP, InnerPacket, PacketError, look
 from host_agent.wire import OUTER_HEADER_BYTES
@@ -37,19 +40,24 @@ class _Flow:
     last: float
     free_bytes: int
     """It asks once it has sent more than that."""
+    asked: bool = False
+    """Whether it ever did."""
+    holds: Unsent | None = None
+    """What its socket held when it asked last; None: it was announced, or nobody knows."""
 
 
 class HostAdmission:
-    """The TCP flows of a host. Times are seconds of one monotonic clock."""
+    """The TCP flows of a host. Times are seconds of one monotonic clock. *after*: the one whose numbers go on."""
 
-    def __init__(self, policy: AdmissionPolicy) -> None:
+    def __init__(self, policy: AdmissionPolicy, after: HostAdmission | None = None) -> None:
         self._policy: Final = policy
-        self._requests: Final = Requests(policy)
+        self._requests: Requests = Requests(policy, 0 if after is None else after._requests.sequence)
         self._flows: Final[dict[bytes, _Flow]] = {}
         self._keys: Final[dict[int, bytes]] = {}
         """Of the flows that have asked."""
         self._updates: list[bytes] = []
-        self._next = 1
+        self._next: int = 1 if after is None else after._next
+        self._counts: Final[Counter[str]] = Counter()
 
     def __len__(self) -> int:
         return len(self._flows)
@@ -68,7 +76,9 @@ class HostAdmission:
         if flow is None:
             return
         flow.last = now
-        flow.valve.left(packet, seen)
+        again = flow.valve.left(packet, seen)
+        if again:
+            self._counts["bytes_sent_again"] += again
         done = flow.valve.sent_bytes
         if flags & RST or flags & FIN:
             self._forget(seen.flow)
@@ -82,7 +92,7 @@ class HostAdmission:
 
     def received(self, packets: Iterable[bytes], now: float) -> list[bytes]:
         """Packets of peers, as the host is to get them; with them what it is to be told besides."""
-        given = [self._limited(packet, now) for packet in packets]
+        given = [self._limited(packet, now) for packet in packets] if self._flows else list(packets)
         return given + self.updates()
 
     def updates(self) -> list[bytes]:
@@ -90,10 +100,12 @@ class HostAdmission:
         updates, self._updates = self._updates, []
         return updates
 
-    def decided(self, message: Grant | Stop, now: float) -> None:
-        """The controller has decided about a flow."""
-        if self._requests.decided(message, now):
-            self._apply(message.flow, now)
+    def decided(self, message: Grant | Stop, now: float) -> tuple[bytes, int] | None:
+        """The controller has decided about a flow: its key and the stamp of its path (0: none of its own), if news."""
+        if not self._requests.decided(message, now):
+            return None
+        self._apply(message.flow, now)
+        return self._keys[message.flow], self._requests.stamp(message.flow)
 
     def connected(self, now: float) -> None:
         """The controller listens again: it is asked for all flows."""
@@ -106,9 +118,25 @@ class HostAdmission:
             if flow.number in self._requests:
                 self._end(flow, now)
 
-    def messages_to_send(self) -> list[Request | Finished]:
-        """Messages for the controller, in order; each is given once."""
-        return self._requests.messages_to_send()
+    def messages_to_send(
+        self, now: float = 0.0, unsent: Callable[[bytes], Unsent | None] = lambda key: None
+    ) -> list[Request | Finished]:
+        """Messages for the controller, in order; each is given once.
+
+        unsent: what the socket of a flow holds; asked for flows that were not announced. There may be `updates` then.
+        """
+        messages: list[Request | Finished] = []
+        for message in self._requests.messages_to_send():
+            key = self._keys.get(message.flow) if isinstance(message, Request) else None
+            flow = None if key is None else self._flows[key]
+            if key is None or flow is None or flow.size is not None or isinstance(message, Finished):
+                messages.append(message)
+            elif (holds := unsent(key)) is not None and not holds.bytes and not holds.more:
+                self._end(flow, now)
+            else:
+                flow.holds = holds
+                messages.append(replace(message, bytes_left=self._bytes_left(flow)))
+        return messages + self._requests.messages_to_send()
 
     def get_timer(self) -> float | None:
         """When `handle_timer` has something to do."""
@@ -131,9 +159,14 @@ class HostAdmission:
         for key in [key for key, flow in self._flows.items() if now - flow.last > IDLE_S]:
             self._forget(key)
 
-    def counters(self) -> dict[str, int]:
-        """Totals since the start, by name."""
-        return dict(self._requests.counts)
+    def totals(self) -> dict[str, int]:
+        """What was counted since the start, by name."""
+        return {**self._counts, **self._requests.counts, **self._requests.latencies.counters()}
+
+    def standing(self) -> dict[str, int]:
+        """How many flows are in which state, by name."""
+        granted, waiting, unscheduled = self._requests.standing()
+        return {"flows_granted": granted, "flows_waiting": waiting, "flows_unscheduled": unscheduled}
 
     def _begin(self, key: bytes, peer: str, announced: float | None, now: float) -> _Flow:
         if key in self._flows:
@@ -150,6 +183,7 @@ class HostAdmission:
         if flow.size is not None and flow.valve.sent_bytes >= flow.size:
             flow.size = None  # it has sent more than was announced: nobody knows
         self._keys[flow.number] = key
+        flow.asked = True
         self._requests.ask(flow.number, flow.peer, self._bytes_left(flow), now)
         flow.valve.set_rate(0.0, now)
 
@@ -163,6 +197,8 @@ class HostAdmission:
 
     def _forget(self, key: bytes) -> None:
         flow = self._flows.pop(key)
+        if not flow.asked and flow.valve.sent_bytes:
+            self._counts["flows_small"] += 1
         self._keys.pop(flow.number, None)
         self._requests.end(flow.number)
 
@@ -180,7 +216,12 @@ class HostAdmission:
     def _bytes_left(self, flow: _Flow) -> int:
         """On the link."""
         done = flow.valve.sent_bytes
-        left = done if flow.size is None else flow.size - done
+        if flow.size is not None:
+            left = flow.size - done
+        elif flow.holds is None:
+            left = done
+        else:
+            left = flow.holds.bytes + flow.holds.more * done
         return round(min(max(1.0, left), 1e15) * _on_the_link(flow.valve))
 
     def _limited(self, packet: bytes, now: float) -> bytes:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.admission import MODULUS, AdmissionPolicy, Finished, Grant, Request, Stop, newer
+from protocol.latency import Latencies
 
 
 @dataclass(slots=True)
@@ -28,18 +29,23 @@ class _Asked:
     heard: int | None = None
     """Sequence number of the newest decision."""
     rate_bps: float = 0.0
+    stamp: int = 0
+    """Of the granted path; 0: all of them."""
     unscheduled: bool = False
 
 
 class Requests:
     """The flows of a host that have asked, by number."""
 
-    def __init__(self, policy: AdmissionPolicy) -> None:
+    def __init__(self, policy: AdmissionPolicy, sequence: int = 0) -> None:
         self._policy: Final = policy
         self._flows: Final[dict[int, _Asked]] = {}
-        self._sequence = 0
+        self.sequence = sequence
+        """Of the newest message."""
         self._outgoing: list[Request | Finished] = []
         self.counts: Final[Counter[str]] = Counter()
+        self.latencies: Final = Latencies()
+        """From a request, the first of those that one decision answers, to that decision."""
 
     def __len__(self) -> int:
         return len(self._flows)
@@ -51,6 +57,17 @@ class Requests:
         """Rate on the link that a flow may send at: 0 while it waits, inf where it does not have to ask."""
         asked = self._flows.get(flow)
         return math.inf if asked is None or asked.unscheduled else asked.rate_bps
+
+    def stamp(self, flow: int) -> int:
+        """The path that a flow was granted; 0: none of its own."""
+        asked = self._flows.get(flow)
+        return 0 if asked is None or asked.unscheduled else asked.stamp
+
+    def standing(self) -> tuple[int, int, int]:
+        """How many flows send as granted, how many wait, and how many send although nobody decided."""
+        unscheduled = sum(asked.unscheduled for asked in self._flows.values())
+        granted = sum(asked.rate_bps > 0 and not asked.unscheduled for asked in self._flows.values())
+        return granted, len(self._flows) - granted - unscheduled, unscheduled
 
     def ask(self, flow: int, destination: str, bytes_left: int, now: float) -> None:
         """A large flow begins: it waits from now on. *destination*: the underlay address of its peer."""
@@ -77,7 +94,7 @@ class Requests:
             self._ask(flow, asked, now)
 
     def decided(self, message: Grant | Stop, now: float) -> bool:
-        """The controller has decided. Returns whether that is news: a flow's `rate_bps` may be another."""
+        """The controller has decided. Returns whether that is news: `rate_bps` or `stamp` of the flow is another."""
         asked = self._flows.get(message.flow)
         if asked is None:
             self._finish(message.flow)  # it has not heard that the flow is over
@@ -86,14 +103,17 @@ class Requests:
             self.counts["decisions_late"] += 1
             return False
         asked.heard = message.sequence
-        before = self.rate_bps(message.flow)
+        before = self.rate_bps(message.flow), asked.stamp
         asked.rate_bps = float(message.rate_bps) if isinstance(message, Grant) else 0.0
+        asked.stamp = message.stamp if isinstance(message, Grant) else 0
         asked.unscheduled = False
         if not newer(asked.asked, message.answers):
+            if asked.unanswered is not None:
+                self.latencies.add(now - asked.unanswered)
             asked.unanswered = None
             asked.again = now + self._policy.refresh_s
         self.counts["grants" if asked.rate_bps else "stops"] += 1
-        return before != asked.rate_bps
+        return before != (asked.rate_bps, asked.stamp)
 
     def get_timer(self) -> float | None:
         """When `handle_timer` has something to do."""
@@ -135,5 +155,5 @@ class Requests:
         self._outgoing.append(Finished(self._next(), flow))
 
     def _next(self) -> int:
-        self._sequence = (self._sequence + 1) % MODULUS
-        return self._sequence
+        self.sequence = (self.sequence + 1) % MODULUS
+        return self.sequence

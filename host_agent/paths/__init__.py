@@ -8,6 +8,7 @@ from host_agent.paths.base import Flow, Load, PathPolicy, Report, Route
 from host_agent.paths.flow_hash import FlowHash
 from host_agent.paths.flowcell import Flowcell
 from host_agent.paths.flowlet import Flowlet
+from host_agent.paths.granted import Granted
 from host_agent.paths.label_hash import LabelHash
 from host_agent.paths.plb import Plb
 from host_agent.paths.reps import Reps
@@ -30,6 +31,8 @@ def path_policy(settings: PathSettings, packet_time_s: float, rng: np.random.Gen
             return LabelHash()
         case "round-robin":
             return RoundRobin(rng)
+        case "granted":
+            return Granted()
         case "flowcell":
             return Flowcell(settings.flowcell_bytes)
         case "flowlet":

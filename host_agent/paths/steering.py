@@ -13,6 +13,7 @@ from capstan_native import SentLog
 
 from host_agent.paths import path_policy
 from host_agent.paths.base import Load, PathPolicy, Report, Route
+from host_agent.paths.granted import Granted
 from protocol.control import PathLoad
 from protocol.datagram import NUMBER_MODULUS
 from protocol.policy import DEFAULT_POLICY, Policy
@@ -134,6 +135,12 @@ class Steering:
         """A flow is over."""
         for one in self._distinct:
             one.forget(flow)
+
+    def grant(self, flow: int, stamp: int) -> None:
+        """The controller has granted a flow a path (0: none of its own)."""
+        for one in self._distinct:
+            if isinstance(one, Granted):
+                one.grant(flow, stamp)
 
     def load(self, now: float) -> PathLoad | None:
         """What the other agents of our leaf are to know of us; None: no policy shares anything."""

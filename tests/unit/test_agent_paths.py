@@ -18,7 +18,7 @@ from protocol.underlay import EV_FIRST, EV_LAST, TrafficClass, label_of
 
 PACKET_TIME_S = 0.001
 KINDS: tuple[PathKind, ...] = get_args(PathKind)
-NAMING = ("label-hash", "round-robin", "flowcell", "flowlet", "tr")
+NAMING = ("label-hash", "round-robin", "flowcell", "flowlet", "tr", "granted")
 """Kinds that name paths."""
 
 

@@ -180,7 +180,7 @@ def test_without_a_controller_it_goes_on_after_the_fail_safe_time() -> None:
     host.took(agent.updates())
     assert now == pytest.approx(POLICY.fail_safe_s)
     assert host.send(40, now) == 40
-    assert agent.counters()["flows_unscheduled_by_fail_safe"] == 1
+    assert agent.totals()["flows_unscheduled_by_fail_safe"] == 1
 
 
 @pytest.mark.parametrize("flags", [FIN | ACK, RST])

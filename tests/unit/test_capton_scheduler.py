@@ -172,13 +172,13 @@ def test_every_flow_ends_when_the_work_could_be_done(
         source, destination = rng.choice(hosts, 2, replace=False)
         size = int(rng.integers(1, 10**6))
         work += size * 8 / (GBPS / 4)
-        for name, rate in scheduler.request(flow, source, destination, size, 0.0):
+        for name, rate, _ in scheduler.request(flow, source, destination, size, 0.0):
             granted.setdefault(name, []).append(rate)
     now, steps = 0.0, 0
     while (following := scheduler.next_event()) is not None:
         assert following >= now
         now, steps = following, steps + 1
-        for name, rate in scheduler.expire(now):
+        for name, rate, _ in scheduler.expire(now):
             granted.setdefault(name, []).append(rate)
         assert steps < 1000
     assert len(scheduler) == 0
@@ -225,7 +225,7 @@ def test_failed_links_lower_the_capacity_at_once() -> None:
     assert scheduler.capacity(up, GBPS, 0.0) == [Decision(2, 0)]
     assert scheduler.capacity(up, GBPS // 2, 0.0) == [Decision(1, GBPS // 2)]
     assert scheduler.capacity(up, 0, 0.0) == [Decision(1, 0)]
-    assert sorted(scheduler.capacity(up, 2 * GBPS, 0.0)) == [(1, GBPS), (2, GBPS)]
+    assert sorted(scheduler.capacity(up, 2 * GBPS, 0.0)) == [Decision(1, GBPS), Decision(2, GBPS)]
 
 
 def test_a_fast_host_sends_to_several_slow_ones() -> None:

@@ -29,7 +29,10 @@ def scheme(**short: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", get_args(PathKind))
 def test_every_kind_can_be_named_in_a_scheme_and_made_by_an_agent(kind: PathKind) -> None:
-    policy = policy_for(scheme_from_dict(scheme(entropy=kind)), 0.004, 1)
+    given = scheme(entropy=kind)
+    if kind == "granted":  # by a controller that does
+        given |= {"admission": {"paths": "one"}, "long": {"group": "label", "entropy": kind}}
+    policy = policy_for(scheme_from_dict(given), 0.004, 1)
     assert policy.short.path.kind == kind
     assert path_policy(policy.short.path, policy.packet_time_s, np.random.default_rng(1))
     assert Policy.from_dict(policy.to_dict()) == policy
@@ -86,7 +89,7 @@ def test_experiments_may_change_parameters() -> None:
 
 
 def test_schemes_name_paths_just_where_their_policy_does() -> None:
-    naming = {"label-hash", "round-robin", "flowcell", "flowlet", "tr"}
+    naming = {"label-hash", "round-robin", "flowcell", "flowlet", "tr", "granted"}
     for one in all_schemes():
         assert scheme_from_dict(scheme_to_dict(one)) == one
         for kind in (one.short, one.long, one.control):

@@ -1,0 +1,117 @@
+"""CAPTON's route: who is granted what, and how soon requests are answered."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from flask import Blueprint
+
+from controller.agents.asking import AgentInfo
+from controller.api import answers
+from controller.api.describing import Description, describe
+from controller.capton.desk import Standing
+from controller.capton.fabric import VirtualLink
+from controller.running import RunningController
+from protocol.latency import Latencies, bounds_us
+
+MOST_FLOWS: Final = 1000
+HOST_COUNTERS: Final = (
+    "flows_small",
+    "flows_scheduled",
+    "flows_unscheduled_by_fail_safe",
+    "bytes_sent_again",
+)
+
+
+def capton_routes(running: RunningController) -> Blueprint:
+    """The blueprint."""
+    routes = Blueprint("capton", __name__, url_prefix="/api/v1")
+
+    @routes.get("/capton")
+    @describe(
+        Description("CAPTON: flows that are granted or wait, use of virtual links.", answers.CaptonView)
+    )
+    def capton() -> Any:
+        return capton_view(running.admission.standing(), running.agents.agents(), running.current.scheme.name)
+
+    return routes
+
+
+def capton_view(standing: Standing | None, agents: list[AgentInfo], scheme: str) -> answers.CaptonView:
+    """*standing*: None under a scheme without admission."""
+    flows = [] if standing is None else standing.flows
+    granted = [one.active for one in flows if one.active.rate_bps]
+    return {
+        "enabled": standing is not None,
+        "scheme": scheme,
+        "paths": None if standing is None else standing.paths,
+        "totals": {
+            "granted_flows": len(granted),
+            "waiting_flows": len(flows) - len(granted),
+            "granted_bps": sum(one.rate_bps for one in granted),
+            "remaining_bytes": sum(one.active.remaining_bytes for one in flows),
+        },
+        "flows": [
+            {
+                "flow": active.flow,
+                "source": active.source,
+                "destination": active.destination,
+                "state": "granted" if active.rate_bps else "waiting",
+                "rate_bps": active.rate_bps,
+                "remaining_bytes": active.remaining_bytes,
+                "asked_bytes": asked_bytes,
+                "asked_s_ago": round(standing.at - asked_at, 4),
+                "path": active.stamp or None,
+            }
+            for active, asked_at, asked_bytes in flows[:MOST_FLOWS]
+        ]
+        if standing is not None
+        else [],
+        "links": [] if standing is None else _links(standing),
+        "counters": {} if standing is None else standing.counters,
+        "hosts": [_host(agent) for agent in agents] if standing is not None else [],
+        "latency": _latency(Latencies.from_counters(agent.counters for agent in agents)),
+    }
+
+
+def _links(standing: Standing) -> list[answers.CaptonLink]:
+    def name(link: VirtualLink, kind: str) -> str:
+        return link.of if kind == "path" else f"{link.of} {link.direction}"
+
+    return [
+        {
+            "name": name(link, kind := standing.kinds.get(link.of, "path")),
+            "of": link.of,
+            "kind": kind,
+            "direction": link.direction,
+            "capacity_bps": use.capacity_bps,
+            "granted_bps": use.granted_bps,
+            "utilisation": round(use.granted_bps / use.capacity_bps, 4) if use.capacity_bps else 0.0,
+        }
+        for link, use in standing.links.items()
+    ]
+
+
+def _host(agent: AgentInfo) -> answers.CaptonHost:
+    small, scheduled, fail_safe, again = (int(agent.counters.get(name, 0)) for name in HOST_COUNTERS)
+    return {
+        "host": agent.host,
+        "flows_small": small,
+        "flows_scheduled": scheduled,
+        "flows_unscheduled_by_fail_safe": fail_safe,
+        "unscheduled_now": int(agent.counters.get("flows_unscheduled", 0)),
+        "bytes_sent_again": again,
+    }
+
+
+def _latency(found: Latencies) -> answers.CaptonLatency:
+    return {
+        "count": len(found),
+        "median_us": found.quantile_us(0.5),
+        "p99_us": found.quantile_us(0.99),
+        "buckets": [
+            {"from_us": round(low, 1), "to_us": round(high, 1), "count": count}
+            for bucket, count in sorted(found.counts.items())
+            for low, high in (bounds_us(bucket),)
+        ],
+    }

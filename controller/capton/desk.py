@@ -1,0 +1,182 @@
+"""CAPTON beside the agents' channel: the scheduler of the scheme in force, asked by agents, told of the fabric.
+
+All of it lives in the channel's loop, so a request is answered in the same step in which it is read; other threads come
+in by `AgentServer.post` and `call`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from controller.agents.server import AgentServer
+from controller.capton.admission import Admission, Answers, FlowScheduler, StandingFlow
+from controller.capton.fabric import VirtualFabric, VirtualLink
+from controller.capton.scheduler import LinkUse, Parameters, Scheduler
+from controller.capton.single_path import Pair, SinglePath, SinglePathScheduler
+from controller.capton.surroundings import Surroundings
+from controller.schemes.scheme import Admission as AdmissionRule
+from protocol.admission import Finished, Request
+
+LOG: Final = logging.getLogger("capstan.capton")
+Paths = Mapping[Pair, tuple[SinglePath, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptonCapacity:
+    """A virtual link has another capacity: links failed or came back."""
+
+    at: float
+    link: str
+    capacity_bps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """All that is granted at one moment (monotonic seconds)."""
+
+    at: float
+    paths: str
+    flows: list[StandingFlow]
+    links: dict[VirtualLink, LinkUse]
+    kinds: dict[str, str]
+    """host, leaf or pod, by name; what is missing is a single path's link."""
+    counters: dict[str, int]
+
+
+class AdmissionDesk:
+    """Answers the agents of *agents* by the rule of the scheme in force; silent where that has none."""
+
+    def __init__(self, agents: AgentServer, on_event: Callable[[Any], None]) -> None:
+        self._agents: Final = agents
+        self._on_event: Final = on_event
+        self._rule: AdmissionRule | None = None
+        self._seen = Surroundings()
+        self._paths: Paths = {}
+        self._admission: Admission | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        agents.on_admission = self._heard
+        agents.on_gone = self._gone
+
+    # from any thread
+
+    @property
+    def rule(self) -> AdmissionRule | None:
+        """Of the scheme in force."""
+        return self._rule
+
+    def set_rule(self, rule: AdmissionRule | None) -> None:
+        """Another scheme is in force: nothing is granted any more, and agents ask by the new one."""
+        self._rule = rule
+        self._agents.post(lambda: self._begin(rule))
+
+    def set_surroundings(self, seen: Surroundings, paths: Paths) -> None:
+        """The fabric as it is now. *paths*: by pair of leaves, for rules with single paths."""
+        self._agents.post(lambda: self._surround(seen, paths))
+
+    def standing(self) -> Standing | None:
+        """What is granted now; None under schemes without admission. Raises ChannelError."""
+        return self._agents.call(self._standing)
+
+    # in the loop
+
+    def _begin(self, rule: AdmissionRule | None) -> None:
+        self._admission = None
+        if rule is not None:
+            self._admission = Admission(self._scheduler(rule), self._seen.addresses)
+        self._plan()
+
+    def _scheduler(self, rule: AdmissionRule) -> FlowScheduler:
+        parameters = Parameters(rule.least_share, rule.ageing_bytes_per_s, rule.finish_timeout_s)
+        if rule.paths == "one":
+            return SinglePathScheduler(self._seen.hosts, self._paths, parameters)
+        return Scheduler(VirtualFabric(self._seen.hosts, self._seen.groups), parameters)
+
+    def _surround(self, seen: Surroundings, paths: Paths) -> None:
+        before, paths_before = self._seen, self._paths
+        if (seen, paths) == (before, paths_before):
+            return
+        self._seen, self._paths = seen, paths
+        if self._admission is None or self._rule is None:
+            return
+        now = time.monotonic()
+        try:
+            if (
+                self._rule.paths == "one"
+                or seen.shape != before.shape
+                or seen.groups.keys() != before.groups.keys()
+            ):
+                self._answer(self._admission.replace(self._scheduler(self._rule), seen.addresses, now))
+            else:
+                self._admission.hosts = seen.addresses
+                for link, rate in changes(before, seen).items():
+                    self._answer(self._admission.capacity(link, rate, now))
+            for link, rate in changes(before, seen).items():
+                self._on_event(CaptonCapacity(now, f"{link.of} {link.direction}", rate))
+        except ValueError as error:
+            LOG.error("the fabric cannot be scheduled: %s", error)
+        self._plan()
+
+    def _heard(self, host: str, message: Request | Finished) -> None:
+        if self._admission is not None:
+            self._answer(self._admission.receive(host, message, time.monotonic()))
+            self._plan()
+
+    def _gone(self, host: str) -> None:
+        if self._admission is not None:
+            self._answer(self._admission.gone(host, time.monotonic()))
+            self._plan()
+
+    def _expire(self) -> None:
+        self._timer = None
+        if self._admission is not None:
+            self._answer(self._admission.handle_timer(time.monotonic()))
+        self._plan()
+
+    def _answer(self, answers: Answers) -> None:
+        for host, decision in answers:
+            self._agents.decide(host, decision)
+
+    def _plan(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = None if self._admission is None else self._admission.get_timer()
+        if due is not None:
+            wait = max(0.0, due - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait, self._expire)
+
+    def _standing(self) -> Standing | None:
+        if self._admission is None or self._rule is None:
+            return None
+        now = time.monotonic()
+        kinds = dict.fromkeys((host.name for host in self._seen.hosts), "host")
+        for host in self._seen.hosts:
+            kinds.update(zip(host.groups, ("leaf", "pod"), strict=False))
+        return Standing(
+            now,
+            self._rule.paths,
+            self._admission.standing(now),
+            self._admission.links(),
+            kinds,
+            dict(self._admission.counts),
+        )
+
+
+def changes(before: Surroundings, after: Surroundings) -> dict[VirtualLink, int]:
+    """Links that both have, and whose capacity is another: what it is now, bit/s."""
+
+    def rates(seen: Surroundings) -> dict[VirtualLink, int]:
+        several = [(host.name, host.access) for host in seen.hosts] + list(seen.groups.items())
+        return {
+            link: rate
+            for name, (up, down) in several
+            for link, rate in ((VirtualLink(name, "up"), up), (VirtualLink(name, "down"), down))
+        }
+
+    old = rates(before)
+    return {link: rate for link, rate in rates(after).items() if link in old and old[link] != rate}

@@ -1,0 +1,185 @@
+"""HyLine's scheduling: a granted flow has one path of its own, which the controller chooses.
+
+S. Abbasloo, Y. Xu, H. J. Chao: "HyLine: a Simple and Practical Flow Scheduling for Commodity Datacenters", IFIP
+Networking 2018, joins routing and scheduling of the flows above a threshold in a central entity. Here, to compare with
+`controller.capton.scheduler`: at each event, in increasing order of what flows have left, a flow is granted the path on
+which it gets the highest rate, if that is its line rate or at least ``least_share`` of it. A flow that was granted
+keeps its path as long as that holds it. Plain: all flows are gone through at each event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from controller.capton.fabric import HostPlace, VirtualLink
+from controller.capton.scheduler import ActiveFlow, Decision, LinkUse, Parameters
+from protocol.plain import did_you_mean
+
+Pair = tuple[str, str]
+"""Leaf of the source and of the destination."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinglePath:
+    """A path between two leaves: the stamp that names it, and its links with their rates in bit/s."""
+
+    stamp: int
+    links: tuple[tuple[str, int], ...]
+
+
+@dataclass(slots=True)
+class _Flow:
+    number: int
+    source: str
+    destination: str
+    remaining: float
+    """Bytes, at the time of the last event."""
+    asked: float
+    turn: int
+    rate_bps: int = 0
+    stamp: int = 0
+
+
+class SinglePathScheduler:
+    """As `Scheduler`, with a path of its own for each flow; seconds of one clock, whole bit/s."""
+
+    def __init__(
+        self,
+        hosts: tuple[HostPlace, ...],
+        paths: Mapping[Pair, tuple[SinglePath, ...]],
+        parameters: Parameters,
+    ) -> None:
+        self._hosts: Final = {host.name: host for host in hosts}
+        self._paths = paths
+        self._parameters: Final = parameters
+        self._flows: Final[dict[int, _Flow]] = {}
+        self._now = 0.0
+        self._turn = 0
+        self._capacity: Final[dict[str, int]] = {}
+        for host in hosts:
+            self._capacity[f"{host.name} up"], self._capacity[f"{host.name} down"] = host.access
+        for several in paths.values():
+            for path in several:
+                self._capacity.update(path.links)
+        self._left = dict(self._capacity)
+
+    def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
+        """As `Scheduler.request`."""
+        for name in (source, destination):
+            if name not in self._hosts:
+                raise ValueError(f"host {name!r} is not known{did_you_mean(name, self._hosts)}")
+        known = self._flows.get(flow)
+        if source == destination or (
+            known is not None and (known.source, known.destination) != (source, destination)
+        ):
+            raise ValueError(f"flow {flow} cannot go from {source!r} to {destination!r}")
+        self._pass(now)
+        if known is None:
+            self._flows[flow] = _Flow(flow, source, destination, max(1, size), self._now, self._turn)
+            self._turn += 1
+        else:
+            known.remaining = max(1, size)
+        return self._decide()
+
+    def finished(self, flow: int, now: float) -> list[Decision]:
+        """As `Scheduler.finished`."""
+        self._pass(now)
+        self._flows.pop(flow, None)
+        return self._decide()
+
+    def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> list[Decision]:
+        """Nothing: where links change, so do paths, and a scheduler is made anew."""
+        self._pass(now)
+        return self._decide()
+
+    def expire(self, now: float) -> list[Decision]:
+        """As `Scheduler.expire`."""
+        self._pass(now)
+        over = [flow.number for flow in self._flows.values() if flow.rate_bps and self._end(flow) <= now]
+        for number in over:
+            del self._flows[number]
+        return [Decision(number, 0) for number in over] + self._decide()
+
+    def next_event(self) -> float | None:
+        """As `Scheduler.next_event`."""
+        return min((self._end(flow) for flow in self._flows.values() if flow.rate_bps), default=None)
+
+    def flows(self, now: float) -> list[ActiveFlow]:
+        """As `Scheduler.flows`, each with its path."""
+        self._pass(now)
+        return [
+            ActiveFlow(
+                flow.number, flow.source, flow.destination, round(flow.remaining), flow.rate_bps, flow.stamp
+            )
+            for flow in self._ordered()
+        ]
+
+    def links(self) -> dict[VirtualLink, LinkUse]:
+        """What is granted of each link: access links, then single ones."""
+        found = {}
+        for name, capacity in self._capacity.items():
+            of, _, way = name.rpartition(" ")
+            link = VirtualLink(of, "up" if way == "up" else "down") if of else VirtualLink(name, "up")
+            found[link] = LinkUse(capacity, capacity - self._left[name])
+        return found
+
+    def __contains__(self, flow: int) -> bool:
+        return flow in self._flows
+
+    def __len__(self) -> int:
+        return len(self._flows)
+
+    def _pass(self, now: float) -> None:
+        """Take off what was sent since the last event."""
+        for flow in self._flows.values():
+            flow.remaining = max(0.0, flow.remaining - flow.rate_bps / 8 * max(0.0, now - self._now))
+        self._now = max(self._now, now)
+
+    def _end(self, flow: _Flow) -> float:
+        return self._now + flow.remaining * 8 / flow.rate_bps + self._parameters.finish_timeout_s
+
+    def _ordered(self) -> list[_Flow]:
+        ageing = self._parameters.ageing_bytes_per_s
+        return sorted(
+            self._flows.values(), key=lambda one: (one.remaining - ageing * (self._now - one.asked), one.turn)
+        )
+
+    def _decide(self) -> list[Decision]:
+        before, left = self._left, dict(self._capacity)
+        self._left = left
+        decisions = []
+        for flow in self._ordered():
+            rate, path = self._best(flow, left, before)
+            for name in self._links_of(flow, path):
+                left[name] -= rate
+            stamp = 0 if path is None or not rate else path.stamp
+            if (rate, stamp) != (flow.rate_bps, flow.stamp):
+                flow.rate_bps, flow.stamp = rate, stamp
+                decisions.append(Decision(flow.number, rate, stamp))
+        return sorted(decisions, key=lambda one: one.rate_bps > 0)
+
+    def _best(
+        self, flow: _Flow, left: Mapping[str, int], before: Mapping[str, int]
+    ) -> tuple[int, SinglePath | None]:
+        """Rate and path: the highest, the path that it has, the one with the most left until now, the lowest stamp."""
+        source, destination = self._hosts[flow.source], self._hosts[flow.destination]
+        paths: tuple[SinglePath | None, ...] = (None,)
+        if source.groups[:1] != destination.groups[:1]:
+            paths = self._paths.get((source.groups[0], destination.groups[0]), ())
+        best: tuple[tuple[int, bool, int, int], SinglePath | None] | None = None
+        for path in paths:
+            links = self._links_of(flow, path)
+            line = min(self._capacity[name] for name in links)
+            open_bps = min(left[name] for name in links)
+            rate = min(line, open_bps) if open_bps >= self._parameters.least_share * line else 0
+            stamp = 0 if path is None else path.stamp
+            key = (rate, stamp == flow.stamp, min(before[name] for name in links), -stamp)
+            if best is None or key > best[0]:
+                best = key, path
+        return (0, None) if best is None else (best[0][0], best[1])
+
+    def _links_of(self, flow: _Flow, path: SinglePath | None) -> list[str]:
+        inner = [] if path is None else [name for name, _ in path.links]
+        return [f"{flow.source} up", *inner, f"{flow.destination} down"]

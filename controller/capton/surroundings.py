@@ -1,0 +1,160 @@
+"""From the fabric as discovered to what CAPTON's schedulers see of it: hosts, virtual links, single paths. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from controller.capton.fabric import HostPlace, Rates
+from controller.capton.single_path import SinglePath
+from controller.fabric.graph import Hop, PortRef, Wiring, link_between
+from controller.fabric.paths import Routing, compute_routing
+from controller.snapshot import FabricSnapshot, LinkInfo
+
+UNKNOWN_BPS: Final = 10_000_000_000
+"""A link whose rate nobody tells."""
+UNKNOWN_POD: Final = "no pod"
+"""Of leaves whose links are still being found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """``addresses``: host by underlay address. ``groups``: capacities of leaves and pods."""
+
+    hosts: tuple[HostPlace, ...] = ()
+    groups: Mapping[str, Rates] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What is the same as long as only capacities change."""
+        return tuple((host.name, host.groups) for host in self.hosts)
+
+
+class Reader:
+    """Reads one snapshot. *rates*: bit/s that ports are known to send."""
+
+    def __init__(self, snapshot: FabricSnapshot, rates: Mapping[tuple[int, int], int]) -> None:
+        self._snapshot = snapshot
+        self._rates = rates
+        self._names = {one.dpid: one.name or f"{one.dpid:#x}" for one in snapshot.switches}
+        self._tiers = {one.dpid: one.tier for one in snapshot.switches}
+        connected = {one.dpid for one in snapshot.switches if one.connected}
+        self._up = [
+            link
+            for link in snapshot.links
+            if link.up and link.a.dpid in connected and link.b.dpid in connected
+        ]
+        self._pods = self._pods_by_leaf()
+
+    def surroundings(self) -> Surroundings:
+        """Hosts that have agents and are at a leaf, and all virtual links."""
+        located = [host for host in self._snapshot.hosts if host.agent and host.name and host.place]
+        places = []
+        for host in located:
+            assert host.place is not None
+            rate = self._rates.get((host.place.dpid, host.place.port)) or UNKNOWN_BPS
+            leaf = host.place.dpid
+            groups = (self._names[leaf],) + ((self._pods.get(leaf, UNKNOWN_POD),) if self._pods else ())
+            places.append(HostPlace(host.name, Rates(rate, rate), groups))
+        capacities: dict[str, Rates] = {}
+        for leaf in sorted({host.place.dpid for host in located if host.place}):
+            capacities[self._names[leaf]] = self._above((leaf,))
+        pods = {host.groups[1] for host in places if len(host.groups) > 1}
+        for pod in sorted(pods):
+            inside = [
+                dpid for dpid, tier in self._tiers.items() if tier == 1 and self._pod_above(dpid) == pod
+            ]
+            capacities[pod] = self._above(inside)
+        return Surroundings(
+            tuple(sorted(places, key=lambda one: one.name)),
+            capacities,
+            {host.ipv4: host.name for host in located},
+        )
+
+    def single_paths(self) -> dict[tuple[str, str], tuple[SinglePath, ...]]:
+        """By pair of leaves all paths that packets can be sent by name, each with its links, up and down."""
+        routing = self._routing()
+        leaves = sorted({host.place.dpid for host in self._snapshot.hosts if host.agent and host.place})
+        stamps = {one.dpid: one.stamp for one in self._snapshot.switches}
+        found = {}
+        for source in leaves:
+            for target in leaves:
+                if source != target:
+                    paths = [
+                        self._single_path(routing, stamps, steps, target)
+                        for steps in routing.paths(source, target)
+                    ]
+                    found[self._names[source], self._names[target]] = tuple(one for one in paths if one.stamp)
+        return found
+
+    def _single_path(
+        self, routing: Routing, stamps: Mapping[int, int], steps: Sequence[tuple[int, Hop]], target: int
+    ) -> SinglePath:
+        turn = next((dpid for dpid, _ in steps[1:] if routing.turns(dpid, target)), None)
+        links = {}
+        for dpid, hop in steps:
+            end = PortRef(dpid, hop.port)
+            links[f"{self._names[dpid]}-{self._names[hop.to]}:{hop.port}"] = self._rate(end, self._speed(end))
+        return SinglePath(0 if turn is None else stamps.get(turn, 0), tuple(links.items()))
+
+    def _routing(self) -> Routing:
+        links = frozenset(link_between(link.a, link.b) for link in self._up)
+        leaves = frozenset(host.place.dpid for host in self._snapshot.hosts if host.place)
+        usable = frozenset(one.dpid for one in self._snapshot.switches if one.connected)
+        return compute_routing(Wiring(links, links, leaves, usable, leaf_transit=False))
+
+    def _above(self, switches: Iterable[int]) -> Rates:
+        """Capacity of the links from these switches to the tier above, and back.
+
+        Packets take parallel links in turn, so every link carries as much as the slowest one.
+        """
+        inside = set(switches)
+        up, down = [], []
+        for link in self._up:
+            for low, high in ((link.a, link.b), (link.b, link.a)):
+                if low.dpid in inside and self._is_above(high.dpid, low.dpid):
+                    up.append(self._rate(low, link.speed_kbps))
+                    down.append(self._rate(high, link.speed_kbps))
+        return Rates(len(up) * min(up, default=0), len(down) * min(down, default=0))
+
+    def _is_above(self, high: int, low: int) -> bool:
+        tiers = self._tiers.get(high), self._tiers.get(low)
+        return tiers[0] is not None and tiers[1] is not None and tiers[0] > tiers[1]
+
+    def _rate(self, end: PortRef, speed_kbps: int) -> int:
+        return self._rates.get((end.dpid, end.port)) or speed_kbps * 1000 or UNKNOWN_BPS
+
+    def _speed(self, end: PortRef) -> int:
+        return next((link.speed_kbps for link in self._up if end in (link.a, link.b)), 0)
+
+    def _pods_by_leaf(self) -> dict[int, str]:
+        """Leaves that share switches of the first tier, where there is a second one; empty where there is none."""
+        if max((tier for tier in self._tiers.values() if tier is not None), default=0) < 2:
+            return {}
+        pod_of = {dpid: dpid for dpid, tier in self._tiers.items() if tier in (0, 1)}
+
+        def root(dpid: int) -> int:
+            while pod_of[dpid] != dpid:
+                dpid = pod_of[dpid]
+            return dpid
+
+        for link in self._snapshot.links:  # of all that were ever seen: a failure parts no pod
+            ends = root_of(link, pod_of)
+            if ends is not None:
+                low, high = sorted(map(root, ends))
+                pod_of[high] = low
+        roots = {dpid: root(dpid) for dpid in pod_of}
+        numbers = {one: index for index, one in enumerate(sorted(set(roots.values())), 1)}
+        self._pod_of_switch = {dpid: f"pod {numbers[one]}" for dpid, one in roots.items()}
+        return {dpid: name for dpid, name in self._pod_of_switch.items() if self._tiers[dpid] == 0}
+
+    def _pod_above(self, dpid: int) -> str:
+        return self._pod_of_switch.get(dpid, UNKNOWN_POD)
+
+
+def root_of(link: LinkInfo, inside: Mapping[int, int]) -> tuple[int, int] | None:
+    """The ends of a link, if both are inside a pod."""
+    ends = link.a.dpid, link.b.dpid
+    return ends if all(one in inside for one in ends) else None

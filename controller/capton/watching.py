@@ -1,0 +1,82 @@
+"""Keeps the admission desk up with the fabric: a thread that looks whenever something may have changed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from controller.agents.listeners import ChannelError
+from controller.agents.server import AgentServer
+from controller.capton.desk import AdmissionDesk
+from controller.capton.fail_safe import FailSafes
+from controller.capton.surroundings import Reader
+from controller.snapshot import FabricSnapshot
+
+LOG: Final = logging.getLogger("capstan.capton")
+LOOK_S: Final = 1.0
+"""Rates of ports change without an event."""
+
+
+class FabricWatch:
+    """Between `start` and `stop`. snapshot, rates: the fabric, and bit/s of ports, as they are when asked.
+
+    on_event: told when agents say that flows went unscheduled.
+    """
+
+    def __init__(
+        self,
+        desk: AdmissionDesk,
+        agents: AgentServer,
+        on_event: Callable[[object], None],
+        snapshot: Callable[[], FabricSnapshot],
+        rates: Callable[[], Mapping[tuple[int, int], int]],
+    ) -> None:
+        self._desk = desk
+        self._agents = agents
+        self._on_event = on_event
+        self._fail_safes = FailSafes()
+        self._snapshot = snapshot
+        self._rates = rates
+        self._stirred = threading.Event()
+        self._ending = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="capstan-capton", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Harmless when not started."""
+        self._ending = True
+        self._stirred.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def stir(self) -> None:
+        """Something may have changed: look now. Returns at once."""
+        self._stirred.set()
+
+    def look(self) -> None:
+        """Read the fabric, and tell the desk."""
+        rule = self._desk.rule
+        reader = Reader(self._snapshot(), self._rates())
+        paths = reader.single_paths() if rule is not None and rule.paths == "one" else {}
+        self._desk.set_surroundings(reader.surroundings(), paths)
+
+    def _run(self) -> None:
+        while not self._ending:
+            self._stirred.wait(LOOK_S if self._desk.rule is not None else None)
+            self._stirred.clear()
+            if self._ending or self._desk.rule is None:
+                continue
+            try:
+                self.look()
+                said = {agent.host: (agent.session, agent.counters) for agent in self._agents.agents()}
+                for event in self._fail_safes.news(said, time.monotonic()):
+                    self._on_event(event)
+            except (TimeoutError, ChannelError) as error:
+                LOG.warning("the fabric could not be looked at: %s", error)

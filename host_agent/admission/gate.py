@@ -1,0 +1,104 @@
+"""Between the agent's core and CAPTON: in force while the policy says so, and gone without a trace when it does not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from host_agent.admission.host import HostAdmission
+from host_agent.admission.unsent import Unsent
+from host_agent.inner_packet import TCP, InnerPacket
+from host_agent.peers import PeerState
+from host_agent.sending import Sender
+from protocol.admission import AdmissionPolicy, Finished, Grant, Request, Stop
+
+
+class Gate:
+    """All that passes when no policy asks for admission; `HostAdmission` when one does."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._policy: AdmissionPolicy | None = None
+        self._admission: HostAdmission | None = None
+        self._last: HostAdmission | None = None
+        """The one before, whose numbers go on."""
+        self._messages: list[Request | Finished] = []
+        self._given: list[bytes] = []
+        """What the host is to be told of an admission that is over."""
+        self._totals: Counter[str] = Counter()
+        """Of admissions that are over."""
+
+    @property
+    def shut(self) -> bool:
+        """Whether packets have to pass `sent` and `delivered`."""
+        return self._admission is not None or bool(self._given) or bool(self._messages)
+
+    def set_policy(self, policy: AdmissionPolicy | None, now: float) -> None:
+        """Hold flows by this from now on; what was held by another one is let go."""
+        if policy == self._policy:
+            return
+        old, self._policy = self._admission, policy
+        if old is not None:
+            old.release(now)
+            self._given += old.updates()
+            self._messages += old.messages_to_send()
+            self._totals.update(old.totals())
+            self._last = old
+        self._admission = None if policy is None else HostAdmission(policy, self._last)
+
+    def sent(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
+        """The host has sent a packet or super-packet, which is on its way to *peer*."""
+        if self._admission is None or seen.protocol != TCP:
+            return
+        flow = self._sender.flows.get(seen.flow) if seen.opening else None
+        self._admission.sent(
+            packet, seen, peer.peer.underlay_ip, None if flow is None else flow.announced, now
+        )
+
+    def delivered(self, packets: list[bytes], now: float) -> list[bytes]:
+        """What the host is to get in place of these."""
+        given, self._given = self._given, []
+        return given + (packets if self._admission is None else self._admission.received(packets, now))
+
+    def decided(self, message: Grant | Stop, now: float) -> None:
+        """The controller has decided about a flow."""
+        if self._admission is None:
+            return
+        news = self._admission.decided(message, now)
+        if news is not None and (flow := self._sender.flows.get(news[0])) is not None:
+            self._sender.steering.grant(flow.id, news[1])
+
+    def connected(self, now: float) -> None:
+        """The controller listens again, perhaps another one."""
+        if self._admission is not None:
+            self._admission.connected(now)
+
+    def messages_to_send(
+        self, now: float, unsent: Callable[[bytes], Unsent | None]
+    ) -> list[Request | Finished]:
+        """As `HostAdmission.messages_to_send`; before `delivered`."""
+        messages, self._messages = self._messages, []
+        if self._admission is not None:
+            messages += self._admission.messages_to_send(now, unsent)
+        return messages
+
+    def get_timer(self) -> float | None:
+        """When `handle_timer` has something to do."""
+        return None if self._admission is None else self._admission.get_timer()
+
+    def handle_timer(self, now: float) -> None:
+        if self._admission is not None:
+            self._admission.handle_timer(now)
+
+    def sweep(self, now: float) -> None:
+        """Forget flows that have been idle for long."""
+        if self._admission is not None:
+            self._admission.sweep(now)
+
+    def counters(self) -> Counter[str]:
+        """Totals since the start, and how many flows are in which state now."""
+        counters = Counter(self._totals)
+        if self._admission is not None:
+            counters.update(self._admission.totals())
+            counters.update(self._admission.standing())
+        return counters

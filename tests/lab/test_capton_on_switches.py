@@ -1,0 +1,163 @@
+"""CAPTON on real switches: grants by what is left, all paths alike, and no flow that waits for a dead controller."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from experiments.deployment import Deployment
+from tests.lab.test_schemes_on_switches import (
+    PORT,
+    RECEIVER,
+    deployment,
+    eventually,
+    fabric,
+    programs,
+    received,
+    result,
+    said,
+    start,
+)
+
+PATHS = 4
+ACCESS_MBPS = 10
+ANNOUNCED = """
+import socket, sys
+sys.path.insert(0, sys.argv.pop())
+from workloads.announce import announce
+address, port, own, total = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+connection = socket.socket()
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+connection.bind((own, 0))
+assert announce(connection.getsockname(), (address, port), total)
+connection.connect((address, port))
+print("connected", flush=True)
+connection.sendall(bytes(total))
+connection.shutdown(socket.SHUT_WR)
+assert connection.recv(64)
+print("done", total, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Deployment]:
+    shape = fabric(PATHS, hosts=2, rate=20.0) | {"access": {"rate_mbps": ACCESS_MBPS}}
+    with deployment(shape, "capton") as running:
+        eventually(lambda: len(running.client.capton()["links"]) == 12)
+        yield running
+
+
+def send(lab: Deployment, host: str, port: int, size: int) -> subprocess.Popen[str]:
+    """A flow of which *size* bytes are announced, to h3."""
+    own = next(place.overlay for place in lab.spec.fabric.hosts() if place.name == host)
+    root = str(programs.__file__).rsplit("/tests/", 1)[0]
+    return start(lab, host, ANNOUNCED, RECEIVER, port, own, size, root)
+
+
+def receive(lab: Deployment, port: int) -> subprocess.Popen[str]:
+    process = start(lab, "h3", programs.RECEIVE, port)
+    said(process, "listening")
+    return process
+
+
+def counter(lab: Deployment, host: str, name: str) -> float:
+    agents = {agent["host"]: agent["counters"] for agent in lab.client.agents()}
+    return float(agents[host].get(name, 0))
+
+
+def flows_of(lab: Deployment, host: str) -> list[dict[str, Any]]:
+    return [flow for flow in lab.client.capton()["flows"] if flow["source"] == host]
+
+
+def test_the_smaller_flow_goes_first_and_every_path_gets_its_share(lab: Deployment) -> None:
+    lab.client.report_flows(forget=True)
+    before = counter(lab, "h1", "stops")
+    receivers = [receive(lab, PORT), receive(lab, PORT + 1)]
+    large = send(lab, "h1", PORT, 3_000_000)
+    said(large, "connected")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
+    links = {link["name"]: link for link in lab.client.capton()["links"]}
+    assert links["l1 up"]["capacity_bps"] == PATHS * 20_000_000
+    assert links["h3 down"]["utilisation"] == 1.0
+    small = send(lab, "h2", PORT + 1, 600_000)
+    said(small, "connected")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["waiting"])
+    assert [flow["rate_bps"] for flow in flows_of(lab, "h2")] == [ACCESS_MBPS * 1_000_000]
+    assert result(small, 30) == ["done", "600000"]
+    assert result(large, 30) == ["done", "3000000"]
+    for process in receivers:
+        process.wait(10)
+    # by what the agents count: the larger one was stopped, and nobody went unasked
+    eventually(lambda: counter(lab, "h1", "stops") > before)
+    for host in ("h1", "h2"):
+        assert counter(lab, host, "flows_unscheduled_by_fail_safe") == 0
+        assert counter(lab, host, "flows_scheduled") >= 1
+    for flow in received(lab, "h3", PORT):
+        counts = list(flow["paths_by_class"]["long"].values())
+        assert len(counts) == PATHS
+        total = sum(counts)
+        assert total > 1500
+        assert all(abs(count - total / PATHS) <= 0.01 * total / PATHS + 2 for count in counts), counts
+    eventually(lambda: lab.client.capton()["flows"] == [])
+
+
+def test_an_agent_that_dies_holding_a_grant_gives_it_back(lab: Deployment) -> None:
+    receivers = [receive(lab, PORT + 2), receive(lab, PORT + 3)]
+    first = send(lab, "h2", PORT + 2, 2_000_000)
+    said(first, "connected")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["granted"])
+    second = send(lab, "h1", PORT + 3, 3_000_000)
+    said(second, "connected")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["waiting"])
+    lab.kill("agent h2")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
+    lab.relaunch("agent h2")
+    assert result(second, 30) == ["done", "3000000"]
+    for process in (first, *receivers):
+        process.kill()
+        process.communicate()
+    eventually(lambda: all(agent["connected"] for agent in lab.client.agents()), 15)
+    eventually(lambda: lab.client.health().ready, 15)
+
+
+def test_without_a_controller_flows_go_unscheduled_and_say_so_and_are_scheduled_again(
+    lab: Deployment,
+) -> None:
+    before = counter(lab, "h1", "flows_unscheduled_by_fail_safe")
+    receivers = [receive(lab, PORT + 4), receive(lab, PORT + 5)]
+    controller = lab._part("controller").process
+    controller.send_signal(signal.SIGSTOP)
+    try:
+        assert result(send(lab, "h1", PORT + 4, 100_000), 30) == ["done", "100000"]
+    finally:
+        controller.send_signal(signal.SIGCONT)
+    eventually(lambda: counter(lab, "h1", "flows_unscheduled_by_fail_safe") == before + 1)
+    eventually(lambda: any(one["kind"] == "capton-fail-safe" for one in lab.client.events()[0]))
+    flow = send(lab, "h1", PORT + 5, 60_000_000)  # longer than a controller takes to start
+    eventually(lambda: [one["state"] for one in flows_of(lab, "h1")] == ["granted"])
+    lab.kill("controller")
+    lab.relaunch("controller")
+    eventually(lambda: [one["state"] for one in flows_of(lab, "h1")] == ["granted"], 15)
+    eventually(lambda: counter(lab, "h1", "flows_unscheduled") == 0)
+    assert flow.poll() is None
+    for process in (flow, *receivers):
+        process.kill()
+        process.communicate()
+
+
+def test_the_command_shows_grants(lab: Deployment) -> None:
+    asked = ["capton", "--lab", lab.lab.lab_id]
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", *asked, "--json", "-"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["paths"] == "all"
+    shown = subprocess.run(
+        [sys.executable, "-m", "cli", *asked, "--once"], capture_output=True, text=True, check=True
+    )
+    assert "h3 down" in shown.stdout

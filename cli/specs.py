@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from cli.console import fail
 from controller.schemes import loader
-from controller.schemes.overrides import with_overrides
+from controller.schemes.overrides import overrides_problem
 from controller.schemes.scheme import Scheme
 from experiments import check as checking
 from experiments.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
@@ -48,7 +46,7 @@ def problems_of(name: str) -> tuple[str, list[Problem]]:
         path.read_text(encoding="utf-8"),
         str(path),
         schemes=loader.scheme_names(),
-        check_overrides=_check_overrides,
+        check_overrides=overrides_problem,
     )
 
 
@@ -71,12 +69,3 @@ def print_problems(path: str, problems: list[Problem]) -> None:
     for problem in problems:
         click.echo(str(problem), err=True)
     click.echo(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
-
-
-def _check_overrides(scheme: str, overrides: Mapping[str, Any]) -> str | None:
-    """What is wrong with the overrides of a scheme; None: nothing."""
-    try:
-        with_overrides(loader.load(scheme), overrides)
-    except ValueError as error:
-        return str(error)
-    return None

@@ -21,8 +21,37 @@ class ExperimentCreated:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ExperimentSubmitted:
+    """An experiment waits to be run; points: of a sweep, else 0."""
+
+    experiment: int
+    name: str
+    state: str
+    points: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExperimentChanged:
+    """An experiment that was submitted, or a point of a sweep, is in another state, and is not over."""
+
+    experiment: int
+    parent: int | None
+    name: str
+    state: str
+    error: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExperimentProgress:
+    """Where an experiment is that was submitted: as `GET /experiments/ID/progress` tells it."""
+
+    experiment: int
+    progress: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class RunAdded:
-    """A run of an experiment is finished, and kept."""
+    """A run of an experiment is finished, and kept. parent: the sweep that it is a point of."""
 
     experiment: int
     name: str
@@ -32,6 +61,7 @@ class RunAdded:
     label: str
     repeat: int
     cpu_limited: bool
+    parent: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,6 +69,8 @@ class ExperimentEnded:
     experiment: int
     name: str
     state: str
+    error: str = ""
+    parent: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ class ControllerClient:
             "versions": dict(versions),
             "machine": dict(machine),
         }
-        return int(self._ask("POST", "/experiments", body)["id"])
+        return int(self._ask("POST", "/experiments/recorded", body)["id"])
 
     def add_run(self, experiment: int, run: Mapping[str, Any]) -> dict[str, Any]:
         """Keep a finished run with its flows."""

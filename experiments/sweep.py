@@ -105,13 +105,13 @@ def grid(data: Mapping[str, Any], axes: Sequence[Axis]) -> Iterator[tuple[tuple[
         for index, (axis, position) in enumerate(zip(axes, combination, strict=True)):
             for number, field in enumerate(axis.fields):
                 try:
-                    _set(one, field, axis.values[position])
+                    set_field(one, field, axis.values[position])
                 except (IndexError, TypeError, ValueError, AttributeError):
                     raise SweepError(f"{field!r} is no field of this spec", index, "fields", number) from None
         yield tuple(axis.ticks[position] for axis, position in zip(axes, combination, strict=True)), one
 
 
-def _set(data: dict[str, Any], field: str, value: Any) -> None:
+def set_field(data: dict[str, Any], field: str, value: Any) -> None:
     """Set what a dotted path names; objects on the way that are not there yet are made."""
     *way, last = field.split(".")
     here: Any = data

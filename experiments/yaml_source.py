@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 Path = tuple[str | int, ...]
+MOST_VALUES: Final = 100_000
+"""Of one file; each time that an alias is used counts, so that a few lines cannot stand for billions."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,19 +60,24 @@ def read(text: str, filename: str) -> Source:
     source = Source()
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
+        if node is not None:
+            _Reader(source, filename).read(node, ())
+    except (_TooMuch, RecursionError) as error:
+        text = str(error) if isinstance(error, _TooMuch) else "is nested too deeply"
+        return Source(problems=[Problem(1, 1, "", text, filename)])
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         source.problems.append(
             Problem(line, column, "", f"is not YAML: {error.problem or error.context}", filename)
         )
-        return source
     except yaml.YAMLError as error:
         source.problems.append(Problem(1, 1, "", f"is not YAML: {error}", filename))
-        return source
-    if node is not None:
-        _Reader(source, filename).read(node, ())
     return source
+
+
+class _TooMuch(Exception):
+    pass
 
 
 class _Reader:
@@ -95,6 +102,8 @@ class _Reader:
         if id(node) in self._above:
             self._problem(node, path, "an alias must not lie within what it stands for")
             return None
+        if len(self._source.values) > MOST_VALUES:
+            raise _TooMuch(f"has more than {MOST_VALUES} values")
         self._above.add(id(node))
         try:
             if isinstance(node, yaml.MappingNode):

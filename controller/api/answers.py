@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Final, Literal, TypedDict
 
 from controller.agents.asking import AgentInfo, Unconfirmed
 from controller.api.bodies import ImpairmentBody
@@ -21,11 +21,22 @@ AgentObject = Annotated[dict[str, Any], AgentInfo]
 UnconfirmedObject = Annotated[dict[str, Any], Unconfirmed]
 ImpairmentObject = Annotated[dict[str, Any], ImpairmentBody]
 LearnerObject = Annotated[dict[str, Any], LearnerState]
-ExperimentObject = Annotated[dict[str, Any], Experiment]
+_OF_JOB: Final[dict[str, Any]] = {
+    "kind": Literal["experiment", "sweep", "point", "recorded"],
+    "title": str,
+    "parent": int | None,
+    "point": int | None,
+    "at": list[Any] | None,
+    "words": str,
+    "points": int,
+    "started_at": float | None,
+    "attempt": int,
+}
+ExperimentObject = Annotated[dict[str, Any], With(Experiment, _OF_JOB)]
 RunObject = Annotated[dict[str, Any], Run]
 FlowObject = Annotated[dict[str, Any], FlowRecord]
 AddedRun = Annotated[dict[str, Any], With(Run, {"mode_events": int})]
-ExperimentWithRuns = Annotated[dict[str, Any], With(Experiment, {"runs": list[RunObject]})]
+ExperimentWithRuns = Annotated[dict[str, Any], With(Experiment, {**_OF_JOB, "runs": list[RunObject]})]
 
 
 class Health(TypedDict):

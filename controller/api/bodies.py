@@ -101,7 +101,20 @@ class FlowBody:
 
 
 @dataclass(frozen=True, slots=True)
+class ModeBody:
+    """A mode change of a leaf, ``at_s`` from the run's start."""
+
+    at_s: float
+    leaf: str
+    mode: Literal["on", "off"]
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunBody:
+    """``modes``: where another controller had the fabric; null: ours, which knows them. ``attempt``: of an experiment
+    that was submitted."""
+
     scheme: str
     repeat: int
     seed: int
@@ -112,6 +125,8 @@ class RunBody:
     cpu_limited: bool = False
     cpu: dict[str, Any] = field(default_factory=dict)
     flows: list[FlowBody] = field(default_factory=list)
+    modes: list[ModeBody] | None = None
+    attempt: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

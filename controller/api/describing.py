@@ -39,6 +39,8 @@ class Description:
     summary: str
     answer: Any
     body: type | None = None
+    body_text: tuple[str, ...] = ()
+    """Media types of bodies that are text, beside ``body``."""
     query: tuple[Query | Text, ...] = ()
     status: int = 200
     problems: tuple[int, ...] = ()

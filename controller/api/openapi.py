@@ -206,7 +206,8 @@ def _operation(
         problems |= {*_OF_BODIES}
         operation["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": bodies.of(description.body)}},
+            "content": {"application/json": {"schema": bodies.of(description.body)}}
+            | {media: {"schema": {"type": "string"}} for media in description.body_text},
         }
     for status in sorted(problems):
         operation["responses"][str(status)] = {

@@ -14,15 +14,16 @@ from flask import Blueprint, Response
 
 from controller.api import answers
 from controller.api.access import Rate
-from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number
+from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number, optional_text, text
 from controller.api.comparing import compare
-from controller.api.describing import Description, Query, describe
+from controller.api.describing import Description, Query, Text, describe
 from controller.api.problems import ProblemError
 from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
 
 ONE: Final = f"/<int(max={LARGEST}):experiment>"
+STATES: Final = ("queued", "running", "cancelling", "finished", "failed", "cancelled", "interrupted")
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 
@@ -30,10 +31,14 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
     """The blueprint. *submits*: how often experiments may be begun."""
     routes = Blueprint("experiments", __name__, url_prefix="/api/v1/experiments")
 
-    @routes.post("")
+    @routes.post("/recorded")
     @describe(
         Description(
-            "Begin an experiment.", answers.ExperimentObject, ExperimentBody, status=201, problems=(429,)
+            "Begin an experiment that the caller runs, and has kept here.",
+            answers.ExperimentObject,
+            ExperimentBody,
+            status=201,
+            problems=(429,),
         )
     )
     def create() -> tuple[dict[str, Any], int]:
@@ -51,12 +56,21 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
             query=(
                 Query("before", "Only those with a number below this."),
                 Query("limit", "At most so many.", 1, 500, 50),
+                Text("kind", "top: no points of sweeps; all: these, too.", "top", ("top", "all")),
+                Query("parent", "Only the points of this sweep."),
+                Text("state", "Only those in this state.", choices=STATES),
             ),
         )
     )
     def listing() -> answers.ExperimentsView:
         limit = number("limit", 50, 1, 500) or 50
-        found = store.experiments(number("before", None), limit)
+        found = store.experiments(
+            number("before", None),
+            limit,
+            points=text("kind", "top", ("top", "all")) == "all",
+            parent=number("parent", None),
+            state=optional_text("state", STATES),
+        )
         return {"experiments": found, "next": found[-1]["id"] if len(found) == limit else None}
 
     @routes.get(ONE)
@@ -69,7 +83,7 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
     def end(experiment: int) -> dict[str, Any]:
         wanted = body(EndBody)
         ended = store.finish(experiment, wanted.state, wanted.summary, wanted.error)
-        running.events.add(ExperimentEnded(ended["id"], ended["name"], ended["state"]))
+        running.events.add(ExperimentEnded(ended["id"], ended["name"], ended["state"], ended["error"]))
         return ended
 
     @routes.post(ONE + "/runs")
@@ -77,7 +91,10 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
     def add_run(experiment: int) -> tuple[dict[str, Any], int]:
         wanted = body(RunBody)
         finished_at = wanted.finished_at if wanted.finished_at is not None else time.time()
-        modes = running.mode_events(wanted.started_at, finished_at)
+        if wanted.modes is None:
+            modes = running.mode_events(wanted.started_at, finished_at)
+        else:
+            modes = [dataclasses.asdict(one) for one in wanted.modes]
         run = {
             "scheme": wanted.scheme,
             "label": wanted.label or wanted.scheme,
@@ -88,13 +105,16 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
             "cpu_limited": wanted.cpu_limited,
             "cpu": wanted.cpu,
             "measures": wanted.measures,
-            "mode_events_complete": running.events.began_at() <= wanted.started_at,
+            "mode_events_complete": wanted.modes is not None
+            or running.events.began_at() <= wanted.started_at,
         }
         flows = [dataclasses.asdict(flow) for flow in wanted.flows]
-        added = store.add_run(experiment, run, flows, modes)
+        added = store.add_run(experiment, run, flows, modes, wanted.attempt)
         of = store.experiment(experiment, runs=False)
         told = {name: added[name] for name in ("scheme", "label", "repeat", "cpu_limited")}
-        running.events.add(RunAdded(experiment, of["name"], of["state"], added["id"], **told))
+        running.events.add(
+            RunAdded(experiment, of["name"], of["state"], added["id"], **told, parent=of["parent"])
+        )
         return added, 201
 
     @routes.get(ONE + "/results")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.schemes.loader import scheme_from_dict, scheme_to_dict
+from controller.schemes.loader import load, scheme_from_dict, scheme_to_dict
 from controller.schemes.scheme import Scheme
 from protocol.plain import PlainError
 
@@ -29,6 +29,15 @@ def with_overrides(scheme: Scheme, overrides: Mapping[str, Any], where: str = "o
     except PlainError as error:
         hint = f" (scheme {scheme.name!r} with overrides)" if scheme.name not in error.text else ""
         raise PlainError(error.where, error.text + hint) from None
+
+
+def overrides_problem(scheme: str, overrides: Mapping[str, Any]) -> str | None:
+    """What is wrong with the overrides of the scheme of this name; None: nothing."""
+    try:
+        with_overrides(load(scheme), overrides)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _flat(overrides: object, where: str) -> dict[tuple[str, ...], Any]:

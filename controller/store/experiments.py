@@ -10,9 +10,24 @@ from sqlalchemy import Engine, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from controller.store.models import Base, Experiment, FlowRecord, ModeEvent, Run
+from controller.store.models import Base, Experiment, FlowRecord, Job, ModeEvent, Run
 
 BATCH: Final = 1000
+COMPARED: Final = ("schemes", "cpu_limited", "baseline")
+"""Parts of a summary that lists show."""
+_RECORDED: Final[dict[str, Any]] = {
+    "kind": "recorded",
+    "title": "",
+    "parent": None,
+    "point": None,
+    "at": None,
+    "words": "",
+    "points": 0,
+    "started_at": None,
+    "attempt": 0,
+}
+OF_JOB: Final = tuple(_RECORDED)
+"""What an experiment shows of its place in the queue."""
 
 
 class NotFoundError(LookupError):
@@ -49,24 +64,49 @@ class ExperimentStore:
             )
             session.add(experiment)
             session.flush()
-            return _plain(experiment)
+            return _with_job(experiment, None)
 
     def experiment(self, number: int, runs: bool = True) -> dict[str, Any]:
         """One experiment with its runs. Raises NotFoundError."""
         with Session(self._engine) as session:
             experiment = _get(session, number)
-            data = _plain(experiment)
+            data = _with_job(experiment, session.get(Job, number))
             if runs:
                 data["runs"] = [_plain(run) for run in experiment.runs]
             return data
 
-    def experiments(self, before: int | None, limit: int) -> list[dict[str, Any]]:
-        """The newest first, those with a number below *before*."""
-        query = select(Experiment).order_by(Experiment.id.desc()).limit(limit)
+    def experiments(
+        self,
+        before: int | None,
+        limit: int,
+        points: bool = True,
+        parent: int | None = None,
+        state: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """The newest first, those with a number below *before*; of their summaries only what is to be compared.
+
+        points: those of sweeps, too. parent: only the points of this sweep.
+        """
+        query = (
+            select(Experiment, Job)
+            .outerjoin(Job, Job.experiment_id == Experiment.id)
+            .order_by(Experiment.id.desc())
+            .limit(limit)
+        )
         if before is not None:
             query = query.where(Experiment.id < before)
+        if parent is not None:
+            query = query.where(Job.parent == parent)
+        elif not points:
+            query = query.where(Job.parent.is_(None))
+        if state is not None:
+            query = query.where(Experiment.state == state)
         with Session(self._engine) as session:
-            return [_plain(experiment) for experiment in session.scalars(query)]
+            found = [_with_job(experiment, job) for experiment, job in session.execute(query)]
+        for one in found:
+            summary = one["summary"]
+            one["summary"] = summary and {name: summary[name] for name in COMPARED if name in summary}
+        return found
 
     def add_run(
         self,
@@ -74,15 +114,24 @@ class ExperimentStore:
         run: Mapping[str, Any],
         flows: Sequence[Mapping[str, Any]],
         modes: Sequence[Mapping[str, Any]],
+        attempt: int | None = None,
     ) -> dict[str, Any]:
-        """Keep a finished run with its flows and mode events, all or nothing.
+        """Keep a finished run with its flows and mode events, all or nothing; one that is told twice, once.
+
+        attempt: of an experiment that was submitted: in which it was run.
 
         Raises:
-            NotFoundError, StateError: the experiment is not running, or has this label and repeat already.
+            NotFoundError, StateError: the experiment is not running, has this label and repeat already from another
+                time, or is at another attempt.
         """
         try:
             with Session(self._engine) as session, session.begin():
-                _lock_running(session, experiment_id)
+                _lock_running(session, experiment_id, ("running", "cancelling"))
+                job = session.get(Job, experiment_id)
+                if job is not None and job.attempt != attempt:
+                    raise StateError(
+                        f"experiment {experiment_id} is run by its worker, in attempt {job.attempt}"
+                    )
                 row = Run(experiment_id=experiment_id, **run)
                 session.add(row)
                 session.flush()
@@ -95,6 +144,15 @@ class ExperimentStore:
                     session.execute(insert(ModeEvent), [{**mode, "run_id": row.id} for mode in modes])
                 return {**_plain(row), "mode_events": len(modes)}
         except IntegrityError:
+            with Session(self._engine) as session:
+                own = (
+                    Run.experiment_id == experiment_id,
+                    Run.label == run["label"],
+                    Run.repeat == run["repeat"],
+                )
+                kept = session.scalars(select(Run).where(*own)).one()
+                if kept.started_at == run["started_at"]:  # its answer was lost on the way
+                    return {**_plain(kept), "mode_events": len(modes)}
             raise StateError(
                 f"experiment {experiment_id} has repeat {run['repeat']} of {run['label']!r} already"
             ) from None
@@ -105,11 +163,13 @@ class ExperimentStore:
         """End an experiment as finished or failed. Raises NotFoundError, StateError."""
         with Session(self._engine) as session, session.begin():
             experiment = _lock_running(session, number)
+            if session.get(Job, number) is not None:
+                raise StateError(f"experiment {number} was submitted: its worker ends it; cancel it instead")
             experiment.state, experiment.error = state, error
             experiment.summary = dict(summary) if summary is not None else None
             experiment.finished_at = time.time()
             session.flush()
-            return _plain(experiment)
+            return _with_job(experiment, None)
 
     def flows(self, number: int, run: int | None, after: int, limit: int) -> list[dict[str, Any]]:
         """Flow records with a number above *after*, oldest first. Raises NotFoundError."""
@@ -146,6 +206,12 @@ def flow_columns() -> list[str]:
     return [column.name for column in FlowRecord.__table__.columns]
 
 
+def _with_job(experiment: Experiment, job: Job | None) -> dict[str, Any]:
+    """An experiment as plain data, with its place in the queue if it was submitted."""
+    own = {name: getattr(job, name) for name in OF_JOB} if job is not None else dict(_RECORDED)
+    return {**_plain(experiment), **own}
+
+
 def _get(session: Session, number: int) -> Experiment:
     experiment = session.get(Experiment, number)
     if experiment is None:
@@ -153,16 +219,16 @@ def _get(session: Session, number: int) -> Experiment:
     return experiment
 
 
-def _lock_running(session: Session, number: int) -> Experiment:
-    """The experiment, in which nobody else changes anything before this transaction ends.
+def _lock_running(session: Session, number: int, states: Sequence[str] = ("running",)) -> Experiment:
+    """The experiment, if in one of these *states*, in which nobody else changes anything before this transaction ends.
 
     The first statement writes, so that the database lets one transaction at a time past it; to read the state
     first and to write later would let two end one experiment.
     """
     touched = session.execute(
         update(Experiment)
-        .where(Experiment.id == number, Experiment.state == "running")
-        .values(state="running")
+        .where(Experiment.id == number, Experiment.state.in_(states))
+        .values(state=Experiment.state)
         .returning(Experiment.id)
     )
     found = touched.scalar_one_or_none() is not None

@@ -11,14 +11,24 @@ WHOLE: Final = BigInteger().with_variant(Integer(), "sqlite")
 """64 bits everywhere: SQLite's INTEGER has them, PostgreSQL's has 32, fewer than seeds and byte counts need."""
 
 
+_COLUMN_TYPES: Final[dict[Any, Any]] = {
+    int: WHOLE,
+    dict[str, Any]: JSON,
+    dict[str, int]: JSON,
+    list[str]: JSON,
+    list[Any]: JSON,
+}
+
+
 class Base(DeclarativeBase):
-    type_annotation_map = {int: WHOLE, dict[str, Any]: JSON, dict[str, int]: JSON, list[str]: JSON}  # noqa: RUF012 (SQLAlchemy's interface)
+    type_annotation_map = _COLUMN_TYPES
 
 
 class Experiment(Base):
     """One experiment: what was asked, with what, and how it ended. Times are Unix seconds."""
 
     __tablename__ = "experiments"
+    __table_args__ = (Index("experiments_by_state", "state", "id"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]
@@ -107,6 +117,35 @@ class ModeEvent(Base):
     leaf: Mapped[str]
     mode: Mapped[str]
     cause: Mapped[str]
+
+
+class Job(Base):
+    """How an experiment that was submitted stands in the queue; one that its runner only recorded has none.
+
+    kind: ``experiment``, ``sweep`` or ``point`` (of the sweep ``parent``, ``point`` in its grid from 0, at which its
+    axes show ``at``). text: the spec as it was submitted. runs, estimated_s: all that are to be done, and how long
+    that may take. fabric: equal for points that one lab can serve. attempt: how often it was begun.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (Index("jobs_by_parent", "parent", "point"),)
+
+    experiment_id: Mapped[int] = mapped_column(ForeignKey("experiments.id"), primary_key=True)
+    kind: Mapped[str]
+    title: Mapped[str]
+    text: Mapped[str]
+    parent: Mapped[int | None] = mapped_column(ForeignKey("experiments.id"))
+    point: Mapped[int | None]
+    at: Mapped[list[Any] | None]
+    words: Mapped[str]
+    points: Mapped[int]
+    runs: Mapped[int]
+    estimated_s: Mapped[float]
+    fabric: Mapped[str]
+    queued_at: Mapped[float]
+    started_at: Mapped[float | None]
+    attempt: Mapped[int]
+    worker: Mapped[str]
 
 
 class FinishedFlowBatch(Base):

@@ -36,7 +36,7 @@ def bearer(token: str) -> dict[str, str]:
 def test_a_token_for_reading_changes_nothing(guarded: World) -> None:
     client = guarded.client
     assert client.get(f"{BASE}/fabric", headers=bearer(READ)).status_code == 200
-    refused = client.post(f"{BASE}/experiments", json=EXPERIMENT, headers=bearer(READ))
+    refused = client.post(f"{BASE}/experiments/recorded", json=EXPERIMENT, headers=bearer(READ))
     assert refused.status_code == 403
     assert "reading only" in refused.get_json()["detail"]
     for method, path in (
@@ -46,7 +46,10 @@ def test_a_token_for_reading_changes_nothing(guarded: World) -> None:
         ("PATCH", "/experiments/1"),
     ):
         assert client.open(BASE + path, method=method, json={}, headers=bearer(READ)).status_code == 403
-    assert client.post(f"{BASE}/experiments", json=EXPERIMENT, headers=bearer(OPERATE)).status_code == 201
+    assert (
+        client.post(f"{BASE}/experiments/recorded", json=EXPERIMENT, headers=bearer(OPERATE)).status_code
+        == 201
+    )
 
 
 @pytest.mark.parametrize(("token", "role", "may"), [(OPERATE, "operate", 201), (READ, "read", 403)])
@@ -62,7 +65,7 @@ def test_a_cookie_stands_for_its_token_and_does_not_tell_it(
     assert "SameSite=Strict" in said
     assert token not in said
     assert client.get(f"{BASE}/fabric").status_code == 200
-    assert client.post(f"{BASE}/experiments", json=EXPERIMENT).status_code == may
+    assert client.post(f"{BASE}/experiments/recorded", json=EXPERIMENT).status_code == may
     stranger = guarded.app.test_client()
     stranger.set_cookie(COOKIE, token)
     assert stranger.get(f"{BASE}/fabric").status_code == 401
@@ -73,12 +76,12 @@ def test_pages_of_others_change_nothing(world: World, guarded: World) -> None:
     for client, headers in ((world.client, {}), (guarded.client, bearer(OPERATE))):
         for origin in ("http://evil.example", "null", "http://localhost:1"):
             answer = client.post(
-                f"{BASE}/experiments", json=EXPERIMENT, headers={**headers, "Origin": origin}
+                f"{BASE}/experiments/recorded", json=EXPERIMENT, headers={**headers, "Origin": origin}
             )
             assert answer.status_code == 403
             assert "same origin only" in answer.get_json()["detail"]
         own = client.post(
-            f"{BASE}/experiments", json=EXPERIMENT, headers={**headers, "Origin": "http://localhost"}
+            f"{BASE}/experiments/recorded", json=EXPERIMENT, headers={**headers, "Origin": "http://localhost"}
         )
         assert own.status_code == 201
         assert not [name for name in dict(own.headers) if name.lower().startswith("access-control")]
@@ -122,6 +125,8 @@ def test_the_rate_holds_for_submissions(
 ) -> None:
     monkeypatch.setattr("controller.api.server.SUBMIT_BURST", 3)
     app = make_app(world.running, world.store, ApiSettings(submits_per_s=0.001), "0.1.0")
-    statuses = [app.test_client().post(f"{BASE}/experiments", json=EXPERIMENT).status_code for _ in range(5)]
+    statuses = [
+        app.test_client().post(f"{BASE}/experiments/recorded", json=EXPERIMENT).status_code for _ in range(5)
+    ]
     assert statuses == [201, 201, 201, 429, 429]
     assert app.test_client().get(f"{BASE}/experiments").status_code == 200

@@ -44,7 +44,7 @@ def run_body(world: World, repeat: int = 0, **changes: Any) -> dict[str, Any]:
 
 
 def begin(world: World) -> int:
-    number: int = world.ask("POST", "/experiments", 201, json=EXPERIMENT)["id"]
+    number: int = world.ask("POST", "/experiments/recorded", 201, json=EXPERIMENT)["id"]
     return number
 
 
@@ -154,7 +154,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("change", "field"), BAD, ids=[str(change) for change, _ in BAD])
 def test_a_wrong_field_is_422_and_named(world: World, change: dict[str, Any], field: str) -> None:
-    assert world.ask("POST", "/experiments", 422, json=EXPERIMENT | change)["field"] == field
+    assert world.ask("POST", "/experiments/recorded", 422, json=EXPERIMENT | change)["field"] == field
 
 
 @pytest.mark.parametrize(
@@ -197,13 +197,17 @@ def test_a_wrong_flow_is_named_and_nothing_of_its_run_is_kept(
     ],
 )
 def test_a_body_that_is_none_is_refused(world: World, data: bytes, kind: str, status: int) -> None:
-    said = world.ask("POST", "/experiments", status, data=data, content_type=kind)
+    said = world.ask("POST", "/experiments/recorded", status, data=data, content_type=kind)
     assert said["detail"]
 
 
 def test_a_body_that_is_too_large_is_413(world: World) -> None:
     said = world.ask(
-        "POST", "/experiments", 413, data=b" " * (MAX_BODY_BYTES + 1), content_type="application/json"
+        "POST",
+        "/experiments/recorded",
+        413,
+        data=b" " * (MAX_BODY_BYTES + 1),
+        content_type="application/json",
     )
     assert said["title"]
 
@@ -278,7 +282,7 @@ JSON = st.recursive(
 @given(
     body=JSON,
     path=st.sampled_from(
-        ["/experiments", "/experiments/1/runs", "/flows/report", "/agents/h1/impairment", "/scheme", "/experiments/1"]
+        ["/experiments/recorded", "/experiments/1/runs", "/flows/report", "/agents/h1/impairment", "/scheme", "/experiments/1"]
     ),
 )  # fmt: skip
 def test_no_body_whatever_is_an_unexpected_error(world: World, body: Any, path: str) -> None:
@@ -292,7 +296,7 @@ def test_no_body_whatever_is_an_unexpected_error(world: World, body: Any, path: 
 
 def test_events_tell_of_experiments(world: World) -> None:
     since = world.get("/events")["cursor"]
-    made = world.ask("POST", "/experiments", 201, json={"name": "told", "seed": 1, "spec": {}})
+    made = world.ask("POST", "/experiments/recorded", 201, json={"name": "told", "seed": 1, "spec": {}})
     run = {"scheme": "caps", "repeat": 2, "seed": 3, "started_at": time.time(), "measures": {}}
     added = world.ask("POST", f"/experiments/{made['id']}/runs", 201, json=run)
     world.ask("PATCH", f"/experiments/{made['id']}", json={"state": "failed", "error": "no"})
@@ -309,7 +313,7 @@ def summary(mean: float, **more: Any) -> dict[str, Any]:
 
 
 def finished(world: World, told: dict[str, Any] | None) -> int:
-    number: int = world.ask("POST", "/experiments", 201, json=EXPERIMENT)["id"]
+    number: int = world.ask("POST", "/experiments/recorded", 201, json=EXPERIMENT)["id"]
     world.ask("PATCH", f"/experiments/{number}", json={"state": "finished", "summary": told})
     return number
 
@@ -325,7 +329,7 @@ def test_two_experiments_are_compared_by_what_both_have(world: World) -> None:
     assert short["a"] == {"mean": 50.0, "low": 49.0, "high": 51.0, "n": 108}
     assert short["ratio"] == 0.8
     assert (long["name"], long["unit"], long["a"]["low"]) == ("long.goodput_mbps", "Mbit/s", None)
-    running = world.ask("POST", "/experiments", 201, json=EXPERIMENT)["id"]
+    running = world.ask("POST", "/experiments/recorded", 201, json=EXPERIMENT)["id"]
     assert "has no summary" in world.get(f"/experiments/{one}/compare?with={running}", 409)["detail"]
     assert world.get(f"/experiments/{one}/compare", 422)["field"] == "query.with"
     world.get(f"/experiments/{one}/compare?with=999999", 404)

@@ -1,0 +1,356 @@
+"""The queue of submitted experiments: who waits, who runs, whose worker was lost. Plain data in, plain data out.
+
+A sweep is an experiment whose points are experiments of their own; its state follows from theirs, and when all have
+finished it is work once more: putting their results together. Every change is one transaction, so a process that is
+killed at any moment leaves a queue that can be gone on with.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Engine, Select, func, select
+from sqlalchemy.orm import Session, aliased
+
+from controller.store.experiments import StateError
+from controller.store.models import Experiment, Job, Run
+from controller.store.queue_rows import (
+    ACTIVE,
+    AGAIN,
+    Change,
+    begin,
+    both,
+    change_of,
+    lock,
+    parent_of,
+    points_of,
+    settle,
+    top,
+)
+
+Kind = Literal["experiment", "sweep", "point"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """One experiment to queue. runs: number of them; estimated_s: seconds that they may take; see `Job`."""
+
+    name: str
+    title: str
+    seed: int
+    spec: Mapping[str, Any]
+    text: str
+    runs: int
+    estimated_s: float
+    fabric: str = ""
+    at: tuple[Any, ...] | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a worker is to run. kept: (label, repeat, number) of runs that are there already."""
+
+    experiment: int
+    parent: int | None
+    attempt: int
+    spec: dict[str, Any]
+    fabric: str
+    kept: tuple[tuple[str, int, int], ...] = ()
+
+
+class ExperimentQueue:
+    """Over one engine; safe to call from any thread. What changes states returns the `Change`s, points first."""
+
+    def __init__(self, engine: Engine) -> None:
+        # transactions read before they write: SQLite would refuse them half-way
+        self._engine = engine.execution_options(capstan_begin="IMMEDIATE")
+        self._reading = engine
+
+    def submit(self, job: NewJob, points: Sequence[NewJob] = ()) -> int:
+        """Queue an experiment, or a sweep of *points*; returns its number."""
+        now = time.time()
+        with Session(self._engine) as session, session.begin():
+            number = _add(session, job, "sweep" if points else "experiment", None, None, len(points), now)
+            for index, point in enumerate(points):
+                _add(session, point, "point", number, index, 0, now)
+            return number
+
+    def claim(self, worker: str, fabric: str = "") -> tuple[Claimed, list[Change]] | None:
+        """The next thing to do for *worker*, who has a lab of *fabric* up already; None if there is nothing.
+
+        First come, first served; of a sweep's points those of the same fabric come first.
+        """
+        with Session(self._engine) as session, session.begin():
+            while (found := session.execute(_next(fabric)).first()) is not None:
+                number, parent = found
+                if parent is not None:
+                    lock(session, parent)  # before its point, as all others do
+                experiment, job = both(session, number, lock=True)
+                if experiment.state != "queued":
+                    continue  # somebody was quicker
+                experiment.state, experiment.error = "running", ""
+                begin(job, worker)
+                claimed = _claimed(session, experiment, job)
+                return claimed, [change_of(experiment, job), *settle(session, parent)]
+            return None
+
+    def going_on(self, number: int, attempt: int) -> bool:
+        """Whether the worker of this attempt is still to go on. Raises NotFoundError."""
+        with Session(self._reading) as session:
+            experiment, job = both(session, number)
+            return experiment.state == "running" and job.attempt == attempt
+
+    def end(
+        self,
+        number: int,
+        attempt: int,
+        state: Literal["finished", "failed", "interrupted", "queued"],
+        summary: Mapping[str, Any] | None = None,
+        error: str = "",
+    ) -> list[Change]:
+        """An attempt is over; one that was to be cancelled is cancelled, unless it finished all the same.
+
+        "queued" puts it back into the queue. Raises NotFoundError; StateError if that attempt is over already.
+        """
+        with Session(self._engine) as session, session.begin():
+            parent = parent_of(session, number)
+            if parent is not None:
+                lock(session, parent)
+            experiment, job = both(session, number, lock=True)
+            if experiment.state not in ACTIVE or job.attempt != attempt:
+                raise StateError(
+                    f"attempt {attempt} of experiment {number} is over: it is {experiment.state}"
+                )
+            if experiment.state == "cancelling" and state != "finished":
+                experiment.state, experiment.error = "cancelled", ""
+            else:
+                experiment.state, experiment.error = state, error
+            if summary is not None:
+                experiment.summary = dict(summary)
+            job.worker = ""
+            if experiment.state != "queued":
+                experiment.finished_at = time.time()
+            return [change_of(experiment, job), *settle(session, parent)]
+
+    def equip(
+        self, number: int, attempt: int, versions: Mapping[str, Any], machine: Mapping[str, Any]
+    ) -> None:
+        """Keep with what an attempt is run. Raises NotFoundError, StateError."""
+        with Session(self._engine) as session, session.begin():
+            experiment, job = both(session, number, lock=True)
+            if experiment.state not in ACTIVE or job.attempt != attempt:
+                raise StateError(
+                    f"attempt {attempt} of experiment {number} is over: it is {experiment.state}"
+                )
+            experiment.versions, experiment.machine = dict(versions), dict(machine)
+
+    def cancel(self, number: int) -> list[Change]:
+        """Cancel what waits, tell what runs to stop. Raises NotFoundError, StateError."""
+        with Session(self._engine) as session, session.begin():
+            experiment, job = top(session, number)
+            if experiment.state not in ("queued", *ACTIVE):
+                raise StateError(f"experiment {number} is {experiment.state}: nothing is left to cancel")
+            changes = []
+            for one, its in (*points_of(session, number), (experiment, job)):
+                if one.state not in ("queued", "running") or its.kind == "sweep":
+                    continue
+                over = one.state == "queued"
+                one.state = "cancelled" if over else "cancelling"
+                one.finished_at = time.time() if over else None
+                changes.append(change_of(one, its))
+            if job.kind == "sweep":
+                experiment.state = "cancelling"
+                changes += settle(session, number) or [change_of(experiment, job)]
+            return changes
+
+    def rerun(self, number: int) -> list[Change]:
+        """Queue again what has not finished; runs that were kept stay. Raises NotFoundError, StateError."""
+        with Session(self._engine) as session, session.begin():
+            experiment, job = top(session, number)
+            if experiment.state not in AGAIN:
+                raise StateError(
+                    f"experiment {number} is {experiment.state}: only one that is {', '.join(AGAIN)} is run again"
+                )
+            changes = []
+            for one, its in (*points_of(session, number), (experiment, job)):
+                if one.state not in AGAIN:
+                    continue
+                one.state, one.error, one.finished_at = "queued", "", None
+                its.worker = ""
+                changes.append(change_of(one, its))
+            job.queued_at = time.time()
+            return changes
+
+    def whole(self) -> list[tuple[int, dict[str, Any], list[tuple[list[Any], dict[str, Any]]]]]:
+        """Sweeps whose points have all finished and that have yet to be put together.
+
+        Number, spec, and of each point what its axes show and its summary.
+        """
+        with Session(self._reading) as session:
+            found = []
+            for number in session.scalars(_whole()).all():
+                experiment, _ = both(session, number)
+                points = [(its.at or [], one.summary or {}) for one, its in points_of(session, number)]
+                found.append((number, experiment.spec, points))
+            return found
+
+    def complete(self, number: int, summary: Mapping[str, Any] | None, error: str = "") -> list[Change]:
+        """A sweep is put together: finished; without a summary it failed. Nothing, if it is over already."""
+        with Session(self._engine) as session, session.begin():
+            experiment, job = both(session, number, lock=True)
+            if experiment.state not in ("queued", "running"):
+                return []
+            experiment.state, experiment.error = ("failed" if summary is None else "finished"), error
+            experiment.summary = None if summary is None else dict(summary)
+            experiment.finished_at = time.time()
+            return [change_of(experiment, job)]
+
+    def active(self) -> list[tuple[int, int, str]]:
+        """Number, attempt and worker of all that workers are at."""
+        query = select(Experiment.id, Job.attempt, Job.worker).join(Job).where(Job.worker != "")
+        with Session(self._reading) as session:
+            return [
+                (number, attempt, worker)
+                for number, attempt, worker in session.execute(query.order_by(Experiment.id))
+            ]
+
+    def waiting(self) -> tuple[int, list[int]]:
+        """How many things may be claimed now, and the numbers of the submissions that wait, next one first."""
+        with Session(self._reading) as session:
+            queued = session.execute(
+                select(func.coalesce(Job.parent, Job.experiment_id), func.count())
+                .join(Experiment, Experiment.id == Job.experiment_id)
+                .where(Experiment.state == "queued", Job.kind != "sweep")
+                .group_by(func.coalesce(Job.parent, Job.experiment_id))
+            ).all()
+            tops = {int(top) for top, _ in queued}
+            order = list(
+                session.scalars(
+                    select(Experiment.id)
+                    .join(Job, Job.experiment_id == Experiment.id)
+                    .where(Experiment.id.in_(tops), Experiment.state == "queued")
+                    .order_by(Job.queued_at, Experiment.id)
+                )
+            )
+            return sum(count for _, count in queued), order
+
+    def standing(self, number: int) -> list[dict[str, Any]]:
+        """An experiment, and its points if it is a sweep, with `runs_kept` of each. Raises NotFoundError."""
+        with Session(self._reading) as session:
+            both(session, number)
+            kept = (
+                select(func.count())
+                .where(Run.experiment_id == Experiment.id)
+                .correlate(Experiment)
+                .scalar_subquery()
+            )
+            rows = session.execute(
+                select(Experiment.id, Experiment.state, Experiment.error, Experiment.finished_at, Job, kept)
+                .join(Job, Job.experiment_id == Experiment.id)
+                .where((Experiment.id == number) | (Job.parent == number))
+                .order_by(Job.parent.is_not(None), Job.point)
+            )
+            names = ("id", "state", "error", "finished_at")
+            of_job = (
+                "kind",
+                "point",
+                "at",
+                "words",
+                "runs",
+                "estimated_s",
+                "started_at",
+                "attempt",
+                "worker",
+            )
+            return [
+                dict(zip(names, row[:4], strict=True))
+                | {name: getattr(row[4], name) for name in of_job}
+                | {"runs_kept": row[5]}
+                for row in rows
+            ]
+
+    def text(self, number: int) -> str:
+        """The spec as it was submitted. Raises NotFoundError."""
+        with Session(self._reading) as session:
+            return both(session, number)[1].text
+
+    def parent(self, number: int) -> int | None:
+        """The sweep of which it is a point; None if it is none. Raises NotFoundError."""
+        with Session(self._reading) as session:
+            return parent_of(session, number)
+
+
+def _add(
+    session: Session, job: NewJob, kind: Kind, parent: int | None, point: int | None, points: int, now: float
+) -> int:
+    experiment = Experiment(
+        name=job.name,
+        seed=job.seed,
+        spec=dict(job.spec),
+        versions={},
+        machine={},
+        state="queued",
+        created_at=now,
+    )
+    session.add(experiment)
+    session.flush()
+    told = {name: value for name, value in asdict(job).items() if name not in ("name", "seed", "spec")}
+    told["at"] = None if job.at is None else list(job.at)
+    own = {"kind": kind, "parent": parent, "point": point, "points": points, "queued_at": now}
+    session.add(Job(experiment_id=experiment.id, started_at=None, attempt=0, worker="", **told, **own))
+    return experiment.id
+
+
+def _next(fabric: str) -> Select[int, int | None]:
+    """What is to be claimed next (number, sweep), by whom has a lab of *fabric*."""
+    sweep = aliased(Job)
+    return (
+        select(Experiment.id, Job.parent)
+        .join(Job, Job.experiment_id == Experiment.id)
+        .outerjoin(sweep, sweep.experiment_id == Job.parent)
+        .where(Experiment.state == "queued", Job.kind != "sweep")
+        .order_by(
+            func.coalesce(sweep.queued_at, Job.queued_at),
+            func.coalesce(Job.parent, Job.experiment_id),
+            Job.fabric != fabric,
+            Job.point,
+        )
+        .limit(1)
+    )
+
+
+def _whole() -> Select[int]:
+    """Sweeps whose points have all finished, and that are not put together yet."""
+    point, of_point = aliased(Job), aliased(Experiment)
+    unfinished = (
+        select(point.experiment_id)
+        .join(of_point, of_point.id == point.experiment_id)
+        .where(point.parent == Experiment.id, of_point.state != "finished")
+        .correlate(Experiment)
+        .exists()
+    )
+    return (
+        select(Experiment.id)
+        .join(Job, Job.experiment_id == Experiment.id)
+        .where(Experiment.state.in_(("queued", "running")), Job.kind == "sweep", ~unfinished)
+        .order_by(Experiment.id)
+    )
+
+
+def _claimed(session: Session, experiment: Experiment, job: Job) -> Claimed:
+    number = experiment.id
+    kept = session.execute(
+        select(Run.label, Run.repeat, Run.id).where(Run.experiment_id == number).order_by(Run.id)
+    )
+    return Claimed(
+        number,
+        job.parent,
+        job.attempt,
+        experiment.spec,
+        job.fabric,
+        tuple((label, repeat, run) for label, repeat, run in kept),
+    )

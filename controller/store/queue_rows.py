@@ -1,0 +1,128 @@
+"""Experiments with their places in the queue as rows, and how a sweep's state follows from its points'."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from controller.store.experiments import NotFoundError, StateError
+from controller.store.models import Experiment, Job
+
+ACTIVE: Final = ("running", "cancelling")
+AGAIN: Final = ("failed", "cancelled", "interrupted")
+"""States from which an experiment may be run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An experiment that is now in another state."""
+
+    experiment: int
+    parent: int | None
+    name: str
+    state: str
+    error: str
+
+
+def begin(job: Job, worker: str) -> None:
+    job.worker = worker
+    job.attempt += 1
+    if job.started_at is None:
+        job.started_at = time.time()
+
+
+def lock(session: Session, number: int) -> None:
+    """Let nobody else settle this sweep before this transaction ends (SQLite has one writer anyway)."""
+    session.execute(select(Experiment.id).where(Experiment.id == number).with_for_update())
+
+
+def both(session: Session, number: int, lock: bool = False) -> tuple[Experiment, Job]:
+    query = (
+        select(Experiment, Job).join(Job, Job.experiment_id == Experiment.id).where(Experiment.id == number)
+    )
+    if lock:
+        query = query.with_for_update().execution_options(populate_existing=True)
+    row = session.execute(query).first()
+    if row is None:
+        raise NotFoundError(f"there is no experiment {number} that was submitted here")
+    return row[0], row[1]
+
+
+def top(session: Session, number: int) -> tuple[Experiment, Job]:
+    experiment, job = both(session, number, lock=True)
+    if job.parent is not None:
+        raise StateError(f"experiment {number} is a point of sweep {job.parent}: ask for that one")
+    return experiment, job
+
+
+def parent_of(session: Session, number: int) -> int | None:
+    found = session.execute(select(Job.parent).where(Job.experiment_id == number)).first()
+    if found is None:
+        raise NotFoundError(f"there is no experiment {number} that was submitted here")
+    return None if found[0] is None else int(found[0])
+
+
+def points_of(session: Session, number: int) -> list[tuple[Experiment, Job]]:
+    rows = session.execute(
+        select(Experiment, Job)
+        .join(Job, Job.experiment_id == Experiment.id)
+        .where(Job.parent == number)
+        .order_by(Job.point)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def change_of(experiment: Experiment, job: Job) -> Change:
+    return Change(experiment.id, job.parent, experiment.name, experiment.state, experiment.error)
+
+
+def settle(session: Session, sweep: int | None) -> list[Change]:
+    """The state of a sweep from those of its points; what changed, if it did."""
+    if sweep is None:
+        return []
+    session.flush()
+    experiment, job = both(session, sweep, lock=True)
+    points = points_of(session, sweep)
+    state = sweep_state(
+        experiment.state, [one.state for one, _ in points], any(its.attempt for _, its in points)
+    )
+    if state == experiment.state:
+        return []
+    experiment.state = state
+    if state in AGAIN:
+        experiment.finished_at = time.time()
+        experiment.error = _words(points)
+    if state == "running" and job.started_at is None:
+        job.started_at = time.time()
+    session.flush()
+    return [change_of(experiment, job)]
+
+
+def sweep_state(now: str, points: Iterable[str], begun: bool) -> str:
+    """The state of a sweep that is in state *now*, whose points are in these states.
+
+    begun: a point was begun. When all points have finished the sweep goes on running: it has yet to be put together.
+    """
+    found = set(points)
+    if found & set(ACTIVE):
+        return "cancelling" if now == "cancelling" else "running"
+    if "queued" in found:
+        return "running" if begun else "queued"
+    if found == {"finished"}:
+        return "cancelled" if now == "cancelling" else "running"
+    if now == "cancelling":
+        return "cancelled"
+    return next(state for state in ("failed", "interrupted", "cancelled") if state in found)
+
+
+def _words(points: Sequence[tuple[Experiment, Job]]) -> str:
+    """What became of the points that did not finish."""
+    bad = [(one, its) for one, its in points if one.state != "finished"]
+    first = next(((one, its) for one, its in bad if one.error), None)
+    text = f"{len(bad)} of {len(points)} points did not finish"
+    return text if first is None else f"{text}; {first[1].words}: {first[0].error}"

@@ -1,0 +1,143 @@
+"""What workers say of the experiments that they are at, and where a submission therefore is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypedDict
+
+LEASE_S: Final = 30.0
+"""A worker that was not heard of for so long is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportBody:
+    """What a worker says of its run: as `experiments.progress.Progress`, and who it is. lab: id of its lab."""
+
+    attempt: int
+    worker: str
+    stage: str
+    run: int = 0
+    runs: int = 0
+    finished: int = 0
+    failed: int = 0
+    flows: int = 0
+    elapsed_s: float = 0.0
+    left_s: float | None = None
+    lab: str | None = None
+
+
+class WorkerView(TypedDict):
+    """One worker: ``point`` of the sweep that it is at, ``lab``: the id of its lab, once that is there."""
+
+    name: str
+    point: int | None
+    lab: str | None
+    stage: str
+
+
+class ProgressView(TypedDict):
+    """Where an experiment is. Flows are those of the run that is on. ``left_s``: null when it is not known, or over.
+    ``queue_position``: 1 is next; null when it does not wait."""
+
+    experiment: int
+    state: str
+    stage: str
+    runs_done: int
+    runs: int
+    points_done: int
+    points: int
+    flows_finished: int
+    flows_failed: int
+    flows: int
+    elapsed_s: float
+    left_s: float | None
+    queue_position: int | None
+    workers: list[WorkerView]
+    at: float
+
+
+class Board:
+    """Reports by experiment, newest only; safe to call from any thread. Times: monotonic seconds."""
+
+    def __init__(self, now: float) -> None:
+        self._began = now
+        self._reports: dict[int, tuple[ReportBody, float]] = {}
+        self._lock = threading.Lock()
+
+    def put(self, experiment: int, report: ReportBody, now: float) -> None:
+        """A worker says where it is."""
+        with self._lock:
+            self._reports[experiment] = report, now
+
+    def forget(self, experiment: int) -> None:
+        """Nobody is at it any more."""
+        with self._lock:
+            self._reports.pop(experiment, None)
+
+    def lost(self, experiment: int, now: float) -> bool:
+        """Whether its worker has been silent for too long (counted from our own start on)."""
+        with self._lock:
+            _, heard = self._reports.get(experiment, (None, self._began))
+        return now - max(heard, self._began) > LEASE_S
+
+    def progress(
+        self, rows: Sequence[Mapping[str, Any]], order: Sequence[int], workers: int, wall: float
+    ) -> ProgressView:
+        """Of the submission whose *rows* are as `ExperimentQueue.standing` gives them, itself first.
+
+        order: submissions that wait. workers: how many work at the same time. wall: now, Unix seconds.
+        """
+        top, parts = rows[0], rows[1:] or rows
+        with self._lock:
+            at = {row["id"]: self._reports[row["id"]][0] for row in parts if row["id"] in self._reports}
+        reports = {
+            row["id"]: (row, at[row["id"]])
+            for row in parts
+            if row["id"] in at and row["worker"] and at[row["id"]].attempt == row["attempt"]
+        }
+        first = next(iter(reports.values()), None)
+        stage = top["state"]
+        if first is not None:
+            row, report = first
+            stage = f"{row['words']}: {report.stage}" if row["words"] else report.stage
+        started = min((row["started_at"] for row in parts if row["started_at"] is not None), default=None)
+        ended = top["finished_at"] if top["finished_at"] is not None else wall
+        return {
+            "experiment": top["id"],
+            "state": top["state"],
+            "stage": stage,
+            "runs_done": sum(row["runs_kept"] for row in parts),
+            "runs": sum(row["runs"] for row in parts),
+            "points_done": sum(row["state"] == "finished" for row in rows[1:]),
+            "points": len(rows) - 1,
+            "flows_finished": sum(report.finished for _, report in reports.values()),
+            "flows_failed": sum(report.failed for _, report in reports.values()),
+            "flows": sum(report.flows for _, report in reports.values()),
+            "elapsed_s": 0.0 if started is None else round(max(0.0, ended - started), 3),
+            "left_s": _left_s(parts, at, workers),
+            "queue_position": order.index(top["id"]) + 1 if top["id"] in order else None,
+            "workers": [
+                {"name": report.worker, "point": row["point"], "lab": report.lab, "stage": report.stage}
+                for row, report in reports.values()
+            ],
+            "at": wall,
+        }
+
+
+def _left_s(
+    parts: Sequence[Mapping[str, Any]], reports: Mapping[int, ReportBody], workers: int
+) -> float | None:
+    """Seconds: what runs says of itself, what waits was estimated at, and several workers share it."""
+    left = longest = 0.0
+    for row in parts:
+        share = 1 - row["runs_kept"] / row["runs"] if row["runs"] else 1.0
+        own = 0.0
+        if row["state"] == "queued":
+            own = row["estimated_s"] * share
+        elif row["state"] == "running":
+            report = reports.get(row["id"])
+            own = row["estimated_s"] * share if report is None or report.left_s is None else report.left_s
+        left, longest = left + own, max(longest, own)
+    return round(max(left / max(workers, 1), longest), 1) if left else None

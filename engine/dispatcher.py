@@ -1,0 +1,255 @@
+"""The engine: starts workers while experiments wait, marks what lost workers leave, puts sweeps together."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from controller.events import ExperimentChanged, ExperimentEnded, ExperimentProgress, ExperimentSubmitted
+from controller.store.experiments import NotFoundError, StateError
+from controller.store.queue import Claimed, ExperimentQueue
+from controller.store.queue_rows import Change
+from engine.board import LEASE_S, Board, ProgressView, ReportBody
+from engine.executors import Order, WorkerEnd, Workers, new_name
+from engine.submission import Submission
+from engine.whole import sweep_summary
+
+LOOK_S: Final = 0.5
+TELL_S: Final = 1.0
+"""Progress is an event at most this often, for each submission."""
+AGAIN_S: Final = 5.0
+"""After a worker that ended before it took anything, another is started this much later."""
+OVER: Final = ("finished", "failed", "cancelled", "interrupted")
+_LOG: Final = logging.getLogger("capstan.engine")
+
+
+@dataclass(slots=True)
+class _Started:
+    name: str
+    future: Future[WorkerEnd]
+    claimed: bool = False
+
+
+class Engine:
+    """One queue and its workers, from `start` to `stop`. tell: takes events."""
+
+    def __init__(self, queue: ExperimentQueue, workers: Workers, tell: Callable[[Any], None]) -> None:
+        self._queue = queue
+        self._workers = workers
+        self._tell = tell
+        self._board = Board(time.monotonic())
+        self._order: Order | None = None
+        self._started: dict[str, _Started] = {}
+        self._told: dict[int, float] = {}
+        self._paused = ""
+        self._not_before = 0.0
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._trouble = ""
+
+    @property
+    def queue(self) -> ExperimentQueue:
+        return self._queue
+
+    def start(self, api: str, token: str | None, labs: int) -> None:
+        """Begin: workers report to *api*; a machine has *labs* labs at a time at most."""
+        self._order = Order("", api, token, labs)
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the workers that are ours alone; what they were at waits to be gone on with."""
+        self._closing = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._workers.close()
+            try:
+                self._reap()
+            except SQLAlchemyError as error:  # the next start marks them
+                _LOG.error("the queue cannot be written: %s", error)
+
+    # For the API
+
+    def submit(self, submission: Submission) -> int:
+        """Queue it; returns its number."""
+        number = self._queue.submit(submission.job, submission.points)
+        self._tell(ExperimentSubmitted(number, submission.job.name, "queued", len(submission.points)))
+        self._wake.set()
+        return number
+
+    def cancel(self, number: int) -> None:
+        """Raises NotFoundError, StateError."""
+        self._tell_all(self._queue.cancel(number))
+
+    def rerun(self, number: int) -> None:
+        """Raises NotFoundError, StateError."""
+        self._tell_all(self._queue.rerun(number))
+        self._wake.set()
+
+    def claim(self, worker: str, fabric: str) -> Claimed | None:
+        """Something to do for a worker, unless we are about to end."""
+        if self._closing:
+            return None
+        found = self._queue.claim(worker, fabric)
+        if found is None:
+            return None
+        claimed, changes = found
+        with self._lock:
+            mine = self._started.get(worker.partition("@")[0])
+            if mine is not None:
+                mine.claimed = True
+        self._paused = ""
+        first = ReportBody(claimed.attempt, worker, "starting")
+        self._board.put(claimed.experiment, first, time.monotonic())
+        self._tell_all(changes)
+        return claimed
+
+    def report(self, number: int, report: ReportBody) -> bool:
+        """A worker says where it is; whether it is to go on. Raises NotFoundError."""
+        if not self._queue.going_on(number, report.attempt):
+            return False
+        now = time.monotonic()
+        self._board.put(number, report, now)
+        submission = self._queue.parent(number) or number
+        if now - self._told.get(submission, 0.0) >= TELL_S:
+            self._told[submission] = now
+            progress: Any = self.progress(submission)
+            self._tell(ExperimentProgress(submission, progress))
+        return True
+
+    def end(
+        self,
+        number: int,
+        attempt: int,
+        state: Literal["finished", "failed", "interrupted"],
+        summary: dict[str, Any] | None,
+        error: str,
+    ) -> None:
+        """A worker's attempt is over. Raises NotFoundError, StateError."""
+        again = self._closing and state == "interrupted"
+        self._tell_all(self._queue.end(number, attempt, "queued" if again else state, summary, error))
+        self._board.forget(number)
+        self._wake.set()
+
+    def progress(self, number: int) -> ProgressView:
+        """Where a submission is. Raises NotFoundError."""
+        rows = self._queue.standing(number)
+        _, order = self._queue.waiting()
+        return self._board.progress(rows, order, self._slots(), time.time())
+
+    def state(self) -> dict[str, Any]:
+        """The engine itself: where workers run, what they are at, what waits."""
+        _, order = self._queue.waiting()
+        running = {self._queue.parent(number) or number for number, _, _ in self._queue.active()}
+        return {
+            "executor": self._workers.kind,
+            "address": self._workers.address,
+            "workers": self._slots(),
+            "running": sorted(running),
+            "queued": order,
+            "paused": self._paused or None,
+        }
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._closing:
+            try:
+                self._reap()
+                self._expire()
+                self._complete()
+                self._start_workers()
+                self._trouble = ""
+            except SQLAlchemyError as error:
+                self._note_trouble(f"the queue's database: {str(error).splitlines()[0]}")
+            except Exception as error:
+                self._note_trouble(f"{type(error).__name__}: {error}")
+            self._wake.wait(LOOK_S)
+            self._wake.clear()
+
+    def _note_trouble(self, text: str) -> None:
+        """Once, not twice a second."""
+        if text != self._trouble:
+            _LOG.error("%s", text)
+        self._trouble = text
+
+    def _reap(self) -> None:
+        """Workers that have ended, and what they left undone."""
+        for one in [one for one in list(self._started.values()) if one.future.done()]:
+            words = _words(one.future)
+            for number, attempt, worker in self._queue.active():
+                if worker.partition("@")[0] == one.name:
+                    self._lose(number, attempt, f"its worker ended{words}")
+            with self._lock:
+                del self._started[one.name]
+            if not one.claimed and words:
+                self._paused = f"a worker ended before it took anything{words}"
+                self._not_before = time.monotonic() + AGAIN_S
+                _LOG.error("%s", self._paused)
+
+    def _expire(self) -> None:
+        """What is at work somewhere, but was not heard of for too long."""
+        now = time.monotonic()
+        for number, attempt, worker in self._queue.active():
+            if worker.partition("@")[0] not in self._started and self._board.lost(number, now):
+                self._lose(number, attempt, f"its worker {worker} has not been heard of for {LEASE_S:g} s")
+
+    def _lose(self, number: int, attempt: int, why: str) -> None:
+        state: Literal["queued", "interrupted"] = "queued" if self._closing else "interrupted"
+        try:
+            changes = self._queue.end(number, attempt, state, error="" if self._closing else why)
+        except (NotFoundError, StateError):
+            return  # it told us itself, just now
+        self._board.forget(number)
+        self._tell_all(changes)
+
+    def _complete(self) -> None:
+        for number, spec, points in self._queue.whole():
+            try:
+                changes = self._queue.complete(number, sweep_summary(spec, points))
+            except (KeyError, ValueError, TypeError) as error:
+                changes = self._queue.complete(number, None, f"its points cannot be put together: {error!r}")
+            self._tell_all(changes)
+
+    def _start_workers(self) -> None:
+        waiting, _ = self._queue.waiting()
+        if not waiting or time.monotonic() < self._not_before or self._order is None:
+            return
+        busy = {worker.partition("@")[0] for _, _, worker in self._queue.active()} | set(self._started)
+        idle = sum(not one.claimed for one in self._started.values())
+        for _ in range(min(waiting - idle, self._slots() - len(busy))):
+            order = Order(new_name(), self._order.api, self._order.token, self._order.labs)
+            with self._lock:
+                self._started[order.name] = _Started(order.name, self._workers.start(order))
+
+    def _slots(self) -> int:
+        return self._workers.slots()
+
+    def _tell_all(self, changes: Iterable[Change]) -> None:
+        for one in changes:
+            if one.state in OVER:
+                self._tell(ExperimentEnded(one.experiment, one.name, one.state, one.error, one.parent))
+            else:
+                self._tell(ExperimentChanged(one.experiment, one.parent, one.name, one.state, one.error))
+
+
+def _words(future: Future[WorkerEnd]) -> str:
+    """How a worker ended; nothing, if as it should."""
+    error = future.exception()
+    if error is not None:
+        return f": {type(error).__name__}: {error}"
+    end = future.result()
+    if end.code == 0:
+        return ""
+    how = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
+    return f" ({how}): {end.tail[-500:]}" if end.tail else f" ({how})"

@@ -1,0 +1,178 @@
+"""Where workers run: on this machine, or on those of a Dask cluster. Both are executors of `concurrent.futures`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+ROOT: Final = Path(__file__).parent.parent
+TAIL_BYTES: Final = 2000
+STOP_S: Final = 30.0
+"""How long a worker may take to take its lab down."""
+TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
+
+
+class ExecutorError(RuntimeError):
+    """Workers cannot be had; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One worker to be: its name, the API that it reports to, and how many labs its machine may have at once."""
+
+    name: str
+    api: str
+    token: str | None = None
+    labs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEnd:
+    """How a worker process ended. code: as of `subprocess`; tail: the end of what it printed."""
+
+    code: int
+    tail: str
+
+
+def work(
+    order: Order, on_start: Callable[[subprocess.Popen[bytes]], None] = lambda process: None
+) -> WorkerEnd:
+    """Run one worker process to its end. Works on any machine that has Capstan at the same place."""
+    variables = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
+    if order.token is not None:
+        variables[TOKEN_VARIABLE] = order.token  # not an argument: those are shown to everybody
+    argv = [
+        str(ROOT / "capstan"),
+        "work",
+        "--api",
+        order.api,
+        "--name",
+        order.name,
+        "--labs",
+        str(order.labs),
+    ]
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=variables,
+            cwd="/",
+            start_new_session=True,  # Ctrl-C is for the controller, which tells us
+        )
+        on_start(process)
+        code = process.wait()
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(0, size - TAIL_BYTES))
+        return WorkerEnd(code, log.read().decode(errors="replace").strip())
+
+
+def new_name() -> str:
+    """A name for a worker, unlike all others."""
+    return f"w-{secrets.token_hex(4)}"
+
+
+class Workers(Protocol):
+    """Something that runs workers."""
+
+    kind: str
+    address: str | None
+
+    def slots(self) -> int:
+        """How many may run at the same time."""
+
+    def start(self, order: Order) -> Future[WorkerEnd]:
+        """Start one."""
+
+    def close(self) -> None:
+        """End those that are ours alone, and wait for them."""
+
+
+class LocalWorkers:
+    """Processes of this machine, at most *labs* at a time."""
+
+    kind = "local"
+    address = None
+
+    def __init__(self, labs: int) -> None:
+        self._labs = labs
+        self._executor: Executor = ThreadPoolExecutor(labs, thread_name_prefix="worker")
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._closing = False
+
+    def slots(self) -> int:
+        return self._labs
+
+    def start(self, order: Order) -> Future[WorkerEnd]:
+        return self._executor.submit(self._one, order)
+
+    def _one(self, order: Order) -> WorkerEnd:
+        started: list[subprocess.Popen[bytes]] = []
+
+        def keep(process: subprocess.Popen[bytes]) -> None:
+            with self._lock:
+                self._processes.add(process)
+                started.append(process)
+                if self._closing:
+                    process.terminate()
+
+        try:
+            return work(order, keep)
+        finally:
+            with self._lock:
+                self._processes.difference_update(started)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closing = True
+            processes = list(self._processes)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()  # what it leaves, its reaper takes down
+        self._executor.shutdown()
+
+
+class DaskWorkers:
+    """Workers on a Dask cluster. They outlive this controller: it finds them at work when it is back."""
+
+    kind = "dask"
+
+    def __init__(self, address: str) -> None:
+        """Raises ExecutorError if Dask is not installed, or nobody answers there."""
+        try:
+            from distributed import Client
+        except ImportError:
+            raise ExecutorError(
+                "Dask is not installed: .venv/bin/pip install distributed (here and where its workers run)"
+            ) from None
+        self.address = address
+        try:
+            self._client: Any = Client(address, timeout=10, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ExecutorError(f"no Dask scheduler answers at {address}: {error}") from None
+        self._executor: Executor = self._client.get_executor(pure=False, retries=0)
+
+    def slots(self) -> int:
+        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    def start(self, order: Order) -> Future[WorkerEnd]:
+        return self._executor.submit(work, order)
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):  # whatever a cluster that is gone may raise
+            self._client.close(timeout=2)

@@ -1,0 +1,201 @@
+"""What somebody asks to be run, as the experiments that it stands for; or everything that is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import yaml
+
+from controller.schemes.loader import scheme_names
+from controller.schemes.overrides import overrides_problem
+from controller.store.queue import NewJob
+from engine.estimate import expected_s
+from experiments.check import check, find_spec, preset_names
+from experiments.spec import (
+    Spec,
+    is_scheme_file,
+    plain,
+    scheme_choice,
+    spec_from_dict,
+    spec_to_dict,
+    with_all_schemes,
+)
+from experiments.sweep import SweepError, points, set_field, words
+from experiments.yaml_source import Problem, read
+from protocol.plain import did_you_mean
+
+MOST_BYTES: Final = 1 << 20
+"""Of a spec's text."""
+MOST_RUNS: Final = 10_000
+_ONE_OF: Final = ("spec", "text", "preset")
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionBody:
+    """What is submitted: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
+
+    sweep: instead of the spec's: a list of axes as in a spec, or `{"dotted.field": [values]}`. schemes: names instead
+    of the spec's. set: values of dotted fields.
+    """
+
+    spec: dict[str, Any] | None = None
+    text: str | None = None
+    preset: str | None = None
+    name: str | None = None
+    seed: int | None = None
+    repeats: int | None = None
+    schemes: list[str] | None = None
+    sweep: Any = None
+    set: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """One thing that is wrong: field as in ``text`` or ``spec.workload.flows.count``; line 0: not of a text."""
+
+    field: str
+    message: str
+    line: int = 0
+    column: int = 0
+
+
+class SubmissionError(ValueError):
+    """Everything that is wrong with a request."""
+
+    def __init__(self, problems: list[Wrong]) -> None:
+        super().__init__(f"{problems[0].field}: {problems[0].message}")
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """spec: as it will run; text: the same as YAML; job and points: what is queued (no points: no sweep)."""
+
+    spec: Spec
+    text: str
+    job: NewJob
+    points: tuple[NewJob, ...]
+
+
+def read_submission(request: SubmissionBody) -> Submission:
+    """What a request stands for. Raises SubmissionError."""
+    where, text = _text(request)
+    source = read(text, "")
+    changed = _changed(request)
+    if not source.problems and isinstance(source.data, dict) and changed:
+        text = yaml.safe_dump(
+            plain(_with_changes(source.data, changed)), sort_keys=False, allow_unicode=True, width=110
+        )
+        source = read(text, "")
+    problems = _files(source.data) or check(text, "", scheme_names(), overrides_problem)
+    if problems:
+        placed = request.text is not None and not changed
+        raise SubmissionError([_wrong(problem, where, placed) for problem in problems])
+    spec = with_all_schemes(spec_from_dict(source.data), scheme_names())
+    grid = points(spec)
+    jobs = [_job(point.spec, text, at=point.at, words=words(spec.sweep, point.at)) for point in grid]
+    if sum(job.runs for job in jobs) > MOST_RUNS:
+        raise SubmissionError([Wrong(where, f"more than {MOST_RUNS} runs: take fewer points or repeats")])
+    if not spec.sweep:
+        return Submission(spec, text, replace(jobs[0], at=None, words=""), ())
+    total = replace(
+        _job(spec, text, at=None, words=""),
+        runs=sum(job.runs for job in jobs),
+        estimated_s=sum(job.estimated_s for job in jobs),
+    )
+    return Submission(spec, text, total, tuple(jobs))
+
+
+def fabric_key(spec: Spec) -> str:
+    """Equal for specs that one lab can serve."""
+    told = {name: value for name, value in spec_to_dict(spec).items() if name in ("fabric", "transport")}
+    return hashlib.sha256(json.dumps(plain(told), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _job(spec: Spec, text: str, at: tuple[Any, ...] | None, words: str) -> NewJob:
+    return NewJob(
+        name=spec.name,
+        title=spec.title,
+        seed=spec.seed,
+        spec=plain(spec_to_dict(spec)),
+        text=text,
+        runs=len(spec.schemes) * spec.repeats,
+        estimated_s=expected_s(spec),
+        fabric=fabric_key(spec),
+        at=at,
+        words=words,
+    )
+
+
+def _text(request: SubmissionBody) -> tuple[str, str]:
+    """The field that has the spec, and the spec's text."""
+    given = [name for name in _ONE_OF if getattr(request, name) is not None]
+    if len(given) != 1:
+        raise SubmissionError([Wrong("", f"exactly one of {', '.join(_ONE_OF)} is needed")])
+    where = given[0]
+    if request.preset is not None:
+        if request.preset not in preset_names():
+            hint = did_you_mean(request.preset, preset_names())
+            raise SubmissionError([Wrong("preset", f"preset {request.preset!r} is not known{hint}")])
+        return where, find_spec(request.preset).read_text(encoding="utf-8")
+    if request.spec is not None:
+        return where, yaml.safe_dump(request.spec, sort_keys=False, allow_unicode=True, width=110)
+    assert request.text is not None
+    if len(request.text.encode()) > MOST_BYTES:
+        raise SubmissionError([Wrong(where, f"is longer than {MOST_BYTES >> 10} KiB")])
+    return where, request.text
+
+
+def _changed(request: SubmissionBody) -> dict[str, Any]:
+    """Values of dotted fields of the spec that the request gives."""
+    own = {"name": request.name, "seed": request.seed, "repeats": request.repeats}
+    changed = dict(request.set) | {name: value for name, value in own.items() if value is not None}
+    if request.schemes is not None:
+        changed |= {"schemes": request.schemes, "baseline": None, "claims": None}
+    if request.sweep is not None:
+        changed["sweep"] = _axes(request.sweep)
+    return changed
+
+
+def _axes(sweep: Any) -> Any:
+    """A sweep's short form, `{"dotted.field": [values]}`, as axes; anything else as it is."""
+    if not isinstance(sweep, Mapping):
+        return sweep
+    return [
+        {"label": str(path).rpartition(".")[2].replace("_", " "), "fields": [path], "values": values}
+        for path, values in sweep.items()
+    ]
+
+
+def _with_changes(data: dict[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    for path, value in changed.items():
+        if value is None and path in data:
+            del data[path]  # what belongs to other schemes
+        elif value is not None or "." in path:
+            try:
+                set_field(data, path, value)
+            except (SweepError, IndexError, TypeError, ValueError, AttributeError):
+                raise SubmissionError([Wrong(f"set.{path}", "is no field of this spec")]) from None
+    return data
+
+
+def _files(data: Any) -> list[Problem]:
+    """Schemes that are files: a submission names none of the controller's machine."""
+    given = data.get("schemes") if isinstance(data, dict) else None
+    found = []
+    for index, item in enumerate(given if isinstance(given, list) else []):
+        name = item.get("name") if isinstance(item, dict) else item
+        if isinstance(name, str) and is_scheme_file(scheme_choice(name).name):
+            text = f"{name!r} is a file: what is submitted names schemes of the controller only"
+            found.append(Problem(1, 1, f"schemes[{index}]", text))
+    return found
+
+
+def _wrong(problem: Problem, where: str, placed: bool) -> Wrong:
+    path = f"{where}.{problem.path}" if problem.path else where
+    at = (problem.line, problem.column) if placed else (0, 0)
+    return Wrong(path, problem.message, *at)

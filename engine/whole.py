@@ -1,0 +1,33 @@
+"""A sweep's result out of those of its points, and results as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.spec import spec_from_dict
+from experiments.sweep_results import point_table, sweep_document
+
+
+def sweep_summary(
+    spec: Mapping[str, Any], points: Sequence[tuple[list[Any], Mapping[str, Any]]]
+) -> dict[str, Any]:
+    """The document of a sweep; points: what the axes show, and the result document of each.
+
+    Raises:
+        KeyError, ValueError, TypeError: a document is not one.
+    """
+    width = len(str(len(points)))
+    found = [
+        (tuple(at), Path(f"point-{index:0{width}d}"), document)
+        for index, (at, document) in enumerate(points, start=1)
+    ]
+    return sweep_document(spec_from_dict(spec), found)
+
+
+def result_table(summary: Mapping[str, Any]) -> str:
+    """CSV of a finished experiment or sweep: a row for each scheme at each point. Times in ms, rates in Mbit/s."""
+    if summary.get("kind") == "sweep":
+        return point_table(summary)
+    return point_table({"sweep": [], "points": [{"at": [], "schemes": summary["schemes"]}]})

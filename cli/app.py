@@ -25,6 +25,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "capton": "cli.commands.capton",
     "serve": "cli.commands.serve",
     "agent": "cli.commands.serve",
+    "work": "cli.commands.work",
     "check": "cli.commands.describe",
     "schemes": "cli.commands.describe",
     "report": "cli.commands.report",

@@ -6,8 +6,12 @@ import ipaddress
 import logging
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from controller.app import MakeExtension
 
 from controller.agents.listeners import ChannelError, TcpListener
 
@@ -50,6 +54,25 @@ from controller.agents.listeners import ChannelError, TcpListener
     help="Samples a second of what links carry, while somebody watches.",
 )
 @click.option(
+    "--experiments/--no-experiments",
+    default=True,
+    show_default=True,
+    help="Run experiments that are submitted by the API.",
+)
+@click.option(
+    "--labs",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 16),
+    help="Labs that a machine may have at a time, for submitted experiments.",
+)
+@click.option(
+    "--dask",
+    metavar="tcp://ADDRESS:PORT",
+    envvar="CAPSTAN_DASK",
+    help="Run them on the workers of this Dask scheduler, not here [env: CAPSTAN_DASK].",
+)
+@click.option(
     "--log-level",
     default="info",
     show_default=True,
@@ -70,6 +93,9 @@ def serve_command(
     link_rate_mbps: float,
     lab: bool,
     link_samples_per_s: float,
+    experiments: bool,
+    labs: int,
+    dask: str | None,
     log_level: str,
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
@@ -102,6 +128,7 @@ def serve_command(
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,
         links_every_s=1 / link_samples_per_s,
+        extension=_experiments(labs, dask) if experiments else None,
     )
     try:
         serve(settings)
@@ -109,6 +136,15 @@ def serve_command(
         about = f"{error.filename}: " if error.filename is not None else ""
         raise click.ClickException(f"{about}{error.strerror or error}") from None
     except (ValueError, ChannelError, DatabaseError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _experiments(labs: int, dask: str | None) -> MakeExtension:
+    from engine.serving import ExecutorError, experiments_extension
+
+    try:
+        return experiments_extension(labs, dask)
+    except ExecutorError as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -9,17 +9,19 @@ import os
 import secrets
 import signal
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 
+from sqlalchemy import Engine
 from waitress.server import BaseWSGIServer, MultiSocketServer
 
 from controller.agents.listeners import TcpListener
 from controller.agents.server import ChannelSettings
 from controller.agents.token import read_or_make_token
 from controller.api.hand_over import make_server
-from controller.api.server import MAX_BODY_BYTES, ApiSettings, make_app
+from controller.api.server import MAX_BODY_BYTES, ApiSettings, Extension, make_app
 from controller.live.link_sampling import EVERY_S
 from controller.running import RunningController
 from controller.store.database import open_database
@@ -32,6 +34,20 @@ LLDP_KEY_BYTES: Final = 16
 API_PATIENCE_S: Final = 2.0
 """How long requests that are being answered may take when the controller is told to end."""
 _LOG: Final = logging.getLogger("capstan")
+
+
+class ServedExtension(Extension, Protocol):
+    """The same with a life of its own: `start` once the API answers (at a URL, with a token), `stop` before it ends."""
+
+    def start(self, api: str, token: str | None) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End."""
+
+
+MakeExtension = Callable[[Engine, ExperimentStore, Callable[[Any], None]], ServedExtension]
+"""Of the database, what is kept there, and what takes events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +72,7 @@ class Settings:
     packet_time_s: float = 0.0006
     lab: bool = False
     links_every_s: float = EVERY_S
+    extension: MakeExtension | None = None
 
     @property
     def open_to_all(self) -> bool:
@@ -90,7 +107,9 @@ def serve(settings: Settings) -> None:
         finished_flows=FinishedFlowStore(engine),
     )
     store = ExperimentStore(engine)
-    app = make_app(running, store, ApiSettings(api_token, settings.lab, read_token), VERSION)
+    make = settings.extension
+    extension = None if make is None else make(engine, store, running.events.add)
+    app = make_app(running, store, ApiSettings(api_token, settings.lab, read_token), VERSION, extension)
     try:
         running.start()
     except BaseException as error:
@@ -118,7 +137,13 @@ def serve(settings: Settings) -> None:
             )
         thread = threading.Thread(target=server.run, name="api", daemon=True)
         thread.start()
-        _wait_for_signal()
+        if extension is not None:
+            extension.start(api, api_token)
+        try:
+            _wait_for_signal()
+        finally:
+            if extension is not None:
+                extension.stop()
         server.task_dispatcher.shutdown(timeout=API_PATIENCE_S)  # what is being answered is answered
         server.close()
     finally:

@@ -21,7 +21,7 @@ STOP_S: Final = 30.0
 TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
 
 
-class ExecutorError(RuntimeError):
+class ExecutorError(ValueError):
     """Workers cannot be had; the text says why."""
 
 
@@ -101,8 +101,8 @@ class Workers(Protocol):
 class LocalWorkers:
     """Processes of this machine, at most *labs* at a time."""
 
-    kind = "local"
-    address = None
+    kind: str = "local"
+    address: str | None = None
 
     def __init__(self, labs: int) -> None:
         self._labs = labs
@@ -150,7 +150,7 @@ class LocalWorkers:
 class DaskWorkers:
     """Workers on a Dask cluster. They outlive this controller: it finds them at work when it is back."""
 
-    kind = "dask"
+    kind: str = "dask"
 
     def __init__(self, address: str) -> None:
         """Raises ExecutorError if Dask is not installed, or nobody answers there."""
@@ -160,7 +160,7 @@ class DaskWorkers:
             raise ExecutorError(
                 "Dask is not installed: .venv/bin/pip install distributed (here and where its workers run)"
             ) from None
-        self.address = address
+        self.address: str | None = address
         try:
             self._client: Any = Client(address, timeout=10, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:

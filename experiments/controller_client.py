@@ -39,6 +39,7 @@ class ControllerClient:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url = url.rstrip("/")
+        self.token = token
         self._session = requests.Session()
         self._session.trust_env = False  # a proxy of the environment has no business with a loopback address
         if token is not None:

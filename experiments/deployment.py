@@ -253,7 +253,8 @@ class Deployment:
         endpoints = data / "endpoints.json"
         endpoints.unlink(missing_ok=True)  # a controller that was killed leaves its own
         address, port = self.lab.controller_endpoint
-        argv = [sys.executable, "-m", "controller", "--lab", "--data", str(data)]
+        argv = [sys.executable, "-m", "controller", "--lab", "--no-experiments"]
+        argv += ["--data", str(data)]
         argv += ["--openflow", f"{address}:{port}", "--api", "127.0.0.1:0"]
         argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file)]
         argv += self._controller_options

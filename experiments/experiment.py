@@ -5,21 +5,21 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.controller_client import ControllerClient, ControllerError
+from experiments.controller_client import ControllerClient
 from experiments.cpu import CpuWatch
 from experiments.deployment import Deployment
 from experiments.drain import wait_until_empty
 from experiments.outcome import FlowOutcome, OutcomeError, join
 from experiments.progress import Steps
-from experiments.results import Run, machine, own_versions, result_document
+from experiments.recording import OwnRecord, Record
+from experiments.results import Run, own_versions, result_document
 from experiments.run_events import fabric_changes, mode_changes, path_splits, types_learnt
-from experiments.spec import SchemeChoice, Spec, spec_to_dict
+from experiments.spec import SchemeChoice, Spec
 from experiments.traffic import Traffic
 from workloads.plan import Plan
 
@@ -41,16 +41,24 @@ class Experiment:
     """One spec on a fabric that is up.
 
     plans: one for each repeat. keep: takes the result document and its runs, returns where they are kept.
+    record: who is told; default: the controller of this fabric.
     """
 
     def __init__(
-        self, spec: Spec, deployment: Deployment, steps: Steps, plans: Sequence[Plan], keep: Keep
+        self,
+        spec: Spec,
+        deployment: Deployment,
+        steps: Steps,
+        plans: Sequence[Plan],
+        keep: Keep,
+        record: Record | None = None,
     ) -> None:
         self._spec = spec
         self._plans = plans
         self._keep = keep
         self._deployment = deployment
         self._client: ControllerClient = deployment.client
+        self._record: Record = record if record is not None else OwnRecord(deployment.client)
         self._steps = steps
         self._runs: list[Run] = []
         self._quiet_since = time.monotonic() - spec.pause_s
@@ -63,15 +71,19 @@ class Experiment:
         """
         spec, started, begun = self._spec, datetime.now(UTC), time.monotonic()
         versions = own_versions() | {"capstan": self._client.health().version} | _ovs_version()
-        number = self._client.create_experiment(spec.name, spec.seed, spec_to_dict(spec), versions, machine())
+        number = self._record.begin(spec, versions)
         try:
+            kept = {(run.label, run.repeat): run for run in self._record.kept(self._plans)}
             with Traffic(self._deployment.lab.popen, spec.endpoints(), self._deployment.logs) as traffic:
                 traffic.configure(spec.transport)
                 for repeat, plan in enumerate(self._plans):
                     for choice in rotated(spec.schemes, repeat):
+                        if (choice.label, repeat) in kept:
+                            self._runs.append(kept[choice.label, repeat])
+                            self._steps.skip_run()
+                            continue
                         run, body = self._one(traffic, choice, repeat, plan)
-                        run_id = int(self._client.add_run(number, body)["id"])
-                        self._runs.append(replace(run, run_id=run_id))
+                        self._runs.append(replace(run, run_id=self._record.add(run, body)))
             self._steps.stage("computing intervals")
             document = result_document(
                 spec,
@@ -83,12 +95,9 @@ class Experiment:
             )
             document["experiment"] = number
             directory = self._keep(document, self._runs)
-            self._client.finish_experiment(
-                number, {key: document[key] for key in ("schemes", "cpu_limited", "baseline")}
-            )
+            self._record.finish(document)
         except BaseException as error:
-            with suppress(ControllerError):
-                self._client.fail_experiment(number, str(error) or type(error).__name__)
+            self._record.fail(error)
             raise
         return Result(document, directory, number)
 
@@ -204,6 +213,7 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
             },
             "path_splits": [dict(split) for split in run.splits],
             "fabric_changes": [dict(change) for change in run.changes],
+            "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},
         },
         "flows": flows,
     }

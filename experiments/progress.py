@@ -85,6 +85,10 @@ class Steps:
         self._end_of_run = time.monotonic() + one.window_s + self._tail
         self._tell()
 
+    def skip_run(self) -> None:
+        """The next run was done before."""
+        self._run += 1
+
     def flows(self, finished: int, failed: int) -> None:
         """So many flows of this run are over."""
         self._finished, self._failed = finished, failed

@@ -36,7 +36,32 @@ ExperimentObject = Annotated[dict[str, Any], With(Experiment, _OF_JOB)]
 RunObject = Annotated[dict[str, Any], Run]
 FlowObject = Annotated[dict[str, Any], FlowRecord]
 AddedRun = Annotated[dict[str, Any], With(Run, {"mode_events": int})]
-ExperimentWithRuns = Annotated[dict[str, Any], With(Experiment, {**_OF_JOB, "runs": list[RunObject]})]
+
+
+class ChildView(TypedDict):
+    """A point of a sweep. ``cpu_limited``: null while it has no results."""
+
+    id: int
+    point: int
+    at: list[Any]
+    words: str
+    state: str
+    error: str
+    cpu_limited: bool | None
+
+
+ExperimentWithRuns = Annotated[
+    dict[str, Any],
+    With(
+        Experiment,
+        {
+            **_OF_JOB,
+            "runs": list[RunObject],
+            "children": list[ChildView],
+            "progress": dict[str, Any] | None,
+        },
+    ),
+]
 
 
 class Health(TypedDict):

@@ -7,7 +7,7 @@ import dataclasses
 import io
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from flask import Blueprint, Response
@@ -27,8 +27,13 @@ STATES: Final = ("queued", "running", "cancelling", "finished", "failed", "cance
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 
-def experiment_routes(running: RunningController, store: ExperimentStore, submits: Rate) -> Blueprint:
-    """The blueprint. *submits*: how often experiments may be begun."""
+def experiment_routes(
+    running: RunningController,
+    store: ExperimentStore,
+    submits: Rate,
+    progress: Callable[[int], Any] | None = None,
+) -> Blueprint:
+    """The blueprint. *submits*: how often experiments may be begun. *progress*: where a submitted one is."""
     routes = Blueprint("experiments", __name__, url_prefix="/api/v1/experiments")
 
     @routes.post("/recorded")
@@ -76,7 +81,11 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
     @routes.get(ONE)
     @describe(Description("One experiment with its runs.", answers.ExperimentWithRuns, problems=(404,)))
     def one(experiment: int) -> dict[str, Any]:
-        return store.experiment(experiment)
+        found = store.experiment(experiment)
+        submitted = found["kind"] != "recorded"
+        found["progress"] = progress(experiment) if submitted and progress is not None else None
+        found["children"] = store.children(experiment)
+        return found
 
     @routes.patch(ONE)
     @describe(Description("End an experiment.", answers.ExperimentObject, EndBody, problems=(404, 409)))

@@ -6,10 +6,11 @@ import logging
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from flask import Flask, Response, jsonify, request
+from flask import Blueprint, Flask, Response, jsonify, request
 from flask.json.provider import DefaultJSONProvider
+from sqlalchemy.exc import DBAPIError
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from controller.agents.listeners import ChannelError
@@ -25,6 +26,7 @@ from controller.api.routes_fabric import fabric_routes
 from controller.api.routes_faults import fault_routes
 from controller.api.routes_live import live_routes
 from controller.running import RunningController
+from controller.store.database import database_words
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
 
 MAX_BODY_BYTES: Final = 64 << 20
@@ -58,8 +60,21 @@ class _Json(DefaultJSONProvider):
             return str(o)
 
 
+class Extension(Protocol):
+    """Routes of a part that this room does not know, and where it says a submitted experiment is."""
+
+    blueprint: Blueprint
+
+    def progress(self, experiment: int) -> Any:
+        """As `GET /experiments/ID/progress` tells it."""
+
+
 def make_app(
-    running: RunningController, store: ExperimentStore, settings: ApiSettings, version: str
+    running: RunningController,
+    store: ExperimentStore,
+    settings: ApiSettings,
+    version: str,
+    extension: Extension | None = None,
 ) -> Flask:
     """The application, ready for a WSGI server."""
     app = Flask("capstan", static_folder=None)
@@ -71,8 +86,15 @@ def make_app(
     app.register_blueprint(capton_routes(running))
     app.register_blueprint(fault_routes(running, settings.lab))
     app.register_blueprint(
-        experiment_routes(running, store, Rate(settings.submits_per_s, SUBMIT_BURST, started))
+        experiment_routes(
+            running,
+            store,
+            Rate(settings.submits_per_s, SUBMIT_BURST, started),
+            extension.progress if extension is not None else None,
+        )
     )
+    if extension is not None:
+        app.register_blueprint(extension.blueprint)
 
     app.register_blueprint(page_routes(settings.page))
 
@@ -126,9 +148,10 @@ def make_app(
     def too_late(error: TimeoutError) -> Response:
         return problem_response(ProblemError(503, str(error)))
 
-    @app.errorhandler(TimeoutError)
-    def busy(error: TimeoutError) -> Response:
-        return problem_response(ProblemError(503, str(error)))
+    @app.errorhandler(DBAPIError)
+    def no_database(error: DBAPIError) -> Response:
+        _LOG.error("%s %s: the database: %s", request.method, request.path, error)
+        return problem_response(ProblemError(503, database_words(error)))
 
     @app.errorhandler(Exception)
     def unexpected(error: Exception) -> Response:

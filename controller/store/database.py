@@ -60,6 +60,15 @@ def open_database(url: str) -> Engine:
     return engine
 
 
+def database_words(error: SQLAlchemyError) -> str:
+    """What a database that refused says, in one line without the statement and its values."""
+    said = getattr(error, "orig", None) or error
+    lines = [line.strip() for line in str(said).splitlines() if line.strip()]
+    return (
+        f"the database refuses: {lines[0] if lines else type(said).__name__}; what it has taken before stays"
+    )
+
+
 def _prepare_file(database: str | None, shown: str) -> None:
     if not database or database == ":memory:":
         raise DatabaseError(

@@ -108,6 +108,24 @@ class ExperimentStore:
             one["summary"] = summary and {name: summary[name] for name in COMPARED if name in summary}
         return found
 
+    def children(self, number: int) -> list[dict[str, Any]]:
+        """The points of a sweep, in order; none of anything else."""
+        query = (
+            select(Experiment, Job)
+            .join(Job, Job.experiment_id == Experiment.id)
+            .where(Job.parent == number)
+            .order_by(Job.point)
+        )
+        with Session(self._engine) as session:
+            return [
+                {
+                    **{name: getattr(job, name) for name in ("point", "at", "words")},
+                    **{name: getattr(experiment, name) for name in ("id", "state", "error")},
+                    "cpu_limited": experiment.summary and experiment.summary.get("cpu_limited"),
+                }
+                for experiment, job in session.execute(query)
+            ]
+
     def add_run(
         self,
         experiment_id: int,

@@ -211,7 +211,11 @@ class ExperimentQueue:
 
     def active(self) -> list[tuple[int, int, str]]:
         """Number, attempt and worker of all that workers are at."""
-        query = select(Experiment.id, Job.attempt, Job.worker).join(Job).where(Job.worker != "")
+        query = (
+            select(Experiment.id, Job.attempt, Job.worker)
+            .join(Job, Job.experiment_id == Experiment.id)
+            .where(Job.worker != "")
+        )
         with Session(self._reading) as session:
             return [
                 (number, attempt, worker)

@@ -1,0 +1,86 @@
+"""What the engine's routes answer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+
+class WrongView(TypedDict):
+    """One thing that is wrong with a submission; line and column from 1, null where it was no text."""
+
+    field: str
+    message: str
+    line: int | None
+    column: int | None
+
+
+class CheckView(TypedDict):
+    """``points``: of a sweep, else 0; ``runs``: of all points; ``estimated_s``: how long they may take."""
+
+    ok: bool
+    problems: list[WrongView]
+    kind: Literal["experiment", "sweep"] | None
+    points: int
+    runs: int
+    schemes: list[str]
+    estimated_s: float | None
+
+
+class PresetView(TypedDict):
+    """A spec that comes with Capstan; ``text``: its YAML."""
+
+    name: str
+    title: str
+    description: str
+    points: int
+    runs: int
+    schemes: list[str]
+    estimated_s: float
+    text: str
+
+
+class SpecsView(TypedDict):
+    presets: list[PresetView]
+
+
+class EngineView(TypedDict):
+    """``workers``: how many run at the same time; ``running``, ``queued``: numbers of submissions, next first;
+    ``paused``: why no worker is started just now."""
+
+    executor: Literal["local", "dask"]
+    address: str | None
+    workers: int
+    running: list[int]
+    queued: list[int]
+    paused: str | None
+
+
+class KeptView(TypedDict):
+    """A run that is there already."""
+
+    label: str
+    repeat: int
+    run: int
+
+
+class Claim(TypedDict):
+    """What a worker is to run: an experiment or a sweep's point."""
+
+    experiment: int
+    parent: int | None
+    attempt: int
+    spec: dict[str, Any]
+    fabric: str
+    kept: list[KeptView]
+
+
+class ClaimView(TypedDict):
+    """``claim``: null while there is nothing to do."""
+
+    claim: Claim | None
+
+
+class GoOnView(TypedDict):
+    """``go_on``: false for a worker that is to stop: the experiment is cancelled, or another one's."""
+
+    go_on: bool

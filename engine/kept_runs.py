@@ -1,0 +1,54 @@
+"""Runs that an earlier attempt has finished, out of the controller's database, as if they had been run just now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+from experiments.cpu import CpuUse
+from experiments.outcome import FlowOutcome
+from experiments.results import Run
+from workloads.plan import Plan
+
+_OF_PLAN: Final = ("id", "application", "port", "counted")
+_OF_RECORD: Final = [one.name for one in fields(FlowOutcome) if one.name not in (*_OF_PLAN, "copy_packets")]
+
+
+def kept_run(
+    run: Mapping[str, Any],
+    flows: Sequence[Mapping[str, Any]],
+    modes: Sequence[Mapping[str, Any]],
+    plan: Plan,
+) -> Run:
+    """A run as `Experiment` makes it; run, flows, modes: as the API tells them.
+
+    Raises:
+        KeyError, TypeError, ValueError: it was not kept by this Capstan, or of other flows than *plan*'s.
+    """
+    measures: Mapping[str, Any] = run["measures"]
+    copies: Mapping[str, int] = measures.get("copy_packets", {})
+    planned = [one for one in plan.flows if one.counted]  # the others are in no figure
+    if [flow["flow"] for flow in flows] != [one.id for one in planned]:
+        raise ValueError(f"run {run['id']} has other flows than planned")
+    outcomes = [
+        FlowOutcome(
+            copy_packets=copies.get(str(one.id), 0),
+            **{name: getattr(one, name) for name in _OF_PLAN},
+            **{name: flow[name] for name in _OF_RECORD},
+        )
+        for one, flow in zip(planned, flows, strict=True)
+    ]
+    return Run(
+        label=run["label"],
+        scheme=run["scheme"],
+        repeat=run["repeat"],
+        plan=plan.digest(),
+        duration_s=run["finished_at"] - run["started_at"],
+        flows=tuple(outcomes),
+        cpu=CpuUse(**run["cpu"]),
+        modes=tuple({name: one[name] for name in ("at_s", "leaf", "mode", "cause")} for one in modes),
+        splits=tuple(measures.get("path_splits", ())),
+        changes=tuple(measures.get("fabric_changes", ())),
+        run_id=run["id"],
+    )

@@ -1,0 +1,100 @@
+"""The engine as a part of a controller that serves."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from flask import Blueprint
+from sqlalchemy import Engine as Database
+
+from controller.api.access import Rate
+from controller.store.experiments import ExperimentStore
+from controller.store.queue import ExperimentQueue
+from engine.board import ProgressView
+from engine.dispatcher import Engine
+from engine.executors import DaskWorkers, ExecutorError, LocalWorkers, Workers
+from engine.routes import engine_routes
+
+SUBMITS_PER_S: Final = 5.0
+SUBMIT_BURST: Final = 500
+
+
+class ServedEngine:
+    """Routes, queue and workers of one controller."""
+
+    def __init__(
+        self,
+        database: Database,
+        store: ExperimentStore,
+        tell: Callable[[Any], None],
+        workers: Workers,
+        labs: int,
+    ) -> None:
+        self._engine = Engine(ExperimentQueue(database), workers, tell)
+        self._address = workers.address
+        self._labs = labs
+        self.blueprint: Blueprint = engine_routes(
+            self._engine, store, Rate(SUBMITS_PER_S, SUBMIT_BURST, time.monotonic())
+        )
+
+    def progress(self, experiment: int) -> ProgressView:
+        """Where a submitted experiment is. Raises NotFoundError."""
+        return self._engine.progress(experiment)
+
+    def start(self, api: str, token: str | None) -> None:
+        """Begin to run what waits. api: where it listens. Raises ExecutorError if workers cannot reach it there."""
+        self._engine.start(address_for_workers(api, self._address), token, self._labs)
+
+    def stop(self) -> None:
+        """End our workers."""
+        self._engine.stop()
+
+
+def experiments_extension(
+    labs: int, dask: str | None
+) -> Callable[[Database, ExperimentStore, Callable[[Any], None]], ServedEngine]:
+    """What a controller's settings take. Raises ExecutorError if the Dask scheduler cannot be had."""
+    workers: Workers = LocalWorkers(labs) if dask is None else DaskWorkers(dask)
+    return lambda database, store, tell: ServedEngine(database, store, tell, workers, labs)
+
+
+def address_for_workers(api: str, scheduler: str | None) -> str:
+    """The URL at which workers reach an API that listens at *api*: those of this machine, or of a Dask scheduler's.
+
+    Raises ExecutorError if they cannot.
+    """
+    parts = urlsplit(api)
+    listening = ipaddress.ip_address(parts.hostname or "")
+    there = urlsplit(scheduler or "")
+    if there.hostname is None or there.port is None:
+        own = listening
+        if listening.is_unspecified:
+            own = ipaddress.ip_address("127.0.0.1" if listening.version == 4 else "::1")
+    else:
+        own = _address_towards(there.hostname, there.port)
+        if listening.is_loopback and not own.is_loopback:
+            raise ExecutorError(
+                f"workers at {scheduler} cannot reach the API at {api}: let it listen where they do, --api {own}:8080"
+            )
+        own = own if listening.is_unspecified else listening
+    host = f"[{own}]" if own.version == 6 else str(own)
+    return urlunsplit((parts.scheme, f"{host}:{parts.port}", "", "", ""))
+
+
+def _address_towards(host: str, port: int) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Which of our addresses leads to another machine."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(address)  # sends nothing
+            return ipaddress.ip_address(probe.getsockname()[0])
+    except OSError as error:
+        raise ExecutorError(f"there is no way to {host}: {error}") from None
+
+
+__all__ = ["ExecutorError", "ServedEngine", "address_for_workers", "experiments_extension"]

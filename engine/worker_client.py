@@ -1,0 +1,100 @@
+"""What a worker asks and tells the controller that experiments were submitted to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from engine.board import ReportBody
+from experiments.controller_client import ANSWER_TIMEOUT_S, ControllerClient, ControllerError
+
+PATIENCE_S: Final = 60.0
+"""How long a controller may be away, or its database, before what a worker has to tell is lost."""
+_NOT_NOW: Final = (None, 429, 500, 502, 503, 504)
+"""Statuses after which asking again may help; None: no answer."""
+
+
+class WorkerClient(ControllerClient):
+    """Asks again for a while where a controller does not answer, or cannot. patience_s: how long."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        patience_s: float = PATIENCE_S,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(url, token)
+        self._patience_s = patience_s
+        self._sleep = sleep
+
+    def claim(self, worker: str, fabric: str) -> dict[str, Any] | None:
+        """What is to be run next; None: nothing. fabric: what the worker's lab is of, "" without one."""
+        found: dict[str, Any] | None = self._ask(
+            "POST", "/engine/claims", {"worker": worker, "fabric": fabric}
+        )["claim"]
+        return found
+
+    def report(self, experiment: int, report: ReportBody) -> bool:
+        """Where an attempt is; whether to go on. Asks once only: the next report comes soon."""
+        answer = super()._ask("PUT", f"/experiments/{experiment}/progress", asdict(report), 5.0)
+        return bool(answer["go_on"])
+
+    def equip(
+        self, experiment: int, attempt: int, versions: Mapping[str, str], machine: Mapping[str, Any]
+    ) -> None:
+        """With what an attempt is run."""
+        body = {"attempt": attempt, "versions": dict(versions), "machine": dict(machine)}
+        self._ask("PUT", f"/experiments/{experiment}/equipment", body)
+
+    def end(
+        self,
+        experiment: int,
+        attempt: int,
+        state: str,
+        summary: Mapping[str, Any] | None = None,
+        error: str = "",
+    ) -> None:
+        """An attempt is over."""
+        body = {
+            "attempt": attempt,
+            "state": state,
+            "summary": None if summary is None else dict(summary),
+            "error": error,
+        }
+        try:
+            self._ask("POST", f"/experiments/{experiment}/end", body, 60.0)
+        except ControllerError as refused:
+            if refused.status != 409:  # it knows already: an answer was lost, or somebody else is at it
+                raise
+
+    def flows_of(self, experiment: int, run: int) -> Sequence[dict[str, Any]]:
+        """All flow records of a run."""
+        found: list[dict[str, Any]] = []
+        after = 0
+        while True:
+            page = self._ask("GET", f"/experiments/{experiment}/flows?run={run}&after={after}&limit=10000")
+            found += page["flows"]
+            if page["next"] is None:
+                return found
+            after = page["next"]
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> dict[str, Any]:
+        deadline = time.monotonic() + self._patience_s
+        wait_s = 0.1
+        while True:
+            try:
+                return super()._ask(method, path, body, timeout_s)
+            except ControllerError as error:
+                if error.status not in _NOT_NOW or time.monotonic() + wait_s > deadline:
+                    raise
+            self._sleep(wait_s)
+            wait_s = min(2 * wait_s, 2.0)

@@ -12,7 +12,7 @@ LEASE_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class ReportBody:
+class WorkerReportBody:
     """What a worker says of its run: as `experiments.progress.Progress`, and who it is. lab: id of its lab."""
 
     attempt: int
@@ -63,10 +63,10 @@ class Board:
 
     def __init__(self, now: float) -> None:
         self._began = now
-        self._reports: dict[int, tuple[ReportBody, float]] = {}
+        self._reports: dict[int, tuple[WorkerReportBody, float]] = {}
         self._lock = threading.Lock()
 
-    def put(self, experiment: int, report: ReportBody, now: float) -> None:
+    def put(self, experiment: int, report: WorkerReportBody, now: float) -> None:
         """A worker says where it is."""
         with self._lock:
             self._reports[experiment] = report, now
@@ -127,7 +127,7 @@ class Board:
 
 
 def _left_s(
-    parts: Sequence[Mapping[str, Any]], reports: Mapping[int, ReportBody], workers: int
+    parts: Sequence[Mapping[str, Any]], reports: Mapping[int, WorkerReportBody], workers: int
 ) -> float | None:
     """Seconds: what runs says of itself, what waits was estimated at, and several workers share it."""
     left = longest = 0.0

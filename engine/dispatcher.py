@@ -16,7 +16,7 @@ from controller.events import ExperimentChanged, ExperimentEnded, ExperimentProg
 from controller.store.experiments import NotFoundError, StateError
 from controller.store.queue import Claimed, ExperimentQueue
 from controller.store.queue_rows import Change
-from engine.board import LEASE_S, Board, ProgressView, ReportBody
+from engine.board import LEASE_S, Board, ProgressView, WorkerReportBody
 from engine.executors import Order, WorkerEnd, Workers, new_name
 from engine.submission import Submission
 from engine.whole import sweep_summary
@@ -109,12 +109,12 @@ class Engine:
             if mine is not None:
                 mine.claimed = True
         self._paused = ""
-        first = ReportBody(claimed.attempt, worker, "starting")
+        first = WorkerReportBody(claimed.attempt, worker, "starting")
         self._board.put(claimed.experiment, first, time.monotonic())
         self._tell_all(changes)
         return claimed
 
-    def report(self, number: int, report: ReportBody) -> bool:
+    def report(self, number: int, report: WorkerReportBody) -> bool:
         """A worker says where it is; whether it is to go on. Raises NotFoundError."""
         if not self._queue.going_on(number, report.attempt):
             return False

@@ -16,7 +16,7 @@ from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
 from controller.store.experiments import ExperimentStore
 from engine import answers
-from engine.board import ProgressView, ReportBody
+from engine.board import ProgressView, WorkerReportBody
 from engine.dispatcher import Engine
 from engine.submission import MOST_BYTES, Submission, SubmissionBody, SubmissionError, Wrong, read_submission
 from engine.whole import result_table
@@ -195,9 +195,11 @@ def engine_routes(engine: Engine, store: ExperimentStore, submits: Rate) -> Blue
         }
 
     @routes.put(ONE + "/progress")
-    @describe(Description("For workers: where an attempt is.", answers.GoOnView, ReportBody, problems=(404,)))
+    @describe(
+        Description("For workers: where an attempt is.", answers.GoOnView, WorkerReportBody, problems=(404,))
+    )
     def report(experiment: int) -> answers.GoOnView:
-        return {"go_on": engine.report(experiment, body(ReportBody))}
+        return {"go_on": engine.report(experiment, body(WorkerReportBody))}
 
     @routes.put(ONE + "/equipment")
     @describe(

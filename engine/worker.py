@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from engine.board import ReportBody
+from engine.board import WorkerReportBody
 from engine.kept_runs import kept_run
 from engine.worker_client import WorkerClient
 from experiments.controller_client import ControllerError
@@ -167,11 +167,11 @@ class Heartbeat:
                 return
             self._ended.wait(BEAT_S)
 
-    def _report(self) -> ReportBody:
+    def _report(self) -> WorkerReportBody:
         now = self._progress
         if now is None:
-            return ReportBody(self._attempt, self._worker, "starting", lab=self.lab)
-        return ReportBody(
+            return WorkerReportBody(self._attempt, self._worker, "starting", lab=self.lab)
+        return WorkerReportBody(
             attempt=self._attempt,
             worker=self._worker,
             stage=now.stage,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from engine.board import ReportBody
+from engine.board import WorkerReportBody
 from experiments.controller_client import ANSWER_TIMEOUT_S, ControllerClient, ControllerError
 
 PATIENCE_S: Final = 60.0
@@ -37,7 +37,7 @@ class WorkerClient(ControllerClient):
         )["claim"]
         return found
 
-    def report(self, experiment: int, report: ReportBody) -> bool:
+    def report(self, experiment: int, report: WorkerReportBody) -> bool:
         """Where an attempt is; whether to go on. Asks once only: the next report comes soon."""
         answer = super()._ask("PUT", f"/experiments/{experiment}/progress", asdict(report), 5.0)
         return bool(answer["go_on"])

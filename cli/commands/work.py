@@ -20,7 +20,7 @@ from cli.privileges import need_lab
 )
 @click.option(
     "--token-file",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path, dir_okay=False),
     help="Its api-token, where it needs one (or the variable CAPSTAN_API_TOKEN).",
 )
 @click.option("--name", default="manual", show_default=True, help="What the controller calls this worker.")

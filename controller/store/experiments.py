@@ -134,9 +134,9 @@ class ExperimentStore:
         modes: Sequence[Mapping[str, Any]],
         attempt: int | None = None,
     ) -> dict[str, Any]:
-        """Keep a finished run with its flows and mode events, all or nothing; one that is told twice, once.
+        """Keep a finished run with its flows and mode events, all or nothing.
 
-        attempt: of an experiment that was submitted: in which it was run.
+        attempt: of an experiment that was submitted: in which it was run; it may be told twice, and is kept once.
 
         Raises:
             NotFoundError, StateError: the experiment is not running, has this label and repeat already from another
@@ -162,18 +162,21 @@ class ExperimentStore:
                     session.execute(insert(ModeEvent), [{**mode, "run_id": row.id} for mode in modes])
                 return {**_plain(row), "mode_events": len(modes)}
         except IntegrityError:
-            with Session(self._engine) as session:
-                own = (
-                    Run.experiment_id == experiment_id,
-                    Run.label == run["label"],
-                    Run.repeat == run["repeat"],
-                )
-                kept = session.scalars(select(Run).where(*own)).one()
-                if kept.started_at == run["started_at"]:  # its answer was lost on the way
-                    return {**_plain(kept), "mode_events": len(modes)}
+            again = None if attempt is None else self._kept(experiment_id, run)
+            if again is not None:  # its answer was lost on the way
+                return {**again, "mode_events": len(modes)}
             raise StateError(
                 f"experiment {experiment_id} has repeat {run['repeat']} of {run['label']!r} already"
             ) from None
+
+    def _kept(self, experiment_id: int, run: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The very same run, if it is here already."""
+        same = [getattr(Run, name) == run[name] for name in ("label", "repeat", "started_at")]
+        with Session(self._engine) as session:
+            found = session.scalars(
+                select(Run).where(Run.experiment_id == experiment_id, *same)
+            ).one_or_none()
+            return None if found is None else _plain(found)
 
     def finish(
         self, number: int, state: str, summary: Mapping[str, Any] | None = None, error: str = ""
@@ -257,8 +260,11 @@ def _lock_running(session: Session, number: int, states: Sequence[str] = ("runni
 
 
 def _run_ids(session: Session, number: int, run: int | None) -> list[int]:
+    """Of an experiment, or of all points of a sweep."""
     _get(session, number)
-    ids = list(session.scalars(select(Run.id).where(Run.experiment_id == number)))
+    points = select(Job.experiment_id).where(Job.parent == number)
+    own = (Run.experiment_id == number) | Run.experiment_id.in_(points)
+    ids = list(session.scalars(select(Run.id).where(own).order_by(Run.id)))
     if run is None:
         return ids
     if run not in ids:

@@ -24,6 +24,7 @@ from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
+from engine.serving import experiments_extension
 from protocol.control import FlowEntry, FlowReport, PolicyApplied, Report, SetPolicy
 from tests.unit.agents_channel import TOKEN, agent_config, running_channel, wait_for
 
@@ -92,7 +93,10 @@ def api_world(
         initial=(scheme, 0.004),
         finished_flows=FinishedFlowStore(engine),
     )
-    app = make_app(running, store, ApiSettings(token, lab), "0.1.0")
+    extension = experiments_extension(1, None)(
+        engine, store, running.events.add
+    )  # not started: nothing is run
+    app = make_app(running, store, ApiSettings(token, lab), "0.1.0", extension)
     app.testing = False  # errors become answers, as for everybody
     running.start()
     try:

@@ -282,9 +282,19 @@ JSON = st.recursive(
 @given(
     body=JSON,
     path=st.sampled_from(
-        ["/experiments/recorded", "/experiments/1/runs", "/flows/report", "/agents/h1/impairment", "/scheme", "/experiments/1"]
+        [
+            "/experiments",
+            "/experiments/recorded",
+            "/experiments/1/runs",
+            "/experiments/1/end",
+            "/engine/claims",
+            "/flows/report",
+            "/agents/h1/impairment",
+            "/scheme",
+            "/experiments/1",
+        ]
     ),
-)  # fmt: skip
+)
 def test_no_body_whatever_is_an_unexpected_error(world: World, body: Any, path: str) -> None:
     method = {"/scheme": "PUT", "/agents/h1/impairment": "PUT", "/experiments/1": "PATCH"}.get(path, "POST")
     answer = world.client.open(

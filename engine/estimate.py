@@ -6,8 +6,8 @@ from typing import Final
 
 from experiments.progress import BETWEEN_RUNS_S, TAIL_S
 from experiments.spec import Spec
+from workloads.applications import mean_bytes, parts
 from workloads.arrivals import flow_rate
-from workloads.sizes import distribution
 
 BRING_UP_S: Final = 6.0
 """Of a lab with its controller and agents; points of one fabric share it, which this does not know."""
@@ -19,7 +19,7 @@ def expected_s(spec: Spec) -> float:
     if flows.duration_s is not None:
         arriving = flows.duration_s
     else:
-        rate = flow_rate(flows.arrivals, spec.capacity_bps(), distribution(flows.sizes).mean())
+        rate = flow_rate(flows.arrivals, spec.capacity_bps(), mean_bytes(parts(flows)))
         arriving = (flows.count or 0) / rate
         if flows.arrivals.kind == "burst" and flows.arrivals.on_s:
             periods = arriving / flows.arrivals.on_s

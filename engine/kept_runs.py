@@ -11,8 +11,9 @@ from experiments.outcome import FlowOutcome
 from experiments.results import Run
 from workloads.plan import Plan
 
-_OF_PLAN: Final = ("id", "application", "port", "counted")
-_OF_RECORD: Final = [one.name for one in fields(FlowOutcome) if one.name not in (*_OF_PLAN, "copy_packets")]
+_OF_PLAN: Final = ("id", "application", "counted")
+_OTHERS: Final = (*_OF_PLAN, "port", "copy_packets")
+_OF_RECORD: Final = [one.name for one in fields(FlowOutcome) if one.name not in _OTHERS]
 
 
 def kept_run(
@@ -33,6 +34,7 @@ def kept_run(
         raise ValueError(f"run {run['id']} has other flows than planned")
     outcomes = [
         FlowOutcome(
+            port=flow["destination_port"],
             copy_packets=copies.get(str(one.id), 0),
             **{name: getattr(one, name) for name in _OF_PLAN},
             **{name: flow[name] for name in _OF_RECORD},

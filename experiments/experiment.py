@@ -24,7 +24,7 @@ from experiments.traffic import Traffic
 from workloads.plan import Plan
 
 _IN_CSV_ONLY: Final = ("copy_packets", "application", "port", "counted")
-"""Fields of a flow that the database does not have: its packets are the flow's own, and all its flows count."""
+"""Fields of a flow that the database does not have so: its packets are the flow's own, and all its flows count."""
 Keep = Callable[[Mapping[str, Any], Sequence[Run]], Path]
 
 
@@ -188,6 +188,7 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
             continue
         data = asdict(flow)
         data["flow"] = data.pop("id")
+        data["destination_port"] = flow.port
         for name in _IN_CSV_ONLY:
             del data[name]
         data["paths"] = dict(flow.paths)

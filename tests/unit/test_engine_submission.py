@@ -1,0 +1,136 @@
+"""What is submitted: every form of it is the same spec, and whatever is wrong is said with its field."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.estimate import BRING_UP_S, expected_s
+from engine.submission import MOST_BYTES, SubmissionBody, SubmissionError, read_submission
+from experiments.check import preset_names
+from experiments.spec import spec_from_dict
+
+SMALL = Path("experiments/presets/small.yaml").read_text()
+
+
+def wrong(**body: Any) -> list[tuple[str, str, int]]:
+    with pytest.raises(SubmissionError) as caught:
+        read_submission(SubmissionBody(**body))
+    return [(one.field, one.message, one.line) for one in caught.value.problems]
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_can_be_submitted(name: str) -> None:
+    found = read_submission(SubmissionBody(preset=name))
+    assert found.job.runs > 0
+    assert found.job.estimated_s > BRING_UP_S
+    assert sum(point.runs for point in found.points) in (0, found.job.runs)
+    assert spec_from_dict(found.job.spec) == found.spec
+
+
+def test_preset_text_and_object_are_the_same_experiment() -> None:
+    jobs = [
+        read_submission(body).job
+        for body in (
+            SubmissionBody(preset="small"),
+            SubmissionBody(text=SMALL),
+            SubmissionBody(spec=yaml.safe_load(SMALL)),
+        )
+    ]
+    assert jobs[0].spec == jobs[1].spec == jobs[2].spec
+    assert jobs[0].text == SMALL, "as its author wrote it"
+
+
+def test_what_is_asked_for_differs_and_all_else_stays() -> None:
+    body = SubmissionBody(
+        preset="small",
+        name="mine",
+        seed=7,
+        repeats=3,
+        schemes=["rps", "caps"],
+        set={"workload.flows.count": 9, "warm_up_s": 0.25},
+    )
+    spec, base = read_submission(body).spec, read_submission(SubmissionBody(preset="small")).spec
+    flows = dataclasses.replace(base.workload.flows, count=9)
+    assert (spec.name, spec.seed, spec.repeats, spec.warm_up_s) == ("mine", 7, 3, 0.25)
+    assert [choice.label for choice in spec.schemes] == ["rps", "caps"]
+    assert spec.baseline == "rps"
+    assert spec.workload == dataclasses.replace(base.workload, flows=flows)
+    assert spec.fabric == base.fabric
+    assert read_submission(SubmissionBody(text=read_submission(body).text)).spec == spec
+
+
+def test_a_sweep_is_a_point_for_each_combination_and_the_last_axis_runs_fastest() -> None:
+    sweep = {"workload.flows.arrivals.rate_per_s": [6, 12], "fabric.spines": [2, 4]}
+    found = read_submission(SubmissionBody(preset="small", sweep=sweep, repeats=2))
+    assert [point.at for point in found.points] == [(6, 2), (6, 4), (12, 2), (12, 4)]
+    assert found.points[1].words == "rate per s = 6, spines = 4"
+    assert found.job.runs == 4 * 3 * 2
+    assert [point.spec["fabric"]["spines"] for point in found.points] == [2, 4, 2, 4]
+    keys = [point.fabric for point in found.points]
+    assert keys[0] == keys[2] != keys[1] == keys[3], "one lab for each fabric"
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "words"),
+    [
+        ({}, "", "exactly one of spec, text, preset"),
+        ({"preset": "small", "text": SMALL}, "", "exactly one of"),
+        ({"preset": "smal"}, "preset", "did you mean 'small'"),
+        ({"preset": "../small"}, "preset", "is not known"),
+        ({"preset": "small", "set": {"workload.flows.cout": 3}}, "preset.workload.flows.cout", "'count'"),
+        ({"preset": "small", "set": {"name.first": 3}}, "set.name.first", "is no field"),
+        ({"preset": "small", "schemes": ["capz"]}, "preset.schemes[0]", "did you mean 'caps'"),
+        ({"preset": "small", "schemes": ["/etc/shadow.yaml"]}, "preset.schemes[0]", "is a file"),
+        ({"preset": "small", "schemes": ["no/such/file.yaml"]}, "preset.schemes[0]", "is a file"),
+        ({"preset": "small", "sweep": {"seed": []}}, "preset.sweep[0].values", "at least"),
+        ({"preset": "small", "sweep": {"seed": list(range(201))}}, "preset.sweep", "more than 200"),
+        ({"preset": "small", "sweep": 3}, "preset.sweep", "list"),
+        (
+            {"preset": "small", "repeats": 20, "sweep": {"seed": list(range(200))}},
+            "preset",
+            "more than 10000 runs",
+        ),
+        ({"text": ""}, "text", "is empty"),
+        ({"text": "["}, "text", "is not YAML"),
+        ({"text": "[" * 2000}, "text", "nested too deeply"),
+        ({"text": "x: 1\n" * (MOST_BYTES // 5 + 1)}, "text", "longer than 1024 KiB"),
+        ({"spec": {"name": "x"}}, "spec", "'fabric' is missing"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_field(body: dict[str, Any], field: str, words: str) -> None:
+    problems = wrong(**body)
+    assert problems[0][0] == field
+    assert words in problems[0][1]
+
+
+def test_a_text_has_lines_and_all_problems_are_told_at_once() -> None:
+    text = SMALL.replace("count: 20", "count: -1").replace("repeats: 1", "repeats: many")
+    lines = {field: line for field, _, line in wrong(text=text)}
+    assert lines == {
+        "text.workload.flows.count": 1 + text[: text.index("count: -1")].count("\n"),
+        "text.repeats": 1 + text[: text.index("repeats:")].count("\n"),
+    }
+    assert {line for _, _, line in wrong(text=text, seed=3)} == {0}, "it is not that text any more"
+
+
+def test_a_few_lines_cannot_stand_for_billions_of_values() -> None:
+    lines = ["a: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"b{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    assert "more than 100000 values" in wrong(text="\n".join(lines))[0][1]
+
+
+@given(count=st.integers(1, 200), repeats=st.integers(1, 5), rate=st.floats(5, 20))
+def test_the_estimate_grows_with_what_is_to_be_done(count: int, repeats: int, rate: float) -> None:
+    body = SubmissionBody(preset="small", repeats=repeats, set={"workload.flows.count": count})
+    body.set["workload.flows.arrivals.rate_per_s"] = rate
+    spec = read_submission(body).spec
+    runs = repeats * len(spec.schemes)
+    assert expected_s(spec) >= BRING_UP_S + runs * (count / rate + spec.warm_up_s)
+    assert expected_s(spec) <= BRING_UP_S + runs * (count / rate + spec.warm_up_s + 6)

@@ -38,7 +38,7 @@ class WorkerView(TypedDict):
 
 
 class ProgressView(TypedDict):
-    """Where an experiment is. Flows are those of the run that is on. ``left_s``: null when it is not known, or over.
+    """Where an experiment is. Flows are those of the run that is on. ``left_s``: null when it is over.
     ``queue_position``: 1 is next; null when it does not wait."""
 
     experiment: int
@@ -140,4 +140,6 @@ def _left_s(
             report = reports.get(row["id"])
             own = row["estimated_s"] * share if report is None or report.left_s is None else report.left_s
         left, longest = left + own, max(longest, own)
-    return round(max(left / max(workers, 1), longest), 1) if left else None
+    if not any(row["state"] in ("queued", "running") for row in parts):
+        return None
+    return round(max(left / max(workers, 1), longest), 1)

@@ -179,7 +179,7 @@ def test_killed_at_any_moment_nothing_that_was_kept_is_lost(url: str) -> None:
     rng = random.Random(7)
     kept: set[int] = set()
     finished: set[int] = set()
-    for _ in range(12):
+    for _ in range(6):
         program = subprocess.Popen(
             [sys.executable, "-m", "tests.unit.queue_worker", url],
             stdout=subprocess.PIPE,

@@ -55,9 +55,8 @@ from controller.agents.listeners import ChannelError, TcpListener
 )
 @click.option(
     "--experiments/--no-experiments",
-    default=True,
-    show_default=True,
-    help="Run experiments that are submitted by the API.",
+    default=None,
+    help="Run experiments that are submitted by the API (default: where specs can be read, with Mininet).",
 )
 @click.option(
     "--labs",
@@ -93,7 +92,7 @@ def serve_command(
     link_rate_mbps: float,
     lab: bool,
     link_samples_per_s: float,
-    experiments: bool,
+    experiments: bool | None,
     labs: int,
     dask: str | None,
     log_level: str,
@@ -128,7 +127,7 @@ def serve_command(
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,
         links_every_s=1 / link_samples_per_s,
-        extension=_experiments(labs, dask) if experiments else None,
+        extension=_experiments(labs, dask, experiments is not None) if experiments is not False else None,
     )
     try:
         serve(settings)
@@ -139,9 +138,17 @@ def serve_command(
         raise click.ClickException(str(error)) from None
 
 
-def _experiments(labs: int, dask: str | None) -> MakeExtension:
-    from engine.serving import ExecutorError, experiments_extension
-
+def _experiments(labs: int, dask: str | None, asked: bool) -> MakeExtension | None:
+    """The engine; None, and a word about it, where it cannot be had and nobody has asked for it."""
+    try:
+        from engine.serving import ExecutorError, experiments_extension
+    except ModuleNotFoundError as error:
+        if asked or dask is not None:
+            raise click.ClickException(f"experiments cannot be run: {error}") from None
+        logging.getLogger("capstan").warning(
+            "experiments cannot be submitted here: %s; --experiments sets up what they need", error
+        )
+        return None
     try:
         return experiments_extension(labs, dask)
     except ExecutorError as error:

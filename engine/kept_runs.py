@@ -28,6 +28,7 @@ def kept_run(
         KeyError, TypeError, ValueError: it was not kept by this Capstan, or of other flows than *plan*'s.
     """
     measures: Mapping[str, Any] = run["measures"]
+    types = measures.get("types_learnt")
     copies: Mapping[str, int] = measures.get("copy_packets", {})
     planned = [one for one in plan.flows if one.counted]  # the others are in no figure
     if [flow["flow"] for flow in flows] != [one.id for one in planned]:
@@ -52,5 +53,6 @@ def kept_run(
         modes=tuple({name: one[name] for name in ("at_s", "leaf", "mode", "cause")} for one in modes),
         splits=tuple(measures.get("path_splits", ())),
         changes=tuple(measures.get("fabric_changes", ())),
+        types=None if types is None else tuple(types),
         run_id=run["id"],
     )

@@ -18,9 +18,17 @@ from controller.store.experiments import ExperimentStore
 from engine import answers
 from engine.board import ProgressView, WorkerReportBody
 from engine.dispatcher import Engine
-from engine.submission import MOST_BYTES, Submission, SubmissionBody, SubmissionError, Wrong, read_submission
+from engine.submission import (
+    MOST_BYTES,
+    Submission,
+    SubmissionBody,
+    SubmissionError,
+    Wrong,
+    preset_submission,
+    read_submission,
+)
 from engine.whole import result_table
-from experiments.check import find_spec, preset_names
+from experiments.check import preset_names
 from experiments.schema import schema
 
 ONE: Final = f"/experiments/<int(max={LARGEST}):experiment>"
@@ -270,7 +278,7 @@ def _problem(wrong: Wrong) -> answers.WrongView:
 
 @lru_cache(maxsize=64)
 def _preset(name: str) -> answers.PresetView:
-    found = read_submission(SubmissionBody(preset=name))
+    found = preset_submission(name)
     return {
         "name": name,
         "title": found.spec.title,
@@ -279,5 +287,5 @@ def _preset(name: str) -> answers.PresetView:
         "runs": found.job.runs,
         "schemes": [choice.label for choice in found.spec.schemes],
         "estimated_s": round(found.job.estimated_s, 1),
-        "text": find_spec(name).read_text(encoding="utf-8"),
+        "text": found.text,
     }

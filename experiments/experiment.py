@@ -214,6 +214,7 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
             },
             "path_splits": [dict(split) for split in run.splits],
             "fabric_changes": [dict(change) for change in run.changes],
+            "types_learnt": None if run.types is None else [dict(one) for one in run.types],
             "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},
         },
         "flows": flows,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import yaml
 
 Path = tuple[str | int, ...]
+DEEPEST: Final = 64
+"""Levels of brackets."""
 MOST_VALUES: Final = 100_000
 """Of one file; each time that an alias is used counts, so that a few lines cannot stand for billions."""
 
@@ -58,6 +61,8 @@ def text_of(path: Path) -> str:
 def read(text: str, filename: str) -> Source:
     """Parse *text*; a syntax error, a duplicate key or a key that is no text is a problem, never an exception."""
     source = Source()
+    if _brackets(text) > DEEPEST:  # for which the parser would take a time that grows with their square
+        return Source(problems=[Problem(1, 1, "", "is nested too deeply", filename)])
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         if node is not None:
@@ -74,6 +79,15 @@ def read(text: str, filename: str) -> Source:
     except yaml.YAMLError as error:
         source.problems.append(Problem(1, 1, "", f"is not YAML: {error}", filename))
     return source
+
+
+def _brackets(text: str) -> int:
+    """How deep brackets are nested at most; those within quotes count, too."""
+    depth = deepest = 0
+    for one in re.finditer(r"[\[\]{}]", text):
+        depth = depth + 1 if one[0] in "[{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 class _TooMuch(Exception):

@@ -119,6 +119,8 @@ def experiment_routes(
         }
         flows = [dataclasses.asdict(flow) for flow in wanted.flows]
         added = store.add_run(experiment, run, flows, modes, wanted.attempt)
+        if added.pop("again", False):
+            return added, 201  # its answer was lost on the way: all know of it
         of = store.experiment(experiment, runs=False)
         told = {name: added[name] for name in ("scheme", "label", "repeat", "cpu_limited")}
         running.events.add(

@@ -136,7 +136,8 @@ class ExperimentStore:
     ) -> dict[str, Any]:
         """Keep a finished run with its flows and mode events, all or nothing.
 
-        attempt: of an experiment that was submitted: in which it was run; it may be told twice, and is kept once.
+        attempt: of an experiment that was submitted: in which it was run; it may be told twice, is kept once,
+            and then has an ``again``.
 
         Raises:
             NotFoundError, StateError: the experiment is not running, has this label and repeat already from another
@@ -164,7 +165,7 @@ class ExperimentStore:
         except IntegrityError:
             again = None if attempt is None else self._kept(experiment_id, run)
             if again is not None:  # its answer was lost on the way
-                return {**again, "mode_events": len(modes)}
+                return {**again, "mode_events": len(modes), "again": True}
             raise StateError(
                 f"experiment {experiment_id} has repeat {run['repeat']} of {run['label']!r} already"
             ) from None

@@ -1,0 +1,113 @@
+"""One controller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from capstan_client.experiment import Experiment
+from capstan_client.http import Connection
+
+
+class Capstan:
+    """A controller's API. url: as ``http://127.0.0.1:8080``; token: needed on addresses other than loopback.
+
+    Whatever it refuses is a CapstanError that says why.
+    """
+
+    def __init__(
+        self, url: str = "http://127.0.0.1:8080", token: str | None = None, timeout_s: float = 30.0
+    ) -> None:
+        self._connection = Connection(url, token, timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
+
+    def health(self) -> dict[str, Any]:
+        """State of the fabric that it controls."""
+        found: dict[str, Any] = self._connection.get("/health")
+        return found
+
+    def fabric(self) -> dict[str, Any]:
+        """Switches, links and hosts."""
+        found: dict[str, Any] = self._connection.get("/fabric")
+        return found
+
+    def schemes(self) -> list[str]:
+        """Names of the schemes that it has."""
+        return [one["name"] for one in self._connection.get("/schemes")["schemes"]]
+
+    def presets(self) -> list[dict[str, Any]]:
+        """Experiments that come with it: name, title, description, points, runs, schemes, estimated_s, text."""
+        found: list[dict[str, Any]] = self._connection.get("/specs")["presets"]
+        return found
+
+    def check(self, **asked: Any) -> dict[str, Any]:
+        """What `submit` would do with the same arguments: ok, problems, points, runs, estimated_s. Nothing is kept."""
+        found: dict[str, Any] = self._connection.ask("POST", "/experiments/check", body=_body(asked)).json()
+        return found
+
+    def submit(
+        self,
+        preset: str | None = None,
+        *,
+        spec: Mapping[str, Any] | Path | None = None,
+        name: str | None = None,
+        schemes: Sequence[str] | None = None,
+        repeats: int | None = None,
+        seed: int | None = None,
+        sweep: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | None = None,
+        set: Mapping[str, Any] | None = None,
+    ) -> Experiment:
+        """Have an experiment run as soon as it is its turn.
+
+        preset: its name; or spec: plain data, or the path of a YAML file. The rest is what differs from it: sweep as
+        ``{"dotted.field": [values]}`` or a list of axes, set as ``{"dotted.field": value}``.
+        """
+        asked: dict[str, Any] = {
+            "preset": preset,
+            "spec": spec,
+            "name": name,
+            "schemes": schemes,
+            "repeats": repeats,
+        }
+        asked |= {"seed": seed, "sweep": sweep, "set": set}
+        return self.experiment(self._connection.ask("POST", "/experiments", body=_body(asked)).json()["id"])
+
+    def experiment(self, number: int) -> Experiment:
+        """The one of this number."""
+        return Experiment(self._connection, number)
+
+    def experiments(self, state: str | None = None) -> Iterator[dict[str, Any]]:
+        """Experiments and sweeps, newest first, as docs/api.md tells of them."""
+        before: int | None = None
+        while True:
+            page = self._connection.get("/experiments", before=before, limit=100, state=state)
+            yield from page["experiments"]
+            before = page["next"]
+            if before is None:
+                return
+
+    def events(
+        self, topics: str = "fabric,modes,scheme,agents,experiments,faults"
+    ) -> Iterator[dict[str, Any]]:
+        """What happens from now on, for ever: docs/api.md, "Live events"."""
+        return self._connection.events(topics)
+
+
+def _body(asked: Mapping[str, Any]) -> dict[str, Any]:
+    body = {name: value for name, value in asked.items() if value is not None}
+    if isinstance(body.get("spec"), Path):
+        body["text"] = body.pop("spec").read_text(encoding="utf-8")
+    return body

@@ -1,0 +1,133 @@
+"""One experiment, or sweep, at a controller."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from capstan_client.http import CapstanError, Connection
+
+OVER: Final = ("finished", "failed", "cancelled", "interrupted")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an experiment is. Flows are those of the runs that are on; left_s: None when it is over."""
+
+    state: str
+    stage: str
+    runs_done: int
+    runs: int
+    points_done: int
+    points: int
+    flows_finished: int
+    flows_failed: int
+    flows: int
+    elapsed_s: float
+    left_s: float | None
+    queue_position: int | None
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Progress:
+        """As the API tells it."""
+        return cls(**{one.name: told[one.name] for one in fields(cls)})
+
+
+class Experiment:
+    """A number, and what can be asked of it. Nothing is remembered: every call asks the controller."""
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self.number = number
+        self._connection = connection
+        self._path = f"/experiments/{number}"
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.number} at {self._connection.url})"
+
+    @property
+    def state(self) -> str:
+        """queued, running, cancelling, finished, failed, cancelled or interrupted."""
+        return str(self.describe()["state"])
+
+    def describe(self) -> dict[str, Any]:
+        """All that the controller tells of it: docs/api.md, `GET /experiments/ID`."""
+        found: dict[str, Any] = self._connection.get(self._path)
+        return found
+
+    def progress(self) -> Progress:
+        """Where it is now."""
+        return Progress.of(self._connection.get(f"{self._path}/progress"))
+
+    def follow(self) -> Iterator[Progress]:
+        """Progress about once a second, as events tell it, until it is over; the last one says how it ended."""
+        for event in self._connection.events("experiments"):
+            mine = event.get("experiment") == self.number
+            if event["topic"] == "hello" or (
+                mine and event.get("kind") in ("experiment-ended", "experiment-changed")
+            ):
+                now = self.progress()
+                yield now
+                if now.state in OVER:
+                    return
+            elif mine and event.get("kind") == "experiment-progress":
+                yield Progress.of(event["progress"])
+
+    def wait(self) -> Experiment:
+        """Until it has finished. Raises CapstanError, with what the controller says, if it ended otherwise."""
+        for now in self.follow():
+            if now.state in OVER and now.state != "finished":
+                raise CapstanError(f"experiment {self.number} is {now.state}: {self.describe()['error']}")
+        return self
+
+    def cancel(self) -> None:
+        """What waits is cancelled at once, what runs within seconds."""
+        self._connection.ask("POST", f"{self._path}/cancel")
+
+    def rerun(self) -> Experiment:
+        """Run again what did not finish; runs that were kept stay."""
+        self._connection.ask("POST", f"{self._path}/rerun")
+        return self
+
+    def points(self) -> list[Experiment]:
+        """Of a sweep, in order; none of anything else."""
+        return [Experiment(self._connection, one["id"]) for one in self.describe()["children"]]
+
+    def summary(self) -> dict[str, Any]:
+        """The result document, as in `result.json`. Raises CapstanError while there is none."""
+        found: dict[str, Any] | None = self._connection.get(f"{self._path}/results")["summary"]
+        if found is None:
+            raise CapstanError(f"experiment {self.number} is {self.state} and has no results")
+        return found
+
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each scheme at each point: numbers as numbers, None where there is none. Times in ms, rates in
+        Mbit/s; ``cpu_limited`` 1 marks what the processor limited. For pandas: ``DataFrame(experiment.table())``."""
+        return [
+            {name: _value(text) for name, text in row.items()} for row in _rows(self._text("results.csv"))
+        ]
+
+    def flows(self) -> list[dict[str, Any]]:
+        """All flow records: docs/api.md, "Fields of a flow"."""
+        return [{name: _value(text) for name, text in row.items()} for row in _rows(self._text("flows.csv"))]
+
+    def _text(self, name: str) -> str:
+        return self._connection.ask("GET", f"{self._path}/{name}").text
+
+
+def _rows(text: str) -> Iterator[dict[str, str]]:
+    yield from csv.DictReader(io.StringIO(text))
+
+
+def _value(text: str) -> Any:
+    """A cell of a CSV file as a number, if it is one; None if it is empty."""
+    if not text:
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,168 @@
+"""The engine's routes over a real controller that starts no workers: this test is the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.events import ExperimentProgress
+from engine.executors import ExecutorError
+from engine.serving import address_for_workers
+from experiments.check import preset_names
+from tests.unit.api_world import World, api_world
+from tests.unit.experiments_store import flow_row
+
+SWEEP = {"preset": "small", "sweep": {"workload.flows.count": [5, 6]}, "schemes": ["ecmp", "caps"]}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with api_world(tmp_path) as found:
+        yield found
+
+
+def submit(world: World, **body: Any) -> int:
+    number: int = world.ask("POST", "/experiments", 201, json=body or SWEEP)["id"]
+    return number
+
+
+def claim(world: World) -> Any:
+    return world.ask("POST", "/engine/claims", json={"worker": "w@here:1"})["claim"]
+
+
+def run_of(claimed: Any, label: str, mode: str = "on") -> dict[str, Any]:
+    return {
+        "scheme": label,
+        "repeat": 0,
+        "seed": 1,
+        "started_at": 100.0,
+        "finished_at": 101.0,
+        "measures": {},
+        "flows": [flow_row(1)],
+        "modes": [{"at_s": 0.5, "leaf": "l1", "mode": mode, "cause": "first-packet"}],
+        "attempt": claimed["attempt"],
+    }
+
+
+def report(claimed: Any, **changes: Any) -> dict[str, Any]:
+    told = {"attempt": claimed["attempt"], "worker": "w@here:1", "stage": "caps, repeat 1 of 1", "lab": "abc"}
+    return told | {"run": 1, "runs": 2, "finished": 3, "flows": 5, "elapsed_s": 1.5, "left_s": 4.0} | changes
+
+
+def test_what_is_submitted_waits_and_says_where_it_is(world: World) -> None:
+    number = submit(world)
+    found = world.get(f"/experiments/{number}")
+    assert (found["kind"], found["state"], found["points"], found["attempt"]) == ("sweep", "queued", 2, 0)
+    assert [child["words"] for child in found["children"]] == ["count = 5", "count = 6"]
+    assert found["progress"]["queue_position"] == 1
+    assert found["progress"]["left_s"] > 10
+    assert [one["id"] for one in world.get("/experiments")["experiments"]] == [number]
+    assert len(world.get("/experiments?kind=all")["experiments"]) == 3
+    assert len(world.get(f"/experiments?parent={number}&state=queued")["experiments"]) == 2
+    assert world.get("/experiments?state=finished")["experiments"] == []
+    assert world.get("/engine") == {
+        "executor": "local",
+        "address": None,
+        "workers": 1,
+        "running": [],
+        "queued": [number],
+        "paused": None,
+    }
+    assert "count: 20" in world.get(f"/experiments/{number}/spec.yaml")
+    world.get(f"/experiments/{number}/results.csv", 409)
+
+
+def test_yaml_is_submitted_as_it_is_written(world: World) -> None:
+    text = Path("experiments/presets/small.yaml").read_text()
+    made = world.ask("POST", "/experiments", 201, data=text, content_type="application/yaml")
+    assert made["kind"] == "experiment"
+    assert world.get(f"/experiments/{made['id']}/spec.yaml") == text
+    wrong = text.replace("count: 20", "cout: 20")
+    told = world.ask("POST", "/experiments", 422, data=wrong, content_type="text/yaml")
+    assert told["field"] == "body.text.workload.flows.cout"
+    [first, *_] = told["problems"]
+    assert wrong.splitlines()[first["line"] - 1][first["column"] - 1 :].startswith("cout")
+    world.ask("POST", "/experiments", 400, data=b"\xff\xfe", content_type="application/yaml")
+    world.ask("POST", "/experiments", 413, data=b" " * (1 << 21), content_type="application/yaml")
+    world.ask("POST", "/experiments", 415, data=text, content_type="text/plain")
+
+
+def test_check_keeps_nothing_and_tells_everything(world: World) -> None:
+    good = world.ask("POST", "/experiments/check", json=SWEEP)
+    assert (good["ok"], good["kind"], good["points"], good["runs"]) == (True, "sweep", 2, 4)
+    bad = world.ask("POST", "/experiments/check", json=SWEEP | {"schemes": ["capz"], "repeats": 0})
+    assert not bad["ok"]
+    assert {one["field"] for one in bad["problems"]} == {"body.preset.schemes[0]", "body.preset.repeats"}
+    assert world.get("/experiments")["experiments"] == []
+    assert [one["name"] for one in world.get("/specs")["presets"]] == preset_names()
+    assert world.get("/specs/schema")["properties"]["workload"]
+
+
+def test_a_worker_from_claim_to_result(world: World) -> None:
+    number = submit(world)
+    while (claimed := claim(world)) is not None:
+        path = f"/experiments/{claimed['experiment']}"
+        assert claimed["spec"]["schemes"][0]["label"] == "ecmp"
+        assert world.ask("PUT", f"{path}/progress", json=report(claimed)) == {"go_on": True}
+        now = world.get(f"/experiments/{number}/progress")
+        assert now["stage"] == f"count = {claimed['spec']['workload']['flows']['count']}: caps, repeat 1 of 1"
+        assert now["workers"] == [
+            {"name": "w@here:1", "point": now["points_done"], "lab": "abc", "stage": "caps, repeat 1 of 1"}
+        ]
+        assert now["flows_finished"] == 3
+        world.ask(
+            "PUT", f"{path}/equipment", json={"attempt": 1, "versions": {"capstan": "1"}, "machine": {}}
+        )
+        for label in ("ecmp", "caps"):
+            world.ask("POST", f"{path}/runs", 201, json=run_of(claimed, label))
+        again = world.ask("POST", f"{path}/runs", 201, json=run_of(claimed, "caps"))
+        assert again["mode_events"] == 1, "told twice, kept once"
+        assert len(world.get(path)["runs"]) == 2
+        assert {one["mode"] for one in world.get(f"{path}/modes")["modes"]} == {"on"}
+        world.ask("PATCH", path, 409, json={"state": "finished"})
+        world.ask("POST", f"{path}/end", 422, json={"attempt": 1, "state": "finished"})
+        done = world.ask("POST", f"{path}/end", json={"attempt": 1, "state": "finished", "summary": {}})
+        assert (done["state"], done["versions"]) == ("finished", {"capstan": "1"})
+        world.ask("POST", f"{path}/end", 409, json={"attempt": 1, "state": "failed"})
+    assert world.get(f"/experiments/{number}/progress")["runs_done"] == 4
+    assert len(world.get(f"/experiments/{number}/flows")["flows"]) == 4, "those of all points"
+    kinds = [event["kind"] for event in world.get("/events")["events"] if "experiment" in event]
+    assert kinds[0] == "experiment-submitted"
+    assert kinds.count("run-added") == 4
+    assert kinds.count("experiment-ended") == 2
+    told = [one for one in world.running.events.since(0) if isinstance(one.data, ExperimentProgress)]
+    assert 1 <= len(told) <= 2, "at most one a second"
+
+
+def test_cancel_and_rerun(world: World) -> None:
+    number = submit(world)
+    claimed = claim(world)
+    assert world.ask("POST", f"/experiments/{number}/cancel", 202)["state"] == "cancelling"
+    point = f"/experiments/{claimed['experiment']}"
+    assert world.ask("PUT", f"{point}/progress", json=report(claimed)) == {"go_on": False}
+    world.ask("POST", f"{point}/runs", 201, json=run_of(claimed, "ecmp"))  # it had finished: it is kept
+    world.ask("POST", f"{point}/end", json={"attempt": 1, "state": "interrupted"})
+    assert world.get(f"/experiments/{number}")["state"] == "cancelled"
+    world.ask("POST", f"/experiments/{number}/cancel", 409)
+    world.ask("POST", f"{point}/rerun", 409)
+    assert world.ask("POST", f"/experiments/{number}/rerun", 202)["state"] == "queued"
+    again = claim(world)
+    assert (again["experiment"], again["attempt"]) == (claimed["experiment"], 2)
+    assert [(one["label"], one["repeat"]) for one in again["kept"]] == [("ecmp", 0)]
+    assert world.ask("PUT", f"{point}/progress", json=report(claimed)) == {"go_on": False}, "of attempt 1"
+    for path in ("progress", "spec.yaml", "results.csv"):
+        world.get(f"/experiments/999/{path}", 404)
+    world.ask("POST", "/experiments/999/rerun", 404)
+
+
+def test_workers_are_told_where_to_report() -> None:
+    assert address_for_workers("http://0.0.0.0:81", None) == "http://127.0.0.1:81"
+    assert address_for_workers("http://[::]:81", None) == "http://[::1]:81"
+    assert address_for_workers("http://192.0.2.7:81", None) == "http://192.0.2.7:81"
+    assert address_for_workers("http://0.0.0.0:81", "tcp://127.0.0.1:8786") == "http://127.0.0.1:81"
+    assert address_for_workers("http://192.0.2.7:81", "tcp://127.0.0.1:8786") == "http://192.0.2.7:81"
+    with pytest.raises(ExecutorError, match=r"there is no way to no\.such\.machine\.invalid"):
+        address_for_workers("http://0.0.0.0:81", "tcp://no.such.machine.invalid:8786")

@@ -124,6 +124,7 @@ def serve(settings: Settings) -> None:
         except OSError as error:
             raise _not_listening("the API", settings.api_address, settings.api_port, error) from None
         api = f"http://{_in_url(settings.api_address)}:{_port(server)}"
+        told_to_end = _told_to_end()
         _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
         print(
             f"capstan controller: API {api}, switches at {settings.openflow_address}:{running.shell.port}, "
@@ -140,7 +141,8 @@ def serve(settings: Settings) -> None:
         if extension is not None:
             extension.start(api, api_token)
         try:
-            _wait_for_signal()
+            while not told_to_end.wait(3600):
+                continue
         finally:
             if extension is not None:
                 extension.stop()
@@ -173,12 +175,12 @@ def _in_url(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _wait_for_signal() -> None:
+def _told_to_end() -> threading.Event:
+    """Set when a signal asks us to end, from now on."""
     done = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: done.set())
-    while not done.wait(3600):
-        continue
+    return done
 
 
 def _port(server: BaseWSGIServer | MultiSocketServer) -> int:

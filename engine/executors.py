@@ -162,7 +162,7 @@ class DaskWorkers:
             ) from None
         self.address: str | None = address
         try:
-            self._client: Any = Client(address, timeout=10, set_as_default=False)
+            self._client: Any = Client(address, timeout=5, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ExecutorError(f"no Dask scheduler answers at {address}: {error}") from None
         self._executor: Executor = self._client.get_executor(pure=False, retries=0)

@@ -1,0 +1,91 @@
+"""Submitted experiments on Dask workers: two real ones, as they would be on two machines."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.lab.engine_server import ROOT, TINY, Server, serving
+
+pytestmark = pytest.mark.timeout(200)
+
+
+@contextmanager
+def cluster(directory: Path, workers: int) -> Iterator[str]:
+    """A scheduler and its workers, processes of their own; yields the scheduler's address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    scheduler = ["scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    worker = ["worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+    worker += ["--local-directory", str(directory)]
+    processes = []
+    try:
+        for argv in (scheduler, *[worker] * workers):
+            with (directory / "dask.log").open("ab") as log:
+                processes.append(
+                    subprocess.Popen(
+                        [sys.executable, "-m", "distributed.cli.dask_" + argv[0], *argv[1:]],
+                        cwd=ROOT,
+                        stdout=log,
+                        stderr=log,
+                    )
+                )
+        yield address
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+        for process in processes:
+            process.wait(20)
+
+
+def workers_of(server: Server, number: int) -> set[str]:
+    return {one["name"] for one in server.progress(number)["workers"]}
+
+
+def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
+    with (
+        cluster(tmp_path, 2) as address,
+        serving(tmp_path / "data", "--dask", address, "--labs", "2") as server,
+    ):
+        server.wait(lambda: server.ask("GET", "/engine")["workers"] == 2, 30)
+        assert server.ask("GET", "/engine")["address"] == address
+        number = server.submit(spec=TINY, sweep={"seed": [1, 2, 3, 4]}, schemes=["ecmp"])
+        seen: set[str] = set()
+
+        def both() -> bool:
+            seen.update(workers_of(server, number))
+            return len(seen) == 2
+
+        server.wait(both, 60)
+        server.until(number, "finished", "failed", "interrupted")
+        found = server.ask("GET", f"/experiments/{number}")
+        assert found["state"] == "finished", found["error"]
+        assert [point["words"] for point in found["summary"]["points"]] == [
+            f"seed = {n}" for n in (1, 2, 3, 4)
+        ]
+        assert len(server.ask("GET", f"/experiments/{number}/results.csv").splitlines()) == 5
+
+
+def test_without_a_scheduler_serving_says_so(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+    argv = [
+        ROOT / "capstan",
+        "serve",
+        "--data",
+        tmp_path,
+        "--openflow",
+        "127.0.0.1:0",
+        "--api",
+        "127.0.0.1:0",
+    ]
+    done = subprocess.run([*argv, "--dask", address], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert f"no Dask scheduler answers at {address}" in done.stderr

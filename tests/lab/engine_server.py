@@ -97,7 +97,7 @@ class Server:
 
     def worker(self, number: int) -> int:
         """Process of the worker that is at an experiment."""
-        self.wait(lambda: bool(self.progress(number)["workers"]), 60)
+        self.wait(lambda: bool(self.progress(number)["workers"]), 120)
         return int(self.progress(number)["workers"][0]["name"].rpartition(":")[2])
 
     def wait(

@@ -30,7 +30,7 @@ def lab_of(server: Server, number: int) -> str:
         lab: str | None = workers[0]["lab"] if workers else None
         return lab if lab in {one.lab_id for one in labs()} else None
 
-    server.wait(lambda: found() is not None, 60)
+    server.wait(lambda: found() is not None, 120)  # the first worker may have to set its environment up
     return str(found())
 
 

@@ -63,7 +63,7 @@ def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
             seen.update(workers_of(server, number))
             return len(seen) == 2
 
-        server.wait(both, 60)
+        server.wait(both, 120)
         server.until(number, "finished", "failed", "interrupted")
         found = server.ask("GET", f"/experiments/{number}")
         assert found["state"] == "finished", found["error"]

@@ -72,6 +72,13 @@ from controller.agents.listeners import ChannelError, TcpListener
     help="Run them on the workers of this Dask scheduler, not here [env: CAPSTAN_DASK].",
 )
 @click.option(
+    "--patience-s",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1, 3600),
+    help="How long workers wait for a controller, or its database, that is away.",
+)
+@click.option(
     "--log-level",
     default="info",
     show_default=True,
@@ -95,6 +102,7 @@ def serve_command(
     experiments: bool | None,
     labs: int,
     dask: str | None,
+    patience_s: float,
     log_level: str,
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
@@ -127,7 +135,9 @@ def serve_command(
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,
         links_every_s=1 / link_samples_per_s,
-        extension=_experiments(labs, dask, experiments is not None) if experiments is not False else None,
+        extension=_experiments(labs, dask, patience_s, experiments is not None)
+        if experiments is not False
+        else None,
     )
     try:
         serve(settings)
@@ -138,7 +148,7 @@ def serve_command(
         raise click.ClickException(str(error)) from None
 
 
-def _experiments(labs: int, dask: str | None, asked: bool) -> MakeExtension | None:
+def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) -> MakeExtension | None:
     """The engine; None, and a word about it, where it cannot be had and nobody has asked for it."""
     try:
         from engine.serving import ExecutorError, experiments_extension
@@ -150,7 +160,7 @@ def _experiments(labs: int, dask: str | None, asked: bool) -> MakeExtension | No
         )
         return None
     try:
-        return experiments_extension(labs, dask)
+        return experiments_extension(labs, dask, patience_s)
     except ExecutorError as error:
         raise click.ClickException(str(error)) from None
 

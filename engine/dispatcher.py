@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -60,9 +60,9 @@ class Engine:
     def queue(self) -> ExperimentQueue:
         return self._queue
 
-    def start(self, api: str, token: str | None, labs: int) -> None:
-        """Begin: workers report to *api*; a machine has *labs* labs at a time at most."""
-        self._order = Order("", api, token, labs)
+    def start(self, order: Order) -> None:
+        """Begin: workers are as *order*, but for their names."""
+        self._order = order
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
 
@@ -228,7 +228,7 @@ class Engine:
         busy = {worker.partition("@")[0] for _, _, worker in self._queue.active()} | set(self._started)
         idle = sum(not one.claimed for one in self._started.values())
         for _ in range(min(waiting - idle, self._slots() - len(busy))):
-            order = Order(new_name(), self._order.api, self._order.token, self._order.labs)
+            order = replace(self._order, name=new_name())
             with self._lock:
                 self._started[order.name] = _Started(order.name, self._workers.start(order))
 

@@ -18,6 +18,7 @@ ROOT: Final = Path(__file__).parent.parent
 TAIL_BYTES: Final = 2000
 STOP_S: Final = 30.0
 """How long a worker may take to take its lab down."""
+PATIENCE_S: Final = 60.0
 TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
 
 
@@ -27,12 +28,16 @@ class ExecutorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One worker to be: its name, the API that it reports to, and how many labs its machine may have at once."""
+    """One worker to be: its name, the API that it reports to, and how many labs its machine may have at once.
+
+    patience_s: how long a controller may be away, or its database, before the worker gives up.
+    """
 
     name: str
     api: str
     token: str | None = None
     labs: int = 1
+    patience_s: float = PATIENCE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ def work(
         order.name,
         "--labs",
         str(order.labs),
+        "--patience-s",
+        str(order.patience_s),
     ]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(

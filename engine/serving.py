@@ -17,7 +17,7 @@ from controller.store.experiments import ExperimentStore
 from controller.store.queue import ExperimentQueue
 from engine.board import ProgressView
 from engine.dispatcher import Engine
-from engine.executors import DaskWorkers, ExecutorError, LocalWorkers, Workers
+from engine.executors import PATIENCE_S, DaskWorkers, ExecutorError, LocalWorkers, Order, Workers
 from engine.routes import engine_routes
 
 SUBMITS_PER_S: Final = 5.0
@@ -34,10 +34,12 @@ class ServedEngine:
         tell: Callable[[Any], None],
         workers: Workers,
         labs: int,
+        patience_s: float,
     ) -> None:
         self._engine = Engine(ExperimentQueue(database), workers, tell)
         self._address = workers.address
         self._labs = labs
+        self._patience_s = patience_s
         self.blueprint: Blueprint = engine_routes(
             self._engine, store, Rate(SUBMITS_PER_S, SUBMIT_BURST, time.monotonic())
         )
@@ -48,7 +50,8 @@ class ServedEngine:
 
     def start(self, api: str, token: str | None) -> None:
         """Begin to run what waits. api: where it listens. Raises ExecutorError if workers cannot reach it there."""
-        self._engine.start(address_for_workers(api, self._address), token, self._labs)
+        own = address_for_workers(api, self._address)
+        self._engine.start(Order("", own, token, self._labs, self._patience_s))
 
     def stop(self) -> None:
         """End our workers."""
@@ -56,11 +59,11 @@ class ServedEngine:
 
 
 def experiments_extension(
-    labs: int, dask: str | None
+    labs: int, dask: str | None, patience_s: float = PATIENCE_S
 ) -> Callable[[Database, ExperimentStore, Callable[[Any], None]], ServedEngine]:
     """What a controller's settings take. Raises ExecutorError if the Dask scheduler cannot be had."""
     workers: Workers = LocalWorkers(labs) if dask is None else DaskWorkers(dask)
-    return lambda database, store, tell: ServedEngine(database, store, tell, workers, labs)
+    return lambda database, store, tell: ServedEngine(database, store, tell, workers, labs, patience_s)
 
 
 def address_for_workers(api: str, scheduler: str | None) -> str:

@@ -8,10 +8,9 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from engine.board import WorkerReportBody
+from engine.executors import PATIENCE_S
 from experiments.controller_client import ANSWER_TIMEOUT_S, ControllerClient, ControllerError
 
-PATIENCE_S: Final = 60.0
-"""How long a controller may be away, or its database, before what a worker has to tell is lost."""
 _NOT_NOW: Final = (None, 429, 500, 502, 503, 504)
 """Statuses after which asking again may help; None: no answer."""
 

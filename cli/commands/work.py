@@ -31,7 +31,14 @@ from cli.privileges import need_lab
     type=click.IntRange(1, 16),
     help="Labs that this machine may have at a time: waits while so many workers are at work.",
 )
-def work_command(api: str, token_file: Path | None, name: str, labs: int) -> None:
+@click.option(
+    "--patience-s",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1, 3600),
+    help="How long the controller, or its database, may be away.",
+)
+def work_command(api: str, token_file: Path | None, name: str, labs: int, patience_s: float) -> None:
     """Run what is queued at a controller, on labs of this machine, until nothing is left. The controller starts
     workers by itself; this is for machines that it cannot reach."""
     need_lab("work")
@@ -42,6 +49,6 @@ def work_command(api: str, token_file: Path | None, name: str, labs: int) -> Non
     token = os.environ.pop(TOKEN_VARIABLE, None)
     if token_file is not None:
         token = token_file.read_text(encoding="utf-8").strip()
-    with machine_slot(labs), WorkerClient(api, token) as client:
+    with machine_slot(labs), WorkerClient(api, token, patience_s) as client:
         attempts = Worker(client, name).run()
     progress.print(f"nothing is left to run; {attempts} begun", markup=False)

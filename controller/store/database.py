@@ -41,7 +41,7 @@ def open_database(url: str) -> Engine:
     try:
         if parsed.get_backend_name() == "sqlite":
             _prepare_file(parsed.database, shown)
-        engine = create_engine(parsed)
+        engine = create_engine(parsed, pool_pre_ping=True)  # a server that was started anew is no error
         if engine.dialect.name == "sqlite":
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)

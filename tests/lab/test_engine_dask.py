@@ -56,7 +56,7 @@ def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
     ):
         server.wait(lambda: server.ask("GET", "/engine")["workers"] == 2, 30)
         assert server.ask("GET", "/engine")["address"] == address
-        number = server.submit(spec=TINY, sweep={"seed": [1, 2, 3, 4]}, schemes=["ecmp"])
+        number = server.submit(spec=TINY, sweep={"seed": [1, 2]}, schemes=["ecmp"])
         seen: set[str] = set()
 
         def both() -> bool:
@@ -67,10 +67,8 @@ def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
         server.until(number, "finished", "failed", "interrupted")
         found = server.ask("GET", f"/experiments/{number}")
         assert found["state"] == "finished", found["error"]
-        assert [point["words"] for point in found["summary"]["points"]] == [
-            f"seed = {n}" for n in (1, 2, 3, 4)
-        ]
-        assert len(server.ask("GET", f"/experiments/{number}/results.csv").splitlines()) == 5
+        assert [point["words"] for point in found["summary"]["points"]] == [f"seed = {n}" for n in (1, 2)]
+        assert len(server.ask("GET", f"/experiments/{number}/results.csv").splitlines()) == 3
 
 
 def test_without_a_scheduler_serving_says_so(tmp_path: Path) -> None:

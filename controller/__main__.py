@@ -62,8 +62,8 @@ from controller.agents.listeners import ChannelError, TcpListener
     "--labs",
     default=1,
     show_default=True,
-    type=click.IntRange(1, 16),
-    help="Labs that a machine may have at a time, for submitted experiments.",
+    type=click.IntRange(0, 16),
+    help="Labs that a machine may have at a time, for submitted experiments; 0: only workers that others start.",
 )
 @click.option(
     "--dask",

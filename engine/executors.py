@@ -106,14 +106,14 @@ class Workers(Protocol):
 
 
 class LocalWorkers:
-    """Processes of this machine, at most *labs* at a time."""
+    """Processes of this machine, at most *labs* at a time; 0: none, others start them (`capstan work`)."""
 
     kind: str = "local"
     address: str | None = None
 
     def __init__(self, labs: int) -> None:
         self._labs = labs
-        self._executor: Executor = ThreadPoolExecutor(labs, thread_name_prefix="worker")
+        self._executor: Executor = ThreadPoolExecutor(max(labs, 1), thread_name_prefix="worker")
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closing = False

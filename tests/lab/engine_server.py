@@ -90,7 +90,7 @@ class Server:
     def state(self, number: int) -> str:
         return str(self.progress(number)["state"])
 
-    def until(self, number: int, *states: str, timeout_s: float = 60) -> str:
+    def until(self, number: int, *states: str, timeout_s: float = 120) -> str:
         """Wait until an experiment is in one of *states*."""
         self.wait(lambda: self.state(number) in states, timeout_s, lambda: str(self.progress(number)))
         return self.state(number)

@@ -75,7 +75,7 @@ def test_killed_worker_and_killed_controller_lose_no_run_and_none_is_done_twice(
         server.wait(lambda: server.progress(number)["runs_done"] >= 2, 60)
         lab, worker = lab_of(server, number), server.worker(number)
         os.kill(worker, signal.SIGKILL)
-        server.until(number, "interrupted", timeout_s=10)
+        server.until(number, "interrupted", timeout_s=30)
         told = server.ask("GET", f"/experiments/{number}")
         assert "killed by signal 9" in told["error"]
         first = {run["id"]: run["started_at"] for run in told["runs"]}

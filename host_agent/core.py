@@ -25,7 +25,7 @@ from host_agent.peers import PeerState
 from host_agent.receiving import Receiver
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.sending import Sender
-from host_agent.wire import Arrived, Burst, Outgoing, Run
+from host_agent.wire import Arrived, Burst, CodedRun, Outgoing, Run, parts
 from protocol.control import FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
 from protocol.datagram import (
     HEADER_BYTES,
@@ -220,9 +220,14 @@ class AgentCore:
         for item in self._impairment.arrive(Arrived(data, underlay_ip, source_port, tos), now):
             self._receive(self._impairment.damage(item.data), *item[1:], now)
 
-    def receive_run(self, run: Run, now: float) -> None:
+    def receive_run(self, run: Run | CodedRun, now: float) -> None:
         """Datagrams that came from the underlay one after the other, sound but from whomever."""
         self._now = now
+        if len(run) == 2:
+            if not self._receive_coded_run(run, now):
+                for part in parts(run):
+                    self.receive_run(part, now)
+            return
         underlay_ip, tos, kind, flags, session, number, sent_us, name, position, key, ports, bodies = run
         step = 0 if kind == _REPAIR else 1
         if self._impairment is not None and self._impairment.harmful:
@@ -260,6 +265,34 @@ class AgentCore:
                 )
             except (DatagramError, PacketError) as error:
                 self._counts[f"dropped_{error.reason}"] += 1
+
+    def _receive_coded_run(self, run: CodedRun, now: float) -> bool:
+        """False, and nothing was done: each part of it has to be looked at by itself."""
+        (
+            (underlay_ip, tos, _, flags, session, number, sent_us, name, position, key, ports, sources),
+            repairs,
+        ) = run
+        peer = self._peers.get(underlay_ip)
+        if (
+            peer is None
+            or session != peer.peer.session
+            or tos & _ECN
+            or (self._impairment is not None and self._impairment.harmful)
+        ):
+            return False
+        flow = self._receiver.flow_of_run(peer, flags, name, position, len(sources), key, now)
+        if (
+            flow is None
+            or flow.decoder is None
+            or not flow.decoder.needs_none_of(position, repairs)
+            or not peer.arrivals.accept_run(number, len(ports), now)
+        ):
+            return False
+        sent = (number, sent_us)
+        self._receiver.receive_run(
+            peer, flow, flags, sent, position, ports, sources, now, len(ports) - len(sources)
+        )
+        return True
 
     def _drop(self, peer: PeerState) -> None:
         """Forget what a peer has sent: it is gone, or began anew."""

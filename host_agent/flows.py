@@ -14,7 +14,7 @@ from host_agent.coding.decoder import UnitDecoder
 from host_agent.coding.outcomes import SentUnit
 from host_agent.coding.unit import UnitEncoder
 from host_agent.coding.window import WindowEstimate
-from host_agent.inner_packet import addresses, ports
+from host_agent.inner_packet import addresses, ports, reverse_flow
 from host_agent.release import Release
 from protocol.control import FlowEntry
 from protocol.underlay import BASE_PORT, FLOW_KEYS, TrafficClass
@@ -98,6 +98,8 @@ class ReceiveFlow:
     key: bytes
     first: float
     release: Release
+    reverse: bytes = field(init=False)
+    """Of the flow in the other direction, its key."""
     decoder: UnitDecoder | None = None
     last: float = 0.0
     newest: int = -1
@@ -110,6 +112,9 @@ class ReceiveFlow:
     datagrams: dict[int, int] = field(default_factory=dict)
     """By ``way(traffic_class, stamp)``."""
     released_before: tuple[int, int, int] = (0, 0, 0)
+
+    def __post_init__(self) -> None:
+        self.reverse = reverse_flow(self.key)
 
     def entry(self) -> FlowEntry:
         held, timeouts, abandoned = self.released_before

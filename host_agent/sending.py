@@ -212,6 +212,11 @@ class Sender:
         self._counts["recovered_at_peers"] += told.recovered
         self._counts["lost_at_peers"] += sum(min(count, 65536) for _, count in lost)
 
+    def awaits_ack(self, key: bytes) -> bool:
+        """Whether `acknowledged` is of use for a flow of ours."""
+        flow = self.flows.get(key)
+        return flow is not None and (flow.unacked is not None or flow.window is not None)
+
     def acknowledged(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
         """An inner TCP packet came from *peer*: its ACK may time a segment of ours (Karn: not a repeated one)."""
         if peer.estimator is None or seen.protocol != TCP:

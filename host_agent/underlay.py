@@ -11,7 +11,7 @@ from typing import Final
 
 import capstan_native
 
-from host_agent.wire import Burst, Outgoing, Run
+from host_agent.wire import Burst, CodedRun, Outgoing, Run
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _BUFFER_BYTES: Final = 8 << 20
@@ -86,7 +86,7 @@ class Underlay:
         )
         self.unsent += len(burst.source_ports) - sent
 
-    def receive(self, fd: int) -> list[Run | tuple[bytes, str, int, int]]:
+    def receive(self, fd: int) -> list[Run | CodedRun | tuple[bytes, str, int, int]]:
         """What waits at one of `sockets`, or the first of it. What is damaged or foreign comes as `Arrived`."""
         try:
             return self._receiver.receive(fd)

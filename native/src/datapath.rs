@@ -12,7 +12,7 @@ use datapath::coalesce::{self, Write};
 use datapath::crc32c;
 use datapath::header::Header;
 use datapath::inner;
-use datapath::runs::Run;
+use datapath::runs::{Next, Run};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
@@ -44,6 +44,19 @@ struct Open<'py> {
     run: Run,
     ports: Vec<u16>,
     bodies: Vec<Bound<'py, PyBytes>>,
+    /// Among sources: behind how many of them, position of the unit, bodies.
+    repairs: Vec<(usize, u32, Vec<Bound<'py, PyBytes>>)>,
+}
+
+impl<'py> Open<'py> {
+    fn add(&mut self, next: Next, port: u16, position: u32, body: Bound<'py, PyBytes>) {
+        self.ports.push(port);
+        match (next, self.repairs.last_mut()) {
+            (Next::Repair { is_first: false }, Some((_, _, bodies))) => bodies.push(body),
+            (Next::Repair { .. }, _) => self.repairs.push((self.bodies.len(), position, vec![body])),
+            _ => self.bodies.push(body),
+        }
+    }
 }
 
 #[pymethods]
@@ -106,9 +119,9 @@ impl DatagramReceiver {
             };
             let body_object = PyBytes::new(py, body);
             if let Some(current) = &mut open {
-                if current.run.take(address, tos, &header, body) {
-                    current.ports.push(port);
-                    current.bodies.push(body_object);
+                let next = current.run.take(address, tos, &header, body);
+                if next != Next::Not {
+                    current.add(next, port, header.position, body_object);
                     continue;
                 }
             }
@@ -117,6 +130,7 @@ impl DatagramReceiver {
                 run: Run::begin(address, tos, header, body),
                 ports: vec![port],
                 bodies: vec![body_object],
+                repairs: Vec::new(),
             });
         }
         flush(py, &mut self.texts, &got, &mut open)?;
@@ -146,7 +160,7 @@ fn flush<'py>(
     got: &Bound<'py, PyList>,
     open: &mut Option<Open<'py>>,
 ) -> PyResult<()> {
-    let Some(Open { run, ports, bodies }) = open.take() else { return Ok(()) };
+    let Some(Open { run, ports, bodies, repairs }) = open.take() else { return Ok(()) };
     let key = match &run.key {
         Some(key) => PyBytes::new(py, key).into_any(),
         None => py.None().into_bound(py),
@@ -165,7 +179,12 @@ fn flush<'py>(
         PyList::new(py, ports)?.into_any(),
         PyList::new(py, bodies)?.into_any(),
     ];
-    got.append(PyTuple::new(py, fields)?)
+    let fields = PyTuple::new(py, fields)?;
+    if repairs.is_empty() {
+        got.append(fields)
+    } else {
+        got.append((fields, repairs))
+    }
 }
 
 #[pyfunction]

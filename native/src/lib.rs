@@ -7,6 +7,7 @@ mod bursts;
 mod capton;
 mod datapath;
 mod feedback;
+mod kept;
 mod repairs;
 
 use coding::packets::{Received, Repairs};
@@ -285,5 +286,6 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(repairs::seal_repairs, module)?)?;
     capton::register(module)?;
     feedback::register(module)?;
+    module.add_class::<kept::KeptPackets>()?;
     datapath::register(module)
 }

@@ -5,18 +5,17 @@ from __future__ import annotations
 import capstan_native
 import numpy as np
 import pytest
-from capstan_native import Outstanding, SentLog
+from capstan_native import KeptPackets, Outstanding, SentLog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host_agent.coding.decoder import UnitDecoder
-from host_agent.coding.kept import RING as KEPT
-from host_agent.coding.kept import KeptPackets
 from host_agent.coding.unit import ClosedUnit, UnitEncoder
 from protocol.datagram import REPAIR_HEAD_BYTES, Kind, RepairHead, encode_fields
 from protocol.policy import CodingPolicy
 
 MODULUS = 2**32
+KEPT = KeptPackets.RING
 HEADROOM, FRONT = 28, 60
 
 
@@ -46,7 +45,7 @@ def units(code: str, seed: int, sizes: list[tuple[int, int]]) -> list[tuple[Clos
     return made + [(unit, packets) for unit in encoder.end()]
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     code=st.sampled_from(["xor", "rlc", "ldpc", "mds"]),
     seed=st.integers(0, 2**32),
@@ -96,7 +95,7 @@ def test_what_no_unit_can_be_is_refused_and_nothing_is_written() -> None:
     assert not out.any()
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0, 700, MODULUS - 100]))
 def test_kept_packets_are_a_dictionary_with_a_floor(seed: int, floor: int) -> None:
     rng, kept, model = np.random.default_rng(seed), KeptPackets(floor), dict[int, bytes]()
@@ -122,7 +121,7 @@ def test_kept_packets_are_a_dictionary_with_a_floor(seed: int, floor: int) -> No
         kept.put((kept.floor + KEPT) % MODULUS, b"x")
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0, 5, MODULUS - 40]))
 def test_outstanding_datagrams_are_told_of_once(seed: int, number: int) -> None:
     rng, log, model, now = np.random.default_rng(seed), Outstanding(), dict[int, float](), 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Final
 
 from capstan_native import stamps_of
 
@@ -28,6 +29,8 @@ from protocol.underlay import STAMP_FIRST, STAMP_LAST, TrafficClass
 
 _CONTROL = int(TrafficClass.CONTROL)
 _REPAIR, _FEEDBACK = int(Kind.REPAIR), int(Kind.FEEDBACK)
+_PLAIN_TRANSPORT: Final = 20
+"""Offset of the transport header where the flow of a packet was told with it: IPv4 without options and fragments."""
 
 
 class Receiver:
@@ -131,8 +134,8 @@ class Receiver:
         flow.packets += count
         flow.bytes += sum(map(len, packets))
         flow.traffic_class = traffic_class
-        if peer.estimator is not None and flow.key[0] == TCP and self._sender.awaits_ack(flow.reverse):
-            self._sender.acknowledged(peer, packets[-1], look(packets[-1]), now)
+        if peer.estimator is not None and flow.key[0] == TCP:
+            self._sender.acknowledged(peer, flow.reverse, packets[-1], _PLAIN_TRANSPORT, now)
         if flags & FLAG_CODED and flow.decoder is not None:
             flow.decoder.source_run(position, packets)
             if surplus:
@@ -216,9 +219,9 @@ class Receiver:
         if marked is None:
             counts["dropped_ecn"] += 1
             return
-        if peer.estimator is not None and packet[9 if packet[0] >> 4 == 4 else 6] == TCP:
-            seen = seen or look(packet)
-            self._sender.acknowledged(peer, packet, seen, now)
+        if peer.estimator is not None and flow.key[0] == TCP:
+            transport = _PLAIN_TRANSPORT if seen is None else seen.transport
+            self._sender.acknowledged(peer, flow.reverse, packet, transport, now)
         if traffic_class == _CONTROL:
             self._control(flow, position, marked, seen, now)
             return

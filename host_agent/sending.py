@@ -212,19 +212,15 @@ class Sender:
         self._counts["recovered_at_peers"] += told.recovered
         self._counts["lost_at_peers"] += sum(min(count, 65536) for _, count in lost)
 
-    def awaits_ack(self, key: bytes) -> bool:
-        """Whether `acknowledged` is of use for a flow of ours."""
-        flow = self.flows.get(key)
-        return flow is not None and (flow.unacked is not None or flow.window is not None)
+    def acknowledged(self, peer: PeerState, key: bytes, packet: bytes, transport: int, now: float) -> None:
+        """A TCP packet came from *peer*: its ACK may time a segment of our flow *key* (Karn: not a repeated one).
 
-    def acknowledged(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
-        """An inner TCP packet came from *peer*: its ACK may time a segment of ours (Karn: not a repeated one)."""
-        if peer.estimator is None or seen.protocol != TCP:
+        *transport*: offset of its TCP header.
+        """
+        flow = self.flows.get(key)
+        if peer.estimator is None or flow is None or (flow.unacked is None and flow.window is None):
             return
-        flow = self.flows.get(seen.reverse)
-        if flow is None or (flow.unacked is None and flow.window is None):
-            return
-        ack = int.from_bytes(packet[seen.transport + 8 : seen.transport + 12], "big")
+        ack = int.from_bytes(packet[transport + 8 : transport + 12], "big")
         if flow.window is not None:
             flow.window.acknowledged(ack)
         if flow.unacked is None:

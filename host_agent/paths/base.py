@@ -82,6 +82,8 @@ class PathPolicy(ABC):
 
     learns: ClassVar[bool] = False
     """Whether `reported` and `lost` are of any use."""
+    by_size: ClassVar[bool] = True
+    """Whether packets' sizes decide anything."""
 
     @abstractmethod
     def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:

@@ -8,6 +8,8 @@ from host_agent.paths.base import Flow, PathPolicy, Route, flow_entropy
 class FlowHash(PathPolicy):
     """A function of the flow alone."""
 
+    by_size = False
+
     def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
         return flow_entropy(flow)
 

@@ -15,6 +15,8 @@ _BLOCK: Final = 1024
 class Spray(PathPolicy):
     """Uniform over all entropy values; switches hash them evenly over the paths."""
 
+    by_size = False
+
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
         self._drawn: list[int] = []

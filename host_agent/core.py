@@ -23,13 +23,13 @@ from host_agent.impairment import Impairment
 from host_agent.inner_packet import TCP, InnerPacket, PacketError, is_group_address, look
 from host_agent.peers import PeerState
 from host_agent.receiving import Receiver
+from host_agent.run_intake import take_coded_run, take_run
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.sending import Sender
 from host_agent.wire import Arrived, Burst, CodedRun, Outgoing, Run, parts
 from protocol.control import FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
 from protocol.datagram import (
     HEADER_BYTES,
-    NUMBER_MODULUS,
     DatagramError,
     Kind,
     decode_fields,
@@ -224,75 +224,30 @@ class AgentCore:
         """Datagrams that came from the underlay one after the other, sound but from whomever."""
         self._now = now
         if len(run) == 2:
-            if not self._receive_coded_run(run, now):
+            peer = self._peers.get(run[0][0])
+            known = peer is not None and run[0][4] == peer.peer.session and not self._harmed
+            if peer is None or not known or not take_coded_run(self._receiver, peer, run, now):
                 for part in parts(run):
                     self.receive_run(part, now)
             return
-        underlay_ip, tos, kind, flags, session, number, sent_us, name, position, key, ports, bodies = run
-        step = 0 if kind == _REPAIR else 1
-        if self._impairment is not None and self._impairment.harmful:
+        if self._harmed:
+            underlay_ip, tos, kind, flags, session, number, sent_us, name, position, _, ports, bodies = run
+            step = 0 if kind == _REPAIR else 1
             for offset, body in enumerate(bodies):
                 place = position + offset * step
                 data = encode_fields(kind, flags, session, number + offset, sent_us, name, place, body)
                 self.receive_datagram(data, underlay_ip, ports[offset], tos, now)
             return
-        peer = self._peers.get(underlay_ip)
-        if peer is None or session != peer.peer.session:
+        peer = self._peers.get(run[0])
+        if peer is None or run[4] != peer.peer.session:
             reason = "unknown_peer" if peer is None else "other_session"
-            self._counts[f"dropped_{reason}"] += len(bodies)
+            self._counts[f"dropped_{reason}"] += len(run[11])
             return
-        count = len(bodies)
-        if kind == _REPAIR:
-            if count > 1 and peer.arrivals.accept_run(number, count, now):
-                self._receiver.receive_repairs(
-                    peer, flags, (number, sent_us), name, position, ports, bodies, now
-                )
-                return
-        elif count > 1 and not tos & _ECN:
-            flow = self._receiver.flow_of_run(peer, flags, name, position, count, key, now)
-            if flow is not None and peer.arrivals.accept_run(number, count, now):
-                self._receiver.receive_run(peer, flow, flags, (number, sent_us), position, ports, bodies, now)
-                return
-        for offset, body in enumerate(bodies):
-            at = (number + offset) % NUMBER_MODULUS
-            if not peer.arrivals.accept(at, now):
-                self._counts["dropped_replayed"] += 1
-                continue
-            place = (position + offset * step) % NUMBER_MODULUS
-            try:
-                self._receiver.receive(
-                    peer, kind, flags, (at, sent_us), name, place, body, key, ports[offset], tos, now
-                )
-            except (DatagramError, PacketError) as error:
-                self._counts[f"dropped_{error.reason}"] += 1
+        take_run(self._receiver, peer, run, self._counts, now)
 
-    def _receive_coded_run(self, run: CodedRun, now: float) -> bool:
-        """False, and nothing was done: each part of it has to be looked at by itself."""
-        (
-            (underlay_ip, tos, _, flags, session, number, sent_us, name, position, key, ports, sources),
-            repairs,
-        ) = run
-        peer = self._peers.get(underlay_ip)
-        if (
-            peer is None
-            or session != peer.peer.session
-            or tos & _ECN
-            or (self._impairment is not None and self._impairment.harmful)
-        ):
-            return False
-        flow = self._receiver.flow_of_run(peer, flags, name, position, len(sources), key, now)
-        if (
-            flow is None
-            or flow.decoder is None
-            or not flow.decoder.needs_none_of(position, repairs)
-            or not peer.arrivals.accept_run(number, len(ports), now)
-        ):
-            return False
-        sent = (number, sent_us)
-        self._receiver.receive_run(
-            peer, flow, flags, sent, position, ports, sources, now, len(ports) - len(sources)
-        )
-        return True
+    @property
+    def _harmed(self) -> bool:
+        return self._impairment is not None and self._impairment.harmful
 
     def _drop(self, peer: PeerState) -> None:
         """Forget what a peer has sent: it is gone, or began anew."""

@@ -26,7 +26,8 @@ def add_kinds(
 
     ``all`` (sized flows), ``medium`` and ``large``, where there is a limit, with ``medium_afct_ratio`` and so on
     among the ratios; ``applications``: for each that has a name, its short flows' block, with ``ratios`` of their
-    mean over other schemes. A kind of which no flow was planned is left out; where some scheme finished none of it, also.
+    mean over other schemes. A kind of which no flow was planned is left out; where some scheme finished none of it,
+    also.
     """
     for stream, (kind, holds) in enumerate(_sizes(large_limit_bytes).items()):
         for label, (block, ratios) in _compared(

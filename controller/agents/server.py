@@ -90,11 +90,10 @@ class AgentServer:
         self._paths = PathTelling(self._located)
         self._unknown = 0
         self._policy: Policy | None = None
-        self._policy_frame: bytes | None = None
-        self._watch_frame: bytes | None = None
+        self._kept: dict[str, bytes] = {}
+        """What whoever comes is told: the newest frame by kind."""
         self.on_active_flows: Callable[[str, ActiveFlows], None] = lambda host, active: None
         """Gets what agents tell while `watch_flows` asks for it, in the loop's thread: it must not wait."""
-        self._types_frame: bytes | None = None
         self._membership = Membership((), 0.0, settings.grace_s)
         self._spreading: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -163,7 +162,7 @@ class AgentServer:
 
     def report(self, forget: bool, timeout: float) -> FlowReports:
         """Ask all members for their flow entries, up to *timeout* seconds."""
-        return self._thread.run(self._report(forget, timeout))
+        return self._thread.run(asking.flow_reports(self._membership, self._sessions, forget, timeout))
 
     def impair(self, host: str, impairment: Impair, timeout: float) -> None:
         """Make the receiving side of *host* lossy; returns once that is in force.
@@ -172,7 +171,7 @@ class AgentServer:
             KeyError: no such member.
             ChannelError: it has no channel or did not confirm in time.
         """
-        self._thread.run(self._impair(host, impairment, timeout))
+        self._thread.run(asking.impair_host(self._membership, self._sessions, host, impairment, timeout))
 
     def crash(self, host: str, timeout: float) -> None:
         """Have an agent end as by a crash; returns once its channel has ended.
@@ -190,7 +189,7 @@ class AgentServer:
 
     def agents(self) -> list[AgentInfo]:
         """All members by name."""
-        return self._thread.run(self._agents())
+        return self.call(lambda: asking.agent_infos(self._membership.members(), self._sessions))
 
     # in the loop
 
@@ -262,14 +261,10 @@ class AgentServer:
         self._paths.came(member.host)
         session.welcome(self._token)
         session.put_newest("directory", self._directory_frame())
-        if self._policy_frame is not None:
-            session.put_newest("policy", self._policy_frame)
-        if self._types_frame is not None:
-            session.put_newest("flow-types", self._types_frame)
+        for kind, frame in self._kept.items():
+            session.put_newest(kind, frame)
         self._paths.tell(member.underlay_ip, session)
         session.on_active_flows = lambda active: self.on_active_flows(member.host, active)
-        if self._watch_frame is not None:
-            session.put_newest("watch", self._watch_frame)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
         self._spread_directory()
@@ -370,23 +365,22 @@ class AgentServer:
     async def _set_policy(self, policy: Policy) -> None:
         self._policy = policy
         self._paths.clear_loads()
-        self._types_frame = None
-        self._policy_frame = encode(SetPolicy(policy.to_dict()))
-        for session in self._sessions.values():
-            session.put_newest("policy", self._policy_frame)
+        self._kept.pop("flow-types", None)
+        self._tell_all("policy", encode(SetPolicy(policy.to_dict())))
 
     async def _watch_flows(self, watch: WatchFlows) -> None:
-        frame = encode(watch)
-        self._watch_frame = frame if watch.every_s > 0 else None
-        for session in self._sessions.values():
-            session.put_newest("watch", frame)
+        self._tell_all("watch", encode(watch))
+        if watch.every_s <= 0:
+            del self._kept["watch"]
 
     async def _set_flow_types(self, types: FlowTypes) -> None:
-        if self._policy is None or self._policy.version != types.version:
-            return
-        self._types_frame = encode(types)
+        if self._policy is not None and self._policy.version == types.version:
+            self._tell_all("flow-types", encode(types))
+
+    def _tell_all(self, kind: str, frame: bytes) -> None:
+        self._kept[kind] = frame
         for session in self._sessions.values():
-            session.put_newest("flow-types", self._types_frame)
+            session.put_newest(kind, frame)
 
     async def _wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         deadline = time.monotonic() + timeout
@@ -398,19 +392,6 @@ class AgentServer:
                 return (*refused, *silent)
             await asyncio.wait((pulse,), timeout=left)
 
-    async def _report(self, forget: bool, timeout: float) -> FlowReports:
-        hosts = await asking.flow_entries(self._sessions, forget, timeout)
-        names = [member.host for member in self._membership.members()]
-        return FlowReports(hosts, [host for host in names if host not in hosts])
-
-    async def _impair(self, host: str, impairment: Impair, timeout: float) -> None:
-        session = self._sessions.get(host)
-        if session is None:
-            if host in {member.host for member in self._membership.members()}:
-                raise ChannelError(f"agent {host!r} has no channel to the controller now")
-            raise KeyError(host)
-        await asking.impair(session, host, impairment, timeout)
-
     async def _crash(self, host: str, timeout: float) -> None:
         session = self._sessions[host]
         with suppress(SessionClosed):
@@ -420,9 +401,3 @@ class AgentServer:
             if time.monotonic() >= deadline:
                 raise ChannelError(f"agent {host!r} has not ended within {timeout:g} s")
             await asyncio.wait((self._pulse,), timeout=max(0.0, deadline - time.monotonic()))
-
-    async def _agents(self) -> list[AgentInfo]:
-        return [
-            asking.agent_info(member, self._sessions.get(member.host))
-            for member in self._membership.members()
-        ]

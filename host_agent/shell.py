@@ -153,8 +153,7 @@ class Agent:
                     for message in self._channel.messages():
                         self._obey(message, now)
                 elif announcements is not None and fd == announcements.fd:
-                    for key, size in announcements.read():
-                        core.announce(key, size)
+                    self._read_announcements()
                 elif fd != wake_read:
                     for item in receive(fd):
                         if len(item) == 4:
@@ -196,6 +195,11 @@ class Agent:
         if packets:
             self._refused += self._tun.write(packets)
 
+    def _read_announcements(self) -> None:
+        if self._announcements is not None:
+            for key, size in self._announcements.read():
+                self._core.announce(key, size)
+
     def _unsent_of(self, flow: bytes) -> Unsent | None:
         return None if self._unsent is None else self._unsent.of(flow)
 
@@ -210,6 +214,8 @@ class Agent:
             if got is None:
                 return count
             packet, size, seen = got
+            if seen is not None and seen.opening:
+                self._read_announcements()  # what was said of this flow was said before
             if size:
                 self._core.super_packet_from_host(packet, size, now, seen)
             else:

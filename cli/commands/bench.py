@@ -18,6 +18,7 @@ BENCHMARKS: Final = {
     "agent": "round-trip time, throughput and processor time of two agents on a bare link, coded and uncoded",
     "codes": "encoding and decoding of a coding unit, against memcpy and public libraries",
     "capton": "a decision of CAPTON's scheduler, against the pseudocode as it stands",
+    "grants": "from a request of CAPTON's agents to its grant, in a lab, as the agents measure it",
     "api": "mode switches while 200 readers watch, and the API's own latency",
     "queues": "strictness of priority queues: what a flood in a low queue costs a high one",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",

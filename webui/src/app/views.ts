@@ -27,4 +27,18 @@ export const VIEWS: readonly View[] = [
     about: "The paths that packets of a flow really take",
     component: lazy(async () => ({ default: (await import("../paths/PathsPage")).PathsPage })),
   },
+  {
+    path: "fct",
+    title: "FCT",
+    key: "c",
+    about: "Completion times of live flows, by size and scheme",
+    component: lazy(async () => ({ default: (await import("../fct/FctPage")).FctPage })),
+  },
+  {
+    path: "flows",
+    title: "Flows",
+    key: "l",
+    about: "Every flow that agents told of, to sort, filter and open",
+    component: lazy(async () => ({ default: (await import("../flows/FlowsPage")).FlowsPage })),
+  },
 ];

@@ -41,4 +41,41 @@ export const VIEWS: readonly View[] = [
     about: "Every flow that agents told of, to sort, filter and open",
     component: lazy(async () => ({ default: (await import("../flows/FlowsPage")).FlowsPage })),
   },
+  {
+    path: "experiments",
+    title: "Experiments",
+    key: "e",
+    about: "Begin experiments, watch them, compare what they found",
+    component: lazy(async () => ({
+      default: (await import("../experiments/ExperimentsPage")).ExperimentsPage,
+    })),
+  },
+  {
+    path: "control",
+    title: "Control",
+    key: "o",
+    about: "Switch the scheme, break links and mend them",
+    component: lazy(async () => ({ default: (await import("../control/ControlPage")).ControlPage })),
+  },
+  {
+    path: "queues",
+    title: "Queues",
+    key: "q",
+    about: "What waits in the queues of every port",
+    component: lazy(async () => ({ default: (await import("../queues/QueuesPage")).QueuesPage })),
+  },
+  {
+    path: "tpfs",
+    title: "TPFS",
+    key: "t",
+    about: "Types of flows: their sizes, their thresholds",
+    component: lazy(async () => ({ default: (await import("../tpfs/TpfsPage")).TpfsPage })),
+  },
+  {
+    path: "capton",
+    title: "CAPTON",
+    key: "g",
+    about: "Grants of the central scheduler over time",
+    component: lazy(async () => ({ default: (await import("../capton/CaptonPage")).CaptonPage })),
+  },
 ];

@@ -72,7 +72,7 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
           format={(value) => `${digits(value)} /s`}
         />
       )}
-      <LinkControls name={name} up={last.up} />
+      <LinkControls key={name} name={name} up={last.up} rateMbps={rate === null ? null : rate / 1e6} />
     </Panel>
   );
 }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { get, RefusedError } from "../api/client";
+import { get } from "../api/client";
+import { useHas } from "../api/queries";
 import { Asked } from "../parts/Asked";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
@@ -13,16 +14,11 @@ const EVERY_S = 1;
 
 /** The central scheduler: who may send, at what rate, and what that leaves of the links. */
 export function CaptonPage() {
+  const has = useHas("/capton");
   const view = useQuery({
     queryKey: ["capton"],
-    queryFn: async ({ signal }) => {
-      try {
-        return await get<CaptonView>("/capton", signal);
-      } catch (error) {
-        if (error instanceof RefusedError && error.status === 404) return null;
-        throw error;
-      }
-    },
+    queryFn: ({ signal }) => get<CaptonView>("/capton", signal),
+    enabled: has === true,
     refetchInterval: EVERY_S * 1000,
   });
   const [rows, setRows] = useState<Row[]>([]);
@@ -30,14 +26,12 @@ export function CaptonPage() {
   useEffect(() => {
     if (data) setRows((known) => withView(known, data, dataUpdatedAt / 1000, EVERY_S));
   }, [data, dataUpdatedAt]);
+  if (has === false) return <Idle />;
   return (
     <Asked query={view} what="scheduler">
       {(capton) =>
-        capton === null || !capton.enabled ? (
-          <Notice title="No scheduler is at work">
-            The scheme in force lets every host send when it likes. Under capton large flows ask first: switch
-            to it in Control.
-          </Notice>
+        !capton.enabled ? (
+          <Idle />
         ) : (
           <>
             <Panel title="Grants">
@@ -57,6 +51,15 @@ export function CaptonPage() {
         )
       }
     </Asked>
+  );
+}
+
+function Idle() {
+  return (
+    <Notice title="No scheduler is at work">
+      The scheme in force lets every host send when it likes. Under capton large flows ask first: switch to it
+      in Control.
+    </Notice>
   );
 }
 

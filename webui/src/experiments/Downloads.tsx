@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { BASE, get, RefusedError } from "../api/client";
+import { BASE, get } from "../api/client";
+import { useHas } from "../api/queries";
 import { Panel } from "../parts/Panel";
 import type { Experiment } from "./types";
 
@@ -13,19 +14,13 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
   const here = `/experiments/${experiment.id}`;
   const figures = useQuery({
     queryKey: ["experiments", experiment.id, "figures"],
+    enabled: useHas("/experiments/{experiment}/figures") === true,
     retry: false,
-    queryFn: async ({ signal }) => {
-      try {
-        return (await get<{ figures: Figure[] }>(`${here}/figures`, signal)).figures;
-      } catch (error) {
-        if (error instanceof RefusedError) return [];
-        throw error;
-      }
-    },
+    queryFn: ({ signal }) => get<{ figures: Figure[] }>(`${here}/figures`, signal),
   });
   return (
     <Panel title="Figures and files">
-      {figures.data?.map((figure) => (
+      {figures.data?.figures.map((figure) => (
         <figure key={figure.name} className="made-figure">
           <img
             src={`${BASE}${here}/figures/${figure.name}.svg`}

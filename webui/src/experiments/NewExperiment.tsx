@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useDeferredValue, useState } from "react";
 import { change, RefusedError } from "../api/client";
+import { useHas } from "../api/queries";
 import { navigate } from "../app/location";
 import { useRole } from "../app/role";
 import { Asked } from "../parts/Asked";
@@ -14,27 +15,29 @@ import type { Check, Experiment, Preset, SpecProblem } from "./types";
 
 /** Begin an experiment: a preset, changed as wanted, or a spec of one's own. */
 export function NewExperiment() {
-  const presets = usePresets();
+  const runs = useHas("/specs");
   const role = useRole();
   return (
     <Panel title="A new experiment">
-      <Asked query={presets} what="list of presets">
-        {(found) =>
-          found === null ? (
-            <Notice title="This controller runs no experiments itself">
-              ./capstan run small runs one and keeps it here; a controller started with --experiments runs
-              them from this page.
-            </Notice>
-          ) : role !== "operate" ? (
-            <Notice title="Your token is for looking only">
-              The one in api-token may begin experiments.
-            </Notice>
-          ) : (
-            <Form presets={found} />
-          )
-        }
-      </Asked>
+      {runs === false && (
+        <Notice title="This controller runs no experiments itself">
+          ./capstan run small runs one and keeps it here; a controller started with --experiments runs them
+          from this page.
+        </Notice>
+      )}
+      {runs && role !== "operate" && (
+        <Notice title="Your token is for looking only">The one in api-token may begin experiments.</Notice>
+      )}
+      {runs && role === "operate" && <Presets />}
     </Panel>
+  );
+}
+
+function Presets() {
+  return (
+    <Asked query={usePresets()} what="list of presets">
+      {({ presets }) => <Form presets={presets} />}
+    </Asked>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { get, RefusedError } from "../api/client";
+import { get } from "../api/client";
 import type { Experiment, FlowRecord, Preset, Progress } from "./types";
 import { OVER } from "./types";
 
@@ -20,18 +20,10 @@ export const useExperiment = (id: number) =>
     refetchInterval: (query) => (query.state.data && OVER.includes(query.state.data.state) ? false : 1_500),
   });
 
-/** null: this controller runs no experiments itself; it keeps what `capstan run` reports. */
 export const usePresets = () =>
   useQuery({
     queryKey: ["specs"],
-    queryFn: async ({ signal }) => {
-      try {
-        return (await get<{ presets: Preset[] }>("/specs", signal)).presets;
-      } catch (error) {
-        if (error instanceof RefusedError && [404, 405].includes(error.status)) return null;
-        throw error;
-      }
-    },
+    queryFn: ({ signal }) => get<{ presets: Preset[] }>("/specs", signal),
     staleTime: 300_000,
   });
 

@@ -18,7 +18,7 @@ interface Props {
 const WIDTH = 900;
 const LEFT = 88;
 const RIGHT = 8;
-const TOP = 26;
+const TOP = 34;
 const MARKS = 34;
 
 /** A flow's packets over time: a row a path, darker where more of a half second's packets took it. */

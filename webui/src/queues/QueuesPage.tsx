@@ -5,18 +5,7 @@ import { useLive } from "../live/useLive";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { bitRate, digits } from "../parts/units";
-import { dropped, portQueues, waiting } from "./rows";
-
-interface QueuesView {
-  wanted: { number: number; buffer_packets: number | null };
-  switches: {
-    switch: string;
-    datapath: string;
-    in_force: boolean;
-    problems: string[];
-    ports: { buffer_packets: number | null; limits: string[] }[];
-  }[];
-}
+import { dropped, portQueues, type QueuesView, waiting, waitingOnly } from "./rows";
 
 const FULL_PACKETS = 256;
 
@@ -26,9 +15,10 @@ export function QueuesPage() {
   const view = useQuery({
     queryKey: ["queues"],
     queryFn: ({ signal }) => get<QueuesView>("/queues", signal),
-    refetchInterval: 10_000,
+    refetchInterval: 1_000,
   }).data;
-  const rows = sample ? portQueues(sample) : [];
+  const told = sample ? portQueues(sample) : [];
+  const rows = told.length > 0 || !view ? told : waitingOnly(view);
   const number = Math.max(1, ...rows.map((row) => row.queues.length));
   const problems =
     view?.switches.flatMap((one) => one.problems.map((text) => `${one.switch}: ${text}`)) ?? [];
@@ -57,7 +47,7 @@ export function QueuesPage() {
           Switches are asked while somebody watches; an own fabric's ports may not tell (docs/own-fabric.md).
         </Notice>
       ) : (
-        <div className="scroll tall" tabIndex={0} role="region" aria-label="Queues of ports">
+        <div className="scroll tall" tabIndex={0} role="region" aria-label="All ports">
           <table className="numbers queues">
             <thead>
               <tr>
@@ -75,24 +65,29 @@ export function QueuesPage() {
               {rows.map((row) => (
                 <tr key={row.direction}>
                   <th scope="row">
-                    <Link href={`/fabric?link=${row.link}`}>{row.direction}</Link>
+                    {row.link === null ? (
+                      row.direction
+                    ) : (
+                      <Link href={`/fabric?link=${row.link}`}>{row.direction}</Link>
+                    )}
                   </th>
                   <td>{waiting(row)} pkt</td>
-                  <td>{digits(dropped(row))} /s</td>
+                  <td>
+                    {row.queues.some((one) => one.dropped_per_s !== null)
+                      ? `${digits(dropped(row))} /s`
+                      : "–"}
+                  </td>
                   {row.queues.map((queue) => (
-                    <td
-                      key={queue.queue}
-                      title={`${queue.waiting_packets} packets wait, ${bitRate(queue.bits_per_s)}`}
-                    >
+                    <td key={queue.queue} title={queue.bits_per_s === null ? "" : bitRate(queue.bits_per_s)}>
                       <span className="gauge">
                         <span
-                          className={queue.dropped_per_s > 0 ? "dropping" : ""}
+                          className={(queue.dropped_per_s ?? 0) > 0 ? "dropping" : ""}
                           style={{
                             width: `${Math.min(100, (100 * queue.waiting_packets) / (full > 1 ? full : FULL_PACKETS))}%`,
                           }}
                         />
                       </span>{" "}
-                      {queue.waiting_packets} pkt{queue.dropped_per_s > 0 ? " ▼" : ""}
+                      {queue.waiting_packets} pkt{(queue.dropped_per_s ?? 0) > 0 ? " ▼" : ""}
                     </td>
                   ))}
                 </tr>

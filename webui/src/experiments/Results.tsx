@@ -69,14 +69,14 @@ function SchemeTable({ document }: { document: ResultDocument }) {
         <thead>
           <tr>
             <th scope="col">scheme</th>
-            <th scope="col">short flows</th>
+            <th scope="col">flows</th>
             <th scope="col">failed</th>
             <th scope="col">median</th>
-            <th scope="col">retransmitted</th>
+            <th scope="col">resent</th>
             <th scope="col">recovered</th>
             <th scope="col">overhead</th>
-            <th scope="col">paths a short flow</th>
-            <th scope="col">a long flow</th>
+            <th scope="col">paths: short</th>
+            <th scope="col">long</th>
           </tr>
         </thead>
         <tbody>

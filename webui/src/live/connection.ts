@@ -28,9 +28,10 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
   const stale = new Set<string>();
   let refresh: ReturnType<typeof setTimeout> | undefined;
 
-  function heard(): void {
+  function heard(sampled: boolean): void {
     const now = performance.now();
-    watch.heard(now);
+    if (sampled) watch.sampled(now);
+    else watch.heard(now);
     store.heardAt = now;
     store.setConnection("live");
   }
@@ -61,7 +62,7 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
     const on = <T>(name: string, take: (data: T) => void): void => {
       source?.addEventListener(name, (message: MessageEvent<string>) => {
         if (message.lastEventId) lastId = message.lastEventId;
-        heard();
+        heard(name === "links" || name === "flows");
         take(JSON.parse(message.data) as T);
       });
     };

@@ -11,6 +11,7 @@ export type Health = "live" | "old" | "dead";
 
 export class StreamWatch {
   #heardAt: number;
+  #sampled = false;
   #failures = 0;
 
   constructor(now: number) {
@@ -23,12 +24,20 @@ export class StreamWatch {
     this.#failures = 0;
   }
 
+  /** A sample came: from now on silence is no good sign. Without switches there are none, and nothing is old. */
+  sampled(now: number): void {
+    this.heard(now);
+    this.#sampled = true;
+  }
+
   /** A connection is being opened: it has as long as a silent one. */
   opening(now: number): void {
     this.#heardAt = now;
+    this.#sampled = false;
   }
 
   health(now: number): Health {
+    if (!this.#sampled) return "live"; // a connection that breaks says so itself
     const silence = now - this.#heardAt;
     if (silence >= DEAD_AFTER_MS) return "dead";
     return silence >= OLD_AFTER_MS ? "old" : "live";

@@ -24,5 +24,13 @@ test("a stream that has no samples to tell is not old", () => {
   expect(watch.health(DEAD_AFTER_MS + 2)).toBe("live");
   watch.sampled(DEAD_AFTER_MS);
   watch.opening(DEAD_AFTER_MS);
+  watch.heard(DEAD_AFTER_MS);
   expect(watch.health(3 * DEAD_AFTER_MS)).toBe("live");
+});
+
+test("a connection that is never answered is dead", () => {
+  const watch = new StreamWatch(0);
+  watch.opening(10);
+  expect(watch.health(9 + DEAD_AFTER_MS)).toBe("live");
+  expect(watch.health(10 + DEAD_AFTER_MS)).toBe("dead");
 });

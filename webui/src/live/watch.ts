@@ -11,6 +11,7 @@ export type Health = "live" | "old" | "dead";
 
 export class StreamWatch {
   #heardAt: number;
+  #greeted = false;
   #sampled = false;
   #failures = 0;
 
@@ -21,6 +22,7 @@ export class StreamWatch {
   /** Something came. */
   heard(now: number): void {
     this.#heardAt = now;
+    this.#greeted = true;
     this.#failures = 0;
   }
 
@@ -33,12 +35,13 @@ export class StreamWatch {
   /** A connection is being opened: it has as long as a silent one. */
   opening(now: number): void {
     this.#heardAt = now;
-    this.#sampled = false;
+    this.#greeted = this.#sampled = false;
   }
 
   health(now: number): Health {
-    if (!this.#sampled) return "live"; // a connection that breaks says so itself
     const silence = now - this.#heardAt;
+    if (!this.#greeted) return silence >= DEAD_AFTER_MS ? "dead" : "live";
+    if (!this.#sampled) return "live"; // a connection that breaks says so itself
     if (silence >= DEAD_AFTER_MS) return "dead";
     return silence >= OLD_AFTER_MS ? "old" : "live";
   }

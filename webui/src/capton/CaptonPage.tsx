@@ -65,7 +65,7 @@ function Idle() {
 
 function Shares({ capton }: { capton: CaptonView }) {
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label="Shares of links">
+    <div className="scroll" tabIndex={0} role="region" aria-label="Links with their grants">
       <table className="numbers">
         <thead>
           <tr>

@@ -38,7 +38,7 @@ export function Comparison({ a, b }: { a: number; b: number }) {
     <Panel title={`Experiment ${a} beside ${b}`}>
       <Asked query={query} what="comparison">
         {({ schemes }) => (
-          <div className="scroll" tabIndex={0} role="region" aria-label="Comparison">
+          <div className="scroll" tabIndex={0} role="region" aria-label="Measures of both">
             <table className="numbers">
               <thead>
                 <tr>

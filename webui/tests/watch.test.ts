@@ -18,14 +18,15 @@ test("attempts are further and further apart up to ten seconds, and soon again a
   expect(watch.retryIn()).toBe(1000);
 });
 
-test("a stream that has no samples to tell is not old", () => {
+test("a stream that has had no sample is quiet, neither old nor dead", () => {
   const watch = new StreamWatch(0);
   watch.heard(1);
-  expect(watch.health(DEAD_AFTER_MS + 2)).toBe("live");
+  expect(watch.health(OLD_AFTER_MS)).toBe("live");
+  expect(watch.health(DEAD_AFTER_MS + 2)).toBe("quiet");
   watch.sampled(DEAD_AFTER_MS);
   watch.opening(DEAD_AFTER_MS);
   watch.heard(DEAD_AFTER_MS);
-  expect(watch.health(3 * DEAD_AFTER_MS)).toBe("live");
+  expect(watch.health(3 * DEAD_AFTER_MS)).toBe("quiet");
 });
 
 test("a connection that is never answered is dead", () => {

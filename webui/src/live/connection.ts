@@ -1,12 +1,14 @@
 /** The stream of events: opened, watched, opened again; what it tells goes to the store and to the query cache. */
 
 import type { QueryClient } from "@tanstack/react-query";
-import { BASE } from "../api/client";
+import { BASE, get } from "../api/client";
 import type { EventHead, FlowsSample, Hello, LinksSample, ModesView } from "../api/types";
 import { LOG_TOPICS, type LiveStore, type LogTopic } from "./store";
 import { StreamWatch } from "./watch";
 
 const TICK_MS = 500;
+/** A controller that does not say that it is well for so long has no news. */
+const ANSWER_MS = 2_000;
 /** What events say has changed is asked for again at most this often. */
 const REFRESH_MS = 300;
 
@@ -91,12 +93,21 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
   }
 
   let lastId: string | null = null;
+  let asking = false;
   const tick = setInterval(() => {
     const health = watch.health(performance.now());
     if (health === "dead") {
       store.setConnection("lost");
       watch.opening(performance.now());
       again();
+    } else if (health === "quiet" && !asking) {
+      asking = true;
+      get("/health", AbortSignal.timeout(ANSWER_MS))
+        .then(
+          () => heard(false),
+          () => store.setConnection("old"),
+        )
+        .finally(() => (asking = false));
     } else if (health === "old" && store.connection === "live") {
       store.setConnection("old");
     }

@@ -7,7 +7,8 @@ export const DEAD_AFTER_MS = 25_000;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 10_000;
 
-export type Health = "live" | "old" | "dead";
+/** quiet: no sample came on this connection, so silence alone says nothing: ask. */
+export type Health = "live" | "quiet" | "old" | "dead";
 
 export class StreamWatch {
   #heardAt: number;
@@ -26,7 +27,7 @@ export class StreamWatch {
     this.#failures = 0;
   }
 
-  /** A sample came: from now on silence is no good sign. Without switches there are none, and nothing is old. */
+  /** A sample came: from now on silence is no good sign. Without switches there are none. */
   sampled(now: number): void {
     this.heard(now);
     this.#sampled = true;
@@ -41,7 +42,7 @@ export class StreamWatch {
   health(now: number): Health {
     const silence = now - this.#heardAt;
     if (!this.#greeted) return silence >= DEAD_AFTER_MS ? "dead" : "live";
-    if (!this.#sampled) return "live"; // a connection that breaks says so itself
+    if (!this.#sampled) return silence >= OLD_AFTER_MS ? "quiet" : "live";
     if (silence >= DEAD_AFTER_MS) return "dead";
     return silence >= OLD_AFTER_MS ? "old" : "live";
   }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from flask import Blueprint, Response, request
@@ -13,6 +15,7 @@ from controller.api.describing import Description, Query, Text, describe
 from controller.api.hand_over import HAND_OVER, HandOverError
 from controller.api.metrics import MEDIA, metrics
 from controller.api.problems import ProblemError
+from controller.live.queue_history import FullestQueue
 from controller.live.stream import StreamError, stream_head
 from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics
 from controller.running import RunningController
@@ -112,9 +115,20 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
             "timeline": steps,
             "modes": views.modes_between(running, leaves, told["started_at"], told["last_at"]),
             "paths": paths,
+            "queues": [dataclasses.asdict(one) for one in _queues_on(running, told, paths)],
+            "faults": views.faults_between(running, told["started_at"], told["last_at"]),
         }
 
     return routes
+
+
+def _queues_on(
+    running: RunningController, flow: Mapping[str, Any], paths: Iterable[answers.PathView]
+) -> list[FullestQueue]:
+    """The fullest queues on the paths that a flow took, during its life."""
+    used = [path for path in paths if str(path["stamp"]) in flow["paths"]] or list(paths)
+    ways = {way for path in used for way in views.ways_of(path, running.live.names())}
+    return running.live.links.history.fullest(ways, flow["started_at"], flow["last_at"])
 
 
 def _stream(topics: frozenset[str], running: RunningController) -> Response:

@@ -62,7 +62,12 @@ def _read(kind: Any, data: object, where: str) -> Any:
             raise PlainError(where, f"expected an object, got {data!r}")
         return {str(key): _read(get_args(kind)[1], item, f"{where}.{key}") for key, item in data.items()}
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+        try:
+            return float(data)
+        except OverflowError:
+            raise PlainError(where, "is beyond what a float holds") from None
+    if kind is int and isinstance(data, float) and data.is_integer():
+        return int(data)  # 1.0 is as whole a number as 1, for JSON and YAML alike
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
         raise PlainError(where, f"expected {kind.__name__}, got {data!r}")
     if isinstance(data, float) and data != data:

@@ -14,7 +14,7 @@ from flask import Blueprint, Response
 
 from controller.api import answers
 from controller.api.access import Rate
-from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number
+from controller.api.bodies import EndBody, ExperimentBody, RunBody, body, number
 from controller.api.comparing import compare
 from controller.api.describing import Description, Query, describe
 from controller.api.problems import ProblemError
@@ -22,7 +22,7 @@ from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
 
-ONE: Final = f"/<int(max={LARGEST}):experiment>"
+ONE: Final = "/<number:experiment>"
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 
@@ -108,7 +108,7 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
         Description(
             "The same measures of two finished experiments.",
             answers.ComparisonView,
-            query=(Query("with", "The other experiment's number.", 1),),
+            query=(Query("with", "The other experiment's number.", 1, required=True),),
             problems=(404, 409),
         )
     )

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from flask import Flask, Response, jsonify, request
 from flask.json.provider import DefaultJSONProvider
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.routing import BaseConverter
 
 from controller.agents.listeners import ChannelError
 from controller.api import answers
 from controller.api.access import COOKIE, Access, Rate, cookie_of
-from controller.api.describing import Description, describe
+from controller.api.describing import LARGEST, Description, describe
 from controller.api.openapi import openapi_document
 from controller.api.page import BUILT, page_routes
 from controller.api.problems import ProblemError, problem_response
@@ -45,6 +46,15 @@ class ApiSettings:
     page: Path = BUILT
 
 
+class NumberConverter(BaseConverter):
+    """A number in a path; what is too long for the database is no path of ours."""
+
+    regex = r"[0-9]{1,19}"
+
+    def to_python(self, value: str) -> int:
+        return int(value)
+
+
 class _Json(DefaultJSONProvider):
     """Keys stay in their order; what JSON has no form for is shown as text."""
 
@@ -64,6 +74,7 @@ def make_app(
     """The application, ready for a WSGI server."""
     app = Flask("capstan", static_folder=None)
     app.json = _Json(app)
+    app.url_map.converters["number"] = NumberConverter
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     started = time.monotonic()
     app.register_blueprint(fabric_routes(running, settings.lab, version, started))
@@ -95,6 +106,11 @@ def make_app(
         if token is not None:
             response.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="Strict", path="/")
         return response
+
+    @app.url_value_preprocessor
+    def check_numbers(_endpoint: str | None, values: dict[str, Any] | None) -> None:
+        if any(isinstance(one, int) and one > LARGEST for one in (values or {}).values()):
+            raise NotFound
 
     @app.errorhandler(ProblemError)
     def problem(error: ProblemError) -> Response:

@@ -488,6 +488,18 @@ class KeptModes(TypedDict):
     modes: list[Annotated[dict[str, Any], KeptMode]]
 
 
+class FigureView(TypedDict):
+    """A figure: ``NAME.FORMAT`` beside the list of them."""
+
+    name: str
+    caption: str
+    formats: list[Literal["svg", "png"]]
+
+
+class FiguresView(TypedDict):
+    figures: list[FigureView]
+
+
 class ExperimentHead(TypedDict):
     id: int
     name: str

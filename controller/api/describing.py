@@ -56,6 +56,8 @@ class Description:
     media: str = "application/json"
     stream: bool = False
     """Whether it answers with a stream of events, too, if asked to (Accept: text/event-stream)."""
+    tagged: bool = False
+    """Whether its answers have an ETag, by which those who have one already are told so (304)."""
 
 
 @dataclass(frozen=True, slots=True)

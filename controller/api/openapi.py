@@ -31,6 +31,7 @@ _PLAIN: Final[dict[Any, dict[str, Any]]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     str: {"type": "string"},
+    bytes: {"type": "string", "format": "binary"},
     types.NoneType: {"type": "null"},
     Any: {},
 }
@@ -200,6 +201,9 @@ def openapi_document(app: Flask, version: str, token: bool) -> dict[str, Any]:
             paths.setdefault(path, {})[method.lower()] = _operation(
                 description, rule.endpoint, sorted(rule.arguments), rule.rule, bodies, answers
             )
+    for operations in paths.values():  # 304 among the problems, in order
+        for operation in operations.values():
+            operation["responses"] = dict(sorted(operation["responses"].items()))
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "Capstan controller", "version": version, "license": {"name": "Apache-2.0"}},
@@ -245,6 +249,18 @@ def _operation(
         operation["responses"][str(description.status)]["content"]["text/event-stream"] = {
             "schema": {"type": "string"}
         }
+    if description.tagged:
+        operation["parameters"].append(
+            {
+                "name": "If-None-Match",
+                "in": "header",
+                "description": "ETags of answers that the client has.",
+                "schema": {"type": "string"},
+            }
+        )
+        answer = operation["responses"][str(description.status)]
+        answer["headers"] = {"ETag": {"required": True, "schema": {"type": "string"}}}
+        operation["responses"]["304"] = {"description": "The client has it: nothing has changed."}
     problems = {*_OF_ALL, *description.problems}
     if description.query:
         problems.add(422)

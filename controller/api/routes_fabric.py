@@ -119,12 +119,12 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         return dataclasses.asdict(running.learner.state())
 
     @routes.get("/schemes")
-    @describe(Description("The schemes that come with Capstan.", answers.SchemesView))
+    @describe(Description("The schemes that come with Capstan.", answers.SchemesView, tagged=True))
     def schemes() -> answers.SchemesView:
         return {"schemes": [loader.scheme_to_dict(scheme) for scheme in loader.all_schemes()]}
 
     @routes.get("/schemes/<name>")
-    @describe(Description("One of them.", answers.SchemeObject, problems=(404,)))
+    @describe(Description("One of them.", answers.SchemeObject, tagged=True, problems=(404,)))
     def scheme(name: str) -> dict[str, Any]:
         if name not in loader.scheme_names():
             hint = did_you_mean(name, loader.scheme_names())

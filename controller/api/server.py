@@ -16,12 +16,14 @@ from werkzeug.routing import BaseConverter
 from controller.agents.listeners import ChannelError
 from controller.api import answers
 from controller.api.access import COOKIE, Access, Rate, cookie_of
-from controller.api.describing import LARGEST, Description, describe
+from controller.api.describing import LARGEST, Description, describe, description_of
+from controller.api.document_page import POLICY, page
 from controller.api.openapi import openapi_document
 from controller.api.page import BUILT, page_routes
 from controller.api.problems import ProblemError, problem_response
 from controller.api.routes_capton import capton_routes
 from controller.api.routes_experiments import experiment_routes
+from controller.api.routes_exports import export_routes
 from controller.api.routes_fabric import fabric_routes
 from controller.api.routes_faults import fault_routes
 from controller.api.routes_live import live_routes
@@ -81,6 +83,7 @@ def make_app(
     app.register_blueprint(live_routes(running, started))
     app.register_blueprint(capton_routes(running))
     app.register_blueprint(fault_routes(running, settings.lab))
+    app.register_blueprint(export_routes(store))
     app.register_blueprint(
         experiment_routes(running, store, Rate(settings.submits_per_s, SUBMIT_BURST, started))
     )
@@ -88,9 +91,26 @@ def make_app(
     app.register_blueprint(page_routes(settings.page))
 
     @app.get("/api/v1/openapi.json")
-    @describe(Description("This document.", dict[str, Any]))
+    @describe(Description("This document.", dict[str, Any], tagged=True))
     def openapi() -> dict[str, Any]:
         return openapi_document(app, version, settings.token is not None)
+
+    @app.get("/api/v1/docs")
+    @describe(Description("This document, for people.", str, media="text/html", tagged=True))
+    def docs() -> Response:
+        response = Response(
+            page(openapi_document(app, version, settings.token is not None)), mimetype="text/html"
+        )
+        response.headers["Content-Security-Policy"] = POLICY
+        return response
+
+    @app.after_request
+    def tag(response: Response) -> Response:
+        view = app.view_functions.get(request.endpoint or "")
+        if response.status_code == 200 and view is not None and description_of(view).tagged:
+            response.add_etag()
+            response.make_conditional(request)
+        return response
 
     access = Access(settings.token, settings.read_token)
 

@@ -106,12 +106,17 @@ def make_app(
 
     @app.after_request
     def tag(response: Response) -> Response:
-        view = app.view_functions.get(request.endpoint or "")
-        if response.status_code == 200 and view is not None and description_of(view).tagged:
+        endpoint = request.endpoint or ""
+        if response.status_code == 200 and endpoint in tagged:
             response.add_etag()
             response.make_conditional(request)
         return response
 
+    tagged = {
+        rule.endpoint
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/api/") and description_of(app.view_functions[rule.endpoint]).tagged
+    }
     access = Access(settings.token, settings.read_token)
 
     @app.before_request

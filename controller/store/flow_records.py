@@ -20,8 +20,8 @@ _GOING: Final = 20_000
 
 def insert_flows(connection: Connection, run: int, flows: Sequence[Mapping[str, Any]]) -> None:
     """Keep the records of a run. Raises IntegrityError for one that lacks a field that has to be there."""
-    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-    statement = f"INSERT INTO {FlowRecord.__tablename__} ({', '.join(_COLUMNS)}) VALUES ({', '.join([mark] * len(_COLUMNS))})"
+    marks = ", ".join(["?" if connection.dialect.paramstyle == "qmark" else "%s"] * len(_COLUMNS))
+    statement = f"INSERT INTO {FlowRecord.__tablename__} ({', '.join(_COLUMNS)}) VALUES ({marks})"
     for start in range(0, len(flows), BATCH):
         connection.exec_driver_sql(statement, [_row(run, flow) for flow in flows[start : start + BATCH]])
 

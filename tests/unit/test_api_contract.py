@@ -51,7 +51,7 @@ def served(directory: Path) -> Iterator[tuple[str, Path]]:
         assert process.wait(15) == 0
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_the_api_does_what_its_document_says(tmp_path: Path) -> None:
     with served(tmp_path) as (api, log):
         argv = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(SETTINGS), "run"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import types
 import typing
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -75,11 +76,16 @@ def _read(kind: Any, data: object, where: str) -> Any:
     return data
 
 
+@functools.cache
+def _fields(kind: Any) -> tuple[dict[str, Any], dict[str, dataclasses.Field[Any]]]:
+    """Types and fields by name: looking them up anew took most of the time of reading a message."""
+    return typing.get_type_hints(kind), {item.name: item for item in dataclasses.fields(kind)}
+
+
 def _read_dataclass(kind: Any, data: object, where: str) -> Any:
     if not isinstance(data, dict):
         raise PlainError(where, f"expected an object, got {data!r}")
-    hints = typing.get_type_hints(kind)
-    members = {item.name: item for item in dataclasses.fields(kind)}
+    hints, members = _fields(kind)
     for name in data:
         if name not in members:
             raise PlainError(where, f"field {str(name)!r} is not known{did_you_mean(str(name), members)}")

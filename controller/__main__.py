@@ -50,6 +50,11 @@ from controller.agents.listeners import ChannelError, TcpListener
     help="Samples a second of what links carry, while somebody watches.",
 )
 @click.option(
+    "--keep-records-days",
+    type=click.FloatRange(0, min_open=True),
+    help="Let go of flow records of experiments that ended before (default: never); their results stay.",
+)
+@click.option(
     "--log-level",
     default="info",
     show_default=True,
@@ -70,6 +75,7 @@ def serve_command(
     link_rate_mbps: float,
     lab: bool,
     link_samples_per_s: float,
+    keep_records_days: float | None,
     log_level: str,
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
@@ -102,6 +108,7 @@ def serve_command(
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,
         links_every_s=1 / link_samples_per_s,
+        keep_records_days=keep_records_days,
     )
     try:
         serve(settings)

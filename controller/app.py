@@ -25,6 +25,7 @@ from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
+from controller.store.retention import Retention
 
 VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
@@ -56,6 +57,8 @@ class Settings:
     packet_time_s: float = 0.0006
     lab: bool = False
     links_every_s: float = EVERY_S
+    keep_records_days: float | None = None
+    """Flow records of experiments that ended before are let go; None: they are kept for ever."""
 
     @property
     def open_to_all(self) -> bool:
@@ -90,6 +93,7 @@ def serve(settings: Settings) -> None:
         finished_flows=FinishedFlowStore(engine),
     )
     store = ExperimentStore(engine)
+    retention = None if settings.keep_records_days is None else Retention(engine, settings.keep_records_days)
     app = make_app(running, store, ApiSettings(api_token, settings.lab, read_token), VERSION)
     try:
         running.start()
@@ -116,6 +120,8 @@ def serve(settings: Settings) -> None:
                 f"capstan controller: new token of the API, kept in {path}: {path.read_text().strip()}",
                 flush=True,
             )
+        if retention is not None:
+            retention.start()
         thread = threading.Thread(target=server.run, name="api", daemon=True)
         thread.start()
         _wait_for_signal()
@@ -123,6 +129,8 @@ def serve(settings: Settings) -> None:
         server.close()
     finally:
         running.stop()
+        if retention is not None:
+            retention.stop()
         engine.dispose()  # SQLite then folds its -wal into the file, and removes it
         (data / "endpoints.json").unlink(missing_ok=True)
 

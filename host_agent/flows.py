@@ -17,7 +17,7 @@ from host_agent.coding.window import WindowEstimate
 from host_agent.inner_packet import addresses, ports, reverse_flow
 from host_agent.release import Release
 from protocol.control import FlowEntry
-from protocol.underlay import BASE_PORT, FLOW_KEYS, TrafficClass
+from protocol.underlay import BASE_PORT, FLOW_KEYS, PRIORITIES, TrafficClass
 
 if TYPE_CHECKING:
     from host_agent.peers import PeerState
@@ -84,7 +84,13 @@ class SendFlow:
             first_s=self.first,
             last_s=self.last,
             repairs=self.repairs,
+            priority=self.priority,
         )
+
+    @property
+    def priority(self) -> int:
+        """Of its next packet."""
+        return (self.tos[self.traffic_class] >> 2) % PRIORITIES if self.tos else 0
 
     def forget(self) -> None:
         """Begin to count anew."""

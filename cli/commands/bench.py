@@ -20,6 +20,7 @@ BENCHMARKS: Final = {
     "capton": "a decision of CAPTON's scheduler, against the pseudocode as it stands",
     "grants": "from a request of CAPTON's agents to its grant, in a lab, as the agents measure it",
     "api": "mode switches while 200 readers watch, and the API's own latency",
+    "store": "flow records kept a second, and pages among five million",
     "queues": "strictness of priority queues: what a flood in a low queue costs a high one",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
     "tpfs": "types and thresholds from records of finished flows: time and memory",

@@ -14,7 +14,7 @@ from flask import Blueprint, Response
 
 from controller.api import answers
 from controller.api.access import Rate
-from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number
+from controller.api.bodies import EndBody, ExperimentBody, RunBody, body, number
 from controller.api.comparing import compare
 from controller.api.describing import Description, Query, describe
 from controller.api.problems import ProblemError
@@ -22,7 +22,7 @@ from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
 
-ONE: Final = f"/<int(max={LARGEST}):experiment>"
+ONE: Final = "/<number:experiment>"
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 
@@ -48,6 +48,7 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
         Description(
             "Experiments, newest first.",
             answers.ExperimentsView,
+            tagged=True,
             query=(
                 Query("before", "Only those with a number below this."),
                 Query("limit", "At most so many.", 1, 500, 50),
@@ -60,7 +61,9 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
         return {"experiments": found, "next": found[-1]["id"] if len(found) == limit else None}
 
     @routes.get(ONE)
-    @describe(Description("One experiment with its runs.", answers.ExperimentWithRuns, problems=(404,)))
+    @describe(
+        Description("One experiment with its runs.", answers.ExperimentWithRuns, tagged=True, problems=(404,))
+    )
     def one(experiment: int) -> dict[str, Any]:
         return store.experiment(experiment)
 
@@ -98,7 +101,9 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
         return added, 201
 
     @routes.get(ONE + "/results")
-    @describe(Description("An experiment's runs and summary.", answers.ResultsView, problems=(404,)))
+    @describe(
+        Description("An experiment's runs and summary.", answers.ResultsView, tagged=True, problems=(404,))
+    )
     def results(experiment: int) -> answers.ResultsView:
         data = store.experiment(experiment)
         return {"runs": data.pop("runs"), "summary": data["summary"], "experiment": data}
@@ -108,7 +113,7 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
         Description(
             "The same measures of two finished experiments.",
             answers.ComparisonView,
-            query=(Query("with", "The other experiment's number.", 1),),
+            query=(Query("with", "The other experiment's number.", 1, required=True),),
             problems=(404, 409),
         )
     )
@@ -128,6 +133,7 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
         Description(
             "Flow records, oldest first.",
             answers.FlowsView,
+            tagged=True,
             query=(
                 _RUN,
                 Query("after", "Only those with a number above this."),
@@ -160,7 +166,11 @@ def experiment_routes(running: RunningController, store: ExperimentStore, submit
         return Response(lines(), mimetype="text/csv")
 
     @routes.get(ONE + "/modes")
-    @describe(Description("Mode changes during the runs.", answers.KeptModes, query=(_RUN,), problems=(404,)))
+    @describe(
+        Description(
+            "Mode changes during the runs.", answers.KeptModes, tagged=True, query=(_RUN,), problems=(404,)
+        )
+    )
     def modes(experiment: int) -> answers.KeptModes:
         return {"modes": store.modes(experiment, number("run", None))}
 

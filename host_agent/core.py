@@ -21,6 +21,7 @@ from host_agent.checksum import complete
 from host_agent.flows import MAX_FINISHED, FlowTable, ReceiveFlow, SendFlow
 from host_agent.impairment import Impairment
 from host_agent.inner_packet import TCP, InnerPacket, PacketError, is_group_address, look
+from host_agent.paths.steering import Steering
 from host_agent.peers import PeerState
 from host_agent.receiving import Receiver
 from host_agent.segments import header_bytes, tcp_segments
@@ -156,6 +157,26 @@ class AgentCore:
         """The host will send *size* bytes of payload on this flow (`InnerPacket.flow`); `math.inf`: without end."""
         self._counts["flows_announced"] += 1
         self._sender.announce(key, size)
+
+    # -- what there is -------------------------------------------------------------------------------
+
+    def route(self, destination: bytes) -> PeerState | None:
+        """The peer that has this overlay address."""
+        return self._routes.get(destination)
+
+    def peer(self, underlay_ip: str) -> PeerState | None:
+        """The peer at this address of the underlay."""
+        return self._peers.get(underlay_ip)
+
+    @property
+    def steering(self) -> Steering:
+        """The path policies, and what they choose from."""
+        return self._sender.steering
+
+    @property
+    def impaired(self) -> bool:
+        """Whether what arrives is harmed on purpose."""
+        return self._impairment is not None and self._impairment.harmful
 
     # -- what happens --------------------------------------------------------------------------------
 

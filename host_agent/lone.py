@@ -1,7 +1,7 @@
 """Lone packets: what the core would do with the next ones, told beforehand, so that they need not wait for Python.
 
 A packet that comes alone finds caches cold, and interpreted code then takes two to five times as long. So the loop's
-wait (`capstan_native.LonePassage`) carries packets of a few flows by *plans*, which hold as long as nothing else happens.
+wait (`capstan_native.LonePassage`) carries packets of a few flows by *plans*, which hold while nothing else happens.
 The core hears of each packet afterwards, with the time at which it passed, and decides by the same code as ever; what
 it decides is what was done, so it is not done again. A difference would be a fault of a plan: it is counted, and what
 the core decided is done as well (peers take no datagram twice).

@@ -97,7 +97,14 @@ class Underlay:
     def passage(self, tun: Tun, session: int, mtu: int) -> capstan_native.LonePassage:
         """The wait at these sockets and the device, in which lone packets pass (`host_agent.lone`)."""
         return capstan_native.LonePassage(
-            tun.reader, self._receiver, tun.fd, self._raw.fileno(), list(self.sockets), self._source, session, mtu
+            tun.reader,
+            self._receiver,
+            tun.fd,
+            self._raw.fileno(),
+            list(self.sockets),
+            self._source,
+            session,
+            mtu,
         )
 
     def close(self) -> None:

@@ -91,6 +91,11 @@ impl Inbox {
         Ok(())
     }
 
+    /// Ask for one the next time.
+    pub fn expect_one(&mut self) {
+        self.ask = 1;
+    }
+
     pub fn is_empty(&self) -> bool {
         self.came.is_empty()
     }

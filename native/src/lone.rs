@@ -25,6 +25,8 @@ const MOST_EVENTS: usize = 32;
 /// Passages of which the interpreter has not heard.
 const MOST_PASSED: usize = 64;
 const LONGEST_MS: f64 = 1e9;
+/// A datagram so long after the one before is taken to be alone: to ask for more would delay it.
+const APART_S: f64 = 1e-4;
 
 /// What passed, and when.
 enum Passed {
@@ -51,6 +53,8 @@ pub struct LonePassage {
     sockets: Vec<RawFd>,
     source: [u8; 4],
     passed: Vec<Passed>,
+    /// When the last datagram was received here.
+    came: f64,
     texts: Texts,
 }
 
@@ -87,6 +91,7 @@ impl LonePassage {
             sockets,
             source,
             passed: Vec::with_capacity(MOST_PASSED),
+            came: 0.0,
             texts: HashMap::new(),
         }
     }
@@ -237,6 +242,10 @@ impl LonePassage {
             return false;
         }
         let mut inbox = open(&self.inbox);
+        if now - self.came > APART_S {
+            inbox.expect_one();
+        }
+        self.came = now;
         if inbox.fetch(fd).is_err() {
             return true; // an error about something that we sent, which is told once
         }

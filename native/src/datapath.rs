@@ -48,7 +48,10 @@ impl DatagramReceiver {
         if !(1..=65535).contains(&datagram_bytes) {
             return Err(PyValueError::new_err(format!("datagrams of {datagram_bytes} B cannot be")));
         }
-        Ok(DatagramReceiver { inbox: Arc::new(Mutex::new(Inbox::new(datagram_bytes))), texts: HashMap::new() })
+        Ok(DatagramReceiver {
+            inbox: Arc::new(Mutex::new(Inbox::new(datagram_bytes))),
+            texts: HashMap::new(),
+        })
     }
 
     fn receive<'py>(&mut self, py: Python<'py>, fd: RawFd) -> PyResult<Bound<'py, PyList>> {
@@ -92,11 +95,7 @@ pub fn items_of<'py, 'd>(
     Ok(got)
 }
 
-pub fn text_of<'py>(
-    py: Python<'py>,
-    texts: &mut Texts,
-    address: [u8; 4],
-) -> Bound<'py, PyString> {
+pub fn text_of<'py>(py: Python<'py>, texts: &mut Texts, address: [u8; 4]) -> Bound<'py, PyString> {
     if let Some(text) = texts.get(&address) {
         return text.bind(py).clone();
     }

@@ -131,9 +131,12 @@ impl LonePassage {
                 data: data.map(way),
             },
         ));
-        plans.receives.extend(
-            receives.into_iter().map(|(peer, flow, key, position)| Receive { peer, flow, key, position }),
-        );
+        plans.receives.extend(receives.into_iter().map(|(peer, flow, key, position)| Receive {
+            peer,
+            flow,
+            key,
+            position,
+        }));
         Ok(())
     }
 
@@ -193,9 +196,8 @@ impl LonePassage {
             let wait_ms = ((until - monotonic()) * 1e3).ceil().clamp(0.0, LONGEST_MS);
             let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST_EVENTS];
             // SAFETY: the kernel writes at most as many events as there are.
-            let count = unsafe {
-                libc::epoll_wait(epoll, events.as_mut_ptr(), MOST_EVENTS as i32, wait_ms as i32)
-            };
+            let count =
+                unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), MOST_EVENTS as i32, wait_ms as i32) };
             if count < 0 {
                 let error = io::Error::last_os_error();
                 return if error.raw_os_error() == Some(libc::EINTR) { Ok(ready) } else { Err(error) };
@@ -288,7 +290,8 @@ fn write_one(fd: RawFd, packet: &[u8]) -> bool {
     let writes = coalesce::coalesce(&[packet]);
     let [Write::Packets { front, parts }] = &writes[..] else { return false };
     let behind = parts.first().map_or(&[][..], |&(_, offset)| &packet[offset..]);
-    let piece = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let piece =
+        |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let pieces = [piece(front), piece(behind)];
     // SAFETY: writev reads what the pieces point to, which lives until after the call.
     unsafe { libc::writev(fd, pieces.as_ptr(), 2) >= 0 }

@@ -111,19 +111,23 @@ class Rig:
 
     def from_host(self, packets: list[bytes]) -> None:
         """The host sends these at once: the same datagrams leave."""
-        for packet in packets:
-            self._host.send(VNET + packet)
-        self._carry(packets, [])
+        self.at_once(packets, [])
 
     def from_peer(self, arriving: list[tuple[bytes, str, int]]) -> None:
         """These come at once, each with its source address and TOS: the same packets are delivered."""
+        self.at_once([], arriving)
+
+    def at_once(self, packets: list[bytes], arriving: list[tuple[bytes, str, int]]) -> None:
+        """Both; in the order in which the agent takes them."""
+        for packet in packets:
+            self._host.send(VNET + packet)
         came = []
         for data, address, tos in arriving:
             sender = self._senders[address]
             sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
             sender.sendto(data, (HERE, BASE_PORT))
             came.append(Arrived(data, address, sender.getsockname()[1], tos))
-        self._carry([], came)
+        self._carry(packets, came)
 
     def peer_now(self) -> float:
         """The peer's clock, which is another machine's."""
@@ -148,15 +152,16 @@ class Rig:
 
     def _carry(self, packets: list[bytes], came: list[Arrived]) -> None:
         waiting = len(packets) + len(came)
-        heard: list[float] = []
+        heard: list[tuple[bool, float]] = []
+        """Whether it was the host's, and when."""
         decided, delivered = list[Outgoing](), list[bytes]()
 
         def left(packet: bytes, seen: InnerPacket, datagram: Datagram, done: bool, now: float) -> None:
-            heard.append(now)
+            heard.append((True, now))
             self.lone.left(packet, seen, datagram, done, now)
 
         def arrived(item: capstan_native.Run, packet: bytes, done: bool, now: float) -> None:
-            heard.append(now)
+            heard.append((False, now))
             self.lone.came(item, packet, done, now)
 
         while len(heard) < waiting:
@@ -169,18 +174,20 @@ class Rig:
             self.lone.deliver.clear()
             now = time.monotonic()
             for fd in ready:
-                heard += [now] * (self._read(now) if fd == self._device.fileno() else self._receive(now))
+                is_host = fd == self._device.fileno()
+                heard += [(is_host, now)] * (self._read(now) if is_host else self._receive(now))
             decided += all_of(self.tested.datagrams_to_send())
             delivered += self.tested.packets_to_deliver()
-        for packet, now in zip(packets, heard, strict=bool(packets)):
-            self.reference.packet_from_host(packet, now)
-        if came:
-            for one, now in zip(came, heard, strict=True):
-                [item] = datapath_reference.runs([one])
-                if isinstance(item, Arrived):
-                    self.reference.receive_datagram(*item, now)
-                else:
-                    self.reference.receive_run(item, now)
+        hosts, peers = iter(packets), iter(came)
+        for is_host, now in heard:
+            if is_host:
+                self.reference.packet_from_host(next(hosts), now)
+                continue
+            [item] = datapath_reference.runs([next(peers)])
+            if isinstance(item, Arrived):
+                self.reference.receive_datagram(*item, now)
+            else:
+                self.reference.receive_run(item, now)
         self._compare(decided, delivered)
 
     def _read(self, now: float) -> int:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from host_agent.inner_packet import ACK, FIN, PSH, RST, SYN, InnerPacket
 from host_agent.paths import path_policy
 from host_agent.paths.base import Route, Turn
+from host_agent.peers import RECEIPTS_PER_FEEDBACK
 from protocol.control import Impair
 from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathPolicy, Policy, ReleasePolicy
 from protocol.priority import PriorityPolicy
@@ -76,13 +77,16 @@ def _packet(kind: str, size: int, flow: int, ends: tuple[str, str]) -> bytes:
 KINDS = ("ping", "udp", "data", "push", "ack") * 3
 RARE = ("syn", "fin", "reset", "fragment", "options", "six", "nobody", "short")
 packets = st.tuples(
-    st.sampled_from(KINDS * 3 + RARE), st.integers(1, 1386) | st.integers(1, 1500), st.sampled_from([0, 0, 0, 1])
+    st.sampled_from(KINDS * 3 + RARE),
+    st.integers(1, 1386) | st.integers(1, 1500),
+    st.sampled_from([0, 0, 0, 1]),
 )
 harms = st.sampled_from(["no"] * 24 + ["lost", "twice", "bit", "cut", "foreign", "ce", "ect", "late", "junk"])
 happenings = st.one_of(
     st.tuples(st.just("host"), st.lists(packets, min_size=1, max_size=6)),
     st.tuples(st.just("peer"), st.lists(st.tuples(packets, harms), min_size=1, max_size=6)),
     st.tuples(st.just("peer"), st.tuples(st.tuples(packets, harms))),
+    st.tuples(st.just("both"), st.tuples(st.tuples(packets, harms))),
     st.tuples(st.just("again"), st.integers(1, 8)),
     st.tuples(st.just("timer"), st.sampled_from([0.0, 0.006, 0.3])),
     st.tuples(st.just("feedback"), st.none()),
@@ -121,7 +125,7 @@ def _spread(what: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
             yield last
             continue
         for _ in range(detail):
-            if last[0] in ("host", "peer"):
+            if last[0] in ("host", "peer", "both"):
                 yield from ((last[0], [one]) for one in last[1])
 
 
@@ -152,7 +156,8 @@ def test_the_same_leaves_and_comes_as_when_python_hears_first(
                     rig.peer.packet_from_host(_packet(*one, ends=(PEER, HOST)), rig.peer_now())
                     made = [datagram.data for datagram in all_of(rig.peer.datagrams_to_send())]
                     arriving += _arriving(harm, made, late)
-                rig.from_peer(arriving)
+                both = [_packet(*one, ends=(HOST, PEER)) for one, _ in detail if kind == "both"]
+                rig.at_once(both, arriving)
 
 
 @pytest.mark.parametrize("kind", ["ping", "udp", "push", "ack"])
@@ -167,13 +172,36 @@ def test_packets_of_a_flow_that_is_known_pass_without_python(kind: str) -> None:
         assert rig.lone.received == 9
 
 
-def test_answers_pass_before_python_has_heard_of_the_question() -> None:
+def test_packets_pass_before_python_has_heard_of_those_before() -> None:
     spray = ClassPolicy(PathPolicy("spray"))
     with Rig(Policy(1, "test", short=spray, long=spray, control=spray)) as rig:
         ping = _packet("ping", 100, 0, (HOST, PEER))
         rig.from_host([ping])
         rig.from_host([ping] * 5)
         assert rig.lone.sent == 5
+
+
+def test_class_and_priority_change_while_python_hears_nothing() -> None:
+    one = ClassPolicy(PathPolicy("flow-hash"))
+    by_bytes = PriorityPolicy("bytes-sent", (700, 2500))
+    with Rig(Policy(1, "test", short=one, long=one, priority=by_bytes, short_limit_bytes=1500)) as rig:
+        for _ in range(2):
+            rig.from_host([_packet("udp", 100, 0, (HOST, PEER))])
+        for _ in range(5):
+            rig.from_host([_packet("udp", 400, 0, (HOST, PEER))] * 4)
+        assert rig.lone.sent > 5
+
+
+def test_what_leaves_follows_feedback_that_is_full_while_python_hears_nothing() -> None:
+    one = ClassPolicy(PathPolicy("spray"))
+    with Rig(Policy(1, "test", short=one, long=one, control=one)) as rig:
+        ours, theirs = (_packet("udp", 100, 0, ends) for ends in ((HOST, PEER), (PEER, HOST)))
+        for _ in range(RECEIPTS_PER_FEEDBACK + 9):  # no timer tells the peer of anything meanwhile
+            rig.peer.packet_from_host(theirs, rig.peer_now())
+            [made] = all_of(rig.peer.datagrams_to_send())
+            rig.at_once([ours], [(made.data, THERE, 0x20)])
+        assert rig.reference.counters()["feedbacks_sent"] == 1
+        assert rig.lone.received > RECEIPTS_PER_FEEDBACK
 
 
 @settings(max_examples=60, deadline=None)

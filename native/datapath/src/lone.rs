@@ -197,7 +197,13 @@ mod tests {
         Plans {
             session: 5,
             mtu: 100,
-            peers: vec![Peer { address: [9; 4], number: u32::MAX, session: 5, newest: u32::MAX - 1, room: 3 }],
+            peers: vec![Peer {
+                address: [9; 4],
+                number: u32::MAX,
+                session: 5,
+                newest: u32::MAX - 1,
+                room: 3,
+            }],
             turns: vec![VecDeque::from([50000, 50001, 50002])],
             sends: vec![Send {
                 key: KEY,

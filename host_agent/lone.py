@@ -194,7 +194,7 @@ def _peer(plans: Plans, known: dict[str, int], peer: PeerState) -> int:
     if at is None:
         at = known[underlay_ip] = len(plans.peers)
         newest = peer.arrivals.newest
-        room = 0 if newest is None else max(0, RECEIPTS_PER_FEEDBACK - 1 - len(peer.receipt_numbers))
+        room = 0 if newest is None else max(0, RECEIPTS_PER_FEEDBACK - 1 - len(peer.receipts))
         address = socket.inet_aton(underlay_ip)
         plans.peers.append((address, peer.number, peer.peer.session, newest or 0, room))
     return at

@@ -119,14 +119,14 @@ class Rig:
 
     def at_once(self, packets: list[bytes], arriving: list[tuple[bytes, str, int]]) -> None:
         """Both; in the order in which the agent takes them."""
-        for packet in packets:
-            self._host.send(VNET + packet)
         came = []
         for data, address, tos in arriving:
             sender = self._senders[address]
             sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
             sender.sendto(data, (HERE, BASE_PORT))
             came.append(Arrived(data, address, sender.getsockname()[1], tos))
+        for packet in packets:
+            self._host.send(VNET + packet)
         self._carry(packets, came)
 
     def peer_now(self) -> float:

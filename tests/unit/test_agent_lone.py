@@ -192,6 +192,15 @@ def test_class_and_priority_change_while_python_hears_nothing() -> None:
         assert rig.lone.sent > 5
 
 
+@pytest.mark.parametrize("size", [300, 500, 501])
+def test_a_flow_becomes_long_with_its_first_packet_behind_the_limit(size: int) -> None:
+    one = ClassPolicy(PathPolicy("spray"))
+    with Rig(Policy(1, "test", short=one, long=one, short_limit_bytes=1500)) as rig:
+        rig.from_host([_packet("udp", size, 0, (HOST, PEER))])
+        rig.from_host([_packet("udp", size, 0, (HOST, PEER))] * 7)
+        assert rig.lone.sent > 1
+
+
 def test_what_leaves_follows_feedback_that_is_full_while_python_hears_nothing() -> None:
     one = ClassPolicy(PathPolicy("spray"))
     with Rig(Policy(1, "test", short=one, long=one, control=one)) as rig:

@@ -21,7 +21,6 @@ from host_agent.checksum import complete
 from host_agent.flows import MAX_FINISHED, FlowTable, ReceiveFlow, SendFlow
 from host_agent.impairment import Impairment
 from host_agent.inner_packet import TCP, InnerPacket, PacketError, is_group_address, look
-from host_agent.paths.steering import Steering
 from host_agent.peers import PeerState
 from host_agent.receiving import Receiver
 from host_agent.segments import header_bytes, tcp_segments
@@ -82,6 +81,7 @@ class AgentCore:
         self._deliver: list[bytes] = []
         self._impairment: Impairment[Arrived] | None = None
         self._sender = Sender(session, rng, self._outgoing, self._counts)
+        self.steering = self._sender.steering
         self._receiver = Receiver(self._sender, self._deliver, self._counts)
         self.gate = Gate(self._sender)
         """Of flows that ask the controller before they send."""
@@ -158,8 +158,6 @@ class AgentCore:
         self._counts["flows_announced"] += 1
         self._sender.announce(key, size)
 
-    # -- what there is -------------------------------------------------------------------------------
-
     def route(self, destination: bytes) -> PeerState | None:
         """The peer that has this overlay address."""
         return self._routes.get(destination)
@@ -167,11 +165,6 @@ class AgentCore:
     def peer(self, underlay_ip: str) -> PeerState | None:
         """The peer at this address of the underlay."""
         return self._peers.get(underlay_ip)
-
-    @property
-    def steering(self) -> Steering:
-        """The path policies, and what they choose from."""
-        return self._sender.steering
 
     @property
     def impaired(self) -> bool:

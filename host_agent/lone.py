@@ -133,8 +133,8 @@ class LonePackets:
 
     def plans(self) -> Plans | None:
         """For the next wait, and for that one only; None: there are none."""
-        if not self._sends and not self._receives:
-            return None
+        if self._core.gate.shut or not (self._sends or self._receives):
+            return None  # a gate rewrites what is delivered, and has to hear of what leaves at once
         self._idle += 1
         if self._idle > REST and self._idle % EVERY:
             return None

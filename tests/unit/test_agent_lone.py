@@ -15,6 +15,7 @@ from host_agent.inner_packet import ACK, FIN, PSH, RST, SYN, InnerPacket
 from host_agent.paths import path_policy
 from host_agent.paths.base import Route, Turn
 from host_agent.peers import RECEIPTS_PER_FEEDBACK
+from protocol.admission import AdmissionPolicy
 from protocol.control import Impair
 from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathPolicy, Policy, ReleasePolicy
 from protocol.priority import PriorityPolicy
@@ -247,6 +248,14 @@ def test_what_policies_say_beforehand_comes_true(
             assert given == said
         elif index < len(said.ports):
             assert given == said.ports[index]
+
+
+def test_nothing_passes_a_gate() -> None:
+    one = ClassPolicy(PathPolicy("spray"))
+    with Rig(Policy(1, "test", short=one, long=one, control=one, admission=AdmissionPolicy())) as rig:
+        for _ in range(3):
+            rig.from_host([_packet("push", 100, 0, (HOST, PEER))])
+        assert rig.lone.sent == 0
 
 
 def test_plans_that_name_what_is_not_there_are_refused() -> None:

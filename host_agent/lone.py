@@ -30,6 +30,8 @@ MOST_FLOWS: Final = 2
 REST: Final = 32
 """After so many wake-ups without use, plans are made at every `EVERY`-th only: they cost some microseconds."""
 EVERY: Final = 8
+AFTER_BURST: Final = 8
+"""Lone packets after a burst that get no plan."""
 _UNBOUNDED: Final = (1 << 64) - 1
 _SHORT, _LONG, _CONTROL = int(TrafficClass.SHORT), int(TrafficClass.LONG), int(TrafficClass.CONTROL)
 _SOURCE: Final = int(Kind.SOURCE)
@@ -68,6 +70,8 @@ class LonePackets:
         """The last ones last."""
         self._idle = 0
         """Wake-ups since a plan was of use."""
+        self._bursts = 0
+        """How many lone packets must still come before there are plans again."""
         self.outgoing: list[Outgoing | Burst] = []
         self.deliver: list[bytes] = []
         self.sent = 0
@@ -78,12 +82,17 @@ class LonePackets:
 
     def from_host(self, seen: InnerPacket) -> None:
         """A packet of the host came alone."""
-        _latest(self._sends, seen.flow)
+        if self._bursts:
+            self._bursts -= 1  # an ACK of a transfer, mostly
+        else:
+            _latest(self._sends, seen.flow)
 
     def from_peer(self, item: Run) -> None:
         """A run came, which may be a datagram alone."""
         if len(item[11]) > 1:
             self.many()
+        elif self._bursts:
+            self._bursts -= 1
         elif item[2] == _SOURCE:
             _latest(self._receives, (item[0], item[7]))
 
@@ -91,6 +100,7 @@ class LonePackets:
         """Packets come in bursts: plans would only cost time."""
         self._sends.clear()
         self._receives.clear()
+        self._bursts = AFTER_BURST
 
     # -- what passed ---------------------------------------------------------------------------------
 

@@ -81,6 +81,7 @@ class AgentCore:
         self._deliver: list[bytes] = []
         self._impairment: Impairment[Arrived] | None = None
         self._sender = Sender(session, rng, self._outgoing, self._counts)
+        self.steering = self._sender.steering
         self._receiver = Receiver(self._sender, self._deliver, self._counts)
         self.gate = Gate(self._sender)
         """Of flows that ask the controller before they send."""
@@ -156,6 +157,19 @@ class AgentCore:
         """The host will send *size* bytes of payload on this flow (`InnerPacket.flow`); `math.inf`: without end."""
         self._counts["flows_announced"] += 1
         self._sender.announce(key, size)
+
+    def route(self, destination: bytes) -> PeerState | None:
+        """The peer that has this overlay address."""
+        return self._routes.get(destination)
+
+    def peer(self, underlay_ip: str) -> PeerState | None:
+        """The peer at this address of the underlay."""
+        return self._peers.get(underlay_ip)
+
+    @property
+    def impaired(self) -> bool:
+        """Whether what arrives is harmed on purpose."""
+        return self._impairment is not None and self._impairment.harmful
 
     # -- what happens --------------------------------------------------------------------------------
 

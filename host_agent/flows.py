@@ -210,6 +210,10 @@ class FlowTable(Generic[K, F]):
             self._flows.move_to_end(key)
         return flow
 
+    def peek(self, key: K) -> F | None:
+        """A flow, without counting as seeing it."""
+        return self._flows.get(key)
+
     def put(self, key: K, flow: F) -> F | None:
         """Take in a new flow. Returns the one that had to go for it, if any."""
         gone = None

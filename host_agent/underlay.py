@@ -11,6 +11,7 @@ from typing import Final
 
 import capstan_native
 
+from host_agent.tun import Tun
 from host_agent.wire import Burst, CodedRun, Outgoing, Run
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 
@@ -92,6 +93,19 @@ class Underlay:
             return self._receiver.receive(fd)
         except OSError:
             return []  # an ICMP error about something that we sent
+
+    def passage(self, tun: Tun, session: int, mtu: int) -> capstan_native.LonePassage:
+        """The wait at these sockets and the device, in which lone packets pass (`host_agent.lone`)."""
+        return capstan_native.LonePassage(
+            tun.reader,
+            self._receiver,
+            tun.fd,
+            self._raw.fileno(),
+            list(self.sockets),
+            self._source,
+            session,
+            mtu,
+        )
 
     def close(self) -> None:
         """Close all sockets."""

@@ -111,6 +111,59 @@ class TunReader:
         header, and -1. Raises OSError.
         """
 
+class LonePassage:
+    """The agent's wait, in which lone packets pass by plans (`host_agent.lone`).
+
+    Made of the device's reader and the underlay's receiver, of which nobody else uses either while it waits; of the
+    descriptors of device, raw socket and receiving sockets; of our underlay address (4 B), our session, and the largest
+    inner packet, bytes.
+    """
+
+    def __init__(
+        self,
+        reader: TunReader,
+        receiver: DatagramReceiver,
+        tun: int,
+        raw: int,
+        sockets: Sequence[int],
+        source: bytes,
+        session: int,
+        mtu: int,
+    ) -> None: ...
+    def plan(
+        self,
+        peers: Sequence[tuple[bytes, int, int, int, int]],
+        turns: Sequence[Sequence[int]],
+        sends: Sequence[
+            tuple[
+                bytes,
+                int,
+                int,
+                int,
+                int,
+                int,
+                tuple[int, int, int | None, int] | None,
+                tuple[int, int, int | None, int] | None,
+            ]
+        ],
+        receives: Sequence[tuple[int, int, bytes, int]],
+    ) -> None:
+        """What holds from now on, and until the next call (`host_agent.lone.Plans`)."""
+
+    def wait(self, epoll: int, timeout_s: float, grace_s: float) -> list[int]:
+        """Descriptors that are ready for reading and whose packets fit no plan.
+
+        Returns after *timeout_s*, or *grace_s* after the first packet that passed, at the latest. What was read already
+        is given by the reader and the receiver when they are asked. Raises OSError.
+        """
+
+    def tell(
+        self,
+        left: Callable[[bytes, InnerPacket, tuple[str, int, int, int, bytes], bool, float], None],
+        came: Callable[[Run, bytes, bool, float], None],
+    ) -> int:
+        """Call these for what passed, in order: `host_agent.lone.LonePackets.left` and `came`. How many there were."""
+
 def crc32c_of(data: bytes, value: int) -> int:
     """CRC-32C of what gave *value* (0: nothing) and *data*."""
 

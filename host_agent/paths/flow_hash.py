@@ -13,5 +13,8 @@ class FlowHash(PathPolicy):
     def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
         return flow_entropy(flow)
 
+    def ahead(self, flow: Flow, route: Route) -> int:
+        return flow_entropy(flow)
+
     def entropies(self, flow: Flow, route: Route, size: int, count: int, last: int, now: float) -> list[int]:
         return [flow_entropy(flow)] * count

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from host_agent.paths.base import Flow, PathPolicy, Route
+from host_agent.paths.base import AHEAD, Flow, PathPolicy, Route, Turn
 from protocol.underlay import EV_FIRST, EV_LAST
 
 _BLOCK: Final = 1024
@@ -30,6 +30,9 @@ class Spray(PathPolicy):
         drawn = self._drawn[-count:]
         del self._drawn[-count:]
         return drawn[::-1]
+
+    def ahead(self, flow: Flow, route: Route) -> Turn:
+        return Turn(self, self._drawn[: -AHEAD - 1 : -1])
 
     def draw(self) -> int:
         """One entropy value."""

@@ -7,8 +7,11 @@ mod bursts;
 mod capton;
 mod datapath;
 mod feedback;
+mod inbox;
 mod kept;
+mod lone;
 mod repairs;
+mod tun;
 
 use coding::packets::{Received, Repairs};
 use coding::{ldpc, Code, Error, Kernel};
@@ -287,5 +290,6 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     capton::register(module)?;
     feedback::register(module)?;
     module.add_class::<kept::KeptPackets>()?;
-    datapath::register(module)
+    datapath::register(module)?;
+    lone::register(module)
 }

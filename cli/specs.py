@@ -17,6 +17,7 @@ from controller.schemes.scheme import Scheme
 from experiments import check as checking
 from experiments.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from experiments.yaml_source import Problem, read
+from host_agent.paths.own import PathFileError, read_path_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,17 @@ def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
         choices = tuple(SchemeChoice(name, load_scheme(name).name) for name in schemes)
         spec = replace(spec, schemes=choices, baseline=choices[0].label)
     return LoadedSpec(spec, text)
+
+
+def path_policy_file(context: click.Context, parameter: click.Parameter, value: str | None) -> Path | None:
+    """The file of `--path-policy`, tried out before a fabric is built for it."""
+    if value is None:
+        return None
+    try:
+        read_path_policy(Path(value))
+    except PathFileError as error:
+        fail(str(error))
+    return Path(value)
 
 
 def print_problems(path: str, problems: list[Problem]) -> None:

@@ -1,8 +1,8 @@
 """A Docker engine for the tests: the one that runs here, or one of our own that touches nothing of the machine.
 
 Our own has its data, socket and containerd in a directory of the test, no bridge, no rules in iptables, and leaves
-forwarding as it is: nothing is there when it has ended. It gets its base image from debootstrap, for an image registry is
-not to be reached everywhere.
+forwarding as it is: nothing is there when it has ended. It gets its base image from debootstrap, for not everywhere is
+an image registry to be reached.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 BASE: Final = "debian:bookworm-slim"
 PACKAGES: Final = {"dockerd": "docker.io", "docker-compose": "docker-compose", "debootstrap": "debootstrap"}
 AUTHORITIES: Final = "/etc/ssl/certs/ca-certificates.crt"
+OWN_AUTHORITIES: Final = Path("/usr/local/share/ca-certificates")
+"""Of this machine: what update-ca-certificates inside an image adds again."""
 START_S: Final = 30.0
 STOP_S: Final = 30.0
 
@@ -123,6 +125,14 @@ def own_engine(scratch: Path) -> Iterator[Engine]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        unmount_below(scratch)
+
+
+def unmount_below(directory: Path) -> None:
+    """dockerd leaves its own network namespace mounted when it ends."""
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for mount in sorted((one for one in mounts if one.startswith(f"{directory}/")), reverse=True):
+        subprocess.run(["umount", mount], check=False)
 
 
 def provide_base(engine: Engine) -> None:
@@ -146,6 +156,8 @@ def provide_base(engine: Engine) -> None:
         (Path(place) / "etc/ssl/certs").mkdir(parents=True, exist_ok=True)
         if Path(AUTHORITIES).exists():
             shutil.copy(AUTHORITIES, f"{place}{AUTHORITIES}")
+        if OWN_AUTHORITIES.exists():
+            shutil.copytree(OWN_AUTHORITIES, f"{place}{OWN_AUTHORITIES}", dirs_exist_ok=True)
         variables = [f"{name}={AUTHORITIES}" for name in ("SSL_CERT_FILE", "PIP_CERT", "CARGO_HTTP_CAINFO")]
         variables.append(f"NODE_EXTRA_CA_CERTS={AUTHORITIES}")
         tar = subprocess.Popen(["tar", "-C", place, "-c", "."], stdout=subprocess.PIPE)

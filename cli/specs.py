@@ -78,6 +78,14 @@ def path_policy_file(context: click.Context, parameter: click.Parameter, value: 
     return Path(value)
 
 
+def need_path_policy(spec: Spec, file: Path | None) -> None:
+    """End with exit code 2 if a scheme asks for a path policy of one's own and *file* is None."""
+    for choice in spec.schemes if file is None else ():
+        scheme = loader.load(choice.name)
+        if "file" in (scheme.short.entropy, scheme.long.entropy, scheme.control.entropy):
+            fail(f"scheme {choice.name}: has `entropy: file`: give your file with --path-policy FILE", code=2)
+
+
 def print_problems(path: str, problems: list[Problem]) -> None:
     """One line each on standard error, and how many there are."""
     for problem in problems:

@@ -13,7 +13,7 @@ import click
 from cli.console import fail, progress, results
 from cli.live import hold
 from cli.privileges import need_lab, need_root
-from cli.specs import load_scheme, load_spec, path_policy_file
+from cli.specs import load_scheme, load_spec, need_path_policy, path_policy_file
 from controller.schemes import loader
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
 
     loaded = load_spec(spec, (scheme,) if scheme else ())
     one = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
+    need_path_policy(one, path_policy)
     deployment = Deployment(
         one, on_stage=lambda text: progress.print(text, markup=False), path_policy=path_policy
     )

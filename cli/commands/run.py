@@ -12,7 +12,7 @@ from rich.console import Group
 from cli.console import fail, json_option, progress, results, write_text
 from cli.live import Display, hold
 from cli.privileges import give_to_caller, need_lab
-from cli.specs import load_spec, path_policy_file
+from cli.specs import load_spec, need_path_policy, path_policy_file
 from experiments.deployment import Deployment
 from experiments.experiment import Result
 from experiments.results import json_text
@@ -90,6 +90,7 @@ def _run(
     path_policy: Path | None = None,
 ) -> None:
     loaded = load_spec(name, schemes)
+    need_path_policy(loaded.spec, path_policy)
     spec = dataclasses.replace(
         loaded.spec,
         seed=loaded.spec.seed if seed is None else seed,

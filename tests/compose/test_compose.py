@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import socket
 import time
 import urllib.error
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from tests.compose.docker_engine import Engine, NoEngineError, docker_engine
 
@@ -123,6 +125,22 @@ def whole(stack: Stack) -> bool:
     return bool(health["ready"]) and counts == (6, 8, 4, 4)
 
 
+def look_at_the_page(stack: Stack) -> None:
+    """In a real browser: the fabric is drawn, and the page has no error of its own."""
+    errors: list[str] = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        try:
+            page = browser.new_page()
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.goto(f"http://localhost:{stack.port}/")
+            drawn = "names => names.every(name => document.body.textContent.includes(name))"
+            page.wait_for_function(drawn, arg=["l1", "l2", "s1", "s4", "h1", "h4"], timeout=30_000)
+        finally:
+            browser.close()
+    assert not errors
+
+
 def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
     before = interfaces()
     begun = time.monotonic()
@@ -135,6 +153,8 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
 
     wait_for("traffic on a link, as the page shows it", moving, 60, stack)
     first_picture_s = time.monotonic() - begun
+
+    look_at_the_page(stack)
 
     # What each may: nobody is privileged; the controller is no root and has no capability.
     controller, lab = stack.container("controller"), stack.container("lab")

@@ -1,7 +1,7 @@
 """A Docker engine for the tests: the one that runs here, or one of our own that touches nothing of the machine.
 
-Our own is for machines on which none runs (starting it removes a `docker0`). It has its data, socket and containerd in a
-directory of the test, no bridge, no rules in iptables, and leaves forwarding as it is: nothing is there when it has
+Our own is for machines on which none runs (starting it removes a `docker0`). It has its data, socket and containerd in
+a directory of the test, no bridge, no rules in iptables, and leaves forwarding as it is: nothing is there when it has
 ended. It gets its base image from debootstrap, for not everywhere is an image registry to be reached.
 """
 

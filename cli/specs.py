@@ -67,20 +67,15 @@ def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
     return LoadedSpec(spec, text)
 
 
-def path_policy_file(context: click.Context, parameter: click.Parameter, value: str | None) -> Path | None:
-    """The file of `--path-policy`, tried out before a fabric is built for it."""
-    if value is None:
-        return None
-    try:
-        read_path_policy(Path(value))
-    except PathFileError as error:
-        fail(str(error))
-    return Path(value)
-
-
 def need_path_policy(spec: Spec, file: Path | None) -> None:
-    """End with exit code 2 if a scheme asks for a path policy of one's own and *file* is None."""
-    for choice in spec.schemes if file is None else ():
+    """End if *file* holds no path policy (exit code 1), or a scheme asks for one and *file* is None (2)."""
+    if file is not None:
+        try:
+            read_path_policy(file)
+        except PathFileError as error:
+            fail(str(error))
+        return
+    for choice in spec.schemes:
         scheme = loader.load(choice.name)
         if "file" in (scheme.short.entropy, scheme.long.entropy, scheme.control.entropy):
             fail(f"scheme {choice.name}: has `entropy: file`: give your file with --path-policy FILE", code=2)

@@ -13,7 +13,7 @@ import click
 from cli.console import fail, progress, results
 from cli.live import hold
 from cli.privileges import need_lab, need_root
-from cli.specs import load_scheme, load_spec, need_path_policy, path_policy_file
+from cli.specs import load_scheme, load_spec, need_path_policy
 from controller.schemes import loader
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--scheme", help="A scheme's name or file (default: the spec's first).")
 @click.option(
     "--path-policy",
-    callback=path_policy_file,
+    type=click.Path(path_type=Path),
     help="Python file with a path policy of your own, for a scheme with `entropy: file`.",
 )
 def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None:

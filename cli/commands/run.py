@@ -12,7 +12,7 @@ from rich.console import Group
 from cli.console import fail, json_option, progress, results, write_text
 from cli.live import Display, hold
 from cli.privileges import give_to_caller, need_lab
-from cli.specs import load_spec, need_path_policy, path_policy_file
+from cli.specs import load_spec, need_path_policy
 from experiments.deployment import Deployment
 from experiments.experiment import Result
 from experiments.results import json_text
@@ -41,7 +41,7 @@ RESULTS = Path("results")
 @click.option("--database", help="SQLAlchemy URL (default: SQLite in the results' directory).")
 @click.option(
     "--path-policy",
-    callback=path_policy_file,
+    type=click.Path(path_type=Path),
     help="Python file with a path policy of your own, for a scheme with `entropy: file`.",
 )
 @click.option("--keep", is_flag=True, help="Leave the fabric up afterwards, until Ctrl-C.")

@@ -21,6 +21,7 @@ from host_agent.checksum import complete
 from host_agent.flows import MAX_FINISHED, FlowTable, ReceiveFlow, SendFlow
 from host_agent.impairment import Impairment
 from host_agent.inner_packet import TCP, InnerPacket, PacketError, is_group_address, look
+from host_agent.paths.own import OwnPathPolicy
 from host_agent.peers import PeerState
 from host_agent.receiving import Receiver
 from host_agent.run_intake import take_coded_run, take_run
@@ -56,6 +57,7 @@ class AgentCore:
         mtu: bytes of the largest inner packet.
         rng: all randomness there is.
         broadcasts: broadcast addresses of the overlay, 4 bytes each.
+        own_path: what ``entropy: file`` means here.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class AgentCore:
         rng: np.random.Generator,
         now: float = 0.0,
         broadcasts: frozenset[bytes] = frozenset(),
+        own_path: OwnPathPolicy | None = None,
     ) -> None:
         self.host = host
         self.mtu = mtu
@@ -80,7 +83,7 @@ class AgentCore:
         self._outgoing: list[Outgoing | Burst] = []
         self._deliver: list[bytes] = []
         self._impairment: Impairment[Arrived] | None = None
-        self._sender = Sender(session, rng, self._outgoing, self._counts)
+        self._sender = Sender(session, rng, self._outgoing, self._counts, own_path)
         self.steering = self._sender.steering
         self._receiver = Receiver(self._sender, self._deliver, self._counts)
         self.gate = Gate(self._sender)
@@ -93,7 +96,8 @@ class AgentCore:
     # -- what the controller says --------------------------------------------------------------------
 
     def set_policy(self, policy: Policy, now: float) -> None:
-        """Act on this policy from the next packet on; flows, positions and numbers go on."""
+        """Act on this policy from the next packet on; flows, positions and numbers go on. Raises PolicyError."""
+        self._sender.steering.check(policy)
         self.policy = policy
         self._sender.set_policy(policy, self._peers.values(), now)
         self._receiver.set_policy(policy)

@@ -15,6 +15,7 @@ from host_agent.coding.blocking import BlockingEstimator, estimator
 from host_agent.finished import FinishedLog
 from host_agent.flows import FlowTable, SendFlow
 from host_agent.inner_packet import FIN, RST, TCP, InnerPacket
+from host_agent.paths.own import OwnPathPolicy
 from host_agent.paths.steering import Departures, Steering
 from host_agent.peers import PeerState
 from host_agent.priority import Priorities
@@ -42,7 +43,12 @@ class Sender:
     """Wraps packets into datagrams for *outgoing*. One for all peers."""
 
     def __init__(
-        self, session: int, rng: np.random.Generator, outgoing: list[Outgoing | Burst], counts: Counter[str]
+        self,
+        session: int,
+        rng: np.random.Generator,
+        outgoing: list[Outgoing | Burst],
+        counts: Counter[str],
+        own_path: OwnPathPolicy | None = None,
     ) -> None:
         self._counts = counts
         self.flows: FlowTable[bytes, SendFlow] = FlowTable()
@@ -54,7 +60,7 @@ class Sender:
         self._coding: CodingPolicy | None = None
         # by traffic class
         self._classes: tuple[ClassPolicy, ...] = ()
-        self.steering = Steering(rng)
+        self.steering = Steering(rng, own_path)
         self._priorities = Priorities(counts)
         self._wrapping = Wrapping(session, self.steering, self._priorities, outgoing)
         self.coded = CodedSending(rng, self._wrapping, counts)

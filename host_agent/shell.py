@@ -22,6 +22,7 @@ from host_agent.config import AgentConfig
 from host_agent.core import AgentCore
 from host_agent.inner_packet import PacketError
 from host_agent.lone import GRACE_S, NO_PLANS, LonePackets
+from host_agent.paths.own import read_path_policy
 from host_agent.tun import Tun
 from host_agent.underlay import Underlay, announce, mac_of
 from protocol.admission import Grant, Stop
@@ -68,6 +69,7 @@ class Agent:
             np.random.default_rng(config.seed),
             now,
             config.broadcasts,
+            read_path_policy(config.path_policy) if config.path_policy is not None else None,
         )
         self._underlay = Underlay(config.underlay_ip, config.underlay_mtu)
         try:
@@ -286,12 +288,12 @@ class Agent:
     def _apply(self, message: SetPolicy, now: float) -> None:
         try:
             policy = Policy.from_dict(message.policy)
+            self._core.set_policy(policy, now)
         except PolicyError as error:
             _LOG.error("the policy cannot be used, the old one stays: %s", error)
             version = message.policy.get("version")
             self._channel.send(PolicyApplied(version if isinstance(version, int) else -1, str(error)))
             return
-        self._core.set_policy(policy, now)
         try:
             self._tun.set_initial_window(
                 None if policy.admission is None else policy.admission.initial_window_packets

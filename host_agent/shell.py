@@ -174,7 +174,10 @@ class Agent:
                             core.receive_datagram(*item, now)
                         else:
                             core.receive_run(item, now)
-                            lone.from_peer(item)
+                            if len(item) == 2:
+                                lone.many()
+                            else:
+                                lone.from_peer(item)
                     if len(items) > 1:
                         lone.many()
             self._put_out()

@@ -20,7 +20,7 @@ from host_agent.core import AgentCore
 from host_agent.inner_packet import InnerPacket
 from host_agent.lone import NO_PLANS, LonePackets
 from host_agent.offload import coalesce
-from host_agent.wire import Arrived, Burst, Outgoing
+from host_agent.wire import Arrived, Burst, Outgoing, parts
 from protocol.control import Impair, Peer
 from protocol.policy import Policy
 from protocol.underlay import BASE_PORT, FLOW_KEYS
@@ -210,7 +210,8 @@ class Rig:
                 count += 1
                 continue
             # the reference hears of each datagram by itself
-            for one in _each(item):
+            runs = parts(item) if len(item) == 2 else [item]
+            for one in (one for run in runs for one in _each(run)):
                 self.tested.receive_run(one, now)
                 self.lone.from_peer(one)
                 count += 1

@@ -1,7 +1,8 @@
 """What watching costs: mode switches of a leaf without readers, and with 200 of the stream and 1000 link samples/s.
 
 Both halves in one run, on one fabric, so that their ratio means something. While readers read, the API is asked for
-the whole fabric again and again by a few clients, too.
+the whole fabric again and again by a few clients, too. Then 50 clients ask for all kinds of things, each as soon as it
+is answered, while the leaf goes on to switch its mode.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ SAMPLES_PER_S: Final = 28.0
 DIRECTIONS: Final = 2 * (2 * SPINES + 2)
 CYCLES: Final = 100
 CLIENTS: Final = 4
+MANY_CLIENTS: Final = 50
+MANY_S: Final = 10.0
 ON_P99_GOAL_MS: Final = 15.0
 GET_P99_GOAL_MS: Final = 100.0
 
@@ -47,8 +50,11 @@ def run(cycles: int = CYCLES, readers: int = READERS) -> dict[str, Any]:
         gets: list[float] = []
         with _reading(lab, readers) as result, _asking(lab, gets):
             watched = evaluate(traffic(lab, cycles, t_ms), t_ms)
+        with _many(lab) as answers:
+            pressed = evaluate(traffic(lab, max(cycles // 4, 8), t_ms), t_ms)
         told = requests.get(f"{lab.client.url}/api/v1/metrics", timeout=10).text
-    return document(_figures(alone, watched, result, gets, readers), _notes(readers, told))
+    figures = _figures(alone, watched, result, gets, readers) | _figures_of_many(answers, pressed)
+    return document(figures, _notes(readers, told))
 
 
 def _figures(
@@ -96,6 +102,32 @@ def _reading(lab: Deployment, readers: int) -> Iterator[dict[str, Any]]:
     yield result
     said, _ = process.communicate(timeout=30)
     result |= json.loads(said)
+
+
+def _figures_of_many(answers: dict[str, list[float]], pressed: Sequence[Cycle]) -> dict[str, Figure]:
+    every = [one for of_path in answers.values() for one in of_path]
+    slowest = max(answers, key=lambda path: percentile(answers[path], 99))
+    return {
+        f"get_p99_of_{MANY_CLIENTS}_clients": Figure(percentile(every, 99), "ms", GET_P99_GOAL_MS),
+        f"get_median_of_{MANY_CLIENTS}_clients": Figure(statistics.median(every), "ms"),
+        f"get_p99_of_slowest{slowest.partition('?')[0].replace('/', '_')}": Figure(
+            percentile(answers[slowest], 99), "ms"
+        ),
+        f"gets_of_{MANY_CLIENTS}_clients": Figure(len(every) / MANY_S, "requests/s"),
+        "off_to_on_median_pressed": Figure(statistics.median([one.on_ms for one in pressed]), "ms"),
+    }
+
+
+@contextmanager
+def _many(lab: Deployment) -> Iterator[dict[str, list[float]]]:
+    """Clients in a process of their own; what they measured is in the dictionary afterwards."""
+    place = urlsplit(lab.client.url)
+    argv = [sys.executable, "-m", "benchmarks.api_clients", str(place.hostname), str(place.port)]
+    process = lab.lab.popen(None, [*argv, str(MANY_CLIENTS), str(MANY_S)], stdout=-1, text=True, cwd=ROOT)
+    took: dict[str, list[float]] = {}
+    yield took
+    said, _ = process.communicate(timeout=MANY_S + 30)
+    took |= json.loads(said)
 
 
 @contextmanager

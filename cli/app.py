@@ -31,6 +31,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "report": "cli.commands.report",
     "model": "cli.commands.model",
     "bench": "cli.commands.bench",
+    "lab-check": "cli.commands.lab_check",
     "test": "cli.commands.test",
     "clean": "cli.commands.clean",
 }
@@ -49,7 +50,9 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             ctx.fail(f"command {cmd_name!r} is not known{did_you_mean(cmd_name, _COMMANDS)}")
-        command: click.Command = getattr(importlib.import_module(_COMMANDS[cmd_name]), f"{cmd_name}_command")
+        command: click.Command = getattr(
+            importlib.import_module(_COMMANDS[cmd_name]), f"{cmd_name.replace('-', '_')}_command"
+        )
         return command
 
 

@@ -15,6 +15,7 @@ from controller.schemes.scheme import Scheme
 from experiments import check as checking
 from experiments.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from experiments.yaml_source import Problem, read
+from host_agent.paths.own import PathFileError, read_path_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,20 @@ def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
         choices = tuple(SchemeChoice(name, load_scheme(name).name) for name in schemes)
         spec = replace(spec, schemes=choices, baseline=choices[0].label)
     return LoadedSpec(spec, text)
+
+
+def need_path_policy(spec: Spec, file: Path | None) -> None:
+    """End if *file* holds no path policy (exit code 1), or a scheme asks for one and *file* is None (2)."""
+    if file is not None:
+        try:
+            read_path_policy(file)
+        except PathFileError as error:
+            fail(str(error))
+        return
+    for choice in spec.schemes:
+        scheme = loader.load(choice.name)
+        if "file" in (scheme.short.entropy, scheme.long.entropy, scheme.control.entropy):
+            fail(f"scheme {choice.name}: has `entropy: file`: give your file with --path-policy FILE", code=2)
 
 
 def print_problems(path: str, problems: list[Problem]) -> None:

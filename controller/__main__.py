@@ -79,6 +79,11 @@ from controller.agents.listeners import ChannelError, TcpListener
     help="How long workers wait for a controller, or its database, that is away.",
 )
 @click.option(
+    "--keep-records-days",
+    type=click.FloatRange(0, min_open=True),
+    help="Let go of flow records of experiments that ended before (default: never); their results stay.",
+)
+@click.option(
     "--log-level",
     default="info",
     show_default=True,
@@ -103,6 +108,7 @@ def serve_command(
     labs: int,
     dask: str | None,
     patience_s: float,
+    keep_records_days: float | None,
     log_level: str,
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
@@ -138,6 +144,7 @@ def serve_command(
         extension=_experiments(labs, dask, patience_s, experiments is not None)
         if experiments is not False
         else None,
+        keep_records_days=keep_records_days,
     )
     try:
         serve(settings)

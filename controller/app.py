@@ -27,6 +27,7 @@ from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
+from controller.store.retention import Retention
 
 VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
@@ -73,6 +74,8 @@ class Settings:
     lab: bool = False
     links_every_s: float = EVERY_S
     extension: MakeExtension | None = None
+    keep_records_days: float | None = None
+    """Flow records of experiments that ended before are let go; None: they are kept for ever."""
 
     @property
     def open_to_all(self) -> bool:
@@ -109,6 +112,7 @@ def serve(settings: Settings) -> None:
     store = ExperimentStore(engine)
     make = settings.extension
     extension = None if make is None else make(engine, store, running.events.add)
+    retention = None if settings.keep_records_days is None else Retention(engine, settings.keep_records_days)
     app = make_app(running, store, ApiSettings(api_token, settings.lab, read_token), VERSION, extension)
     try:
         running.start()
@@ -136,6 +140,8 @@ def serve(settings: Settings) -> None:
                 f"capstan controller: new token of the API, kept in {path}: {path.read_text().strip()}",
                 flush=True,
             )
+        if retention is not None:
+            retention.start()
         thread = threading.Thread(target=server.run, name="api", daemon=True)
         thread.start()
         if extension is not None:
@@ -150,6 +156,8 @@ def serve(settings: Settings) -> None:
         server.close()
     finally:
         running.stop()
+        if retention is not None:
+            retention.stop()
         engine.dispose()  # SQLite then folds its -wal into the file, and removes it
         (data / "endpoints.json").unlink(missing_ok=True)
 

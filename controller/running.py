@@ -95,7 +95,9 @@ class RunningController:
         self._fabric_watch = FabricWatch(
             self.admission, self.agents, self.events.add, self.snapshot, self.queues.rates_bps
         )
-        self.live = LiveView(self.events, self.shell, self.agents, self.snapshot, self.rates, links_every_s)
+        self.live = LiveView(
+            self.events, self.shell, self.agents, self.snapshot, self.rates, self.queues.latest, links_every_s
+        )
         self._lab = lab
         self.faults = Faults(state_file.with_name("faults.json"), self, self.events.add)
         self._state_file = state_file

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+from experiments.admissions import Admissions
 from experiments.cpu import CpuUse
 from experiments.outcome import FlowOutcome
 from experiments.results import Run
@@ -28,7 +29,7 @@ def kept_run(
         KeyError, TypeError, ValueError: it was not kept by this Capstan, or of other flows than *plan*'s.
     """
     measures: Mapping[str, Any] = run["measures"]
-    types = measures.get("types_learnt")
+    types, admitted = measures.get("types_learnt"), measures.get("admitted")
     copies: Mapping[str, int] = measures.get("copy_packets", {})
     planned = [one for one in plan.flows if one.counted]  # the others are in no figure
     if [flow["flow"] for flow in flows] != [one.id for one in planned]:
@@ -55,4 +56,6 @@ def kept_run(
         changes=tuple(measures.get("fabric_changes", ())),
         types=None if types is None else tuple(types),
         run_id=run["id"],
+        admitted=None if admitted is None else Admissions(**admitted),
+        not_counted=len(plan.flows) - len(planned),
     )

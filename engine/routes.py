@@ -11,7 +11,7 @@ from flask import Blueprint, Response, jsonify, request
 
 from controller.api.access import Rate
 from controller.api.answers import ExperimentObject
-from controller.api.bodies import LARGEST, body
+from controller.api.bodies import body
 from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
 from controller.store.experiments import ExperimentStore
@@ -31,7 +31,7 @@ from engine.whole import result_table
 from experiments.check import preset_names
 from experiments.schema import schema
 
-ONE: Final = f"/experiments/<int(max={LARGEST}):experiment>"
+ONE: Final = "/experiments/<number:experiment>"
 YAML: Final = ("application/yaml", "text/yaml", "application/x-yaml")
 
 

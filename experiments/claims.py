@@ -13,6 +13,7 @@ Verdict = Literal["seen", "not seen", "open", "no figure"]
 """seen, not seen: by the whole 95 % interval; open: the interval has both; no figure: `why` says so."""
 
 RATIOS: Final[Mapping[Measure, str]] = {
+    "all-mean": "all_afct_ratio",
     "short-mean": "short_afct_ratio",
     "short-p99": "short_p99_ratio",
     "long-mean": "long_afct_ratio",
@@ -22,6 +23,7 @@ RATIOS: Final[Mapping[Measure, str]] = {
 }
 """Where the result document keeps each measure's ratio."""
 WORDS: Final[Mapping[Measure, str]] = {
+    "all-mean": "mean completion time of all sized flows",
     "short-mean": "mean completion time of short flows",
     "short-p99": "p99 of the completion time of short flows",
     "long-mean": "mean completion time of long flows",

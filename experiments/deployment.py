@@ -55,7 +55,8 @@ class Deployment:
     on_stage: told in a few words what happens next. database: SQLAlchemy URL of the controller's; None: a file of
     the lab's, gone with it. logs: directory for the logs of this deployment, which stay if it ends by an error;
     None: with the lab, gone with it. controller_options: more of the controller's own (`capstan serve --help`).
-    served: a controller that runs already, in place of one of this deployment's own.
+    served: a controller that runs already, in place of one of this deployment's own. path_policy: a file with the path
+    policy that ``entropy: file`` means.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Deployment:
         on_stage: OnStage = lambda text: None,
         controller_options: Sequence[str] = (),
         served: ServedController | None = None,
+        path_policy: Path | None = None,
     ) -> None:
         self.spec = spec
         self.lab = Lab(
@@ -78,6 +80,7 @@ class Deployment:
             controller_port=served.openflow_port if served is not None else None,
         )
         self._served = served
+        self._path_policy = path_policy
         self._database = database
         self._logs = logs
         self._on_stage = on_stage
@@ -288,6 +291,8 @@ class Deployment:
             argv += ["--underlay-mtu", str(self.spec.fabric.mtu)]
             argv += ["--congestion-control", self.lab.congestion_control]
             argv += ["--controller", f"unix:{self._socket}", "--token-file", str(self._token_file)]
+            if self._path_policy is not None:
+                argv += ["--path-policy", str(self._path_policy.absolute())]
             self._launch(f"agent {place.name}", place.name, argv)
 
     # -- readiness -----------------------------------------------------------------------------------

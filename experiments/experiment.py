@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from experiments.admissions import SETTLE_S, AdmissionCount
 from experiments.controller_client import ControllerClient
 from experiments.cpu import CpuWatch
 from experiments.deployment import Deployment
@@ -101,6 +102,14 @@ class Experiment:
             raise
         return Result(document, directory, number)
 
+    def _admission_count(self) -> AdmissionCount:
+        return AdmissionCount(self._settled_agents())
+
+    def _settled_agents(self) -> list[dict[str, Any]]:
+        """All agents, with counters that hold what has happened until now."""
+        time.sleep(SETTLE_S)
+        return self._client.agents()
+
     def _one(
         self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan
     ) -> tuple[Run, Mapping[str, Any]]:
@@ -115,6 +124,7 @@ class Experiment:
             lambda: self._client.report_flows(forget=True), spec.packet_time_s, self._deployment.check
         )
         _, cursor = self._client.modes()
+        admission = None if scheme.get("admission") is None else self._admission_count()
 
         def check() -> None:
             self._deployment.check()
@@ -132,6 +142,7 @@ class Experiment:
         entries = self._client.report_flows(forget=True)
         events, _ = self._client.modes(cursor)
         happened, _ = self._client.events(before)
+        admitted = None if admission is None else admission.until(self._settled_agents())
         self._deployment.check_health()
         if switched := [
             one for one in happened if one["kind"] == "scheme-changed" and one["cursor"] > cursor
@@ -154,6 +165,7 @@ class Experiment:
             modes=mode_changes(events, epoch_wall, duration),
             splits=path_splits(happened, epoch_wall, duration),
             changes=fabric_changes(happened, epoch_wall, duration),
+            admitted=admitted,
             types=types_learnt(happened, epoch_wall, duration) if _learns_types(scheme) else None,
         )
         return run, run_body(run, spec.seed, epoch_wall)
@@ -215,6 +227,7 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
             "path_splits": [dict(split) for split in run.splits],
             "fabric_changes": [dict(change) for change in run.changes],
             "types_learnt": None if run.types is None else [dict(one) for one in run.types],
+            "admitted": None if run.admitted is None else asdict(run.admitted),
             "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},
         },
         "flows": flows,

@@ -24,9 +24,10 @@ def add_kinds(
 ) -> None:
     """Put blocks of completion times into each scheme of *schemes* (`summarize`'s), and their ratios.
 
-    ``medium`` and ``large``, where there is a limit, with ``medium_afct_ratio`` and so on among the ratios;
-    ``applications``: for each that has a name, its short flows' block, with ``ratios`` of their mean over other
-    schemes. A kind of which no flow was planned is left out; where some scheme finished none of it, also.
+    ``all`` (sized flows), ``medium`` and ``large``, where there is a limit, with ``medium_afct_ratio`` and so on
+    among the ratios; ``applications``: for each that has a name, its short flows' block, with ``ratios`` of their
+    mean over other schemes. A kind of which no flow was planned is left out; where some scheme finished none of it,
+    also.
     """
     for stream, (kind, holds) in enumerate(_sizes(large_limit_bytes).items()):
         for label, (block, ratios) in _compared(
@@ -57,6 +58,7 @@ def _sizes(large_limit_bytes: int | None) -> dict[str, Holds]:
         return {}
     limit = large_limit_bytes
     return {
+        "all": lambda flow: flow.size_bytes is not None,
         "medium": lambda flow: flow.traffic_class == "long" and (flow.size_bytes or 0) < limit,
         "large": lambda flow: (flow.size_bytes or 0) >= limit,
     }

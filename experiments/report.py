@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from experiments import report_figures
 from experiments.drawing import comparison_figure
 from experiments.tables import notes, tables_of
+from figures import results as result_figures
 from figures.style import applied
 
 if TYPE_CHECKING:
@@ -79,14 +79,14 @@ def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[D
         ("comparison", "Every scheme over the baseline.", lambda: comparison_figure(document)),
         (
             "completion-times", "Distribution of completion times, all runs of a scheme together.",
-            lambda: report_figures.completion_times(document, records),
+            lambda: result_figures.completion_times(document, records),
         ),
-        ("by-size", "Mean completion time by flow size.", lambda: report_figures.by_size(document, records)),
+        ("by-size", "Mean completion time by flow size.", lambda: result_figures.by_size(document, records)),
         (
             "path-balance", "How evenly paths were used, all runs of a scheme together.",
-            lambda: report_figures.path_balance(document, records),
+            lambda: result_figures.path_balance(document, records),
         ),
-        ("modes", "When leaves sent long flows on one path each.", lambda: report_figures.mode_timeline(document)),
+        ("modes", "When leaves sent long flows on one path each.", lambda: result_figures.mode_timeline(document)),
     )  # fmt: skip
     found = []
     for name, caption, draw in wanted:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from rich.console import Console, RenderableType
 
+from experiments.admissions import Admissions, admission_entry, retransmitted_bytes
 from experiments.claims import findings
 from experiments.cpu import CpuUse
 from experiments.kinds import add_kinds
@@ -53,6 +54,10 @@ class Run:
     changes: tuple[Mapping[str, Any], ...] = ()
     types: tuple[Mapping[str, Any], ...] | None = None
     run_id: int | None = None
+    admitted: Admissions | None = None
+    """Under schemes with admission."""
+    not_counted: int = 0
+    """Flows that are not among `flows` since they are in no figure: the database has none of them."""
 
     @property
     def counted(self) -> tuple[FlowOutcome, ...]:
@@ -90,6 +95,11 @@ def result_document(
         entry["overrides"] = dict(choice.overrides)
         entry["cpu"] = _cpu([run.cpu for run in group])
         entry["cpu_limited"] = any(run.cpu.limited for run in group)
+        entry["retransmitted_bytes"] = retransmitted_bytes(run.counted for run in group)
+        entry["admission"] = admission_entry(
+            [run.admitted for run in group if run.admitted is not None],
+            sum(len(run.flows) + run.not_counted for run in group),
+        )
         entry["mode_changes"] = sum(len(run.modes) for run in group)
     return {
         "format": FORMAT,

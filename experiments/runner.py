@@ -39,12 +39,13 @@ def run_experiment(
     database: str | None = None,
     on_up: OnUp = lambda deployment: None,
     on_result: Callable[[Result, Deployment], None] = lambda result, deployment: None,
+    path_policy: Path | None = None,
 ) -> Result:
     """Bring the fabric up, run everything, keep the results, take the fabric down.
 
     text: the spec as its author wrote it. results: directory below which the result gets one of its own.
     database: SQLAlchemy URL; default: the file capstan.db in `results`. on_up: called when the fabric forwards;
-    on_result: with the fabric still up.
+    on_result: with the fabric still up. path_policy: as `Deployment` takes it.
 
     Raises:
         DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
@@ -54,7 +55,7 @@ def run_experiment(
     def keep(document: Any, runs: Sequence[Run]) -> Path:
         return write_result(new_directory(results, spec.name, _when(document)), document, runs, text)
 
-    with _deployment(spec, results, database, steps) as deployment:
+    with _deployment(spec, results, database, steps, path_policy) as deployment:
         on_up(deployment)
         result = Experiment(spec, deployment, steps, steps.plans[0], keep).run()
         steps.stage("drawing")
@@ -73,6 +74,7 @@ def run_sweep(
     database: str | None = None,
     on_up: OnUp = lambda deployment: None,
     on_result: Callable[[SweepResult, Deployment], None] = lambda result, deployment: None,
+    path_policy: Path | None = None,
 ) -> SweepResult:
     """The same for every point of the spec's sweep, all on one fabric where the points have the same.
 
@@ -86,7 +88,7 @@ def run_sweep(
     directory = new_directory(results, spec.name, datetime.now(UTC))
     found: dict[int, Result] = {}
     for group in order:
-        with _deployment(grid[group[0]].spec, results, database, steps) as deployment:
+        with _deployment(grid[group[0]].spec, results, database, steps, path_policy) as deployment:
             on_up(deployment)
             for index in group:
                 point = grid[index]
@@ -137,10 +139,18 @@ def _whole(
     return SweepResult(document, directory, tuple(sorted(one.experiment for one in ordered)))
 
 
-def _deployment(spec: Spec, results: Path, database: str | None, steps: Steps) -> Deployment:
+def _deployment(
+    spec: Spec, results: Path, database: str | None, steps: Steps, path_policy: Path | None
+) -> Deployment:
     results.mkdir(parents=True, exist_ok=True)
     database = database or f"sqlite:///{results.absolute() / 'capstan.db'}"
-    return Deployment(spec, database=database, logs=results.absolute() / "logs", on_stage=steps.stage)
+    return Deployment(
+        spec,
+        database=database,
+        logs=results.absolute() / "logs",
+        on_stage=steps.stage,
+        path_policy=path_policy,
+    )
 
 
 def _when(document: Any) -> datetime:

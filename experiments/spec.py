@@ -19,7 +19,9 @@ PACKET_BYTES: Final = 1500
 DRAIN_MARGIN_S: Final = 0.2
 ALL_SCHEMES: Final = "all"
 """In place of a scheme's name: every scheme that comes with Capstan, and is not listed by itself."""
-Measure = Literal["short-mean", "short-p99", "long-mean", "medium-mean", "large-mean", "long-goodput"]
+Measure = Literal[
+    "all-mean", "short-mean", "short-p99", "long-mean", "medium-mean", "large-mean", "long-goodput"
+]
 """Completion times of a class of flows, or the sum of background flows' rates."""
 
 

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from experiments.admissions import admission_note
 from experiments.claims import compared, found, heading
 from experiments.statistics import FLOWS_FOR_P99
 
@@ -131,6 +132,7 @@ def overview_table(document: Document) -> Table:
     measures = [
         (head, name)
         for head, name in (
+            ("all flows\nmean time", "all_afct_ratio"),
             ("short flows\nmean time", "short_afct_ratio"),
             ("short flows\np99 time", "short_p99_ratio"),
             ("long flows\nmean time", "long_afct_ratio"),
@@ -208,6 +210,8 @@ def notes(document: Document) -> list[str]:
             lines.append(
                 f"{label}: {lost} long flows failed; the sum counts what they had sent (see flows.csv)."
             )
+        if scheme.get("admission") is not None:
+            lines.append(admission_note(label, scheme["admission"], scheme["retransmitted_bytes"]))
     small = [
         scheme[kind]["n"]
         for scheme in document["schemes"].values()

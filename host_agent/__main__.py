@@ -38,6 +38,11 @@ def run(config: AgentConfig) -> None:
 @click.option("--underlay-mtu", default=1500, show_default=True, help="MTU of the fabric, bytes.")
 @click.option("--congestion-control", help="Of TCP connections over the overlay (default: the kernel's).")
 @click.option("--no-offloads", is_flag=True, help="Read and write the TUN device a packet at a time.")
+@click.option(
+    "--path-policy",
+    type=click.Path(path_type=Path),
+    help="Python file with a path policy of your own, for schemes with `entropy: file`.",
+)
 @click.option("--seed", type=int, help="Seed of all randomness (default: the system's).")
 @click.option(
     "--log-level",
@@ -57,6 +62,7 @@ def agent_command(
     underlay_mtu: int,
     congestion_control: str | None,
     no_offloads: bool,
+    path_policy: Path | None,
     seed: int | None,
     log_level: str,
 ) -> None:
@@ -85,6 +91,7 @@ def agent_command(
                 congestion_control=congestion_control,
                 offloads=not no_offloads,
                 seed=seed,
+                path_policy=path_policy,
             )
         )
     except FileNotFoundError as error:

@@ -33,6 +33,11 @@ class Arrivals:
         self.lost = 0
         self.late = 0
 
+    @property
+    def newest(self) -> int | None:
+        """The newest number that came; None: none did."""
+        return self._newest
+
     def accept(self, number: int, now: float) -> bool:
         """Whether this number is seen for the first time; False: a replay, to be dropped."""
         newest = self._newest

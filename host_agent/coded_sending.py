@@ -68,7 +68,8 @@ class CodedSending:
             start = int.from_bytes(packet[seen.transport + 4 : seen.transport + 8], "big")
             self._tcp_left(flow, coding, start, seen.payload, seen.payload, now)
         if known is not None and not encoder.open_packets:
-            self._plan_unit(peer, known, flow, encoder, kind, coding, flow.payload - seen.payload, now)
+            blocked, before = known.blocking_probability(now), flow.payload - seen.payload
+            self._plan_unit(peer, known, blocked, flow, encoder, kind, coding, before)
         if flow.unit is not None:
             peer.outcomes.sent((peer.number - 1) % NUMBER_MODULUS, flow.unit)
         units = encoder.take(position, packet, now, seen.push)
@@ -101,36 +102,47 @@ class CodedSending:
         encoder, known, flow.peer = flow.encoder, peer.estimator, peer
         count, whole, at, told = len(rows), rows.shape[1] - FRONT_BYTES, 0, 0
         payload = count * size - (whole - last_bytes)
-        draw = self._wrapping.steering.policies[kind].entropies
-        route, number, position = peer.routes[kind], peer.number, flow.position
+        policy, route, position = self._wrapping.steering.policies[kind], peer.routes[kind], flow.position
+        # the random numbers of a code with seeds are drawn between those of its packets, as they would be one by one
+        draw = None if encoder.draws_nothing and not policy.by_size else policy.entropies
         units: list[tuple[int, ClosedUnit]] = []
         entropies: list[int] = []
+        number, blocked = peer.number, None
         while at < count:
             if known is not None and not encoder.open_packets:
                 # what a unit is planned by has seen its first packet
                 behind = min((at + 1) * size, payload) - told * size
                 self._tcp_left(flow, coding, start + told * size, behind, size, now)
                 told = at + 1
-                self._plan_unit(peer, known, flow, encoder, kind, coding, flow.payload + at * size, now)
+                if blocked is None:
+                    blocked = known.blocking_probability(now)
+                before = flow.payload + at * size
+                self._plan_unit(peer, known, blocked, flow, encoder, kind, coding, before)
             begin, at = at, min(count, at + encoder.room)
             cut = last_bytes if at == count else whole
             if flow.unit is not None:
-                peer.outcomes.sent_many(number + len(entropies), at - begin, flow.unit)
-            entropies += draw(flow, route, whole, at - begin, cut, now)
+                peer.outcomes.sent_many(number, at - begin, flow.unit)
+            number += at - begin
+            if draw is not None:
+                entropies += draw(flow, route, whole, at - begin, cut, now)
             closed = encoder.take_rows(
                 position + begin, rows, begin, at, FRONT_BYTES, cut, now, push and at == count
             )
             repairs = 0
             for unit in closed:
                 if flow.unit is not None:
-                    peer.outcomes.sent_many(number + len(entropies), unit.r, flow.unit)
-                body = REPAIR_HEAD_BYTES + unit.symbol_bytes
-                entropies += draw(flow, route, body, unit.r, body, now)
+                    peer.outcomes.sent_many(number + repairs, unit.r, flow.unit)
+                if draw is not None:
+                    body = REPAIR_HEAD_BYTES + unit.symbol_bytes
+                    entropies += draw(flow, route, body, unit.r, body, now)
                 units.append((at, unit))
                 repairs += unit.r
+            number += repairs
             if not encoder.open_packets:
                 self._end_unit(flow, repairs)
         self._tcp_left(flow, coding, start + told * size, payload - told * size, size, now)
+        if draw is None:
+            entropies = policy.entropies(flow, route, whole, number - peer.number, last_bytes, now)
         self._count(flow, len(entropies) - count)
         self._wrapping.wrap_coded(peer, flow, kind, rows, last_bytes, units, entropies, ecn, now)
         self._note_open(flow, encoder)
@@ -193,15 +205,14 @@ class CodedSending:
         self,
         peer: PeerState,
         known: BlockingEstimator,
+        blocked: float,
         flow: SendFlow,
         encoder: UnitEncoder,
         kind: int,
         coding: CodingPolicy,
         sent_bytes: int,
-        now: float,
     ) -> None:
-        """A unit begins: its size and redundancy. *sent_bytes*: payload of the flow before it."""
-        blocked = known.blocking_probability(now)
+        """A unit begins: its size and redundancy. *blocked*: pB; *sent_bytes*: payload of the flow before it."""
         if coding.redundancy == "adaptive":
             margin = self._margins.setdefault(
                 (peer.peer.leaf, kind), Margin(coding.target_decode_probability)

@@ -44,6 +44,7 @@ class AgentConfig:
     token: shared with the controller. ca: certificate of the controller's authority (TLS).
     underlay_mtu: bytes. congestion_control: of connections over the overlay; None: the kernel's.
     offloads: False for plain TUN reads. seed: of all randomness; None: the system's.
+    path_policy: file of a path policy of the operator's own, for schemes with ``entropy: file``.
     """
 
     host: str
@@ -58,6 +59,7 @@ class AgentConfig:
     offloads: bool = True
     congestion_control: str | None = None
     seed: int | None = None
+    path_policy: Path | None = None
 
     def __post_init__(self) -> None:
         try:

@@ -21,15 +21,16 @@ from host_agent.checksum import complete
 from host_agent.flows import MAX_FINISHED, FlowTable, ReceiveFlow, SendFlow
 from host_agent.impairment import Impairment
 from host_agent.inner_packet import TCP, InnerPacket, PacketError, is_group_address, look
+from host_agent.paths.own import OwnPathPolicy
 from host_agent.peers import PeerState
 from host_agent.receiving import Receiver
+from host_agent.run_intake import take_coded_run, take_run
 from host_agent.segments import header_bytes, tcp_segments
 from host_agent.sending import Sender
-from host_agent.wire import Arrived, Burst, Outgoing, Run
+from host_agent.wire import Arrived, Burst, CodedRun, Outgoing, Run, parts
 from protocol.control import FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
 from protocol.datagram import (
     HEADER_BYTES,
-    NUMBER_MODULUS,
     DatagramError,
     Kind,
     decode_fields,
@@ -56,6 +57,7 @@ class AgentCore:
         mtu: bytes of the largest inner packet.
         rng: all randomness there is.
         broadcasts: broadcast addresses of the overlay, 4 bytes each.
+        own_path: what ``entropy: file`` means here.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class AgentCore:
         rng: np.random.Generator,
         now: float = 0.0,
         broadcasts: frozenset[bytes] = frozenset(),
+        own_path: OwnPathPolicy | None = None,
     ) -> None:
         self.host = host
         self.mtu = mtu
@@ -80,7 +83,8 @@ class AgentCore:
         self._outgoing: list[Outgoing | Burst] = []
         self._deliver: list[bytes] = []
         self._impairment: Impairment[Arrived] | None = None
-        self._sender = Sender(session, rng, self._outgoing, self._counts)
+        self._sender = Sender(session, rng, self._outgoing, self._counts, own_path)
+        self.steering = self._sender.steering
         self._receiver = Receiver(self._sender, self._deliver, self._counts)
         self.gate = Gate(self._sender)
         """Of flows that ask the controller before they send."""
@@ -92,7 +96,8 @@ class AgentCore:
     # -- what the controller says --------------------------------------------------------------------
 
     def set_policy(self, policy: Policy, now: float) -> None:
-        """Act on this policy from the next packet on; flows, positions and numbers go on."""
+        """Act on this policy from the next packet on; flows, positions and numbers go on. Raises PolicyError."""
+        self._sender.steering.check(policy)
         self.policy = policy
         self._sender.set_policy(policy, self._peers.values(), now)
         self._receiver.set_policy(policy)
@@ -157,6 +162,19 @@ class AgentCore:
         self._counts["flows_announced"] += 1
         self._sender.announce(key, size)
 
+    def route(self, destination: bytes) -> PeerState | None:
+        """The peer that has this overlay address."""
+        return self._routes.get(destination)
+
+    def peer(self, underlay_ip: str) -> PeerState | None:
+        """The peer at this address of the underlay."""
+        return self._peers.get(underlay_ip)
+
+    @property
+    def impaired(self) -> bool:
+        """Whether what arrives is harmed on purpose."""
+        return self._impairment is not None and self._impairment.harmful
+
     # -- what happens --------------------------------------------------------------------------------
 
     def packet_from_host(self, packet: bytes, now: float, seen: InnerPacket | None = None) -> None:
@@ -220,46 +238,34 @@ class AgentCore:
         for item in self._impairment.arrive(Arrived(data, underlay_ip, source_port, tos), now):
             self._receive(self._impairment.damage(item.data), *item[1:], now)
 
-    def receive_run(self, run: Run, now: float) -> None:
+    def receive_run(self, run: Run | CodedRun, now: float) -> None:
         """Datagrams that came from the underlay one after the other, sound but from whomever."""
         self._now = now
-        underlay_ip, tos, kind, flags, session, number, sent_us, name, position, key, ports, bodies = run
-        step = 0 if kind == _REPAIR else 1
-        if self._impairment is not None and self._impairment.harmful:
+        if len(run) == 2:
+            peer = self._peers.get(run[0][0])
+            known = peer is not None and run[0][4] == peer.peer.session and not self._harmed
+            if peer is None or not known or not take_coded_run(self._receiver, peer, run, now):
+                for part in parts(run):
+                    self.receive_run(part, now)
+            return
+        if self._harmed:
+            underlay_ip, tos, kind, flags, session, number, sent_us, name, position, _, ports, bodies = run
+            step = 0 if kind == _REPAIR else 1
             for offset, body in enumerate(bodies):
                 place = position + offset * step
                 data = encode_fields(kind, flags, session, number + offset, sent_us, name, place, body)
                 self.receive_datagram(data, underlay_ip, ports[offset], tos, now)
             return
-        peer = self._peers.get(underlay_ip)
-        if peer is None or session != peer.peer.session:
+        peer = self._peers.get(run[0])
+        if peer is None or run[4] != peer.peer.session:
             reason = "unknown_peer" if peer is None else "other_session"
-            self._counts[f"dropped_{reason}"] += len(bodies)
+            self._counts[f"dropped_{reason}"] += len(run[11])
             return
-        count = len(bodies)
-        if kind == _REPAIR:
-            if count > 1 and peer.arrivals.accept_run(number, count, now):
-                self._receiver.receive_repairs(
-                    peer, flags, (number, sent_us), name, position, ports, bodies, now
-                )
-                return
-        elif count > 1 and not tos & _ECN:
-            flow = self._receiver.flow_of_run(peer, flags, name, position, count, key, now)
-            if flow is not None and peer.arrivals.accept_run(number, count, now):
-                self._receiver.receive_run(peer, flow, flags, (number, sent_us), position, ports, bodies, now)
-                return
-        for offset, body in enumerate(bodies):
-            at = (number + offset) % NUMBER_MODULUS
-            if not peer.arrivals.accept(at, now):
-                self._counts["dropped_replayed"] += 1
-                continue
-            place = (position + offset * step) % NUMBER_MODULUS
-            try:
-                self._receiver.receive(
-                    peer, kind, flags, (at, sent_us), name, place, body, key, ports[offset], tos, now
-                )
-            except (DatagramError, PacketError) as error:
-                self._counts[f"dropped_{error.reason}"] += 1
+        take_run(self._receiver, peer, run, self._counts, now)
+
+    @property
+    def _harmed(self) -> bool:
+        return self._impairment is not None and self._impairment.harmful
 
     def _drop(self, peer: PeerState) -> None:
         """Forget what a peer has sent: it is gone, or began anew."""

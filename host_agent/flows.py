@@ -14,10 +14,10 @@ from host_agent.coding.decoder import UnitDecoder
 from host_agent.coding.outcomes import SentUnit
 from host_agent.coding.unit import UnitEncoder
 from host_agent.coding.window import WindowEstimate
-from host_agent.inner_packet import addresses, ports
+from host_agent.inner_packet import addresses, ports, reverse_flow
 from host_agent.release import Release
 from protocol.control import FlowEntry
-from protocol.underlay import BASE_PORT, FLOW_KEYS, TrafficClass
+from protocol.underlay import BASE_PORT, FLOW_KEYS, PRIORITIES, TrafficClass
 
 if TYPE_CHECKING:
     from host_agent.peers import PeerState
@@ -84,7 +84,13 @@ class SendFlow:
             first_s=self.first,
             last_s=self.last,
             repairs=self.repairs,
+            priority=self.priority,
         )
+
+    @property
+    def priority(self) -> int:
+        """Of its next packet."""
+        return (self.tos[self.traffic_class] >> 2) % PRIORITIES if self.tos else 0
 
     def forget(self) -> None:
         """Begin to count anew."""
@@ -98,6 +104,8 @@ class ReceiveFlow:
     key: bytes
     first: float
     release: Release
+    reverse: bytes = field(init=False)
+    """Of the flow in the other direction, its key."""
     decoder: UnitDecoder | None = None
     last: float = 0.0
     newest: int = -1
@@ -110,6 +118,9 @@ class ReceiveFlow:
     datagrams: dict[int, int] = field(default_factory=dict)
     """By ``way(traffic_class, stamp)``."""
     released_before: tuple[int, int, int] = (0, 0, 0)
+
+    def __post_init__(self) -> None:
+        self.reverse = reverse_flow(self.key)
 
     def entry(self) -> FlowEntry:
         held, timeouts, abandoned = self.released_before
@@ -198,6 +209,10 @@ class FlowTable(Generic[K, F]):
         if flow is not None:
             self._flows.move_to_end(key)
         return flow
+
+    def peek(self, key: K) -> F | None:
+        """A flow, without counting as seeing it."""
+        return self._flows.get(key)
 
     def put(self, key: K, flow: F) -> F | None:
         """Take in a new flow. Returns the one that had to go for it, if any."""

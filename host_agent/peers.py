@@ -17,9 +17,14 @@ from host_agent.paths.base import Route
 from host_agent.paths.steering import Departures, OwnFlow
 from protocol.control import Peer
 from protocol.datagram import MAX_LOST, NUMBER_MODULUS, serial_difference
+from protocol.underlay import STAMP_FIRST, STAMP_LAST
 
 RECEIPTS_PER_FEEDBACK: Final = 64
 MAX_EARLY_REPAIRS: Final = 64
+
+
+def _receipts() -> Receipts:
+    return Receipts(STAMP_FIRST, STAMP_LAST)
 
 
 class EarlyRepair(NamedTuple):
@@ -55,7 +60,7 @@ class PeerState:
     flows: FlowTable[int, ReceiveFlow] = field(default_factory=FlowTable)
     addresses: frozenset[bytes] = frozenset()
     """Its overlay addresses: what its inner packets may come from."""
-    receipts: Receipts = field(default_factory=Receipts)
+    receipts: Receipts = field(default_factory=_receipts)
     """What the next feedback tells of."""
     full: list[bytes] = field(default_factory=list)
     """Feedback that is complete and waits to be sent."""
@@ -74,7 +79,7 @@ class PeerState:
         self.least_delay_us = None
         self.arrivals = Arrivals()
         self.flows = FlowTable()
-        self.receipts = Receipts()
+        self.receipts = _receipts()
         self.full, self.lost, self.recovered, self.early = [], [], 0, {}
 
     def receipt(self, number: int, stamp: int, delay_us: int) -> bool:
@@ -84,10 +89,10 @@ class PeerState:
             self.receipts.add(number, stamp, delay_us)
         return len(self.receipts) >= RECEIPTS_PER_FEEDBACK
 
-    def receipt_run(self, first: int, stamps: list[int], delay_us: int) -> bool:
-        """As `receipt`, of datagrams with consecutive numbers from *first* on and one delay."""
-        for at in range(0, len(stamps), RECEIPTS_PER_FEEDBACK):
-            some, number = stamps[at : at + RECEIPTS_PER_FEEDBACK], (first + at) % NUMBER_MODULUS
+    def receipt_run(self, first: int, source_ports: list[int], delay_us: int) -> bool:
+        """As `receipt`, of datagrams with consecutive numbers from *first* on and one delay, by what they came from."""
+        for at in range(0, len(source_ports), RECEIPTS_PER_FEEDBACK):
+            some, number = source_ports[at : at + RECEIPTS_PER_FEEDBACK], (first + at) % NUMBER_MODULUS
             if not self.receipts.add_run(number, some, delay_us):
                 self._close()
                 self.receipts.add_run(number, some, delay_us)

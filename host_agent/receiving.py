@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Final
+
+from capstan_native import stamps_of
 
 from host_agent import tunnel
 from host_agent.coding.decoder import UnitDecoder
@@ -26,6 +29,8 @@ from protocol.underlay import STAMP_FIRST, STAMP_LAST, TrafficClass
 
 _CONTROL = int(TrafficClass.CONTROL)
 _REPAIR, _FEEDBACK = int(Kind.REPAIR), int(Kind.FEEDBACK)
+_PLAIN_TRANSPORT: Final = 20
+"""Offset of the transport header where the flow of a packet was told with it: IPv4 without options and fragments."""
 
 
 class Receiver:
@@ -81,7 +86,7 @@ class Receiver:
         if kind == _FEEDBACK:
             self._sender.feedback(peer, body, now)
             return
-        stamp = source_port if STAMP_FIRST <= source_port <= STAMP_LAST else 0
+        stamp = _stamp(source_port)
         if peer.receipt(sent[0], stamp, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
             self._sender.send_feedback(peer, now)
         elif self._next_feedback is None:
@@ -115,29 +120,28 @@ class Receiver:
         source_ports: list[int],
         packets: list[bytes],
         now: float,
+        surplus: int = 0,
     ) -> None:
         """Sources without congestion marks, new and undamaged, of a flow that `flow_of_run` gave.
 
-        What `receive` does for each, for all of them: numbers and positions are consecutive.
+        What `receive` does for each, for all of them: numbers and positions are consecutive. *surplus*: repairs among
+        them that the decoder has no need of (`UnitDecoder.needs_none_of`).
         """
         count, traffic_class = len(packets), flags & CLASS_MASK
-        stamps = [port if STAMP_FIRST <= port <= STAMP_LAST else 0 for port in source_ports]
-        if peer.receipt_run(sent[0], stamps, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
-            self._sender.send_feedback(peer, now)
-        elif self._next_feedback is None:
-            self._next_feedback = now + self._feedback_after_s
+        self._told(peer, sent, source_ports, now)
+        _took(flow, traffic_class, source_ports, now)
         self._counts["packets_received"] += count
-        flow.last = now
         flow.packets += count
         flow.bytes += sum(map(len, packets))
-        for stamp in set(stamps):
-            taken = way(traffic_class, stamp)
-            flow.datagrams[taken] = flow.datagrams.get(taken, 0) + stamps.count(stamp)
         flow.traffic_class = traffic_class
         if peer.estimator is not None and flow.key[0] == TCP:
-            self._sender.acknowledged(peer, packets[-1], look(packets[-1]), now)
+            self._sender.acknowledged(peer, flow.reverse, packets[-1], _PLAIN_TRANSPORT, now)
         if flags & FLAG_CODED and flow.decoder is not None:
             flow.decoder.source_run(position, packets)
+            if surplus:
+                flow.decoder.surplus(surplus)
+                flow.repairs += surplus
+                self._counts["repairs_received"] += surplus
         ahead = 1 if flow.newest < 0 else serial_difference(position, flow.newest)
         flow.reordered += min(count, max(0, 1 - ahead))
         if ahead + count > 1:
@@ -148,6 +152,13 @@ class Receiver:
             self._holding[id(flow)] = flow
         elif self._holding:
             self._holding.pop(id(flow), None)
+
+    def _told(self, peer: PeerState, sent: tuple[int, int], source_ports: list[int], now: float) -> None:
+        """Datagrams with consecutive numbers came: the peer is to know."""
+        if peer.receipt_run(sent[0], source_ports, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
+            self._sender.send_feedback(peer, now)
+        elif self._next_feedback is None:
+            self._next_feedback = now + self._feedback_after_s
 
     def receive_repairs(
         self,
@@ -161,24 +172,16 @@ class Receiver:
         now: float,
     ) -> None:
         """Repairs of one unit, new and undamaged, with consecutive numbers: what `receive` does for each."""
-        stamps = [port if STAMP_FIRST <= port <= STAMP_LAST else 0 for port in source_ports]
-        if peer.receipt_run(sent[0], stamps, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
-            self._sender.send_feedback(peer, now)
-        elif self._next_feedback is None:
-            self._next_feedback = now + self._feedback_after_s
-        flow = peer.flows.get(name)
+        self._told(peer, sent, source_ports, now)
+        flow, traffic_class = peer.flows.get(name), flags & CLASS_MASK
         if flow is not None and flow.decoder is not None and flow.decoder.surplus_run(position, bodies, now):
-            count = len(bodies)
-            self._counts["repairs_received"] += count
-            flow.last = now
-            flow.repairs += count
-            for stamp in set(stamps):
-                taken = way(flags & CLASS_MASK, stamp)
-                flow.datagrams[taken] = flow.datagrams.get(taken, 0) + stamps.count(stamp)
+            self._counts["repairs_received"] += len(bodies)
+            flow.repairs += len(bodies)
+            _took(flow, traffic_class, source_ports, now)
             return
-        for stamp, body in zip(stamps, bodies, strict=True):
+        for port, body in zip(source_ports, bodies, strict=True):
             try:
-                self._repair(peer, flags & CLASS_MASK, name, position, body, stamp, now)
+                self._repair(peer, traffic_class, name, position, body, _stamp(port), now)
             except DatagramError as error:
                 self._counts[f"dropped_{error.reason}"] += 1
 
@@ -216,9 +219,9 @@ class Receiver:
         if marked is None:
             counts["dropped_ecn"] += 1
             return
-        if peer.estimator is not None and packet[9 if packet[0] >> 4 == 4 else 6] == TCP:
-            seen = seen or look(packet)
-            self._sender.acknowledged(peer, packet, seen, now)
+        if peer.estimator is not None and flow.key[0] == TCP:
+            transport = _PLAIN_TRANSPORT if seen is None else seen.transport
+            self._sender.acknowledged(peer, flow.reverse, packet, transport, now)
         if traffic_class == _CONTROL:
             self._control(flow, position, marked, seen, now)
             return
@@ -358,3 +361,16 @@ class Receiver:
         """Flows that were idle for so long that nothing can be held for them any more."""
         for flow in flows:
             self._holding.pop(id(flow), None)
+
+
+def _stamp(source_port: int) -> int:
+    """The path that a datagram took, 0 if none is told."""
+    return source_port if STAMP_FIRST <= source_port <= STAMP_LAST else 0
+
+
+def _took(flow: ReceiveFlow, traffic_class: int, source_ports: list[int], now: float) -> None:
+    """Count a flow's datagrams by the paths that they took."""
+    flow.last = now
+    for stamp, count in stamps_of(source_ports, STAMP_FIRST, STAMP_LAST):
+        taken = way(traffic_class, stamp)
+        flow.datagrams[taken] = flow.datagrams.get(taken, 0) + count

@@ -15,6 +15,7 @@ from host_agent.coding.blocking import BlockingEstimator, estimator
 from host_agent.finished import FinishedLog
 from host_agent.flows import FlowTable, SendFlow
 from host_agent.inner_packet import FIN, RST, TCP, InnerPacket
+from host_agent.paths.own import OwnPathPolicy
 from host_agent.paths.steering import Departures, Steering
 from host_agent.peers import PeerState
 from host_agent.priority import Priorities
@@ -42,7 +43,12 @@ class Sender:
     """Wraps packets into datagrams for *outgoing*. One for all peers."""
 
     def __init__(
-        self, session: int, rng: np.random.Generator, outgoing: list[Outgoing | Burst], counts: Counter[str]
+        self,
+        session: int,
+        rng: np.random.Generator,
+        outgoing: list[Outgoing | Burst],
+        counts: Counter[str],
+        own_path: OwnPathPolicy | None = None,
     ) -> None:
         self._counts = counts
         self.flows: FlowTable[bytes, SendFlow] = FlowTable()
@@ -54,7 +60,7 @@ class Sender:
         self._coding: CodingPolicy | None = None
         # by traffic class
         self._classes: tuple[ClassPolicy, ...] = ()
-        self.steering = Steering(rng)
+        self.steering = Steering(rng, own_path)
         self._priorities = Priorities(counts)
         self._wrapping = Wrapping(session, self.steering, self._priorities, outgoing)
         self.coded = CodedSending(rng, self._wrapping, counts)
@@ -212,14 +218,15 @@ class Sender:
         self._counts["recovered_at_peers"] += told.recovered
         self._counts["lost_at_peers"] += sum(min(count, 65536) for _, count in lost)
 
-    def acknowledged(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
-        """An inner TCP packet came from *peer*: its ACK may time a segment of ours (Karn: not a repeated one)."""
-        if peer.estimator is None or seen.protocol != TCP:
+    def acknowledged(self, peer: PeerState, key: bytes, packet: bytes, transport: int, now: float) -> None:
+        """A TCP packet came from *peer*: its ACK may time a segment of our flow *key* (Karn: not a repeated one).
+
+        *transport*: offset of its TCP header.
+        """
+        flow = self.flows.get(key)
+        if peer.estimator is None or flow is None or (flow.unacked is None and flow.window is None):
             return
-        flow = self.flows.get(seen.reverse)
-        if flow is None or (flow.unacked is None and flow.window is None):
-            return
-        ack = int.from_bytes(packet[seen.transport + 8 : seen.transport + 12], "big")
+        ack = int.from_bytes(packet[transport + 8 : transport + 12], "big")
         if flow.window is not None:
             flow.window.acknowledged(ack)
         if flow.unacked is None:

@@ -21,6 +21,8 @@ from host_agent.channel import Channel, Connected
 from host_agent.config import AgentConfig
 from host_agent.core import AgentCore
 from host_agent.inner_packet import PacketError
+from host_agent.lone import GRACE_S, NO_PLANS, LonePackets
+from host_agent.paths.own import read_path_policy
 from host_agent.tun import Tun
 from host_agent.underlay import Underlay, announce, mac_of
 from protocol.admission import Grant, Stop
@@ -67,6 +69,7 @@ class Agent:
             np.random.default_rng(config.seed),
             now,
             config.broadcasts,
+            read_path_policy(config.path_policy) if config.path_policy is not None else None,
         )
         self._underlay = Underlay(config.underlay_ip, config.underlay_mtu)
         try:
@@ -86,6 +89,8 @@ class Agent:
             self._announcements = Announcements()
         except OSError as error:
             _LOG.warning("sizes of flows cannot be announced here, is there another agent? %s", error)
+        self._lone = LonePackets(self._core)
+        self._passage = self._underlay.passage(self._tun, session, config.overlay_mtu)
         self._stopping = False
         self._refused = 0
         self._unsent: UnsentBytes | None = None
@@ -143,24 +148,38 @@ class Agent:
         now = time.monotonic()
         reads = 1  # a lone packet goes on at once: to ask for more would only delay it
         tun_fd, wake_fd, receive = tun.fd, self._channel.wake_fd, underlay.receive
+        lone, passage = self._lone, self._passage
+        planned = False
         while not self._stopping:
-            events = poll.poll(max(0.0, timer - now))
+            plans = lone.plans() if tun.super_packets else None
+            if plans is not None or planned:
+                passage.plan(*plans or NO_PLANS)
+                planned = plans is not None
+            events = passage.wait(poll.fileno(), max(0.0, timer - now), GRACE_S)
             now = time.monotonic()
-            for fd, _ in events:
+            if planned:
+                self._hear_of_lone()
+            for fd in events:
                 if fd == tun_fd:
                     reads = min(_MOST_READS, 2 * reads) if self._read_tun(reads, now) == reads else 1
                 elif fd == wake_fd:
                     for message in self._channel.messages():
                         self._obey(message, now)
                 elif announcements is not None and fd == announcements.fd:
-                    for key, size in announcements.read():
-                        core.announce(key, size)
+                    self._read_announcements()
                 elif fd != wake_read:
-                    for item in receive(fd):
+                    items = receive(fd)
+                    for item in items:
                         if len(item) == 4:
                             core.receive_datagram(*item, now)
                         else:
                             core.receive_run(item, now)
+                            if len(item) == 2:
+                                lone.many()
+                            else:
+                                lone.from_peer(item)
+                    if len(items) > 1:
+                        lone.many()
             self._put_out()
             timer = core.get_timer()
             if now >= timer:
@@ -196,8 +215,25 @@ class Agent:
         if packets:
             self._refused += self._tun.write(packets)
 
+    def _read_announcements(self) -> None:
+        if self._announcements is not None:
+            for key, size in self._announcements.read():
+                self._core.announce(key, size)
+
     def _unsent_of(self, flow: bytes) -> Unsent | None:
         return None if self._unsent is None else self._unsent.of(flow)
+
+    def _hear_of_lone(self) -> None:
+        """Have the core hear of what passed while we waited, and put out what it decided beyond that."""
+        lone = self._lone
+        if not self._passage.tell(lone.left, lone.came):
+            return
+        if lone.outgoing:
+            self._underlay.send(lone.outgoing)
+            lone.outgoing.clear()
+        if lone.deliver:
+            self._refused += self._tun.write(lone.deliver)
+            lone.deliver.clear()
 
     def _read_tun(self, most: int, now: float) -> int:
         """How many packets there were."""
@@ -210,10 +246,17 @@ class Agent:
             if got is None:
                 return count
             packet, size, seen = got
+            if seen is not None and seen.opening:
+                self._read_announcements()  # what was said of this flow was said before
             if size:
                 self._core.super_packet_from_host(packet, size, now, seen)
+                self._lone.many()
             else:
                 self._core.packet_from_host(packet, now, seen)
+                if count:
+                    self._lone.many()
+                elif seen is not None:
+                    self._lone.from_host(seen)
         return most
 
     def _obey(self, message: Message | Connected, now: float) -> None:
@@ -248,12 +291,12 @@ class Agent:
     def _apply(self, message: SetPolicy, now: float) -> None:
         try:
             policy = Policy.from_dict(message.policy)
+            self._core.set_policy(policy, now)
         except PolicyError as error:
             _LOG.error("the policy cannot be used, the old one stays: %s", error)
             version = message.policy.get("version")
             self._channel.send(PolicyApplied(version if isinstance(version, int) else -1, str(error)))
             return
-        self._core.set_policy(policy, now)
         try:
             self._tun.set_initial_window(
                 None if policy.admission is None else policy.admission.initial_window_packets
@@ -279,8 +322,11 @@ class Agent:
 
     def _counters(self, now: float) -> dict[str, float]:
         values = self._core.counters()
-        values["unsent"] = self._underlay.unsent
-        values["refused_by_host"] = self._refused
+        values["unsent"] = self._underlay.unsent + self._lone.unsent
+        values["refused_by_host"] = self._refused + self._lone.refused
+        values["lone_sent"] = self._lone.sent
+        values["lone_received"] = self._lone.received
+        values["lone_differing"] = self._lone.differing
         values["control_messages_dropped"] = self._channel.dropped
         if self._announcements is not None:
             values["announcements_malformed"] = self._announcements.malformed

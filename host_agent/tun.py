@@ -54,7 +54,7 @@ class Tun:
         self._addresses = tuple(addresses)
         self._congestion_control = congestion_control
         self._initial_window: int | None = None
-        self._reader = capstan_native.TunReader(InnerPacket)
+        self.reader = capstan_native.TunReader(InnerPacket)
         try:
             self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
@@ -136,7 +136,7 @@ class Tun:
         is seen of it at a glance; None when there is nothing to read. Raises PacketError.
         """
         if self.super_packets:
-            got = self._reader.read(self.fd)
+            got = self.reader.read(self.fd)
             if got is None or got[1] >= 0:
                 return got
             return (*offload.read(got[0]), None)

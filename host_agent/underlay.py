@@ -11,7 +11,8 @@ from typing import Final
 
 import capstan_native
 
-from host_agent.wire import Burst, Outgoing, Run
+from host_agent.tun import Tun
+from host_agent.wire import Burst, CodedRun, Outgoing, Run
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _BUFFER_BYTES: Final = 8 << 20
@@ -86,12 +87,25 @@ class Underlay:
         )
         self.unsent += len(burst.source_ports) - sent
 
-    def receive(self, fd: int) -> list[Run | tuple[bytes, str, int, int]]:
+    def receive(self, fd: int) -> list[Run | CodedRun | tuple[bytes, str, int, int]]:
         """What waits at one of `sockets`, or the first of it. What is damaged or foreign comes as `Arrived`."""
         try:
             return self._receiver.receive(fd)
         except OSError:
             return []  # an ICMP error about something that we sent
+
+    def passage(self, tun: Tun, session: int, mtu: int) -> capstan_native.LonePassage:
+        """The wait at these sockets and the device, in which lone packets pass (`host_agent.lone`)."""
+        return capstan_native.LonePassage(
+            tun.reader,
+            self._receiver,
+            tun.fd,
+            self._raw.fileno(),
+            list(self.sockets),
+            self._source,
+            session,
+            mtu,
+        )
 
     def close(self) -> None:
         """Close all sockets."""

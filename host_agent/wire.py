@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from protocol.datagram import NUMBER_MODULUS, Kind
+
 OUTER_HEADER_BYTES: Final = 28
 """IPv4 without options, and UDP."""
 Rows = npt.NDArray[np.uint8]
@@ -63,6 +65,32 @@ their unit. Then the `inner_packet.InnerPacket.flow` of all
 inner packets, None where it is not IPv4 without options and fragments; the source ports
 (path stamps or EVs); the bodies.
 """
+CodedRun = tuple[Run, list[tuple[int, int, list[bytes]]]]
+"""A run of sources with repairs among them: its numbers and its source ports go through all.
+
+Of the repairs: behind how many of the sources they came, position of their unit, bodies (12 bytes at least), alike in
+length, code, k and r, with indices below r.
+"""
+
+
+def parts(run: CodedRun) -> list[Run]:
+    """The same datagrams in the same order, in runs of one kind."""
+    (address, tos, kind, flags, session, number, sent_us, name, position, key, ports, sources), repairs = run
+    out: list[Run] = []
+    at = done = 0
+    for behind, unit, bodies in [*repairs, (len(sources), 0, [])]:
+        for what, place, some in ((kind, position + at, sources[at:behind]), (Kind.REPAIR, unit, bodies)):
+            if some:
+                first = (number + done) % NUMBER_MODULUS
+                some_ports = ports[done : done + len(some)]
+                whose = key if some is not bodies else None
+                out.append(
+                    (address, tos, int(what), flags, session, first, sent_us, name, place % NUMBER_MODULUS, whose,
+                     some_ports, some)
+                )  # fmt: skip
+                done += len(some)
+        at = behind
+    return out
 
 
 class Arrived(NamedTuple):

@@ -7,6 +7,7 @@ forces one of `kernels()` (default: the fastest); all give the same bytes. The i
 computes. Whatever cannot be raises ValueError, or OverflowError for numbers that no unit can have, and writes nothing.
 """
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -83,11 +84,14 @@ def ldpc_rows(k: int, r: int, seed: int) -> list[list[int]]:
 Run = tuple[str, int, int, int, int, int, int, int, int, bytes | None, list[int], list[bytes]]
 """Sound datagrams that continue each other (`host_agent.wire.Run`)."""
 
+CodedRun = tuple[Run, list[tuple[int, int, list[bytes]]]]
+"""The same, with repairs among sources (`host_agent.wire.CodedRun`)."""
+
 class DatagramReceiver:
     """Receives at UDP sockets; a datagram longer than *datagram_bytes* is cut off, and so found damaged."""
 
     def __init__(self, datagram_bytes: int) -> None: ...
-    def receive(self, fd: int) -> list[Run | tuple[bytes, str, int, int]]:
+    def receive(self, fd: int) -> list[Run | CodedRun | tuple[bytes, str, int, int]]:
         """What waits at a socket: one datagram, or up to 64 where there were more the last time.
 
         Sound ones (`protocol.datagram`) come as runs; any other as data, source address, source port, TOS.
@@ -106,6 +110,59 @@ class TunReader:
         Only IPv4 without options and fragments is looked at. Anything else comes as it was read, with its virtio_net
         header, and -1. Raises OSError.
         """
+
+class LonePassage:
+    """The agent's wait, in which lone packets pass by plans (`host_agent.lone`).
+
+    Made of the device's reader and the underlay's receiver, of which nobody else uses either while it waits; of the
+    descriptors of device, raw socket and receiving sockets; of our underlay address (4 B), our session, and the largest
+    inner packet, bytes.
+    """
+
+    def __init__(
+        self,
+        reader: TunReader,
+        receiver: DatagramReceiver,
+        tun: int,
+        raw: int,
+        sockets: Sequence[int],
+        source: bytes,
+        session: int,
+        mtu: int,
+    ) -> None: ...
+    def plan(
+        self,
+        peers: Sequence[tuple[bytes, int, int, int, int]],
+        turns: Sequence[Sequence[int]],
+        sends: Sequence[
+            tuple[
+                bytes,
+                int,
+                int,
+                int,
+                int,
+                int,
+                tuple[int, int, int | None, int] | None,
+                tuple[int, int, int | None, int] | None,
+            ]
+        ],
+        receives: Sequence[tuple[int, int, bytes, int]],
+    ) -> None:
+        """What holds from now on, and until the next call (`host_agent.lone.Plans`)."""
+
+    def wait(self, epoll: int, timeout_s: float, grace_s: float) -> list[int]:
+        """Descriptors that are ready for reading and whose packets fit no plan.
+
+        Returns after *timeout_s*, or *grace_s* after the first packet that passed, at the latest. What was read already
+        is given by the reader and the receiver when they are asked. Raises OSError.
+        """
+
+    def tell(
+        self,
+        left: Callable[[bytes, InnerPacket, tuple[str, int, int, int, bytes], bool, float], None],
+        came: Callable[[Run, bytes, bool, float], None],
+    ) -> int:
+        """Call these for what passed, in order: `host_agent.lone.LonePackets.left` and `came`. How many there were."""
 
 def crc32c_of(data: bytes, value: int) -> int:
     """CRC-32C of what gave *value* (0: nothing) and *data*."""
@@ -262,19 +319,48 @@ class Outstanding:
         """How many left before that time and were not reported; each is counted once."""
 
 class Receipts:
-    """Datagrams of one peer that arrived, to be told of in one feedback."""
+    """Datagrams of one peer that arrived, to be told of in one feedback. Stamps are source ports in a range."""
 
+    def __init__(self, first_stamp: int, last_stamp: int) -> None: ...
     def __len__(self) -> int: ...
     def add(self, number: int, stamp: int, delay_us: int) -> bool:
         """A datagram came over path *stamp* (0: none). False: it is not taken in, those that wait must be told first.
 
         One feedback tells of 128 datagrams, with numbers 32000 around the first one.
         """
-    def add_run(self, first: int, stamps: Sequence[int], delay_us: int) -> bool:
+    def add_run(self, first: int, source_ports: Sequence[int], delay_us: int) -> bool:
         """As `add`, of datagrams with consecutive numbers from *first* on and one delay: of all or of none."""
     def take(self, lost: Sequence[tuple[int, int]], recovered: int) -> bytes:
         """Body of a FEEDBACK that tells of all that wait, of *lost* (first numbers and counts, 32 at most: ValueError)
         and of how many packets were rebuilt; then none wait."""
+
+def stamps_of(source_ports: Sequence[int], first_stamp: int, last_stamp: int) -> list[tuple[int, int]]:
+    """Stamps (0: none) of the paths of datagrams, and how many have each, in the order in which they come first."""
+
+class KeptPackets:
+    """The packets of one receiving flow that are remembered, by position, modulo 2**32.
+
+    Those kept are *floor* .. *floor* + RING - 1; others can be asked for, and are not there.
+    """
+
+    RING: Final[int]
+    def __init__(self, floor: int) -> None: ...
+    @property
+    def floor(self) -> int: ...
+    @property
+    def bytes(self) -> int:
+        """Of all packets that are kept."""
+    def __contains__(self, position: int) -> bool: ...
+    def put(self, position: int, packet: builtins.bytes) -> None:
+        """Keep a packet. Raises ValueError if its position cannot be kept."""
+    def put_run(self, position: int, packets: Sequence[builtins.bytes]) -> None:
+        """Keep packets at consecutive positions. Raises ValueError as `put` does, and keeps none then."""
+    def count(self, position: int, count: int) -> int:
+        """How many of *count* positions from *position* on are there."""
+    def packets(self, position: int, count: int) -> list[builtins.bytes | None]:
+        """The packets of *count* positions from *position* on, None where there is none."""
+    def raise_floor(self, steps: int) -> None:
+        """Forget so many positions from the floor on."""
 
 # CAPTON (controller/capton/scheduler.py): times in ns, rates in bit/s, sizes in bytes.
 

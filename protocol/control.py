@@ -183,8 +183,8 @@ class FlowEntry:
 
     ``side`` is "sender" or "receiver". ``paths`` counts datagrams by path stamp (receiver: seen; "0" is no
     top tier), ``paths_by_class`` the same for each traffic class that they came in: ``traffic_class`` is that of the
-    newest data, but a long flow began as a short one, and its control packets are a class of their own. Times are
-    seconds of the host's monotonic clock.
+    newest data, but a long flow began as a short one, and its control packets are a class of their own. ``priority``
+    (sender): of its newest data. Times are seconds of the host's monotonic clock.
     """
 
     side: str
@@ -206,6 +206,7 @@ class FlowEntry:
     held: int = 0
     release_timeouts: int = 0
     paths_by_class: dict[str, dict[str, int]] = field(default_factory=dict)
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import types
 import typing
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -62,7 +63,12 @@ def _read(kind: Any, data: object, where: str) -> Any:
             raise PlainError(where, f"expected an object, got {data!r}")
         return {str(key): _read(get_args(kind)[1], item, f"{where}.{key}") for key, item in data.items()}
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+        try:
+            return float(data)
+        except OverflowError:
+            raise PlainError(where, "is beyond what a float holds") from None
+    if kind is int and isinstance(data, float) and data.is_integer():
+        return int(data)  # 1.0 is as whole a number as 1, for JSON and YAML alike
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
         raise PlainError(where, f"expected {kind.__name__}, got {data!r}")
     if isinstance(data, float) and data != data:
@@ -70,11 +76,16 @@ def _read(kind: Any, data: object, where: str) -> Any:
     return data
 
 
+@functools.cache
+def _fields(kind: Any) -> tuple[dict[str, Any], dict[str, dataclasses.Field[Any]]]:
+    """Types and fields by name: looking them up anew took most of the time of reading a message."""
+    return typing.get_type_hints(kind), {item.name: item for item in dataclasses.fields(kind)}
+
+
 def _read_dataclass(kind: Any, data: object, where: str) -> Any:
     if not isinstance(data, dict):
         raise PlainError(where, f"expected an object, got {data!r}")
-    hints = typing.get_type_hints(kind)
-    members = {item.name: item for item in dataclasses.fields(kind)}
+    hints, members = _fields(kind)
     for name in data:
         if name not in members:
             raise PlainError(where, f"field {str(name)!r} is not known{did_you_mean(str(name), members)}")

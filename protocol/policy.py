@@ -18,9 +18,19 @@ from protocol.priority import PriorityPolicy, priority_problem
 from protocol.underlay import PRIORITIES
 
 PathKind = Literal[
-    "spray", "flow-hash", "label-hash", "round-robin", "granted", "flowcell", "flowlet", "tr", "reps", "plb"
+    "spray",
+    "flow-hash",
+    "label-hash",
+    "round-robin",
+    "granted",
+    "flowcell",
+    "flowlet",
+    "tr",
+    "reps",
+    "plb",
+    "file",
 ]
-"""How source ports are chosen (docs/paths.md)."""
+"""How source ports are chosen (docs/paths.md); ``file``: by what each agent was started with."""
 CodeName = Literal["xor", "rlc", "ldpc", "mds"]
 RedundancyRule = Literal["paper", "target-decode-probability", "adaptive", "htpc", "one-per-unit"]
 """How many repairs a unit gets (docs/coding.md)."""

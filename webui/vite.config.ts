@@ -1,5 +1,5 @@
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vitest/config";
+import { defineConfig } from "vite";
 
 // `CAPSTAN_API=http://127.0.0.1:8181 npm run dev` works on the page beside a controller that runs.
 export default defineConfig({
@@ -14,5 +14,4 @@ export default defineConfig({
       "/api": { target: process.env["CAPSTAN_API"] ?? "http://127.0.0.1:8181", changeOrigin: false },
     },
   },
-  test: { environment: "node", include: ["tests/**/*.test.ts"] },
 });

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,7 @@ import click
 from cli.console import fail, progress, results
 from cli.live import hold
 from cli.privileges import need_lab, need_root
-from cli.specs import load_scheme, load_spec
+from cli.specs import load_scheme, load_spec, need_path_policy
 from controller.schemes import loader
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 @click.command("lab", epilog="Examples:  ./capstan lab small --scheme caps    ./capstan lab my-fabric.yaml")
 @click.argument("spec")
 @click.option("--scheme", help="A scheme's name or file (default: the spec's first).")
-def lab_command(spec: str, scheme: str | None) -> None:
+@click.option(
+    "--path-policy",
+    type=click.Path(path_type=Path),
+    help="Python file with a path policy of your own, for a scheme with `entropy: file`.",
+)
+def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None:
     """Bring the fabric of SPEC up with one scheme, and hold it until Ctrl-C.
 
     Then ./capstan exec runs programs on its hosts, and ./capstan scheme switches the scheme.
@@ -32,7 +38,10 @@ def lab_command(spec: str, scheme: str | None) -> None:
 
     loaded = load_spec(spec, (scheme,) if scheme else ())
     one = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
-    deployment = Deployment(one, on_stage=lambda text: progress.print(text, markup=False))
+    need_path_policy(one, path_policy)
+    deployment = Deployment(
+        one, on_stage=lambda text: progress.print(text, markup=False), path_policy=path_policy
+    )
     with deployment:
         for notice in deployment.lab.notices:
             progress.print(f"note: {notice}", markup=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from rich.console import Group
 from cli.console import fail, json_option, progress, results, write_text
 from cli.live import Display, hold
 from cli.privileges import give_to_caller, need_lab
-from cli.specs import load_spec
+from cli.specs import load_spec, need_path_policy
 from experiments.deployment import Deployment
 from experiments.experiment import Result
 from experiments.results import json_text
@@ -39,6 +39,11 @@ RESULTS = Path("results")
 )
 @click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
 @click.option("--database", help="SQLAlchemy URL (default: SQLite in the results' directory).")
+@click.option(
+    "--path-policy",
+    type=click.Path(path_type=Path),
+    help="Python file with a path policy of your own, for a scheme with `entropy: file`.",
+)
 @click.option("--keep", is_flag=True, help="Leave the fabric up afterwards, until Ctrl-C.")
 @json_option
 def run_command(
@@ -49,6 +54,7 @@ def run_command(
     wanted: tuple[str, ...],
     directory: Path,
     database: str | None,
+    path_policy: Path | None,
     keep: bool,
     json_file: str | None,
 ) -> None:
@@ -58,7 +64,7 @@ def run_command(
     JSON, CSV and figures (PNG, SVG), and in the database.
     """
     need_lab("run")
-    _run(spec, seed, repeats, schemes, wanted, directory, database, keep, json_file)
+    _run(spec, seed, repeats, schemes, wanted, directory, database, keep, json_file, path_policy)
 
 
 @click.command("demo", epilog="Example:  ./capstan demo")
@@ -81,8 +87,10 @@ def _run(
     database: str | None,
     keep: bool,
     json_file: str | None,
+    path_policy: Path | None = None,
 ) -> None:
     loaded = load_spec(name, schemes)
+    need_path_policy(loaded.spec, path_policy)
     spec = dataclasses.replace(
         loaded.spec,
         seed=loaded.spec.seed if seed is None else seed,
@@ -112,6 +120,7 @@ def _run(
                 on_progress=display.update,
                 on_up=lambda deployment: display.notices(deployment.lab.notices),
                 on_result=kept,
+                path_policy=path_policy,
             )
     finally:
         of_ours = [directory / "logs", *directory.glob("capstan.db*"), *directory.glob(f"{spec.name}-*")]

@@ -11,7 +11,7 @@ from cli.commands.run import RESULTS
 from cli.console import error_text, progress, results
 from cli.live import Display
 from cli.privileges import need_lab
-from cli.specs import load_spec
+from cli.specs import load_spec, need_path_policy
 from experiments.deployment import Deployment
 from experiments.experiment import Result
 from experiments.served import ServedController
@@ -56,6 +56,7 @@ def show_command(
     """
     need_lab("show")
     loaded = load_spec(spec, schemes)
+    need_path_policy(loaded.spec, None)
     if loaded.spec.sweep:
         raise click.UsageError(f"{spec} has a sweep: show takes one experiment on one fabric")
     one = loaded.spec if seed is None else dataclasses.replace(loaded.spec, seed=seed)

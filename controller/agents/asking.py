@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from controller.agents.listeners import ChannelError
-from controller.agents.membership import Member
+from controller.agents.membership import Member, Membership
 from controller.agents.session import Session, SessionClosed
 from protocol.control import FlowEntry, Impair, Report
 
@@ -120,3 +120,32 @@ async def impair(session: Session, host: str, impairment: Impair, timeout: float
         raise ChannelError(f"agent {host!r} has not confirmed within {timeout:g} s") from None
     except SessionClosed as error:
         raise ChannelError(f"agent {host!r}: {error}") from None
+
+
+def agent_infos(members: Iterable[Member], sessions: Mapping[str, Session]) -> list[AgentInfo]:
+    """All members by name."""
+    return [agent_info(member, sessions.get(member.host)) for member in members]
+
+
+async def flow_reports(
+    membership: Membership, sessions: Mapping[str, Session], forget: bool, timeout: float
+) -> FlowReports:
+    """Flow entries of all members that answer within *timeout* seconds, and who does not."""
+    hosts = await flow_entries(sessions, forget, timeout)
+    return FlowReports(hosts, [member.host for member in membership.members() if member.host not in hosts])
+
+
+async def impair_host(
+    membership: Membership,
+    sessions: Mapping[str, Session],
+    host: str,
+    impairment: Impair,
+    timeout: float,
+) -> None:
+    """As `impair`, for a host by its name. Raises KeyError for no member, ChannelError for one without a channel."""
+    session = sessions.get(host)
+    if session is None:
+        if host in {member.host for member in membership.members()}:
+            raise ChannelError(f"agent {host!r} has no channel to the controller now")
+        raise KeyError(host)
+    await impair(session, host, impairment, timeout)

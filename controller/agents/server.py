@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,8 +20,7 @@ from controller.agents.listeners import ChannelError, Listeners, TcpListener
 from controller.agents.loop_thread import LoopThread
 from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
-from controller.agents.path_loads import PathLoads
-from controller.agents.places import Places
+from controller.agents.path_telling import PathTelling
 from controller.agents.session import Session, SessionClosed, Timing
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
@@ -44,8 +43,6 @@ LOG: Final = logging.getLogger("capstan.agents")
 T = TypeVar("T")
 SETTLE_S: Final = 0.03
 """Agents that join within this time cause one new directory, not one each."""
-SHARE_S: Final = 0.05
-"""What agents say of paths within this time is shared at once."""
 MOST_UNKNOWN: Final = 256
 """Connections at a time that have not said who they are."""
 
@@ -90,16 +87,13 @@ class AgentServer:
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._listeners = Listeners()
-        self._places = Places()
-        self._path_loads = PathLoads()
-        self._sharing: asyncio.TimerHandle | None = None
+        self._paths = PathTelling(self._located)
         self._unknown = 0
         self._policy: Policy | None = None
-        self._policy_frame: bytes | None = None
-        self._watch_frame: bytes | None = None
+        self._kept: dict[str, bytes] = {}
+        """What whoever comes is told: the newest frame by kind."""
         self.on_active_flows: Callable[[str, ActiveFlows], None] = lambda host, active: None
         """Gets what agents tell while `watch_flows` asks for it, in the loop's thread: it must not wait."""
-        self._types_frame: bytes | None = None
         self._membership = Membership((), 0.0, settings.grace_s)
         self._spreading: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -135,7 +129,7 @@ class AgentServer:
 
     def set_paths(self, leaf: str, paths: Paths) -> None:
         """Tell the agents at a leaf which paths they have. Returns at once; for the thread of the OpenFlow shell."""
-        self._thread.post(self._set_paths, leaf, paths)
+        self._thread.post(self._paths.set_paths, leaf, paths)
 
     def post(self, work: Callable[[], object]) -> None:
         """Have *work* done in the loop's thread; returns at once."""
@@ -168,7 +162,7 @@ class AgentServer:
 
     def report(self, forget: bool, timeout: float) -> FlowReports:
         """Ask all members for their flow entries, up to *timeout* seconds."""
-        return self._thread.run(self._report(forget, timeout))
+        return self._thread.run(asking.flow_reports(self._membership, self._sessions, forget, timeout))
 
     def impair(self, host: str, impairment: Impair, timeout: float) -> None:
         """Make the receiving side of *host* lossy; returns once that is in force.
@@ -177,7 +171,7 @@ class AgentServer:
             KeyError: no such member.
             ChannelError: it has no channel or did not confirm in time.
         """
-        self._thread.run(self._impair(host, impairment, timeout))
+        self._thread.run(asking.impair_host(self._membership, self._sessions, host, impairment, timeout))
 
     def crash(self, host: str, timeout: float) -> None:
         """Have an agent end as by a crash; returns once its channel has ended.
@@ -195,7 +189,7 @@ class AgentServer:
 
     def agents(self) -> list[AgentInfo]:
         """All members by name."""
-        return self._thread.run(self._agents())
+        return self.call(lambda: asking.agent_infos(self._membership.members(), self._sessions))
 
     # in the loop
 
@@ -212,7 +206,8 @@ class AgentServer:
     async def _close(self) -> None:
         if self._spreading is not None:
             self._spread_now()  # who joined a moment ago is a member for the next controller, too
-        for timer in (self._spreading, self._sharing, self._expiry):
+        self._paths.close()
+        for timer in (self._spreading, self._expiry):
             if timer is not None:
                 timer.cancel()
         self._listeners.close()
@@ -263,17 +258,13 @@ class AgentServer:
         session.on_finished = lambda said: self._finished(member.host, session, said)
         session.on_admission = lambda message: self._admission(member.host, session, message)
         session.on_path_load = lambda load: self._load_paths(member.host, session, load)
-        self._path_loads.forget(member.host)
+        self._paths.came(member.host)
         session.welcome(self._token)
         session.put_newest("directory", self._directory_frame())
-        if self._policy_frame is not None:
-            session.put_newest("policy", self._policy_frame)
-        if self._types_frame is not None:
-            session.put_newest("flow-types", self._types_frame)
-        self._tell_paths(member.underlay_ip, session)
+        for kind, frame in self._kept.items():
+            session.put_newest(kind, frame)
+        self._paths.tell(member.underlay_ip, session)
         session.on_active_flows = lambda active: self.on_active_flows(member.host, active)
-        if self._watch_frame is not None:
-            session.put_newest("watch", self._watch_frame)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
         self._spread_directory()
@@ -286,8 +277,7 @@ class AgentServer:
             return  # replaced
         del self._sessions[member.host]
         self.on_gone(member.host)
-        self._path_loads.forget(member.host)
-        self._plan_sharing()
+        self._paths.gone(member.host)
         LOG.warning("agent %s lost: %s", member.host, session.end_reason)
         self._membership.disconnect(member.host, time.monotonic())
         self._plan_expiry()
@@ -334,34 +324,23 @@ class AgentServer:
     def _directory_frame(self) -> bytes:
         peers = [member.peer() for member in self._membership.members()]
         return encode(
-            Directory([replace(peer, leaf=self._places.leaf_of(peer.underlay_ip)) for peer in peers])
+            Directory([replace(peer, leaf=self._paths.places.leaf_of(peer.underlay_ip)) for peer in peers])
         )
 
+    def _located(self) -> Iterator[tuple[str, str, Session]]:
+        """Members that have a channel: host, underlay address, and the channel."""
+        for member in self._membership.members():
+            session = self._sessions.get(member.host)
+            if session is not None:
+                yield member.host, member.underlay_ip, session
+
     def _place(self, underlay_ip: str, leaf: str) -> None:
-        if self._places.set_leaf(underlay_ip, leaf):
+        if self._paths.set_leaf(underlay_ip, leaf):
             self._spread_directory()
-            for member in self._membership.members():
-                session = self._sessions.get(member.host)
-                if member.underlay_ip == underlay_ip and session is not None:
-                    self._tell_paths(underlay_ip, session)
-
-    def _set_paths(self, leaf: str, paths: Paths) -> None:
-        if self._places.set_paths(leaf, paths):
-            for member in self._membership.members():
-                session = self._sessions.get(member.host)
-                if self._places.leaf_of(member.underlay_ip) == leaf and session is not None:
-                    self._tell_paths(member.underlay_ip, session)
-
-    def _tell_paths(self, underlay_ip: str, session: Session) -> None:
-        frame = self._places.paths_frame(underlay_ip)
-        if frame is not None:
-            session.put_newest("paths", frame)
 
     def _load_paths(self, host: str, session: Session, load: PathLoad) -> None:
-        if self._sessions.get(host) is not session:
-            return  # replaced
-        self._path_loads.put(host, load)
-        self._plan_sharing()
+        if self._sessions.get(host) is session:
+            self._paths.load(host, load)
 
     def _admission(self, host: str, session: Session, message: Request | Finished) -> None:
         if self._sessions.get(host) is session:
@@ -371,21 +350,6 @@ class AgentServer:
         if self._sessions.get(host) is session:
             owners = {one: member.host for member in self._membership.members() for one in member.overlay}
             self._on_finished(host, owners, said)
-
-    def _plan_sharing(self) -> None:
-        if self._sharing is None:
-            self._sharing = asyncio.get_running_loop().call_later(SHARE_S, self._share_path_loads)
-
-    def _share_path_loads(self) -> None:
-        self._sharing = None
-        members = self._membership.members()
-        leaves = {
-            member.host: self._places.leaf_of(member.underlay_ip)
-            for member in members
-            if member.host in self._sessions
-        }
-        for host, load in self._path_loads.news(leaves).items():
-            self._sessions[host].put_newest("path-load", encode(load))
 
     def _spread_directory(self) -> None:
         if self._spreading is None:
@@ -400,24 +364,23 @@ class AgentServer:
 
     async def _set_policy(self, policy: Policy) -> None:
         self._policy = policy
-        self._path_loads.clear()
-        self._types_frame = None
-        self._policy_frame = encode(SetPolicy(policy.to_dict()))
-        for session in self._sessions.values():
-            session.put_newest("policy", self._policy_frame)
+        self._paths.clear_loads()
+        self._kept.pop("flow-types", None)
+        self._tell_all("policy", encode(SetPolicy(policy.to_dict())))
 
     async def _watch_flows(self, watch: WatchFlows) -> None:
-        frame = encode(watch)
-        self._watch_frame = frame if watch.every_s > 0 else None
-        for session in self._sessions.values():
-            session.put_newest("watch", frame)
+        self._tell_all("watch", encode(watch))
+        if watch.every_s <= 0:
+            del self._kept["watch"]
 
     async def _set_flow_types(self, types: FlowTypes) -> None:
-        if self._policy is None or self._policy.version != types.version:
-            return
-        self._types_frame = encode(types)
+        if self._policy is not None and self._policy.version == types.version:
+            self._tell_all("flow-types", encode(types))
+
+    def _tell_all(self, kind: str, frame: bytes) -> None:
+        self._kept[kind] = frame
         for session in self._sessions.values():
-            session.put_newest("flow-types", self._types_frame)
+            session.put_newest(kind, frame)
 
     async def _wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
         deadline = time.monotonic() + timeout
@@ -429,19 +392,6 @@ class AgentServer:
                 return (*refused, *silent)
             await asyncio.wait((pulse,), timeout=left)
 
-    async def _report(self, forget: bool, timeout: float) -> FlowReports:
-        hosts = await asking.flow_entries(self._sessions, forget, timeout)
-        names = [member.host for member in self._membership.members()]
-        return FlowReports(hosts, [host for host in names if host not in hosts])
-
-    async def _impair(self, host: str, impairment: Impair, timeout: float) -> None:
-        session = self._sessions.get(host)
-        if session is None:
-            if host in {member.host for member in self._membership.members()}:
-                raise ChannelError(f"agent {host!r} has no channel to the controller now")
-            raise KeyError(host)
-        await asking.impair(session, host, impairment, timeout)
-
     async def _crash(self, host: str, timeout: float) -> None:
         session = self._sessions[host]
         with suppress(SessionClosed):
@@ -451,9 +401,3 @@ class AgentServer:
             if time.monotonic() >= deadline:
                 raise ChannelError(f"agent {host!r} has not ended within {timeout:g} s")
             await asyncio.wait((self._pulse,), timeout=max(0.0, deadline - time.monotonic()))
-
-    async def _agents(self) -> list[AgentInfo]:
-        return [
-            asking.agent_info(member, self._sessions.get(member.host))
-            for member in self._membership.members()
-        ]

@@ -135,15 +135,25 @@ class PathsView(TypedDict):
     paths: list[PathView]
 
 
+class QueueLoadView(TypedDict):
+    """A queue of the sending port; 0 is served first."""
+
+    queue: int
+    waiting_packets: int
+    bits_per_s: float
+    dropped_per_s: float
+
+
 class LoadView(TypedDict):
     """One direction of a link. ``share``: of its rate, 0..1; null where that is not known. ``queued_packets`` and
-    ``dropped_per_s``: null where the port does not tell."""
+    ``dropped_per_s``: of all ``queues`` of the sending port; null where it does not tell."""
 
     bits_per_s: float
     packets_per_s: float
     share: float | None
     queued_packets: int | None
     dropped_per_s: float | None
+    queues: list[QueueLoadView]
 
 
 class LinkLoadView(TypedDict):
@@ -167,7 +177,8 @@ class LinksView(TypedDict):
 
 class LiveFlow(TypedDict):
     """A flow as agents tell of it; times are Unix seconds. ``paths``: packets by path stamp (as text),
-    ``paths_now``: of them, those since the sample before; ``bytes``, ``packets``, ``repairs`` are the sender's."""
+    ``paths_now``: of them, those since the sample before; ``bytes``, ``packets``, ``repairs``, ``priority`` (0 is
+    served first; a port's last queue takes what is beyond it) are the sender's."""
 
     id: int
     source: str
@@ -176,6 +187,7 @@ class LiveFlow(TypedDict):
     source_port: int
     destination_port: int
     traffic_class: str
+    priority: int
     state: State
     started_at: float
     last_at: float
@@ -201,9 +213,10 @@ class LiveFlowsView(TypedDict):
 
 
 class FlowStep(TypedDict):
-    """What a flow has done since the step before."""
+    """What a flow has done since the step before; ``priority``: what its newest packets had."""
 
     at: float
+    priority: int
     bytes: int
     received_bytes: int
     packets: int
@@ -223,13 +236,32 @@ class ModeAt(TypedDict):
     cause: str
 
 
+class FullestView(TypedDict):
+    """Of the queues on a flow's way, the fullest at a moment. ``direction``: "ab" is from the end named first."""
+
+    at: float
+    link: str
+    direction: Literal["ab", "ba"]
+    queued_packets: int
+    dropped_per_s: float
+
+
+class FaultChange(TypedDict):
+    at: float
+    kind: Literal["fault-began", "fault-ended"]
+    fault: FaultView
+
+
 class FlowStory(TypedDict):
-    """``modes``: of its two leaves; the first of each is from before its start."""
+    """``modes``: of its two leaves; the first of each is from before its start. ``queues``: moments at which something
+    waited on its paths, as far as somebody watched the links. ``faults``: what began and ended meanwhile."""
 
     flow: LiveFlow
     timeline: list[FlowStep]
     modes: list[ModeAt]
     paths: list[PathView]
+    queues: list[FullestView]
+    faults: list[FaultChange]
 
 
 class FaultView(TypedDict):
@@ -490,6 +522,18 @@ class KeptMode(TypedDict):
 
 class KeptModes(TypedDict):
     modes: list[Annotated[dict[str, Any], KeptMode]]
+
+
+class FigureView(TypedDict):
+    """A figure: ``NAME.FORMAT`` beside the list of them."""
+
+    name: str
+    caption: str
+    formats: list[Literal["svg", "png"]]
+
+
+class FiguresView(TypedDict):
+    figures: list[FigureView]
 
 
 class ExperimentHead(TypedDict):

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar
 
 from flask import request
 
+from controller.api.describing import LARGEST, MOST, SCHEMA, UNIT
 from controller.api.problems import ProblemError
+from ovsdb.port_queues import LONGEST_DELAY_US
 from protocol.plain import PlainError, build, did_you_mean
 
 T = TypeVar("T")
-LARGEST: Final = 2**63 - 1
-"""Of whole numbers: what every database can hold."""
 DEEPEST: Final = 64
 """Levels of objects and lists in a body."""
+
+
+def within(
+    low: float, high: float, unit: str = "", *, above: bool = False, default: Any = dataclasses.MISSING
+) -> Any:
+    """A field that is a number *low*..*high* (*above*: more than *low*); the document says so, and `body` looks."""
+    floor = {"exclusiveMinimum" if above else "minimum": low}
+    return field(default=default, metadata={SCHEMA: {**floor, "maximum": high}, UNIT: unit})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +33,7 @@ class SchemeBody:
     scheme: Annotated[Any, str | dict[str, Any]]
     """A scheme's name, or a whole scheme as an object."""
     overrides: dict[str, Any] = field(default_factory=dict)
-    packet_time_us: float | None = None
+    packet_time_us: float | None = within(0, 1e9, "us", above=True, default=None)
     timeout_s: float = 10.0
 
 
@@ -38,11 +45,13 @@ class ReportBody:
 
 @dataclass(frozen=True, slots=True)
 class ImpairmentBody:
-    loss: float = 0.0
-    reorder: float = 0.0
-    reorder_delay_s: float = 0.0
-    duplicate: float = 0.0
-    corrupt: float = 0.0
+    """Shares of packets, and a delay."""
+
+    loss: float = within(0, 1, default=0.0)
+    reorder: float = within(0, 1, default=0.0)
+    reorder_delay_s: float = within(0, 10, "s", default=0.0)
+    duplicate: float = within(0, 1, default=0.0)
+    corrupt: float = within(0, 1, default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +61,24 @@ class FaultBody:
 
     kind: Literal["link-down", "switch-down", "slow-link", "agent-down"]
     target: str
-    rate_mbps: float | None = None
-    delay_ms: float | None = None
+    rate_mbps: float | None = within(0.001, 1e6, "Mbit/s", default=None)
+    delay_ms: float | None = within(0, LONGEST_DELAY_US / 1000, "ms", default=None)
+
+    @staticmethod
+    def rule() -> dict[str, Any]:
+        """What goes with what, as JSON Schema."""
+        others = {"kind": {"enum": ["link-down", "switch-down", "agent-down"]}}
+        nothing = {"rate_mbps": {"type": "null"}, "delay_ms": {"type": "null"}}
+        slow = {"kind": {"const": "slow-link"}}
+        rate = {"rate_mbps": {"type": "number"}}
+        delay = {"delay_ms": {"type": "number", "exclusiveMinimum": 0}}
+        return {
+            "anyOf": [
+                {"properties": others | nothing},
+                {"properties": slow | rate, "required": ["rate_mbps"]},
+                {"properties": slow | delay, "required": ["delay_ms"]},
+            ]
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +167,9 @@ def body(kind: type[T]) -> T:
         raise ProblemError(415, "the body must be JSON: Content-Type: application/json")
     try:
         data = json.loads(request.get_data(), parse_constant=_no_constant)
+        _check_keepable(data, "body")
         read = build(kind, data, "body")
-        _check_keepable(read, "body")
+        _check_bounds(read, "body")
     except PlainError as error:
         raise ProblemError(422, str(error), error.where) from None
     except ValueError:
@@ -161,10 +187,8 @@ def _check_keepable(value: object, where: str, depth: int = 0) -> None:
     """Raises PlainError for a field that some database would not take, or give back, somewhere in *value*."""
     if depth > DEEPEST:
         raise PlainError(where, f"is nested more than {DEEPEST} levels deep")
-    if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
-        raise PlainError(where, f"{value} has more than 64 bits")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise PlainError(where, f"{value} is not a finite number")
+    if isinstance(value, int | float) and not -MOST <= value <= MOST:  # nor is infinity
+        raise PlainError(where, f"{value} is not within {-MOST}..{MOST}")
     if isinstance(value, str) and (not _is_text(value) or "\0" in value):
         raise PlainError(where, "holds a character that is no text")
     inner: Iterable[tuple[str, object]] = ()
@@ -174,10 +198,21 @@ def _check_keepable(value: object, where: str, depth: int = 0) -> None:
         for name in value:
             _check_keepable(name, where)
         inner = ((f"{where}.{name}", item) for name, item in value.items())
-    elif dataclasses.is_dataclass(value):
-        inner = ((f"{where}.{one.name}", getattr(value, one.name)) for one in dataclasses.fields(value))
     for place, item in inner:
         _check_keepable(item, place, depth + 1)
+
+
+def _check_bounds(read: Any, where: str) -> None:
+    """Raises PlainError for a number that is not `within` what its field may be."""
+    for one in dataclasses.fields(read):
+        value, bounds = getattr(read, one.name), one.metadata.get(SCHEMA)
+        if bounds is None or value is None:
+            continue
+        low = bounds.get("minimum", bounds.get("exclusiveMinimum"))
+        if not low <= value <= bounds["maximum"] or value == bounds.get("exclusiveMinimum"):
+            least = f"above {low:g}" if "exclusiveMinimum" in bounds else f"{low:g}"
+            told = f"must be {least}..{bounds['maximum']:g} {one.metadata[UNIT]}".rstrip()
+            raise PlainError(f"{where}.{one.name}", f"{told}, not {value:g}")
 
 
 def _is_text(value: str) -> bool:
@@ -209,18 +244,11 @@ def text(name: str, default: str | None = None, choices: Collection[str] = ()) -
 def optional_text(name: str, choices: Collection[str] = ()) -> str | None:
     """The same; None if it is left out or empty."""
     value = request.args.get(name)
-    if not value:
+    if value is None or (not value and not choices):
         return None
     if choices and value not in choices:
         hint = did_you_mean(value, choices)
         raise ProblemError(
             422, f"query.{name}: {value!r} is none of {', '.join(choices)}{hint}", f"query.{name}"
         )
-    return value
-
-
-def share(value: float, name: str) -> float:
-    """*value* if it is a share 0..1. Raises ProblemError (422)."""
-    if not 0 <= value <= 1:
-        raise ProblemError(422, f"body.{name}: {value} is not a share 0..1", f"body.{name}")
     return value

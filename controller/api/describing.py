@@ -6,30 +6,41 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+LARGEST: Final = 2**63 - 1
+"""Of whole numbers in paths and queries: what every database can hold."""
+MOST: Final = 9_200_000_000_000_000_000
+"""Of numbers in bodies: the same, but one that a float holds as exactly."""
 F = TypeVar("F", bound=Callable[..., Any])
 _ATTRIBUTE: Final = "capstan_description"
 
 
+SCHEMA: Final = "schema"
+"""Key of a field's metadata: what JSON Schema says of it beside its type."""
+UNIT: Final = "unit"
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query parameter that is a whole number, always optional."""
+    """A query parameter that is a whole number."""
 
     name: str
     meaning: str
     low: int = 0
-    high: int | None = None
+    high: int = LARGEST
     default: int | None = None
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A query parameter that is text. ``choices``: all that it may be, if not anything."""
+    """A query parameter that is text. ``choices``: all that it may be, if not anything; ``several``: with commas."""
 
     name: str
     meaning: str
     default: str | None = None
     choices: tuple[str, ...] = ()
     required: bool = False
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,8 @@ class Description:
     media: str = "application/json"
     stream: bool = False
     """Whether it answers with a stream of events, too, if asked to (Accept: text/event-stream)."""
+    tagged: bool = False
+    """Whether its answers have an ETag, by which those who have one already are told so (304)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,17 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin, is_type
 import sqlalchemy
 from flask import Flask
 
-from controller.api.describing import Description, Open, Query, Text, With, description_of
+from controller.api.describing import (
+    LARGEST,
+    MOST,
+    SCHEMA,
+    Description,
+    Open,
+    Query,
+    Text,
+    With,
+    description_of,
+)
 from controller.store.models import Base
 
 _PLAIN: Final[dict[Any, dict[str, Any]]] = {
@@ -21,8 +31,28 @@ _PLAIN: Final[dict[Any, dict[str, Any]]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     str: {"type": "string"},
+    bytes: {"type": "string", "format": "binary"},
     types.NoneType: {"type": "null"},
     Any: {},
+}
+_TEXT: Final[dict[str, Any]] = {"type": "string", "pattern": "^[^\\u0000]*$"}
+ANYTHING: Final = "Anything"
+_KEEPABLE: Final[dict[Any, dict[str, Any]]] = {
+    int: {"type": "integer", "minimum": -MOST, "maximum": MOST},
+    float: {"type": "number", "minimum": -MOST, "maximum": MOST},
+    str: _TEXT,
+    Any: {"$ref": f"#/components/schemas/{ANYTHING}"},
+}
+"""The same in requests: what every database can keep."""
+ANYTHING_SCHEMA: Final[dict[str, Any]] = {
+    "description": "Any JSON that every database can keep.",
+    "anyOf": [
+        {"type": ["null", "boolean"]},
+        _KEEPABLE[float],
+        _TEXT,
+        {"type": "array", "items": _KEEPABLE[Any]},
+        {"type": "object", "propertyNames": _TEXT, "additionalProperties": _KEEPABLE[Any]},
+    ],
 }
 _OF_ALL: Final = (401, 403, 500, 503)
 """Problems that any request may meet."""
@@ -42,6 +72,9 @@ PROBLEM: Final[dict[str, Any]] = {
 }
 
 
+_NUMBER: Final[dict[str, Any]] = {"type": "integer", "minimum": 0, "maximum": LARGEST}
+
+
 class Schemas:
     """JSON Schemas (2020-12) of Python types; dataclasses, TypedDicts and database models by name.
 
@@ -55,6 +88,10 @@ class Schemas:
 
     def of(self, kind: Any) -> dict[str, Any]:
         """The schema of *kind*. Raises TypeError for a type that JSON has no form for."""
+        if not self._whole and kind in _KEEPABLE:
+            if kind is Any:
+                self._components[ANYTHING] = ANYTHING_SCHEMA
+            return dict(_KEEPABLE[kind])
         if kind in _PLAIN:
             return dict(_PLAIN[kind])
         origin, inner = get_origin(kind), get_args(kind)
@@ -67,7 +104,8 @@ class Schemas:
         if origin in (list, tuple):
             return {"type": "array", "items": self.of(inner[0])}
         if origin is dict:
-            return {"type": "object", "additionalProperties": self.of(inner[1])}
+            names = {} if self._whole else {"propertyNames": _KEEPABLE[str]}
+            return {"type": "object", **names, "additionalProperties": self.of(inner[1])}
         if isinstance(kind, Open):
             return {**self._object(kind.kind), "additionalProperties": True}
         if isinstance(kind, With):
@@ -96,7 +134,8 @@ class Schemas:
         text = inspect.getdoc(kind) or ""
         if text and not text.startswith(f"{kind.__name__}("):  # a dataclass without a docstring
             schema["description"] = text
-        return schema | {"properties": fields, "required": required, "additionalProperties": False}
+        rule = {} if self._whole or not hasattr(kind, "rule") else kind.rule()
+        return schema | {"properties": fields, "required": required, "additionalProperties": False} | rule
 
     def _fields(self, kind: Any) -> tuple[dict[str, Any], list[str]]:
         """Schemas of the fields, and names of those that are always there."""
@@ -105,7 +144,7 @@ class Schemas:
             members = dataclasses.fields(kind)
             fields = {one.name: self.of(hints[one.name]) for one in members}
             if not self._whole:
-                fields = {one.name: fields[one.name] | _default(one) for one in members}
+                fields = {one.name: _bounded(fields[one.name], one) | _default(one) for one in members}
             return fields, [one.name for one in members if self._whole or _obliged(one)]
         if is_typeddict(kind):
             hints = typing.get_type_hints(kind, include_extras=True)
@@ -132,6 +171,14 @@ def _obliged(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
+def _bounded(schema: dict[str, Any], field: dataclasses.Field[Any]) -> dict[str, Any]:
+    """What the field's metadata says of its value, where that is not null."""
+    bounds: dict[str, Any] = field.metadata.get(SCHEMA, {})
+    if "anyOf" in schema:
+        return {"anyOf": [one if one.get("type") == "null" else one | bounds for one in schema["anyOf"]]}
+    return schema | bounds
+
+
 def _default(field: dataclasses.Field[Any]) -> dict[str, Any]:
     """The default of a field whose default JSON can hold; else nothing."""
     value = field.default
@@ -154,6 +201,9 @@ def openapi_document(app: Flask, version: str, token: bool) -> dict[str, Any]:
             paths.setdefault(path, {})[method.lower()] = _operation(
                 description, rule.endpoint, sorted(rule.arguments), rule.rule, bodies, answers
             )
+    for operations in paths.values():  # 304 among the problems, in order
+        for operation in operations.values():
+            operation["responses"] = dict(sorted(operation["responses"].items()))
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "Capstan controller", "version": version, "license": {"name": "Apache-2.0"}},
@@ -183,7 +233,7 @@ def _operation(
                 "name": name,
                 "in": "path",
                 "required": True,
-                "schema": {"type": "integer" if f":{name}>" in rule else "string"},
+                "schema": _NUMBER if f"<number:{name}>" in rule else {"type": "string", "minLength": 1},
             }
             for name in arguments
         ]
@@ -199,6 +249,18 @@ def _operation(
         operation["responses"][str(description.status)]["content"]["text/event-stream"] = {
             "schema": {"type": "string"}
         }
+    if description.tagged:
+        operation["parameters"].append(
+            {
+                "name": "If-None-Match",
+                "in": "header",
+                "description": "ETags of answers that the client has.",
+                "schema": {"type": "string"},
+            }
+        )
+        answer = operation["responses"][str(description.status)]
+        answer["headers"] = {"ETag": {"required": True, "schema": {"type": "string"}}}
+        operation["responses"]["304"] = {"description": "The client has it: nothing has changed."}
     problems = {*_OF_ALL, *description.problems}
     if description.query:
         problems.add(422)
@@ -220,14 +282,18 @@ def _operation(
 def _query(query: Query | Text) -> dict[str, Any]:
     schema: dict[str, Any]
     told: dict[str, Any] = {"name": query.name, "in": "query", "description": query.meaning}
+    if query.required:
+        told["required"] = True
     if isinstance(query, Text):
         schema = {"enum": list(query.choices)} if query.choices else {"type": "string"}
-        if query.required:
-            told["required"] = True
+        if query.several:
+            schema = {"type": "array", "items": schema, "minItems": 1}
+            told |= {"style": "form", "explode": False}
+        elif query.required and not query.choices:
+            schema["minLength"] = 1
     else:
-        schema = {"type": "integer", "minimum": query.low}
-        if query.high is not None:
-            schema["maximum"] = query.high
+        schema = {"type": "integer", "minimum": query.low, "maximum": query.high}
     if query.default is not None:
-        schema["default"] = query.default
+        several = isinstance(query, Text) and query.several
+        schema["default"] = str(query.default).split(",") if several else query.default
     return told | {"schema": schema}

@@ -14,7 +14,7 @@ from flask import Blueprint, Response
 
 from controller.api import answers
 from controller.api.access import Rate
-from controller.api.bodies import LARGEST, EndBody, ExperimentBody, RunBody, body, number, optional_text, text
+from controller.api.bodies import EndBody, ExperimentBody, RunBody, body, number, optional_text, text
 from controller.api.comparing import compare
 from controller.api.describing import Description, Query, Text, describe
 from controller.api.problems import ProblemError
@@ -22,7 +22,7 @@ from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
 
-ONE: Final = f"/<int(max={LARGEST}):experiment>"
+ONE: Final = "/<number:experiment>"
 STATES: Final = ("queued", "running", "cancelling", "finished", "failed", "cancelled", "interrupted")
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
@@ -58,6 +58,7 @@ def experiment_routes(
         Description(
             "Experiments, newest first.",
             answers.ExperimentsView,
+            tagged=True,
             query=(
                 Query("before", "Only those with a number below this."),
                 Query("limit", "At most so many.", 1, 500, 50),
@@ -79,7 +80,9 @@ def experiment_routes(
         return {"experiments": found, "next": found[-1]["id"] if len(found) == limit else None}
 
     @routes.get(ONE)
-    @describe(Description("One experiment with its runs.", answers.ExperimentWithRuns, problems=(404,)))
+    @describe(
+        Description("One experiment with its runs.", answers.ExperimentWithRuns, tagged=True, problems=(404,))
+    )
     def one(experiment: int) -> dict[str, Any]:
         found = store.experiment(experiment)
         submitted = found["kind"] != "recorded"
@@ -129,7 +132,9 @@ def experiment_routes(
         return added, 201
 
     @routes.get(ONE + "/results")
-    @describe(Description("An experiment's runs and summary.", answers.ResultsView, problems=(404,)))
+    @describe(
+        Description("An experiment's runs and summary.", answers.ResultsView, tagged=True, problems=(404,))
+    )
     def results(experiment: int) -> answers.ResultsView:
         data = store.experiment(experiment)
         return {"runs": data.pop("runs"), "summary": data["summary"], "experiment": data}
@@ -139,7 +144,7 @@ def experiment_routes(
         Description(
             "The same measures of two finished experiments.",
             answers.ComparisonView,
-            query=(Query("with", "The other experiment's number.", 1),),
+            query=(Query("with", "The other experiment's number.", 1, required=True),),
             problems=(404, 409),
         )
     )
@@ -159,6 +164,7 @@ def experiment_routes(
         Description(
             "Flow records, oldest first.",
             answers.FlowsView,
+            tagged=True,
             query=(
                 _RUN,
                 Query("after", "Only those with a number above this."),
@@ -191,7 +197,11 @@ def experiment_routes(
         return Response(lines(), mimetype="text/csv")
 
     @routes.get(ONE + "/modes")
-    @describe(Description("Mode changes during the runs.", answers.KeptModes, query=(_RUN,), problems=(404,)))
+    @describe(
+        Description(
+            "Mode changes during the runs.", answers.KeptModes, tagged=True, query=(_RUN,), problems=(404,)
+        )
+    )
     def modes(experiment: int) -> answers.KeptModes:
         return {"modes": store.modes(experiment, number("run", None))}
 

@@ -9,7 +9,7 @@ from typing import Any
 from flask import Blueprint
 
 from controller.api import answers, views
-from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, number, share, text
+from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, number, text
 from controller.api.describing import Description, Query, Text, describe
 from controller.api.problems import ProblemError
 from controller.live.naming import FabricNames
@@ -119,12 +119,12 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         return dataclasses.asdict(running.learner.state())
 
     @routes.get("/schemes")
-    @describe(Description("The schemes that come with Capstan.", answers.SchemesView))
+    @describe(Description("The schemes that come with Capstan.", answers.SchemesView, tagged=True))
     def schemes() -> answers.SchemesView:
         return {"schemes": [loader.scheme_to_dict(scheme) for scheme in loader.all_schemes()]}
 
     @routes.get("/schemes/<name>")
-    @describe(Description("One of them.", answers.SchemeObject, problems=(404,)))
+    @describe(Description("One of them.", answers.SchemeObject, tagged=True, problems=(404,)))
     def scheme(name: str) -> dict[str, Any]:
         if name not in loader.scheme_names():
             hint = did_you_mean(name, loader.scheme_names())
@@ -154,8 +154,6 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
             raise ProblemError(
                 422, f"body.scheme: scheme {wanted.scheme!r} is not known{hint}", "body.scheme"
             )
-        if wanted.packet_time_us is not None and not 0 < wanted.packet_time_us <= 1e9:
-            raise ProblemError(422, "body.packet_time_us: must be above 0", "body.packet_time_us")
         packet_time_s = None if wanted.packet_time_us is None else wanted.packet_time_us / 1e6
         timeout_s = min(max(wanted.timeout_s, 0.1), MAX_WAIT_S)
         try:
@@ -191,10 +189,6 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         if not lab:
             raise ProblemError(403, "agents are impaired in labs only: this controller does not run for one")
         wanted = body(ImpairmentBody)
-        for name in ("loss", "reorder", "duplicate", "corrupt"):
-            share(getattr(wanted, name), name)
-        if not 0 <= wanted.reorder_delay_s <= 10:
-            raise ProblemError(422, "body.reorder_delay_s: must be 0..10 s", "body.reorder_delay_s")
         setting = Impair(**dataclasses.asdict(wanted))
         try:
             running.agents.impair(host, setting, 5.0)

@@ -7,13 +7,12 @@ from typing import Any
 from flask import Blueprint
 
 from controller.api import answers
-from controller.api.bodies import LARGEST, FaultBody, body
+from controller.api.bodies import FaultBody, body
 from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
 from controller.faults import FaultConflictError, FaultError
 from controller.live.topics import fault_object
 from controller.running import RunningController
-from ovsdb.port_queues import LONGEST_DELAY_US
 
 
 def fault_routes(running: RunningController, lab: bool) -> Blueprint:
@@ -51,7 +50,7 @@ def fault_routes(running: RunningController, lab: bool) -> Blueprint:
         except FaultConflictError as error:
             raise ProblemError(409, str(error), "body.target") from None
 
-    @routes.delete(f"/<int(max={LARGEST}):fault>")
+    @routes.delete("/<number:fault>")
     @describe(Description("End a fault (labs only).", answers.EndedFault, problems=(403, 404, 503)))
     def end(fault: int) -> answers.EndedFault:
         only_in_labs()
@@ -65,18 +64,11 @@ def fault_routes(running: RunningController, lab: bool) -> Blueprint:
 
 def _check_slowness(wanted: FaultBody) -> None:
     slow = wanted.kind == "slow-link"
-    for name, low, high, unit in (
-        ("rate_mbps", 0.001, 1e6, "Mbit/s"),
-        ("delay_ms", 0.0, LONGEST_DELAY_US / 1000, "ms"),
-    ):
-        value = getattr(wanted, name)
-        if value is None:
-            continue
-        field = f"body.{name}"
-        if not slow:
-            raise ProblemError(422, f"{field}: is for slow-link only, not {wanted.kind}", field)
-        if not low <= value <= high:
-            raise ProblemError(422, f"{field}: must be {low:g}..{high:g} {unit}, not {value:g}", field)
+    for field in ("rate_mbps", "delay_ms"):
+        if not slow and getattr(wanted, field) is not None:
+            raise ProblemError(
+                422, f"body.{field}: is for slow-link only, not {wanted.kind}", f"body.{field}"
+            )
     if slow and wanted.rate_mbps is None and not wanted.delay_ms:
         raise ProblemError(
             422, "body.rate_mbps: say a rate, or a delay_ms above 0, or both", "body.rate_mbps"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from flask import Blueprint, Response, request
 
 from controller.api import answers, views
-from controller.api.bodies import LARGEST, number, optional_text
+from controller.api.bodies import number, optional_text
 from controller.api.describing import Description, Query, Text, describe
 from controller.api.hand_over import HAND_OVER, HandOverError
 from controller.api.metrics import MEDIA, metrics
 from controller.api.problems import ProblemError
+from controller.live.queue_history import FullestQueue
 from controller.live.stream import StreamError, stream_head
 from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics
 from controller.running import RunningController
@@ -35,9 +38,7 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
             query=(
                 Query("since", "Events after this cursor.", default=0),
                 Query("limit", "At most so many.", 1, 10_000, 1000),
-                Text(
-                    "topics", f"For the stream, comma-separated: {', '.join(TOPICS)}.", ",".join(LOG_TOPICS)
-                ),
+                Text("topics", "For the stream.", ",".join(LOG_TOPICS), choices=TOPICS, several=True),
             ),
             problems=(503,),
             stream=True,
@@ -59,7 +60,9 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
     @routes.get("/links")
     @describe(Description("All links, with what they carry now.", answers.LinksView))
     def links() -> Any:
-        return running.live.links.newest(FIRST_SAMPLE_S) or running.live.links.without_loads()
+        links = running.live.links
+        patience = FIRST_SAMPLE_S if running.live.names().connected else 0.0
+        return links.newest(patience) or links.without_loads()
 
     @routes.get("/metrics")
     @describe(Description("Metrics, for Prometheus.", str, problems=(503,), media=MEDIA))
@@ -84,11 +87,12 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
     def flows() -> Any:
         before, limit = number("before", None), number("limit", 200, 1, 1000) or 200
         state, kind = optional_text("state", STATES), optional_text("class", CLASSES)
-        running.live.flows.newest(FIRST_SAMPLE_S)
+        somebody = any(agent.connected for agent in running.agents.agents())
+        running.live.flows.newest(FIRST_SAMPLE_S if somebody else 0.0)
         found, after = running.live.flows.listing(before, limit, state, kind, optional_text("host"))
         return {"flows": found, "next": after}
 
-    @routes.get(f"/flows/<int(max={LARGEST}):flow>")
+    @routes.get("/flows/<number:flow>")
     @describe(
         Description(
             "One flow's story: what it carried step by step, its paths, and modes that it lived through.",
@@ -112,9 +116,20 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
             "timeline": steps,
             "modes": views.modes_between(running, leaves, told["started_at"], told["last_at"]),
             "paths": paths,
+            "queues": [dataclasses.asdict(one) for one in _queues_on(running, told, paths)],
+            "faults": views.faults_between(running, told["started_at"], told["last_at"]),
         }
 
     return routes
+
+
+def _queues_on(
+    running: RunningController, flow: Mapping[str, Any], paths: Iterable[answers.PathView]
+) -> list[FullestQueue]:
+    """The fullest queues on the paths that a flow took, during its life."""
+    used = [path for path in paths if str(path["stamp"]) in flow["paths"]] or list(paths)
+    ways = {way for path in used for way in views.ways_of(path, running.live.names())}
+    return running.live.links.history.fullest(ways, flow["started_at"], flow["last_at"])
 
 
 def _stream(topics: frozenset[str], running: RunningController) -> Response:

@@ -11,17 +11,20 @@ from typing import Any, Final, Protocol
 from flask import Blueprint, Flask, Response, jsonify, request
 from flask.json.provider import DefaultJSONProvider
 from sqlalchemy.exc import DBAPIError
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.routing import BaseConverter
 
 from controller.agents.listeners import ChannelError
 from controller.api import answers
 from controller.api.access import COOKIE, Access, Rate, cookie_of
-from controller.api.describing import Description, describe
+from controller.api.describing import LARGEST, Description, describe, description_of
+from controller.api.document_page import POLICY, page
 from controller.api.openapi import openapi_document
 from controller.api.page import BUILT, page_routes
 from controller.api.problems import ProblemError, problem_response
 from controller.api.routes_capton import capton_routes
 from controller.api.routes_experiments import experiment_routes
+from controller.api.routes_exports import export_routes
 from controller.api.routes_fabric import fabric_routes
 from controller.api.routes_faults import fault_routes
 from controller.api.routes_live import live_routes
@@ -45,6 +48,15 @@ class ApiSettings:
     read_token: str | None = None
     submits_per_s: float = 5.0
     page: Path = BUILT
+
+
+class NumberConverter(BaseConverter):
+    """A number in a path; what is too long for the database is no path of ours."""
+
+    regex = r"[0-9]{1,19}"
+
+    def to_python(self, value: str) -> int:
+        return int(value)
 
 
 class _Json(DefaultJSONProvider):
@@ -79,12 +91,14 @@ def make_app(
     """The application, ready for a WSGI server."""
     app = Flask("capstan", static_folder=None)
     app.json = _Json(app)
+    app.url_map.converters["number"] = NumberConverter
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     started = time.monotonic()
     app.register_blueprint(fabric_routes(running, settings.lab, version, started))
     app.register_blueprint(live_routes(running, started))
     app.register_blueprint(capton_routes(running))
     app.register_blueprint(fault_routes(running, settings.lab))
+    app.register_blueprint(export_routes(store))
     app.register_blueprint(
         experiment_routes(
             running,
@@ -99,10 +113,32 @@ def make_app(
     app.register_blueprint(page_routes(settings.page))
 
     @app.get("/api/v1/openapi.json")
-    @describe(Description("This document.", dict[str, Any]))
+    @describe(Description("This document.", dict[str, Any], tagged=True))
     def openapi() -> dict[str, Any]:
         return openapi_document(app, version, settings.token is not None)
 
+    @app.get("/api/v1/docs")
+    @describe(Description("This document, for people.", str, media="text/html", tagged=True))
+    def docs() -> Response:
+        response = Response(
+            page(openapi_document(app, version, settings.token is not None)), mimetype="text/html"
+        )
+        response.headers["Content-Security-Policy"] = POLICY
+        return response
+
+    @app.after_request
+    def tag(response: Response) -> Response:
+        endpoint = request.endpoint or ""
+        if response.status_code == 200 and endpoint in tagged:
+            response.add_etag()
+            response.make_conditional(request)
+        return response
+
+    tagged = {
+        rule.endpoint
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/api/") and description_of(app.view_functions[rule.endpoint]).tagged
+    }
     access = Access(settings.token, settings.read_token)
 
     @app.before_request
@@ -117,6 +153,11 @@ def make_app(
         if token is not None:
             response.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="Strict", path="/")
         return response
+
+    @app.url_value_preprocessor
+    def check_numbers(_endpoint: str | None, values: dict[str, Any] | None) -> None:
+        if any(isinstance(one, int) and one > LARGEST for one in (values or {}).values()):
+            raise NotFound
 
     @app.errorhandler(ProblemError)
     def problem(error: ProblemError) -> Response:

@@ -11,6 +11,7 @@ from controller.api.answers import (
     AgentObject,
     EventObject,
     FabricView,
+    FaultChange,
     ModeAt,
     ModesView,
     PathView,
@@ -22,8 +23,10 @@ from controller.api.answers import (
 from controller.effects import ModeChanged
 from controller.events import EventLog, Logged
 from controller.fabric.graph import PortRef
+from controller.faults import FaultBegan, FaultEnded
 from controller.live.naming import FabricNames
-from controller.live.topics import event_object
+from controller.live.queue_history import Way
+from controller.live.topics import event_object, fault_object
 from controller.queues.ports import PortState
 from controller.queues.service import SwitchQueues
 from controller.running import CurrentScheme, RunningController, leaf_names
@@ -163,6 +166,30 @@ def modes_between(
             else:
                 found.append(change)
     return [*first.values(), *found]
+
+
+def ways_of(path: PathView, names: FabricNames) -> list[Way]:
+    """A path's links, each with the direction in which the path goes; not that of the sending host."""
+    found: list[Way] = []
+    for source, name in zip(path["switches"], path["links"][1:], strict=True):
+        link = names.by_name(name)
+        if link is not None:
+            forth = link.a is not None and names.switch(link.a.dpid) == source
+            found.append((link.name, "ab" if forth else "ba"))
+    return found
+
+
+def faults_between(running: RunningController, began_at: float, ended_at: float) -> list[FaultChange]:
+    """Faults that began or ended between two moments (Unix seconds)."""
+    return [
+        {
+            "at": logged.at,
+            "kind": "fault-began" if isinstance(logged.data, FaultBegan) else "fault-ended",
+            "fault": fault_object(logged.data.fault),
+        }
+        for logged in running.events.since(0)
+        if isinstance(logged.data, FaultBegan | FaultEnded) and began_at <= logged.at <= ended_at
+    ]
 
 
 def queues_view(wanted: PortQueues, switches: list[SwitchQueues], snapshot: FabricSnapshot) -> QueuesView:

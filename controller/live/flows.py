@@ -58,6 +58,7 @@ class LiveFlow:
     told_paths: Counter[str] = field(default_factory=Counter)
     bits_per_s: float = 0.0
     paths_now: dict[str, int] = field(default_factory=dict)
+    priority: int = 0
 
     def totals(self) -> Counter[str]:
         """Sender's packets, bytes and repairs, where it told any; else, and for all the rest, the receiver's."""
@@ -86,6 +87,7 @@ class LiveFlow:
             "source_port": source_port,
             "destination_port": destination_port,
             "traffic_class": self.traffic_class,
+            "priority": self.priority,
             "state": self.state,
             "started_at": self.started_at,
             "last_at": self.last_at,
@@ -174,7 +176,7 @@ class LiveFlows:
         side.last = entry
         flow.last_at = max(flow.last_at, entry.last_s + offset)
         if entry.side == "sender":  # it decides the class
-            flow.traffic_class = entry.traffic_class
+            flow.traffic_class, flow.priority = entry.traffic_class, entry.priority
         self._touched[flow.id] = flow
 
     def _flow_of(self, key: Key, entry: FlowEntry) -> LiveFlow | None:
@@ -215,7 +217,8 @@ class LiveFlows:
         since = interval if flow.steps else max(interval, at - flow.started_at)
         flow.bits_per_s = max(new["bytes"], 0) * 8 / since
         shown = ("bytes", "received_bytes", "packets", *_SHOWN_COUNTS)
-        flow.steps.append({"at": at, **{name: new[name] for name in shown}, "paths": flow.paths_now})
+        counted = {name: new[name] for name in shown}
+        flow.steps.append({"at": at, "priority": flow.priority, **counted, "paths": flow.paths_now})
         flow.told, flow.told_paths = Counter(totals), Counter(paths)
 
 

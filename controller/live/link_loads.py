@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from controller.fabric.graph import PortRef
 from controller.live.naming import FabricNames, NamedLink
+from ovsdb.port_queues import QueueCounters
 
 _PORT_STATS: Final = struct.Struct("!H2xIII6Q")
 """Length, port, duration (s, ns), packets received and sent, bytes received and sent, drops received and sent."""
 _UNKNOWN_DURATION: Final = 0xFFFFFFFF
 LONGEST_S: Final = 10.0
 """Readings further apart than this say nothing of now."""
+QUEUES_S: Final = 2.0
+"""Queues of which nothing was heard for so long are not told of."""
+Counted = tuple[float, tuple[QueueCounters, ...]]
+"""When (monotonic seconds), and a port's queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +34,29 @@ class PortCount:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueLoad:
+    """One queue of a port; 0 is served first."""
+
+    queue: int
+    waiting_packets: int
+    bits_per_s: float
+    dropped_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
-    """One direction of a link. ``share``: of the link's rate, 0..1; None where no rate is known."""
+    """One direction of a link. ``share``: of the link's rate, 0..1; None where no rate is known.
+
+
+    ``queued_packets``, ``dropped_per_s``: of all queues of the sending port together; None where it does not tell.
+    """
 
     bits_per_s: float
     packets_per_s: float
     share: float | None
     queued_packets: int | None = None
     dropped_per_s: float | None = None
+    queues: tuple[QueueLoad, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +95,23 @@ class LinkLoads:
     def __init__(self) -> None:
         self._old: dict[PortRef, PortCount] = {}
         self._new: dict[PortRef, PortCount] = {}
+        self._queued: dict[PortRef, Counted] = {}
+        self._queues: dict[PortRef, tuple[QueueLoad, ...]] = {}
+
+    def put_queues(self, counted: Mapping[PortRef, Counted], now: float) -> None:
+        """Counters of ports' queues, and when they came; the same ones again change nothing."""
+        for ref, (at, counters) in counted.items():
+            had = self._queued.get(ref)
+            if had is not None and at > had[0]:
+                loads = _queue_loads(had[1], counters, at - had[0])
+                self._queues.pop(ref, None)
+                if loads and at - had[0] < LONGEST_S:
+                    self._queues[ref] = loads
+            if had is None or at > had[0]:
+                self._queued[ref] = at, counters
+        for ref in [ref for ref, (at, _) in self._queued.items() if now - at > QUEUES_S]:
+            del self._queued[ref]
+            self._queues.pop(ref, None)
 
     def put(self, dpid: int, counts: Mapping[int, PortCount]) -> None:
         """A new reading of a switch's ports."""
@@ -89,8 +126,8 @@ class LinkLoads:
 
     def forget(self) -> None:
         """What was read is too old to be compared with."""
-        self._old.clear()
-        self._new.clear()
+        for kept in (self._old, self._new, self._queued, self._queues):
+            kept.clear()
 
     def loads(self, names: FabricNames, rates: Mapping[str, float]) -> list[LinkLoad]:
         """Loads of all links. *rates*: kbit/s by name of the link; the port's own word for those that are missing."""
@@ -130,5 +167,25 @@ class LinkLoads:
             seconds = new.at - old.at
             bits = octets * 8 / seconds
             share = None if rate_kbps is None else round(bits / (rate_kbps * 1000), 4)
-            return Load(round(bits, 1), round(packets / seconds, 2), share)
+            queues = () if sender is None else self._queues.get(sender, ())
+            waiting = sum(one.waiting_packets for one in queues) if queues else None
+            dropped = round(sum(one.dropped_per_s for one in queues), 2) if queues else None
+            return Load(round(bits, 1), round(packets / seconds, 2), share, waiting, dropped, queues)
         return None
+
+
+def _queue_loads(
+    old: Sequence[QueueCounters], new: Sequence[QueueCounters], seconds: float
+) -> tuple[QueueLoad, ...]:
+    """Nothing where the queues were made anew in between."""
+    if len(old) != len(new) or any(b.sent_bytes < a.sent_bytes for a, b in zip(old, new, strict=True)):
+        return ()
+    return tuple(
+        QueueLoad(
+            queue,
+            after.waiting_packets,
+            round((after.sent_bytes - before.sent_bytes) * 8 / seconds, 1),
+            round(max(0, after.dropped_packets - before.dropped_packets) / seconds, 2),
+        )
+        for queue, (before, after) in enumerate(zip(old, new, strict=True))
+    )

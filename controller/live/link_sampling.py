@@ -8,11 +8,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
-from controller.live.link_loads import LinkLoad, LinkLoads, port_counts
+from controller.fabric.graph import PortRef
+from controller.live.link_loads import Counted, LinkLoad, LinkLoads, port_counts
 from controller.live.naming import FabricNames
+from controller.live.queue_history import QueueHistory
 from controller.live.sampling import Sample, Sampler
 
 EVERY_S: Final = 0.25
+QUEUES_EVERY_S: Final = 0.45
+"""Of every second sample: a switch's ports are looked at by a program there."""
 ANSWER_S: Final = 0.2
 """Switches that have not told their counters by then (or shortly before the next sample) are left out of a sample."""
 
@@ -22,14 +26,19 @@ class Switches(Protocol):
         """Ask all switches for their ports' counters; `LinkSampler.counted` gets the answers."""
 
 
+Queues = Callable[[float], Mapping[PortRef, Counted]]
+
+
 class LinkSampler(Sampler):
-    """*rates*: kbit/s by link, where ports do not know."""
+    """*rates*: kbit/s by link, where ports do not know. *queues*: counters of ports' queues, at most so many seconds
+    old where they can be had; returns at once."""
 
     def __init__(
         self,
         switches: Switches,
         names: Callable[[], FabricNames],
         rates: Callable[[FabricNames], Mapping[str, float]],
+        queues: Queues,
         watched: Callable[[], bool],
         publish: Callable[[Sample], None],
         every_s: float = EVERY_S,
@@ -38,6 +47,8 @@ class LinkSampler(Sampler):
         self._switches = switches
         self._names = names
         self._rates = rates
+        self._queues = queues
+        self.history = QueueHistory()
         self._loads = LinkLoads()
         self._answers: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
         self._totals: list[tuple[str, str, int, int]] = []
@@ -71,8 +82,14 @@ class LinkSampler(Sampler):
             self._loads.put(dpid, port_counts(body, time.monotonic()))
             waiting.discard(dpid)
         self._totals = self._loads.counters(names.links)
+        now = time.monotonic()
+        self._loads.put_queues(self._queues(QUEUES_EVERY_S), now)
         loads = self._loads.loads(names, self._rates(names))
-        return self._sampled(loads) if any(load.ab or load.ba for load in loads) else None
+        if not any(load.ab or load.ba for load in loads):
+            return None
+        sample = self._sampled(loads)
+        self.history.note(sample["at"], loads)
+        return sample
 
     def _sampled(self, loads: Iterable[LinkLoad]) -> Sample:
         links = [dataclasses.asdict(load) for load in loads]

@@ -64,7 +64,7 @@ def event_object(logged: Logged, names: FabricNames) -> dict[str, Any]:
     return told
 
 
-def fault_object(fault: Fault) -> dict[str, Any]:
+def fault_object(fault: Fault) -> Any:
     """One fault as the API tells it."""
     names = ("id", "kind", "target", "rate_mbps", "delay_ms", "began_at")
     return {name: getattr(fault, name) for name in names}

@@ -8,7 +8,7 @@ from typing import Final
 from controller.agents.server import AgentServer
 from controller.events import EventLog
 from controller.live.flow_sampling import FlowSampler
-from controller.live.link_sampling import EVERY_S, LinkSampler
+from controller.live.link_sampling import EVERY_S, LinkSampler, Queues
 from controller.live.naming import FabricNames
 from controller.live.stream import EventStream
 from controller.openflow.shell import OpenFlowShell
@@ -27,6 +27,7 @@ class LiveView:
         agents: AgentServer,
         snapshot: Callable[[], FabricSnapshot],
         rates: Callable[[FabricNames], Mapping[str, float]],
+        queues: Queues,
         links_every_s: float = EVERY_S,
     ) -> None:
         self._snapshot = snapshot
@@ -36,6 +37,7 @@ class LiveView:
             shell,
             self.names,
             rates,
+            queues,
             lambda: self.stream.watched("links"),
             lambda sample: self.stream.sample("links", sample),
             links_every_s,

@@ -32,6 +32,8 @@ from ovsdb.watcher import OvsdbWatcher
 LOG: Final = logging.getLogger(__name__)
 FRESH_S: Final = 0.25
 """Counters that are no older are not asked for again."""
+LOST_S: Final = 1.0
+"""A question that has no answer by then is asked anew."""
 CONNECT_S: Final = 3.0
 """A switch whose database does not answer for so long is not waited for any more."""
 
@@ -64,6 +66,7 @@ class _Switch:
     refused: str = ""
     asked: int = 0
     """Number of the last question for counters; 0: none is open."""
+    asked_at: float = 0.0
     answered: int = 0
     counters: dict[str, tuple[QueueCounters, ...]] = field(default_factory=dict)
     counted_at: float | None = None
@@ -186,6 +189,34 @@ class QueueService:
                 if port.rate_bps > 0
             }
 
+    def latest(self, age_s: float) -> dict[PortRef, tuple[float, tuple[QueueCounters, ...]]]:
+        """Counters of all ports that are known, and when they came (monotonic seconds); waits for nobody.
+
+        Switches whose counters are older than *age_s* are asked for new ones, which the next call finds.
+        """
+        now = time.monotonic()
+        found: dict[PortRef, tuple[float, tuple[QueueCounters, ...]]] = {}
+        with self._changed:
+            for dpid, switch in self._switches.items():
+                if switch.plan is None or not _counts(switch):
+                    continue
+                if switch.counted_at is None or now - switch.counted_at >= age_s:
+                    self._ask_once(dpid, switch, now)
+                if switch.counted_at is not None:
+                    for port in switch.plan.ports:
+                        counters = switch.counters.get(port.name, ())
+                        if len(counters) == port.queues:  # else of the queues that it had before
+                            found[PortRef(dpid, port.number)] = switch.counted_at, counters
+        return found
+
+    def _ask_once(self, dpid: int, switch: _Switch, now: float) -> None:
+        """Ask for counters, unless an answer is still to come."""
+        if switch.asked and now - switch.asked_at < LOST_S:
+            return
+        self._asks += 1
+        switch.asked, switch.asked_at = self._asks, now
+        self._watcher.post(partial(self._ask, dpid, switch.asked))
+
     def snapshot(self, timeout_s: float = 1.0) -> list[SwitchQueues]:
         """All switches, by dpid, with counters that are at most `FRESH_S` old where they came within *timeout_s*."""
         now = time.monotonic()
@@ -197,15 +228,10 @@ class QueueService:
                     switch.counted_at is not None and now - switch.counted_at < FRESH_S
                 ):
                     continue
-                if not switch.asked:
-                    self._asks += 1
-                    switch.asked = self._asks
-                    self._watcher.post(partial(self._ask, dpid, switch.asked))
+                self._ask_once(dpid, switch, now)
                 asked.append((switch, switch.asked))
             while any(one.answered < number for one, number in asked) and time.monotonic() < deadline:
                 self._changed.wait(max(0.0, deadline - time.monotonic()))
-            for switch, _ in asked:
-                switch.asked = 0  # a late answer is as welcome, and the next one asks anew
             return [self._view(dpid, switch) for dpid, switch in sorted(self._switches.items())]
 
     def _view(self, dpid: int, switch: _Switch) -> SwitchQueues:
@@ -310,6 +336,8 @@ class QueueService:
             if self._first_ask < answered <= self._asks and answered > switch.answered:
                 switch.answered, switch.counted_at = answered, time.monotonic()
                 switch.counters = counters_from_text(ids.get(COUNTERS, ""))
+                if answered >= switch.asked:
+                    switch.asked = 0
 
 
 def _key(dpid: int) -> str:

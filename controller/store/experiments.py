@@ -10,9 +10,9 @@ from sqlalchemy import Engine, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from controller.store.flow_records import BATCH, insert_flows, page_of_flows
 from controller.store.models import Base, Experiment, FlowRecord, Job, ModeEvent, Run
 
-BATCH: Final = 1000
 COMPARED: Final = ("schemes", "cpu_limited", "baseline")
 """Parts of a summary that lists show."""
 _RECORDED: Final[dict[str, Any]] = {
@@ -154,11 +154,7 @@ class ExperimentStore:
                 row = Run(experiment_id=experiment_id, **run)
                 session.add(row)
                 session.flush()
-                for start in range(0, len(flows), BATCH):
-                    session.execute(
-                        insert(FlowRecord),
-                        [{**_EMPTY_FLOW, **flow, "run_id": row.id} for flow in flows[start : start + BATCH]],
-                    )
+                insert_flows(session.connection(), row.id, flows)
                 if modes:
                     session.execute(insert(ModeEvent), [{**mode, "run_id": row.id} for mode in modes])
                 return {**_plain(row), "mode_events": len(modes)}
@@ -195,10 +191,8 @@ class ExperimentStore:
 
     def flows(self, number: int, run: int | None, after: int, limit: int) -> list[dict[str, Any]]:
         """Flow records with a number above *after*, oldest first. Raises NotFoundError."""
-        query = select(FlowRecord).where(FlowRecord.id > after).order_by(FlowRecord.id).limit(limit)
         with Session(self._engine) as session:
-            query = query.where(FlowRecord.run_id.in_(_run_ids(session, number, run)))
-            return [_plain(flow) for flow in session.scalars(query)]
+            return page_of_flows(session.connection(), _run_ids(session, number, run), after, limit)
 
     def all_flows(self, number: int, run: int | None) -> Iterator[dict[str, Any]]:
         """All flow records, in pages."""
@@ -214,13 +208,6 @@ class ExperimentStore:
             query = select(ModeEvent).where(ModeEvent.run_id.in_(ids)).order_by(ModeEvent.id)
             rows = [_plain(event) for event in session.scalars(query)]
         return [{"run": row.pop("run_id"), **{key: row[key] for key in row if key != "id"}} for row in rows]
-
-
-_EMPTY_FLOW: Final[dict[str, Any]] = {
-    column.name: {} if column.name == "paths" else "" if column.name == "error" else None
-    for column in FlowRecord.__table__.columns
-    if column.name not in ("id", "run_id")
-}
 
 
 def flow_columns() -> list[str]:

@@ -65,8 +65,9 @@ class TypesFailed:
 class Computation:
     """One of the last ones: when it ended (Unix seconds), how long it took, and of how many records.
 
-    outcome: "told to agents", "as before", or why there is none; features and types: what it found, () and 0 if
-    nothing. stay_ratio: mean stay of typed flows over that under the default thresholds, by the model.
+    outcome: "told to agents", "as before", "told again" (what is known, under a new policy), or why there is none.
+    features and types: what it found, () and 0 if nothing. stay_ratio: mean stay of typed flows over that under the
+    default thresholds, by the model.
     """
 
     at: float
@@ -265,6 +266,7 @@ class TypeLearner:
         )
         window.expire(time.time())
         began = time.monotonic()
+        self._tell_again(priority, version)
         if len(window) < LEAST_RECORDS:
             self._record(0.0, len(window), f"{len(window)} records are too few to learn from")
             return
@@ -323,6 +325,23 @@ class TypeLearner:
         except Exception as error:
             self._job.close()
             return repr(error)
+
+    def _tell_again(self, priority: Priority, version: int) -> None:
+        """Under a new policy with the same default thresholds agents have the old types until there are others."""
+        found = self._told
+        if (
+            found is None
+            or version == self._told_version
+            or found.default_thresholds_bytes != priority.scaled()
+        ):
+            return
+        with self._changed:
+            if version != self._version:
+                return
+        self._told_version = version
+        self._tell(message_of(found, version))
+        self._record(0.0, found.flows, "told again", found)
+        self._note(TypesLearnt(found.flows, found.features, len(found.types), found.unknown_flows, 0.0, True))
 
     def _tell_of(self, found: FlowTypes, version: int) -> bool:
         """Tell agents unless they know; whether they were told."""

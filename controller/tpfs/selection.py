@@ -5,15 +5,19 @@ standard deviations would grow with every type and hang on the few largest flows
 flows, and what deviates is the same description of a distribution that Eq. 1 compares: whether a flow is at most
 s_m,
 
-    S = sum over types t of  n_t / n  *  1/M  sum over m of  sqrt(F_t(s_m) (1 - F_t(s_m))).
+    S = sum over types t of  w_t / w  *  1/M  sum over m of  sqrt(F_t(s_m) (1 - F_t(s_m))),
 
-The root is concave, so S falls with every split into types that differ, and stays with one into types that do not.
-Flows of unknown values are one more type: what is not predicted has the spread of all of its kind.
+where a flow of s bytes weighs min(s, a_(K-1)), in w_t and in F_t: what thresholds (the last default one is a_(K-1)) can
+move of it. With all flows alike, answers of a byte each, half of all flows, decided: that a flow from a server's port
+is an answer explained more of the spread than which of four applications a request is of, and moves nothing. The root
+is concave, so S falls with every split into types that differ, and stays with one into types that do not. Flows of
+unknown values are one more type: what is not predicted has the spread of all of its kind.
 
 **One host's say.** A host whose flows are like no others' would make its own address the best feature. So F_t is
-the mean over hosts of the distributions of their flows in t, and S the mean over hosts of the S of their flows,
-each without the `TRIMMED` share of hosts at either end (one at least, from four hosts on). What only one host of
-four or more does is not learnt.
+the mean over hosts of the distributions of their flows in t, and S the mean over hosts of the S of their flows. Hosts
+weigh as their flows do, at most `FAIR_FACTOR` times the median host; those with less than `LEAST_WEIGHT` of the mean
+are left out (they send answers only), and so is the `TRIMMED` share of hosts at either end (one at least, from four
+hosts on). What only one host of four or more does is not learnt.
 
 **Ties.** More fields never tell less, but their values have fewer flows. Of the combinations with S within
 `TOLERANCE` of the least one, that with the fewest fields is taken, then that with the fewest types (but not none),
@@ -30,12 +34,22 @@ import numpy as np
 
 from controller.tpfs.clustering import JOIN_FLOWS, UNKNOWN, Clusters, clusters
 from controller.tpfs.distributions import Distributions, Spacing, describe, points
-from controller.tpfs.features import Feature, Floats, Integers, Values, combinations, fair_weights
+from controller.tpfs.features import (
+    FAIR_FACTOR,
+    Feature,
+    Floats,
+    Integers,
+    Values,
+    combinations,
+    fair_weights,
+)
 from controller.tpfs.records import Records
 
 TOLERANCE: Final = 0.02
 """Of the least S."""
 TRIMMED: Final = 0.1
+LEAST_WEIGHT: Final = 0.01
+"""Of the mean weight of a host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +77,19 @@ class Choice:
     points: Floats
 
 
-def choose(records: Records, spacing: Spacing = "log") -> Choice | None:
-    """The combination that tells most of *records*; None without records."""
+def choose(records: Records, movable: float | None = None, spacing: Spacing = "log") -> Choice | None:
+    """The combination that tells most of *records*; None without records.
+
+    movable: bytes of a flow that thresholds can move, the last default one; None: all flows weigh the same.
+    """
     if not len(records):
         return None
     sizes = records["bytes"].astype(float)
     at = points(sizes, spacing)
     below = np.minimum(np.searchsorted(at, sizes), len(at) - 1).astype(np.int64)
     host = records["host"].astype(np.int64)
-    found = [_candidate(values, below, host, len(at)) for values in combinations(records, JOIN_FLOWS)]
+    load = np.ones(len(sizes)) if movable is None else np.clip(sizes, 1.0, max(movable, 1.0))
+    found = [_candidate(values, below, host, load, len(at)) for values in combinations(records, JOIN_FLOWS)]
     found.sort(key=lambda one: (one.spread, len(one.combination), one.combination))
     most = found[0].spread * (1 + TOLERANCE)
     close = [one for one in found if one.spread <= most]
@@ -88,7 +106,7 @@ def type_of_flows(candidate: Candidate, flows: int) -> Integers:
     return result
 
 
-def _candidate(values: Values, below: Integers, host: Integers, width: int) -> Candidate:
+def _candidate(values: Values, below: Integers, host: Integers, load: Floats, width: int) -> Candidate:
     their = below[values.flows]
     weight = fair_weights(values, host)
     described = describe(values.value, their, weight, values.count, width)
@@ -97,34 +115,42 @@ def _candidate(values: Values, below: Integers, host: Integers, width: int) -> C
     group = np.full(len(below), types.count, dtype=np.int64)
     of_flow = types.of_value[values.value]
     group[values.flows] = np.where(of_flow == UNKNOWN, types.count, of_flow)
-    spread = _spreads(group, below, host, types.count + 1, width)
+    spread = _spreads(group, below, host, load, types.count + 1, width)
     unknown_share = float(np.mean(group == types.count))
-    return Candidate(values, weight, described, types, _over_hosts(spread[group], host), unknown_share)
+    return Candidate(values, weight, described, types, _over_hosts(spread[group], host, load), unknown_share)
 
 
-def _spreads(group: Integers, below: Integers, host: Integers, groups: int, width: int) -> Floats:
+def _spreads(
+    group: Integers, below: Integers, host: Integers, load: Floats, groups: int, width: int
+) -> Floats:
     """1/M sum of sqrt(F (1 - F)) of each group of flows, shape (groups,); 0 for one without flows."""
     hosts = int(host.max()) + 1
-    of_host = np.bincount((group * hosts + host) * width + below, minlength=groups * hosts * width)
-    share = np.cumsum(of_host.reshape(groups, hosts, width), axis=2, dtype=float)
-    flows = share[:, :, -1]
+    cell = group * hosts + host
+    of_host = np.bincount(cell * width + below, weights=load, minlength=groups * hosts * width)
+    share = np.cumsum(of_host.reshape(groups, hosts, width), axis=2)
+    weight = share[:, :, -1]
     result = np.zeros(groups)
     for number in range(groups):
-        there = flows[number] > 0
+        there = weight[number] > 0
         if there.any():
-            mean = _trimmed(share[number][there] / flows[number][there][:, None])
+            mean = _trimmed(share[number][there] / weight[number][there][:, None], weight[number][there])
             result[number] = float(np.sqrt(np.maximum(mean * (1 - mean), 0.0)).mean())
     return result
 
 
-def _over_hosts(spread: Floats, host: Integers) -> float:
+def _over_hosts(spread: Floats, host: Integers, load: Floats) -> float:
     """The mean over hosts of the mean of their flows, shape (n,)."""
-    flows = np.bincount(host)
-    return float(_trimmed(np.bincount(host, weights=spread)[flows > 0] / flows[flows > 0]))
+    weight: Floats = np.bincount(host, weights=load).astype(float)
+    there = weight > 0
+    return float(_trimmed(np.bincount(host, weights=spread * load)[there] / weight[there], weight[there]))
 
 
-def _trimmed(of_host: Floats) -> Floats:
-    """The mean over hosts, shape (h, ...), without those at either end."""
+def _trimmed(of_host: Floats, weight: Floats) -> Floats:
+    """The mean over hosts, shape (h, ...), without those at either end. weight: above 0, shape (h,)."""
+    enough = weight >= LEAST_WEIGHT * weight.mean()
+    of_host, weight = of_host[enough], np.minimum(weight[enough], FAIR_FACTOR * np.median(weight[enough]))
     hosts = len(of_host)
     out = max(1, int(TRIMMED * hosts)) if hosts >= 4 else 0
-    return np.asarray(np.sort(of_host, axis=0)[out : hosts - out].mean(axis=0))
+    order = np.argsort(of_host, axis=0, kind="stable")[out : hosts - out]
+    kept, weights = np.take_along_axis(of_host, order, axis=0), weight[order]
+    return np.asarray((kept * weights).sum(axis=0) / weights.sum(axis=0))

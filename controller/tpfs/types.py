@@ -92,7 +92,7 @@ def flow_types(
     `thresholds.SolveError`.
     """
     fair = records[fair_share(records["host"].astype(np.int64))]
-    choice = choose(fair, spacing)
+    choice = choose(fair, float(default[-1]) if default else None, spacing)
     if choice is None:
         return None
     best = choice.best

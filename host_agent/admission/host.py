@@ -183,6 +183,7 @@ class HostAdmission:
         if flow.size is not None and flow.valve.sent_bytes >= flow.size:
             flow.size = None  # it has sent more than was announced: nobody knows
         self._keys[flow.number] = key
+        self._counts["flows_scheduled"] += not flow.asked
         flow.asked = True
         self._requests.ask(flow.number, flow.peer, self._bytes_left(flow), now)
         flow.valve.set_rate(0.0, now)

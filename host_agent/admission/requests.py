@@ -72,7 +72,6 @@ class Requests:
     def ask(self, flow: int, destination: str, bytes_left: int, now: float) -> None:
         """A large flow begins: it waits from now on. *destination*: the underlay address of its peer."""
         asked = self._flows[flow] = _Asked(destination, bytes_left)
-        self.counts["flows_scheduled"] += 1
         self._ask(flow, asked, now)
 
     def left(self, flow: int, bytes_left: int) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from capstan_native import KeptPackets
+
 from host_agent.coding.codes import MAX_SYMBOL_BYTES, Code, code_numbered
-from host_agent.coding.kept import KeptPackets
 from host_agent.coding.native import ContradictionError
 from protocol.datagram import (
     NUMBER_MODULUS,
@@ -182,19 +183,40 @@ class UnitDecoder:
         ):
             return False
         k, r, size = first[1], first[2], len(first)
-        symbol_bytes = size - REPAIR_HEAD_BYTES
         if not (
-            first[0] in _CODE_IDS
-            and 0 < k <= MAX_K
-            and r <= MAX_R
-            and SYMBOL_LENGTH_BYTES < symbol_bytes <= MAX_SYMBOL_BYTES
+            _sound(first)
             and kept.count(position, k) == k
             and all(len(body) == size and body[:3] == first[:3] and body[3] < r for body in bodies)
         ):
             return False
-        self.counters.repairs += len(bodies)
-        self.counters.surplus_repairs += len(bodies)
+        self.surplus(len(bodies))
         return True
+
+    def needs_none_of(self, position: int, repairs: list[tuple[int, int, list[bytes]]]) -> bool:
+        """Whether `repair` would only count repairs as surplus that come among sources from *position* on.
+
+        The sources may be taken as a run (`takes_run`). *repairs*: as in `host_agent.wire.CodedRun`.
+        """
+        kept = self._kept
+        if kept is None:
+            return False
+        for behind, unit, bodies in repairs:
+            first = bodies[0]
+            k, ahead = first[1], serial_difference(unit, position)
+            if (
+                unit in self._units
+                or ahead + k > behind
+                or self._forgotten(unit)
+                or not _sound(first)
+                or (ahead < 0 and kept.count(unit, min(k, -ahead)) < min(k, -ahead))
+            ):
+                return False
+        return True
+
+    def surplus(self, count: int) -> None:
+        """Repairs came of which `needs_none_of` has told."""
+        self.counters.repairs += count
+        self.counters.surplus_repairs += count
 
     def known(self, position: int) -> bool:
         """Whether the packet of *position* came or was rebuilt (False for what is forgotten)."""
@@ -356,3 +378,14 @@ def _same_unit(head: RepairHead, other: RepairHead) -> bool:
 
 def _covers(first: int, unit: _Unit, position: int) -> bool:
     return (position - first) % NUMBER_MODULUS < unit.head.k
+
+
+def _sound(body: bytes) -> bool:
+    """Whether a repair as on the wire, of one head at least, is of a unit that can be; its index is not looked at."""
+    symbol_bytes = len(body) - REPAIR_HEAD_BYTES
+    return (
+        body[0] in _CODE_IDS
+        and 0 < body[1] <= MAX_K
+        and body[2] <= MAX_R
+        and SYMBOL_LENGTH_BYTES < symbol_bytes <= MAX_SYMBOL_BYTES
+    )

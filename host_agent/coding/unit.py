@@ -104,6 +104,11 @@ class UnitEncoder:
         self._k = max(1, min(k, self._coding.max_k))
 
     @property
+    def draws_nothing(self) -> bool:
+        """Whether no random number is needed, for the code has no seeds."""
+        return not self._code.seeded
+
+    @property
     def open_packets(self) -> int:
         """Packets in the unit that is still open."""
         return self._count

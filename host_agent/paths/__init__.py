@@ -10,6 +10,7 @@ from host_agent.paths.flowcell import Flowcell
 from host_agent.paths.flowlet import Flowlet
 from host_agent.paths.granted import Granted
 from host_agent.paths.label_hash import LabelHash
+from host_agent.paths.own import OwnPathPolicy
 from host_agent.paths.plb import Plb
 from host_agent.paths.reps import Reps
 from host_agent.paths.round_robin import RoundRobin
@@ -20,8 +21,16 @@ from protocol.policy import PathPolicy as PathSettings
 __all__ = ["Flow", "Load", "PathPolicy", "Report", "Route", "path_policy"]
 
 
-def path_policy(settings: PathSettings, packet_time_s: float, rng: np.random.Generator) -> PathPolicy:
-    """The path policy that a policy document asks for. packet_time_s: of 1500 B on the slowest fabric link."""
+def path_policy(
+    settings: PathSettings,
+    packet_time_s: float,
+    rng: np.random.Generator,
+    own: OwnPathPolicy | None = None,
+) -> PathPolicy:
+    """The path policy that a policy document asks for. packet_time_s: of 1500 B on the slowest fabric link.
+
+    own: of the file that the agent was started with; `Steering.check` sees to it that there is one.
+    """
     match settings.kind:
         case "spray":
             return Spray(rng)
@@ -37,6 +46,9 @@ def path_policy(settings: PathSettings, packet_time_s: float, rng: np.random.Gen
             return Flowcell(settings.flowcell_bytes)
         case "flowlet":
             return Flowlet(rng, settings.gap_s)
+        case "file":
+            assert own is not None
+            return own(rng, packet_time_s)
         case "tr":
             return Tr(packet_time_s)
         case "reps":

@@ -8,6 +8,8 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 
 from protocol.underlay import EV_FIRST, EV_LAST, LABEL_FIRST, TrafficClass
 
+AHEAD: Final = 16
+"""Packets of which a policy says beforehand what they get, at most."""
 EVS: Final = EV_LAST - EV_FIRST + 1
 """How many entropy values there are."""
 
@@ -63,6 +65,13 @@ class Load(NamedTuple):
     delays_s: dict[str, dict[int, float]]
 
 
+class Turn(NamedTuple):
+    """The source ports of the next packets, in this order, of whichever flows share ``owner``."""
+
+    owner: object
+    ports: list[int]
+
+
 def flow_entropy(flow: Flow, turn: int = 0) -> int:
     """The EV that stands for a flow wherever no path can be named; another one each *turn*."""
     return EV_FIRST + ((flow.hash >> 6) + turn * 40503) % EVS
@@ -82,6 +91,8 @@ class PathPolicy(ABC):
 
     learns: ClassVar[bool] = False
     """Whether `reported` and `lost` are of any use."""
+    by_size: ClassVar[bool] = True
+    """Whether packets' sizes decide anything."""
 
     @abstractmethod
     def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
@@ -97,6 +108,13 @@ class PathPolicy(ABC):
         ports = [self.entropy(flow, route, size, now) for _ in range(count - 1)]
         ports.append(self.entropy(flow, route, last, now))
         return ports
+
+    def ahead(self, flow: Flow, route: Route) -> int | Turn | None:
+        """What `entropy` will give next, whatever the packets' sizes and times; draws nothing.
+
+        A number: always this one, as long as nobody reports anything and the route's labels stay. None: it depends.
+        """
+        return None
 
     def reported(self, report: Report, now: float) -> None:  # noqa: B027 (most policies do not learn)
         """A datagram that this policy sent has arrived. Reports come in any order, and may not come at all."""

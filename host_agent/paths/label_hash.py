@@ -30,6 +30,12 @@ class LabelHash(PathPolicy):
     def entropies(self, flow: Flow, route: Route, size: int, count: int, last: int, now: float) -> list[int]:
         return [self.entropy(flow, route, size, now)] * count
 
+    def ahead(self, flow: Flow, route: Route) -> int | None:
+        chosen = self._chosen.get(flow.id)
+        if chosen is not None and chosen[0] is route.labels:
+            return chosen[1]
+        return None if route.labels else flow_entropy(flow)
+
     def forget(self, flow: int) -> None:
         self._chosen.pop(flow, None)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host_agent.paths.base import Flow, PathPolicy, Route
+from host_agent.paths.base import AHEAD, Flow, PathPolicy, Route, Turn
 from host_agent.paths.spray import Spray
 
 
@@ -53,6 +53,14 @@ class RoundRobin(PathPolicy):
         at = turn.at
         turn.at = (at + count) % paths
         return (turn.order * ((at + count) // paths + 1))[at : at + count]
+
+    def ahead(self, flow: Flow, route: Route) -> Turn | None:
+        turn = self._turns.get(route)
+        if turn is None or turn.labels is not route.labels:
+            return None
+        if not turn.order:
+            return self._spray.ahead(flow, route)
+        return Turn(turn, (turn.order[turn.at :] + turn.order[: turn.at])[:AHEAD])
 
     def _begin(self, route: Route) -> _Turn:
         order = digit_reversed(route.labels)

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from host_agent.paths.base import Flow, PathPolicy, Route
+from host_agent.paths.base import AHEAD, Flow, PathPolicy, Route, Turn
 from protocol.underlay import EV_FIRST, EV_LAST
 
 _BLOCK: Final = 1024
@@ -14,6 +14,8 @@ _BLOCK: Final = 1024
 
 class Spray(PathPolicy):
     """Uniform over all entropy values; switches hash them evenly over the paths."""
+
+    by_size = False
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -28,6 +30,9 @@ class Spray(PathPolicy):
         drawn = self._drawn[-count:]
         del self._drawn[-count:]
         return drawn[::-1]
+
+    def ahead(self, flow: Flow, route: Route) -> Turn:
+        return Turn(self, self._drawn[: -AHEAD - 1 : -1])
 
     def draw(self) -> int:
         """One entropy value."""

@@ -14,9 +14,10 @@ from capstan_native import SentLog
 from host_agent.paths import path_policy
 from host_agent.paths.base import Load, PathPolicy, Report, Route
 from host_agent.paths.granted import Granted
+from host_agent.paths.own import OwnPathPolicy
 from protocol.control import PathLoad
 from protocol.datagram import NUMBER_MODULUS
-from protocol.policy import DEFAULT_POLICY, Policy
+from protocol.policy import DEFAULT_POLICY, Policy, PolicyError
 from protocol.policy import PathPolicy as PathSettings
 from protocol.underlay import TrafficClass, is_stamp, label_of
 
@@ -64,8 +65,9 @@ class Steering:
     """``policies``: by traffic class; the same object where two classes have the same. ``learning``: whether any wants
     to be told what became of its datagrams."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: np.random.Generator, own: OwnPathPolicy | None = None) -> None:
         self._rng = rng
+        self._own = own
         self._routes: dict[str, tuple[Route, ...]] = {}
         self._paths: Mapping[str, tuple[int, ...]] = {}
         self._by_class: Mapping[str, tuple[int, ...]] = {}
@@ -73,12 +75,21 @@ class Steering:
         self.learning = False
         self.set_policy(DEFAULT_POLICY)
 
+    def check(self, policy: Policy) -> None:
+        """Raises PolicyError for a document that asks for what this agent was not started with."""
+        kinds = {name: getattr(policy, name).path.kind for name in ("short", "long", "control")}
+        missing = [name for name, kind in kinds.items() if kind == "file" and self._own is None]
+        if missing:
+            raise PolicyError(
+                f"policy.{missing[0]}.path.kind: is 'file': this agent was started without --path-policy FILE"
+            )
+
     def set_policy(self, policy: Policy) -> None:
-        """Begin anew, with the policies of this document."""
+        """Begin anew, with the policies of this document, which `check` let pass."""
         made: dict[PathSettings, PathPolicy] = {}
         for settings in (_NONE, policy.short.path, policy.long.path, policy.control.path):
             if settings not in made:
-                made[settings] = path_policy(settings, policy.packet_time_s, self._rng)
+                made[settings] = path_policy(settings, policy.packet_time_s, self._rng, self._own)
         classes = (_NONE, policy.short.path, policy.long.path, policy.control.path)
         self.policies = tuple(made[settings] for settings in classes)
         self._distinct = tuple(made.values())

@@ -7,36 +7,31 @@ use std::io;
 use std::mem;
 use std::net::Ipv4Addr;
 use std::os::fd::RawFd;
+use std::sync::{Arc, Mutex};
 
 use datapath::coalesce::{self, Write};
 use datapath::crc32c;
 use datapath::header::Header;
-use datapath::inner;
-use datapath::runs::Run;
+use datapath::runs::{Next, Run};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+use crate::inbox::{self, Came, Inbox};
 
 /// Messages of one call of the kernel.
 pub const MOST: usize = 64;
-const CONTROL_BYTES: usize = 32;
-const TOS_AT: usize = 16;
 const MOST_TEXTS: usize = 4096;
 pub const OUTER_BYTES: usize = 28;
 const OUTER_TTL: u8 = 64;
 
-/// One message of recvmmsg with its buffers.
-#[repr(C, align(8))]
-#[derive(Clone, Copy)]
-struct Control([u8; CONTROL_BYTES]);
+/// Addresses as Python has them.
+pub type Texts = HashMap<[u8; 4], Py<PyString>>;
 
 #[pyclass]
 pub struct DatagramReceiver {
-    width: usize,
-    data: Vec<u8>,
-    texts: HashMap<[u8; 4], Py<PyString>>,
-    /// Datagrams to ask for the next time: a lone one is passed on soonest if no more are asked for.
-    ask: usize,
+    pub inbox: Arc<Mutex<Inbox>>,
+    texts: Texts,
 }
 
 /// A run that may go on, with what Python gets of it.
@@ -44,6 +39,19 @@ struct Open<'py> {
     run: Run,
     ports: Vec<u16>,
     bodies: Vec<Bound<'py, PyBytes>>,
+    /// Among sources: behind how many of them, position of the unit, bodies.
+    repairs: Vec<(usize, u32, Vec<Bound<'py, PyBytes>>)>,
+}
+
+impl<'py> Open<'py> {
+    fn add(&mut self, next: Next, port: u16, position: u32, body: Bound<'py, PyBytes>) {
+        self.ports.push(port);
+        match (next, self.repairs.last_mut()) {
+            (Next::Repair { is_first: false }, Some((_, _, bodies))) => bodies.push(body),
+            (Next::Repair { .. }, _) => self.repairs.push((self.bodies.len(), position, vec![body])),
+            _ => self.bodies.push(body),
+        }
+    }
 }
 
 #[pymethods]
@@ -53,82 +61,55 @@ impl DatagramReceiver {
         if !(1..=65535).contains(&datagram_bytes) {
             return Err(PyValueError::new_err(format!("datagrams of {datagram_bytes} B cannot be")));
         }
-        let width = (datagram_bytes + 1).next_multiple_of(64);
-        Ok(DatagramReceiver { width, data: vec![0; MOST * width], texts: HashMap::new(), ask: 1 })
+        Ok(DatagramReceiver {
+            inbox: Arc::new(Mutex::new(Inbox::new(datagram_bytes))),
+            texts: HashMap::new(),
+        })
     }
 
     fn receive<'py>(&mut self, py: Python<'py>, fd: RawFd) -> PyResult<Bound<'py, PyList>> {
-        let most = self.ask;
-        // SAFETY: all of these are plain data, for which zeros are valid.
-        let (mut names, mut messages, mut iovecs): (
-            [libc::sockaddr_in; MOST],
-            [libc::mmsghdr; MOST],
-            [libc::iovec; MOST],
-        ) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
-        let mut controls = [Control([0; CONTROL_BYTES]); MOST];
-        for (index, slot) in self.data.chunks_exact_mut(self.width).take(most).enumerate() {
-            iovecs[index] = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
-            let header = &mut messages[index].msg_hdr;
-            header.msg_name = (&raw mut names[index]).cast();
-            header.msg_namelen = mem::size_of::<libc::sockaddr_in>() as u32;
-            header.msg_iov = &raw mut iovecs[index];
-            header.msg_iovlen = 1;
-            header.msg_control = controls[index].0.as_mut_ptr().cast();
-            header.msg_controllen = CONTROL_BYTES as _;
-        }
-        // SAFETY: `most` messages point to buffers of the lengths that they say, all alive until this method ends.
-        let count = unsafe {
-            libc::recvmmsg(fd, messages.as_mut_ptr(), most as u32, libc::MSG_DONTWAIT, std::ptr::null_mut())
-        };
-        let got = PyList::empty(py);
-        if count < 0 {
-            let error = io::Error::last_os_error();
-            return match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::EINTR) => Ok(got),
-                _ => Err(error.into()),
-            };
-        }
-        let count = count as usize;
-        self.ask = if count == most { (most * 8).min(MOST) } else { count.max(1) };
-        let mut open: Option<Open<'py>> = None;
-        for index in 0..count {
-            let length = (messages[index].msg_len as usize).min(self.width);
-            let data = &self.data[index * self.width..][..length];
-            let told = messages[index].msg_hdr.msg_controllen > TOS_AT;
-            let tos = if told { controls[index].0[TOS_AT] } else { 0 };
-            let address = names[index].sin_addr.s_addr.to_ne_bytes();
-            let port = u16::from_be(names[index].sin_port);
-            let Some((header, body)) = Header::decode(data) else {
-                flush(py, &mut self.texts, &got, &mut open)?;
-                let text = text_of(py, &mut self.texts, address);
-                got.append((PyBytes::new(py, data), text, port, tos))?;
-                continue;
-            };
-            let body_object = PyBytes::new(py, body);
-            if let Some(current) = &mut open {
-                if current.run.take(address, tos, &header, body) {
-                    current.ports.push(port);
-                    current.bodies.push(body_object);
-                    continue;
-                }
-            }
-            flush(py, &mut self.texts, &got, &mut open)?;
-            open = Some(Open {
-                run: Run::begin(address, tos, header, body),
-                ports: vec![port],
-                bodies: vec![body_object],
-            });
-        }
-        flush(py, &mut self.texts, &got, &mut open)?;
-        Ok(got)
+        let mut inbox = inbox::open(&self.inbox);
+        inbox.fetch(fd)?;
+        items_of(py, &mut self.texts, inbox.take())
     }
 }
 
-fn text_of<'py>(
+/// What Python gets of datagrams that came one after the other.
+pub fn items_of<'py, 'd>(
     py: Python<'py>,
-    texts: &mut HashMap<[u8; 4], Py<PyString>>,
-    address: [u8; 4],
-) -> Bound<'py, PyString> {
+    texts: &mut Texts,
+    datagrams: impl Iterator<Item = (Came, &'d [u8])>,
+) -> PyResult<Bound<'py, PyList>> {
+    let got = PyList::empty(py);
+    let mut open: Option<Open<'py>> = None;
+    for (Came { address, port, tos, .. }, data) in datagrams {
+        let Some((header, body)) = Header::decode(data) else {
+            flush(py, texts, &got, &mut open)?;
+            let text = text_of(py, texts, address);
+            got.append((PyBytes::new(py, data), text, port, tos))?;
+            continue;
+        };
+        let body_object = PyBytes::new(py, body);
+        if let Some(current) = &mut open {
+            let next = current.run.take(address, tos, &header, body);
+            if next != Next::Not {
+                current.add(next, port, header.position, body_object);
+                continue;
+            }
+        }
+        flush(py, texts, &got, &mut open)?;
+        open = Some(Open {
+            run: Run::begin(address, tos, header, body),
+            ports: vec![port],
+            bodies: vec![body_object],
+            repairs: Vec::new(),
+        });
+    }
+    flush(py, texts, &got, &mut open)?;
+    Ok(got)
+}
+
+pub fn text_of<'py>(py: Python<'py>, texts: &mut Texts, address: [u8; 4]) -> Bound<'py, PyString> {
     if let Some(text) = texts.get(&address) {
         return text.bind(py).clone();
     }
@@ -142,11 +123,11 @@ fn text_of<'py>(
 /// Give Python the run that ends here.
 fn flush<'py>(
     py: Python<'py>,
-    texts: &mut HashMap<[u8; 4], Py<PyString>>,
+    texts: &mut Texts,
     got: &Bound<'py, PyList>,
     open: &mut Option<Open<'py>>,
 ) -> PyResult<()> {
-    let Some(Open { run, ports, bodies }) = open.take() else { return Ok(()) };
+    let Some(Open { run, ports, bodies, repairs }) = open.take() else { return Ok(()) };
     let key = match &run.key {
         Some(key) => PyBytes::new(py, key).into_any(),
         None => py.None().into_bound(py),
@@ -165,7 +146,12 @@ fn flush<'py>(
         PyList::new(py, ports)?.into_any(),
         PyList::new(py, bodies)?.into_any(),
     ];
-    got.append(PyTuple::new(py, fields)?)
+    let fields = PyTuple::new(py, fields)?;
+    if repairs.is_empty() {
+        got.append(fields)
+    } else {
+        got.append((fields, repairs))
+    }
 }
 
 #[pyfunction]
@@ -343,83 +329,9 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>, other: &Bound<'_, 
     Ok(refused)
 }
 
-/// Reads what the host sends from a TUN device with IFF_VNET_HDR.
-#[pyclass]
-pub struct TunReader {
-    buffer: Vec<u8>,
-    /// The class of what tells of an inner packet: a named tuple.
-    seen: Py<PyType>,
-}
-
-const GSO_ECN: u8 = 0x80;
-const NEEDS_CHECKSUM: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-
-/// Whether the checksum that the kernel left unfinished is of a kind that is finished when the packet is written.
-fn is_known_checksum(packet: &[u8]) -> bool {
-    packet.len() >= inner::TRANSPORT
-        && matches!(packet[9], TCP | UDP)
-        && packet[6] & 0x3F == 0
-        && packet[7] == 0
-}
-
-#[pymethods]
-impl TunReader {
-    #[new]
-    fn new(seen: &Bound<'_, PyType>) -> PyResult<Self> {
-        if !seen.is_subclass_of::<PyTuple>()? {
-            return Err(PyValueError::new_err("what tells of a packet must be a tuple"));
-        }
-        Ok(TunReader { buffer: vec![0; coalesce::VNET_BYTES + 65536], seen: seen.clone().unbind() })
-    }
-
-    fn read<'py>(&mut self, py: Python<'py>, fd: RawFd) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        // SAFETY: the kernel writes at most as many bytes as there are.
-        let length = unsafe { libc::read(fd, self.buffer.as_mut_ptr().cast(), self.buffer.len()) };
-        if length < 0 {
-            let error = io::Error::last_os_error();
-            return match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::EINTR) => Ok(None),
-                _ => Err(error.into()),
-            };
-        }
-        let data = &self.buffer[..length as usize];
-        let known = data.split_at_checked(coalesce::VNET_BYTES).and_then(|(header, packet)| {
-            let size = i32::from(u16::from_ne_bytes([header[4], header[5]]));
-            let size = match header[1] & !GSO_ECN {
-                coalesce::GSO_NONE if header[0] & NEEDS_CHECKSUM != 0 && !is_known_checksum(packet) => {
-                    return None
-                }
-                coalesce::GSO_NONE => 0,
-                coalesce::GSO_TCP4 if size > 0 => size,
-                _ => return None,
-            };
-            Some((packet, size, inner::look(packet)?))
-        });
-        let Some((packet, size, seen)) = known else {
-            return Ok(Some((PyBytes::new(py, data), -1, py.None()).into_pyobject(py)?));
-        };
-        let fields = (
-            4,
-            PyBytes::new(py, &seen.flow),
-            PyBytes::new(py, &packet[16..20]),
-            packet[9],
-            inner::TRANSPORT,
-            seen.payload,
-            seen.control,
-            seen.push,
-            seen.opening,
-        );
-        let seen = py.get_type::<PyTuple>().call_method1("__new__", (self.seen.bind(py), fields))?;
-        Ok(Some((PyBytes::new(py, packet), size, seen).into_pyobject(py)?))
-    }
-}
-
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DatagramReceiver>()?;
-    module.add_class::<TunReader>()?;
     module.add_function(wrap_pyfunction!(crc32c_of, module)?)?;
     module.add_function(wrap_pyfunction!(encode_datagram, module)?)?;
     module.add_function(wrap_pyfunction!(send_datagrams, module)?)?;

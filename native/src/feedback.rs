@@ -1,5 +1,7 @@
 //! Feedback for Python: what it says, what is remembered for it, and what waits to be told of.
 
+use std::ops::RangeInclusive;
+
 use datapath::feedback::{Feedback, Receipts, MOST_LOST};
 use datapath::sent::{Outstanding, SentLog, RING};
 use pyo3::exceptions::PyValueError;
@@ -123,26 +125,38 @@ impl PyOutstanding {
 }
 
 #[pyclass(name = "Receipts")]
-#[derive(Default)]
-struct PyReceipts(Receipts);
+struct PyReceipts {
+    receipts: Receipts,
+    stamps: RangeInclusive<u16>,
+}
+
+/// The path of a datagram by the source port that it came from; 0: none is told.
+fn stamp_of(stamps: &RangeInclusive<u16>, port: u16) -> u16 {
+    if stamps.contains(&port) {
+        port
+    } else {
+        0
+    }
+}
 
 #[pymethods]
 impl PyReceipts {
     #[new]
-    fn new() -> Self {
-        Self::default()
+    fn new(first_stamp: u16, last_stamp: u16) -> Self {
+        PyReceipts { receipts: Receipts::default(), stamps: first_stamp..=last_stamp }
     }
 
     fn __len__(&self) -> usize {
-        self.0.len()
+        self.receipts.len()
     }
 
     fn add(&mut self, number: u32, stamp: u16, delay_us: u32) -> bool {
-        self.0.add(number, [stamp].into_iter(), delay_us)
+        self.receipts.add(number, [stamp].into_iter(), delay_us)
     }
 
-    fn add_run(&mut self, first: u32, stamps: Vec<u16>, delay_us: u32) -> bool {
-        self.0.add(first, stamps.into_iter(), delay_us)
+    fn add_run(&mut self, first: u32, source_ports: Vec<u16>, delay_us: u32) -> bool {
+        let stamps = source_ports.iter().map(|&port| stamp_of(&self.stamps, port));
+        self.receipts.add(first, stamps, delay_us)
     }
 
     fn take<'py>(
@@ -157,8 +171,21 @@ impl PyReceipts {
                 lost.len()
             )));
         }
-        Ok(PyBytes::new(py, &self.0.take(&lost, recovered)))
+        Ok(PyBytes::new(py, &self.receipts.take(&lost, recovered)))
     }
+}
+
+#[pyfunction]
+fn stamps_of(source_ports: Vec<u16>, first_stamp: u16, last_stamp: u16) -> Vec<(u16, usize)> {
+    let stamps = first_stamp..=last_stamp;
+    let mut counts: Vec<(u16, usize)> = Vec::new();
+    for stamp in source_ports.into_iter().map(|port| stamp_of(&stamps, port)) {
+        match counts.iter_mut().find(|(known, _)| *known == stamp) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((stamp, 1)),
+        }
+    }
+    counts
 }
 
 /// Add all of this to the module.
@@ -166,5 +193,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyFeedback>()?;
     module.add_class::<PySentLog>()?;
     module.add_class::<PyOutstanding>()?;
-    module.add_class::<PyReceipts>()
+    module.add_class::<PyReceipts>()?;
+    module.add_function(wrap_pyfunction!(stamps_of, module)?)
 }

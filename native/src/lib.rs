@@ -7,7 +7,11 @@ mod bursts;
 mod capton;
 mod datapath;
 mod feedback;
+mod inbox;
+mod kept;
+mod lone;
 mod repairs;
+mod tun;
 
 use coding::packets::{Received, Repairs};
 use coding::{ldpc, Code, Error, Kernel};
@@ -285,5 +289,7 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(repairs::seal_repairs, module)?)?;
     capton::register(module)?;
     feedback::register(module)?;
-    datapath::register(module)
+    module.add_class::<kept::KeptPackets>()?;
+    datapath::register(module)?;
+    lone::register(module)
 }

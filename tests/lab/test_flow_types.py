@@ -16,6 +16,7 @@ from tests.lab.test_schemes_on_switches import RECEIVER, deployment, eventually,
 
 SHORT_PORT: Final = 7001
 LONG_PORT: Final = 7002
+MOVED_PORT: Final = 7003
 THRESHOLDS: Final = [20_000, 40_000]
 LONG_BYTES: Final = 60_000
 SINK: Final = textwrap.dedent("""
@@ -48,14 +49,24 @@ FLOWS: Final = textwrap.dedent("""
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Deployment]:
     with deployment(fabric(2, rate=50.0), "ecmp") as running:
-        overrides: dict[str, Any] = {
-            "queues.number": 3,
-            "priority.thresholds_bytes": THRESHOLDS,
-            "priority.prediction.interval_s": 0.5,
-        }
-        running.set_scheme(SchemeChoice("tpfs", "tpfs", overrides))
-        said(start(running, "h2", SINK, SHORT_PORT, LONG_PORT), "listening")
+        _learn_every(running, 0.5)
+        said(start(running, "h2", SINK, SHORT_PORT, LONG_PORT, MOVED_PORT), "listening")
         yield running
+
+
+def _learn_every(lab: Deployment, interval_s: float) -> None:
+    overrides: dict[str, Any] = {
+        "queues.number": 3,
+        "priority.thresholds_bytes": THRESHOLDS,
+        "priority.prediction.interval_s": interval_s,
+    }
+    lab.set_scheme(SchemeChoice("tpfs", "tpfs", overrides))
+
+
+def _unknown(lab: Deployment) -> float:
+    """Flows of h1 whose type its agent did not know."""
+    (agent,) = [one for one in lab.client.agents() if one["host"] == "h1"]
+    return float(agent["counters"].get("flows_of_unknown_type", 0))
 
 
 def _learner(lab: Deployment) -> dict[str, Any]:
@@ -108,6 +119,34 @@ def test_flows_sink_by_bytes_sent_until_their_type_is_known_and_then_begin_where
     assert later[0] < 0.2 * 30 * LONG_BYTES, f"control packets only in the first queue: {later}"
     short = _flows(lab, SHORT_PORT, 30, 500)
     assert short[1] + short[2] < 0.1 * short[0], f"short ones stay on top: {short}"
+
+
+def test_an_application_that_changes_its_port_is_unknown_and_known_from_the_next_computation_on(
+    lab: Deployment,
+) -> None:
+    _learn_every(lab, 600.0)  # once now, and not again in this test
+    began = time.time()
+
+    def computed() -> list[dict[str, Any]]:
+        found = [one for one in _learner(lab)["history"] if one["at"] > began]
+        return [one for one in found if one["outcome"] != "told again"]
+
+    eventually(lambda: bool(computed()), 30)
+    assert _learner(lab)["types_version"] == lab.client.scheme()["version"]
+    records, unknown = _learner(lab)["records"], _unknown(lab)
+    moved = _flows(lab, MOVED_PORT, 60, LONG_BYTES)
+    for carried in moved:
+        assert carried > 0.25 * 60 * LONG_BYTES, f"default thresholds, a third in each queue: {moved}"
+    eventually(lambda: _unknown(lab) >= unknown + 60)
+    eventually(lambda: _learner(lab)["records"] >= records + 60)
+    began = time.time()
+    _learn_every(lab, 0.5)
+    eventually(lambda: bool(computed()), 30)
+    assert computed()[0]["outcome"] == "told to agents"
+    (longs,) = [one for one in _learner(lab)["types"]["types"] if one["thresholds_bytes"] == [0, 0]]
+    assert sorted(longs["values"]) == [[str(LONG_PORT)], [str(MOVED_PORT)]]
+    later = _flows(lab, MOVED_PORT, 30, LONG_BYTES)
+    assert later[2] > 0.9 * 30 * LONG_BYTES, f"all of it in the last queue: {later}"
 
 
 def test_records_are_of_flows_as_they_were(lab: Deployment) -> None:

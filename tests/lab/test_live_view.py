@@ -112,6 +112,35 @@ def test_links_and_flows_are_seen_while_they_carry(lab: Deployment) -> None:
     assert flow["id"] in [one["id"] for one in listed]
 
 
+def test_queues_that_fill_are_seen_by_link_and_in_the_flows_story(lab: Deployment) -> None:
+    """Faster than a slowed access link of the receiver: what waits does so at its leaf's port, and nowhere else."""
+    fault = ask(lab, "POST", "/faults", json={"kind": "slow-link", "target": "h2-l2", "rate_mbps": 2.0})
+    receiver = start(lab, "h2", programs.RECEIVE, PORT + 2)
+    assert receiver.stdout is not None
+    assert "listening" in receiver.stdout.readline()
+    with stream(lab, "links,flows") as events:
+        sender = start(lab, "h1", programs.SEND, RECEIVER, PORT + 2, 600_000, 100_000_000)
+        most, flow = 0, {}
+        for topic, data in events:
+            if topic == "links":
+                loads = {link["name"]: link["ba"] for link in data["links"] if link["ba"]}
+                if "h2-l2" in loads and loads["h2-l2"]["queued_packets"] is not None:
+                    most = max(most, loads["h2-l2"]["queued_packets"])
+                    (queue,) = loads["h2-l2"]["queues"]
+                    assert queue["waiting_packets"] == loads["h2-l2"]["queued_packets"]
+            elif topic == "flows":
+                flow = next((one for one in data["flows"] if one["destination_port"] == PORT + 2), flow)
+                if flow and flow["state"] == "ended":
+                    break
+    assert sender.wait(20) == 0
+    assert most > 20
+    ask(lab, "DELETE", f"/faults/{fault['id']}")
+    story = ask(lab, "GET", f"/flows/{flow['id']}")
+    assert {(one["link"], one["direction"]) for one in story["queues"]} == {("h2-l2", "ba")}
+    assert max(one["queued_packets"] for one in story["queues"]) == most
+    assert story["faults"] == []
+
+
 def test_metrics_tell_what_switches_have_counted(lab: Deployment) -> None:
     """Bytes of a link by the API against those that the kernel has counted at the same port."""
     ask(lab, "GET", "/links")

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host_agent.paths import PathPolicy, Report, Route, path_policy
+from host_agent.paths.spray import Spray
 from protocol.policy import PathKind
 from protocol.policy import PathPolicy as PathSettings
 from protocol.underlay import EV_FIRST, EV_LAST, TrafficClass, label_of
@@ -29,7 +30,9 @@ class Inner:
 
 
 def make(kind: PathKind, seed: int = 1) -> PathPolicy:
-    return path_policy(PathSettings(kind), PACKET_TIME_S, np.random.default_rng(seed))
+    return path_policy(
+        PathSettings(kind), PACKET_TIME_S, np.random.default_rng(seed), lambda rng, _: Spray(rng)
+    )
 
 
 def route(*stamps: int, kind: TrafficClass = TrafficClass.SHORT, leaf: str = "b") -> Route:

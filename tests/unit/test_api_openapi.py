@@ -15,7 +15,7 @@ from flask import Flask
 from jsonschema import Draft202012Validator
 
 from controller.api import views
-from controller.api.describing import Open, With
+from controller.api.describing import MOST, Open, With
 from controller.api.openapi import Schemas, openapi_document
 from controller.effects import ModeChanged
 from controller.events import EventLog
@@ -108,8 +108,11 @@ def test_the_pages_for_people_name_every_query_parameter_and_every_field_of_a_bo
 def test_bodies_oblige_to_what_has_no_default(world: World) -> None:
     schemas = world.document["components"]["schemas"]
     assert schemas["ExperimentRequest"]["required"] == ["name", "seed", "spec"]
-    assert schemas["SchemeRequest"]["properties"]["timeout_s"] == {"type": "number", "default": 10.0}
-    assert schemas["SchemeRequest"]["properties"]["scheme"]["anyOf"][0] == {"type": "string"}
+    assert schemas["SchemeRequest"]["properties"]["timeout_s"]["default"] == 10.0
+    assert schemas["SchemeRequest"]["properties"]["scheme"]["anyOf"][0]["type"] == "string"
+    assert schemas["ImpairmentRequest"]["properties"]["loss"] == {
+        "type": "number", "minimum": 0, "maximum": 1, "default": 0.0,
+    }  # fmt: skip
     assert schemas["FlowRequest"]["properties"]["state"] == {"enum": ["finished", "background", "failed"]}
 
 
@@ -169,12 +172,13 @@ def test_types_become_schemas() -> None:
     outer = components["OuterRequest"]
     assert outer["required"] == ["inner"]
     assert outer["properties"]["choice"] == {"enum": ["a", "b"], "default": "a"}
-    assert outer["properties"]["table"]["additionalProperties"]["items"] == {"type": "number"}
+    assert outer["properties"]["table"]["additionalProperties"]["items"]["type"] == "number"
     assert components["InnerRequest"]["properties"]["number"]["anyOf"] == [
-        {"type": "integer"},
+        {"type": "integer", "minimum": -MOST, "maximum": MOST},
         {"type": "null"},
     ]
     whole = Schemas(components, whole=True)
+    assert whole.of(int) == {"type": "integer"}
     whole.of(list[Outer])
     assert components["Outer"]["required"] == ["inner", "choice", "table"]
     assert whole.of(Annotated[dict[str, Any], Open(Head)])["additionalProperties"] is True

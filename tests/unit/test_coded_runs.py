@@ -5,18 +5,18 @@ from __future__ import annotations
 import capstan_native
 import numpy as np
 import pytest
-from capstan_native import Outstanding, SentLog
+from capstan_native import KeptPackets, Outstanding, SentLog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host_agent.coding.decoder import UnitDecoder
-from host_agent.coding.kept import RING as KEPT
-from host_agent.coding.kept import KeptPackets
 from host_agent.coding.unit import ClosedUnit, UnitEncoder
-from protocol.datagram import REPAIR_HEAD_BYTES, Kind, RepairHead, encode_fields
+from host_agent.wire import parts
+from protocol.datagram import REPAIR_HEAD_BYTES, CodeId, Kind, RepairHead, encode_fields
 from protocol.policy import CodingPolicy
 
 MODULUS = 2**32
+KEPT = KeptPackets.RING
 HEADROOM, FRONT = 28, 60
 
 
@@ -46,7 +46,7 @@ def units(code: str, seed: int, sizes: list[tuple[int, int]]) -> list[tuple[Clos
     return made + [(unit, packets) for unit in encoder.end()]
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     code=st.sampled_from(["xor", "rlc", "ldpc", "mds"]),
     seed=st.integers(0, 2**32),
@@ -96,7 +96,7 @@ def test_what_no_unit_can_be_is_refused_and_nothing_is_written() -> None:
     assert not out.any()
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0, 700, MODULUS - 100]))
 def test_kept_packets_are_a_dictionary_with_a_floor(seed: int, floor: int) -> None:
     rng, kept, model = np.random.default_rng(seed), KeptPackets(floor), dict[int, bytes]()
@@ -122,7 +122,7 @@ def test_kept_packets_are_a_dictionary_with_a_floor(seed: int, floor: int) -> No
         kept.put((kept.floor + KEPT) % MODULUS, b"x")
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0, 5, MODULUS - 40]))
 def test_outstanding_datagrams_are_told_of_once(seed: int, number: int) -> None:
     rng, log, model, now = np.random.default_rng(seed), Outstanding(), dict[int, float](), 0.0
@@ -170,3 +170,75 @@ def test_surplus_repairs_are_counted_at_once_and_others_are_not_taken() -> None:
     for wrong in (bodies[0][:12] + b"\0\0", b"\x09" + bodies[0][1:], b"\4\x08\x02\x02" + bodies[0][4:]):
         assert not decoder.surplus_run(0, [bodies[0], wrong], 0.0)
     assert decoder.counters.repairs == 2
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from([0, MODULUS - 30]),
+    st.lists(st.integers(0, 39), max_size=4),
+    st.integers(1, 40),
+    st.lists(
+        st.tuples(st.integers(0, 40), st.integers(0, 60), st.integers(1, 40), st.integers(0, 3)), max_size=3
+    ),
+)
+def test_repairs_among_sources_are_surplus_where_each_would_be(first, lost, count, repairs):  # type: ignore[no-untyped-def]
+    """40 sources without the lost ones, then *count* as a run, among which are repairs: behind how many, unit, k."""
+    at_once, singly = UnitDecoder(), UnitDecoder()
+    for decoder in (at_once, singly):
+        for place in range(40):
+            if place not in lost:
+                decoder.source(first + place, bytes([place + 1]) * 9, 0.0)
+    position, packets = (first + 40) % MODULUS, [bytes([index + 1]) * 9 for index in range(count)]
+    among = [
+        (
+            min(behind, count),
+            (first + unit) % MODULUS,
+            [RepairHead(CodeId.MDS, k, 3, index, 1).encode() + bytes(11) for index in range(which % 3 + 1)],
+        )
+        for behind, unit, k, which in sorted(repairs)
+    ]
+    assert at_once.takes_run(position, count, 0.0)
+    if not at_once.needs_none_of(position, among):
+        return
+    at_once.source_run(position, packets)
+    at_once.surplus(sum(len(bodies) for _, _, bodies in among))
+    done = 0
+    for behind, unit, bodies in [*among, (count, 0, [])]:
+        for packet in packets[done:behind]:
+            assert singly.source(position + done, packet, 0.0) == []
+            done += 1
+        for body in bodies:
+            head, symbol = RepairHead.decode(memoryview(body))
+            assert singly.repair(unit, head, symbol, 0.0) == []
+    assert at_once.counters == singly.counters
+
+
+def test_repairs_that_cannot_be_are_no_surplus() -> None:
+    decoder = UnitDecoder()
+    for place in range(8):
+        decoder.source(place, b"x" * 9, 0.0)
+    head = RepairHead(CodeId.MDS, 8, 3, 0, 1).encode()
+    assert decoder.needs_none_of(8, [(0, 0, [head + bytes(11)])])
+    assert not decoder.needs_none_of(8, [(0, 1, [head + bytes(11)])]), "position 8 comes behind it"
+    assert decoder.needs_none_of(8, [(1, 1, [head + bytes(11)])])
+    for wrong in (
+        head,
+        head + b"\0\0",
+        b"\x09" + head[1:] + bytes(11),
+        head[:1] + b"\0" + head[2:] + bytes(11),
+    ):
+        assert not decoder.needs_none_of(8, [(0, 0, [wrong])])
+    assert not UnitDecoder().needs_none_of(8, [(0, 0, [head + bytes(11)])])
+
+
+def test_a_burst_arrives_as_one_run_and_its_parts_are_its_datagrams() -> None:
+    sources, unit = [b"s" * 20] * 5, [b"\4\3\2\0" + b"r" * 20, b"\4\3\2\1" + b"r" * 20]
+    run = ("10.0.0.1", 0x20, 1, 5, 77, MODULUS - 2, 9, 4, MODULUS - 1, None, list(range(9)), sources)
+    some = parts((run, [(3, 7, unit), (5, 8, unit)]))
+    assert [(one[2], one[5], one[8], one[10]) for one in some] == [
+        (1, MODULUS - 2, MODULUS - 1, [0, 1, 2]),
+        (2, 1, 7, [3, 4]),
+        (1, 3, 2, [5, 6]),
+        (2, 5, 8, [7, 8]),
+    ]
+    assert [body for one in some for body in one[11]] == sources[:3] + unit + sources[3:] + unit

@@ -131,7 +131,8 @@ def test_units_are_windows(scheme: str) -> None:
         acked = 1000 + 10_000 * (round_trip + 1)
         ack = tcp(b"", HOST2, HOST1, ports=(80, 5), ack=acked)
         peer = next(iter(wire.core._peers.values()))
-        wire.core._sender.acknowledged(peer, ack, look(ack), 0.01 * round_trip + 0.005)
+        seen = look(ack)
+        wire.core._sender.acknowledged(peer, seen.reverse, ack, seen.transport, 0.01 * round_trip + 0.005)
     units = wire.watch.units()
     assert [unit.k for unit in units] == [10] * 6
     if scheme == "corrective":

@@ -13,8 +13,8 @@ import pytest
 
 from experiments.cpu import CpuUse
 from experiments.report import CPU_WARNING, ReportError, drawings, html_report, read_result, write_report
-from experiments.report_figures import on_spans
 from experiments.results import Run, write_result
+from figures.results import on_spans
 from tests.unit.test_experiments_results import FINE, document, runs_of, spec_small
 
 SPANS = [{"at_s": 1.0, "leaf": "l1", "mode": "on"}, {"at_s": 2.5, "leaf": "l1", "mode": "off"}]

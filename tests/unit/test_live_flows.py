@@ -26,7 +26,7 @@ def told(*entries: FlowEntry, now: float = 6.0, more: int = 0) -> ActiveFlows:
 
 def test_both_sides_of_a_flow_are_one() -> None:
     flows = LiveFlows()
-    flows.take("h1", told(entry(packets=10, bytes=14000, repairs=2)), 1006.0, NAMES)
+    flows.take("h1", told(entry(packets=10, bytes=14000, repairs=2, priority=3)), 1006.0, NAMES)
     flows.take(
         "h3",
         told(entry("receiver", packets=9, bytes=12600, recovered=1, lost=1, paths={"5": 6, "6": 3}, first_s=105.0,
@@ -39,7 +39,7 @@ def test_both_sides_of_a_flow_are_one() -> None:
     assert (flow["bytes"], flow["received_bytes"], flow["packets"], flow["repairs"]) == (14000, 12600, 10, 2)
     assert (flow["recovered"], flow["lost"], flow["paths"]) == (1, 1, {"5": 6, "6": 3})
     assert (flow["started_at"], flow["last_at"]) == (1005.0, 1005.5)
-    assert flow["state"] == "active"
+    assert (flow["state"], flow["priority"]) == ("active", 3)
     assert flow["bits_per_s"] == round(14000 * 8 / 1.5, 1), "over its life, for nobody watched before"
 
 

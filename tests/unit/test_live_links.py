@@ -12,11 +12,13 @@ from os_ken.ofproto import ofproto_v1_5 as ofp
 from os_ken.ofproto import ofproto_v1_5_parser as parser
 
 from controller.fabric.graph import PortRef
-from controller.live.link_loads import LinkLoads, PortCount, port_counts
+from controller.live.link_loads import QUEUES_S, LinkLoads, PortCount, QueueLoad, port_counts
 from controller.live.naming import FabricNames
+from controller.live.queue_history import FullestQueue, QueueHistory
 from controller.openflow import codec
 from controller.openflow.session import PortsCounted, Session
 from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
+from ovsdb.port_queues import QueueCounters
 from tests.unit.simulated_fabric import CAPS, Simulation, leaf_spine
 
 
@@ -98,6 +100,50 @@ def test_what_began_anew_or_is_too_old_is_no_load(later: tuple[float, int, int])
     loads.put(1, counts(p1=(10.0, 0, 100)))
     loads.put(1, counts(p1=later))
     assert loads.loads(names, {})[0].ab is None
+
+
+def loads_with_queues(*readings: tuple[float, tuple[QueueCounters, ...]], now: float) -> LinkLoads:
+    """Loads of l1-a9, a megabit a second from l1, whose port's queues were counted at these times."""
+    loads = LinkLoads()
+    loads.put(1, counts(p1=(10.0, 0, 0)))
+    loads.put(1, counts(p1=(11.0, 0, 125_000)))
+    for reading in readings:
+        loads.put_queues({PortRef(1, 1): reading}, reading[0])
+    loads.put_queues({}, now)
+    return loads
+
+
+def test_queues_are_those_of_the_sending_port() -> None:
+    first = QueueCounters(0, 0, 5, 100, 10_000), QueueCounters(9, 9000, 7, 50, 5_000)
+    second = QueueCounters(2, 2800, 5, 200, 72_500), QueueCounters(64, 90_000, 57, 150, 67_500)
+    loads = loads_with_queues((50.0, first), (50.5, second), (50.5, second), now=50.6)
+    link = loads.loads(FabricNames(snapshot()), {})[0]
+    assert link.ab is not None
+    assert link.ab.queues == (QueueLoad(0, 2, 1e6, 0.0), QueueLoad(1, 64, 1e6, 100.0))
+    assert (link.ab.queued_packets, link.ab.dropped_per_s) == (66, 100.0)
+    history = QueueHistory()
+    history.note(1000.0, [link])
+    ways = [("l1-a9", "ab"), ("l2-a9", "ba")]
+    assert history.fullest(ways, 999.0, 1001.0) == [FullestQueue(1000.0, "l1-a9", "ab", 66, 100.0)]
+    assert history.fullest([("l1-a9", "ba")], 999.0, 1001.0) == []
+    assert history.fullest(ways, 1000.5, 1001.0) == []
+
+
+@pytest.mark.parametrize(
+    ("later", "now"),
+    [
+        ((QueueCounters(1, 1, 0, 10, 500),), 50.6),  # made anew
+        ((QueueCounters(1, 1, 0, 200, 20_000),) * 2, 50.6),  # another number of them
+        ((QueueCounters(1, 1, 0, 200, 20_000),), 50.5 + QUEUES_S + 0.1),  # nothing heard since
+    ],
+)
+def test_queues_that_began_anew_or_are_silent_are_not_told_of(
+    later: tuple[QueueCounters, ...], now: float
+) -> None:
+    loads = loads_with_queues((50.0, (QueueCounters(0, 0, 0, 100, 10_000),)), (50.5, later), now=now)
+    link = loads.loads(FabricNames(snapshot()), {})[0]
+    assert link.ab is not None
+    assert (link.ab.queues, link.ab.queued_packets, link.ab.dropped_per_s) == ((), None, None)
 
 
 @given(

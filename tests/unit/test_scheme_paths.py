@@ -11,6 +11,7 @@ from controller.schemes.loader import all_schemes, scheme_from_dict, scheme_to_d
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from host_agent.paths import path_policy
+from host_agent.paths.spray import Spray
 from protocol.plain import PlainError
 from protocol.policy import PATH_PARAMETERS, PathKind, Policy, PolicyError
 
@@ -34,7 +35,9 @@ def test_every_kind_can_be_named_in_a_scheme_and_made_by_an_agent(kind: PathKind
         given |= {"admission": {"paths": "one"}, "long": {"group": "label", "entropy": kind}}
     policy = policy_for(scheme_from_dict(given), 0.004, 1)
     assert policy.short.path.kind == kind
-    assert path_policy(policy.short.path, policy.packet_time_s, np.random.default_rng(1))
+    assert path_policy(
+        policy.short.path, policy.packet_time_s, np.random.default_rng(1), lambda rng, _: Spray(rng)
+    )
     assert Policy.from_dict(policy.to_dict()) == policy
 
 

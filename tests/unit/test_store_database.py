@@ -19,6 +19,7 @@ from sqlalchemy.schema import CreateTable
 from controller.store.database import DatabaseError, migrate, migration_config, open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.models import Base
+from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, new_experiment, run_row
 
 REVISIONS = [script.revision for script in ScriptDirectory.from_config(migration_config()).walk_revisions()][
@@ -26,12 +27,18 @@ REVISIONS = [script.revision for script in ScriptDirectory.from_config(migration
 ]
 
 
-def test_an_empty_directory_becomes_a_database_of_exactly_the_models(tmp_path: Path) -> None:
-    engine = open_database(f"sqlite:///{tmp_path / 'new' / 'deep' / 'capstan.db'}")
+def test_a_directory_that_is_missing_is_made(tmp_path: Path) -> None:
+    open_database(f"sqlite:///{tmp_path / 'new' / 'deep' / 'capstan.db'}").dispose()
+    assert (tmp_path / "new" / "deep" / "capstan.db").exists()
+
+
+def test_an_empty_database_becomes_one_of_exactly_the_models(new_database: NewDatabase) -> None:
+    engine = open_database(new_database())
     assert set(inspect(engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
+    engine.dispose()
 
 
 def test_migrations_are_one_line_without_branches() -> None:
@@ -41,22 +48,26 @@ def test_migrations_are_one_line_without_branches() -> None:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_a_database_of_any_older_version_keeps_its_rows(tmp_path: Path, revision: str) -> None:
-    url = f"sqlite:///{tmp_path / 'old.db'}"
+def test_a_database_of_any_older_version_keeps_its_rows(new_database: NewDatabase, revision: str) -> None:
+    url = new_database()
     old = create_engine(url)
     migrate(old, revision)
-    number = write_rows(old)
+    # PostgreSQL's whole numbers had 32 bits in the first schema.
+    seed = 2**62 if old.dialect.name == "sqlite" or revision > "0001" else 2**30
+    number = write_rows(old, seed)
     old.dispose()
     store = ExperimentStore(open_database(url))
-    assert store.experiment(number)["seed"] == 2**62
+    assert store.experiment(number)["seed"] == seed
     assert len(store.flows(number, None, 0, 100)) == 20
+    assert store.experiment(new_experiment(store, "new", 2**62))["seed"] == 2**62
+    store._engine.dispose()
 
 
-def write_rows(engine: Engine) -> int:
+def write_rows(engine: Engine, seed: int) -> int:
     """An experiment with a run of 20 flows, in the columns that the tables have: the store's own may be newer."""
     tables = MetaData()
     tables.reflect(engine)
-    experiment = {"name": "old", "seed": 2**62, "spec": {}, "versions": {}, "machine": {}, "state": "running"}
+    experiment = {"name": "old", "seed": seed, "spec": {}, "versions": {}, "machine": {}, "state": "running"}
     with engine.begin() as connection:
         number = connection.execute(
             tables.tables["experiments"].insert().returning(tables.tables["experiments"].c.id),
@@ -81,13 +92,14 @@ def test_opening_twice_changes_nothing(tmp_path: Path) -> None:
         assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
 
 
-def test_downgrades_lead_back_to_nothing(tmp_path: Path) -> None:
-    engine = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
+def test_downgrades_lead_back_to_nothing(new_database: NewDatabase) -> None:
+    engine = open_database(new_database())
     config = migration_config()
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.downgrade(config, "base")
     assert inspect(engine).get_table_names() == ["alembic_version"]
+    engine.dispose()
 
 
 def test_postgresql_gets_64_bit_integers() -> None:
@@ -125,7 +137,7 @@ def test_a_database_that_cannot_be_opened_is_named_with_the_reason(
 def test_passwords_are_not_shown() -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         port = nobody.getsockname()[1]
-    for driver in ("mysql+pymysql", "postgresql+psycopg2", "sqlite"):
+    for driver in ("mysql+pymysql", "postgresql+psycopg2", "postgresql+psycopg", "sqlite"):
         with pytest.raises(DatabaseError) as caught:
             open_database(f"{driver}://someone:s3cret@127.0.0.1:{port}/name")
         assert "s3cret" not in str(caught.value)
@@ -157,9 +169,11 @@ def test_a_database_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
     assert tables == {"flows"}, "all of a migration or nothing"
 
 
-def test_many_may_open_a_new_database_at_once(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'capstan.db'}"
+def test_many_may_open_a_new_database_at_once(new_database: NewDatabase) -> None:
+    url = new_database()
     with ThreadPoolExecutor(6) as pool:
         stores = [ExperimentStore(engine) for engine in pool.map(open_database, [url] * 6)]
         numbers = list(pool.map(new_experiment, stores))
     assert sorted(numbers) == [1, 2, 3, 4, 5, 6]
+    for store in stores:
+        store._engine.dispose()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 from controller.queues.pias import PUBLISHED
@@ -15,7 +16,7 @@ from controller.tpfs.clustering import UNKNOWN
 from controller.tpfs.distributions import describe, distances, points
 from controller.tpfs.features import FEATURES, combinations, fair_share, fair_weights
 from controller.tpfs.records import RECORD
-from controller.tpfs.selection import choose, type_of_flows
+from controller.tpfs.selection import _over_hosts, _spreads, choose, type_of_flows
 from controller.tpfs.types import flow_types
 from tests.unit.application_records import FOUR, addresses, records_of
 
@@ -27,7 +28,7 @@ DEFAULT = PUBLISHED["websearch"][0.8]
 def test_the_port_tells_the_application(tables: tuple[str, ...], replies: bool) -> None:
     for seed in range(20):
         records, truth = records_of(tables, 2000, np.random.default_rng(seed), replies=replies)
-        choice = choose(records)
+        choice = choose(records, DEFAULT[-1])
         assert choice is not None
         assert choice.best.combination == (("source_port",) if replies else ("destination_port",))
         assert choice.best.clusters.count == len(tables)
@@ -56,6 +57,50 @@ def test_an_application_that_changes_its_port_is_unknown_and_learnt_in_the_next_
     assert len(after.types) == 4
 
 
+@pytest.mark.parametrize("flows", [1200, 3000])
+def test_answers_of_a_byte_do_not_hide_what_requests_are(flows: int) -> None:
+    """Every second flow is the answer to one of the others, as any real connection has; four of five requests are of
+    one application, as they are where applications have the same load."""
+    rng = np.random.default_rng(5)
+    requests, application = records_of(FOUR, flows, rng)
+    most = rng.random(flows) < 0.75
+    of_hadoop = records_of(FOUR[3:], flows, rng, first_port=5003)[0]
+    requests[most], application[most] = of_hadoop[most], 3
+    answers = requests.copy()
+    for mine, others in (("source", "destination"), ("source_port", "destination_port")):
+        answers[mine], answers[others] = requests[others], requests[mine]
+    answers["host"], answers["bytes"] = answers["source"], 1
+    choice = choose(np.concatenate((requests, answers)), DEFAULT[-1])
+    assert choice is not None
+    assert choice.best.combination == ("destination_port",)
+    assert choice.best.spread < 0.95 * min(
+        one.spread for one in choice.candidates if "destination_port" not in one.combination
+    )
+    found = type_of_flows(choice.best, 2 * flows)[:flows]
+    known = found != UNKNOWN
+    assert adjusted_rand_score(application[known], found[known]) >= 0.95
+    assert np.mean(known) > 0.99
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(0, 2)), min_size=60, max_size=300), st.data())
+@settings(max_examples=30, deadline=None)
+def test_the_spread_never_grows_with_what_is_told_apart(
+    flows: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    """Of two ways to group flows of one host, the finer one has no larger S."""
+    sizes = np.array([size for size, _ in flows], dtype=float)
+    coarse = np.array([group for _, group in flows], dtype=np.int64)
+    fine = coarse * 2 + (sizes > data.draw(st.integers(1, 10**6)))
+    at = points(sizes)
+    below = np.minimum(np.searchsorted(at, sizes), len(at) - 1).astype(np.int64)
+    host, load = np.zeros(len(sizes), dtype=np.int64), np.minimum(sizes, 50_000.0)
+
+    def spread(group: NDArray[np.int64]) -> float:
+        return _over_hosts(_spreads(group, below, host, load, 6, len(at))[group], host, load)
+
+    assert spread(fine.astype(np.int64)) <= spread(coarse) + 1e-9
+
+
 def test_values_of_few_flows_are_unknown() -> None:
     records, _ = records_of(FOUR, 2000, np.random.default_rng(2))
     records["destination_port"][:10] = 9999
@@ -79,7 +124,7 @@ def test_a_host_that_lies_cannot_move_the_others_flows(port: int | None) -> None
     both = np.concatenate((lies, honest))
     kept = both[fair_share(both["host"].astype(np.int64))]
     assert np.count_nonzero(kept["host"] == 10) <= 2 * 2000 / 10 * 1.2
-    choice = choose(kept)
+    choice = choose(kept, DEFAULT[-1])
     assert choice is not None
     assert choice.best.combination == ("destination_port",)
     theirs = kept["host"] != 10

@@ -96,6 +96,22 @@ def test_flows_of_all_sizes_arrive_whole_and_are_recorded(driver: Driver) -> Non
             assert 0 < record["fct_s"] == pytest.approx(record["finished_s"] - record["started_s"], abs=2e-6)
 
 
+def test_applications_have_ports_of_their_own(driver: Driver) -> None:
+    one, other, taken = free_port(), free_port(), driver.port
+    orders = [flow(0, 5000) | {"port": one}, flow(1, 6000) | {"port": other}, flow(2, 7000)]
+    driver.say(do="prepare", flows=orders, window_s=(0.0, 0.0), ports=[one, other])
+    assert driver.until("done")["do"] == "prepare"
+    driver.say(do="start", epoch=time.monotonic() + 0.02)
+    assert driver.until("over")
+    driver.say(do="stop")
+    records = driver.until("records")
+    assert [record["port"] for record in records["sent"]] == [one, other, taken]
+    assert [record["bytes"] for record in records["received"]] == [5000, 6000, 7000]
+    with socket.create_server(("", free_port())) as busy:
+        driver.say(do="prepare", flows=[], window_s=(0.0, 0.0), ports=[busy.getsockname()[1]])
+        assert "cannot listen on TCP port" in driver.next()["text"]
+
+
 def test_a_background_flow_sends_until_it_is_stopped_and_its_window_is_measured(driver: Driver) -> None:
     driver.run([flow(7, None), flow(8, 5000, 0.3)], window=(0.05, 0.25))
     driver.until("over")

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { FabricView, SwitchView } from "../src/api/types";
-import { beside, layOut, WIDTH } from "../src/fabric/layout";
+import { beside, layOut } from "../src/fabric/layout";
 import { queueMark } from "../src/fabric/LinkLine";
 import { stepOf, STEPS } from "../src/fabric/utilisation";
 
@@ -41,13 +41,14 @@ test.each([
 ])(
   "%d leaves x %d spines with %d hosts each: all apart, inside, spines above leaves above hosts",
   (l, s, h) => {
-    const layout = layOut(leafSpine(l, s, h));
+    const layout = layOut(leafSpine(l, s, h), 700);
+    expect(layout.width).toBeGreaterThanOrEqual(700);
     const spots = [...layout.switches.values(), ...layout.hosts.values()];
     expect(spots.length).toBe(l + s + l * h);
     expect(new Set(spots.map((spot) => `${spot.x} ${spot.y}`)).size).toBe(spots.length);
     for (const spot of spots) {
       expect(spot.x).toBeGreaterThan(0);
-      expect(spot.x).toBeLessThan(WIDTH);
+      expect(spot.x).toBeLessThan(layout.width);
       expect(spot.y).toBeLessThan(layout.height);
     }
     const [spine, leaf, host] = [
@@ -63,9 +64,9 @@ test.each([
 
 test("names are ordered by their numbers, and unknown tiers are drawn on top", () => {
   const view = leafSpine(2, 10, 1);
-  const layout = layOut(view);
+  const layout = layOut(view, 1200);
   expect(layout.switches.get("s2")!.x).toBeLessThan(layout.switches.get("s10")!.x);
-  const unknown = layOut({ ...view, switches: view.switches.map((one) => ({ ...one, tier: null })) });
+  const unknown = layOut({ ...view, switches: view.switches.map((one) => ({ ...one, tier: null })) }, 1200);
   expect(unknown.rows[0]?.name).toBe("Not placed yet");
   expect(unknown.switches.size).toBe(12);
 });

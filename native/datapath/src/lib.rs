@@ -8,6 +8,7 @@ pub mod crc32c;
 pub mod feedback;
 pub mod header;
 pub mod inner;
+pub mod lone;
 pub mod runs;
 pub mod segments;
 pub mod sent;

@@ -1,7 +1,7 @@
 /** What views ask the controller for; events of the stream say when to ask again (live/connection.ts). */
 
 import { useQuery } from "@tanstack/react-query";
-import { get, RefusedError } from "./client";
+import { BASE, get, RefusedError } from "./client";
 import type {
   FabricView,
   FaultsView,
@@ -16,6 +16,16 @@ import type {
 /** What the controller refused will be refused again; what it did not answer may be answered soon. */
 export function worthRetrying(failures: number, error: Error): boolean {
   return failures < 3 && (!(error instanceof RefusedError) || error.status === 0 || error.status >= 500);
+}
+
+/** Whether this controller has *path* (`/specs`): its own description says so. undefined: not known yet. */
+export function useHas(path: string): boolean | undefined {
+  const document = useQuery({
+    queryKey: ["openapi"],
+    queryFn: ({ signal }) => get<{ paths: Record<string, unknown> }>("/openapi.json", signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return document.data && `${BASE}${path}` in document.data.paths;
 }
 
 export const useHealth = () =>

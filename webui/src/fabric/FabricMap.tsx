@@ -3,6 +3,7 @@ import type { FabricView, LinkLoad, SwitchView } from "../api/types";
 import { useFaults, useModes } from "../api/queries";
 import { useLive } from "../live/useLive";
 import { useNow } from "../parts/useNow";
+import { useWidth } from "../parts/useWidth";
 import { duration } from "../parts/units";
 import { hostName, layOut, type Spot } from "./layout";
 import { LinkLine, queueMark } from "./LinkLine";
@@ -21,11 +22,13 @@ interface Props {
 
 /** The fabric, by tiers, with what its links carry now. */
 export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }: Props) {
-  const layout = useMemo(() => layOut(fabric), [fabric]);
+  const [frame, width] = useWidth<SVGSVGElement>(1200);
+  const layout = useMemo(() => layOut(fabric, width), [fabric, width]);
   const faults = useFaults().data?.faults;
   const down = new Set(faults?.filter((fault) => fault.kind === "switch-down").map((fault) => fault.target));
   return (
     <svg
+      ref={frame}
       className="fabric-map"
       viewBox={`0 0 ${layout.width} ${layout.height}`}
       role="group"

@@ -72,37 +72,38 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
           format={(value) => `${digits(value)} /s`}
         />
       )}
-      <LinkControls name={name} up={last.up} />
+      <LinkControls key={name} name={name} up={last.up} rateMbps={rate === null ? null : rate / 1e6} />
     </Panel>
   );
 }
 
 function Now({ a, b, point }: { a: string; b: string; point: LinkPoint }) {
-  const rows = [
-    [`${a} → ${b}`, point.ab],
-    [`${b} → ${a}`, point.ba],
-  ] as const;
+  const rows: readonly [string, (load: Load) => string | null][] = [
+    ["rate", (load) => bitRate(load.bits_per_s)],
+    ["of the link", (load) => (load.share === null ? null : percent(load.share))],
+    ["packets", (load) => `${digits(load.packets_per_s)} /s`],
+    ["waiting", (load) => (load.queued_packets === null ? null : `${load.queued_packets} pkt`)],
+    ["dropped", (load) => (load.dropped_per_s === null ? null : `${digits(load.dropped_per_s)} /s`)],
+  ];
   return (
     <table className="numbers">
       <thead>
         <tr>
           <th scope="col">now</th>
-          <th scope="col">rate</th>
-          <th scope="col">of the link</th>
-          <th scope="col">packets</th>
-          <th scope="col">waiting</th>
-          <th scope="col">dropped</th>
+          <th scope="col">
+            {a} → {b}
+          </th>
+          <th scope="col">
+            {b} → {a}
+          </th>
         </tr>
       </thead>
       <tbody>
-        {rows.map(([direction, load]) => (
-          <tr key={direction}>
-            <th scope="row">{direction}</th>
-            <td>{load ? bitRate(load.bits_per_s) : "–"}</td>
-            <td>{load?.share != null ? percent(load.share) : "–"}</td>
-            <td>{load ? `${digits(load.packets_per_s)} /s` : "–"}</td>
-            <td>{load?.queued_packets != null ? `${load.queued_packets} pkt` : "–"}</td>
-            <td>{load?.dropped_per_s != null ? `${digits(load.dropped_per_s)} /s` : "–"}</td>
+        {rows.map(([name, text]) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{(point.ab && text(point.ab)) ?? "–"}</td>
+            <td>{(point.ba && text(point.ba)) ?? "–"}</td>
           </tr>
         ))}
       </tbody>

@@ -1,6 +1,6 @@
 /** Where switches and hosts are drawn: a row a tier, hosts below their leaf; links need no crossing that order avoids. */
 
-import { group } from "d3-array";
+import { group, rollup } from "d3-array";
 import type { FabricView, HostView, SwitchView } from "../api/types";
 
 export interface Spot {
@@ -17,8 +17,9 @@ export interface Layout {
   rows: readonly { y: number; name: string }[];
 }
 
-export const WIDTH = 1200;
-export const MARGIN = 60;
+/** Least room for a switch with its badge, and at the sides. */
+const SLOT = 62;
+const MARGIN = 50;
 const ROW = 175;
 const HOST_ROW = 100;
 const TOP = 46;
@@ -36,11 +37,20 @@ const ROW_NAMES: Readonly<Record<string, string>> = {
   core: "Cores",
 };
 
-/** Tiers are numbered from the leaves (0) up; a switch whose tier is not known yet is drawn at the top. */
-export function layOut(fabric: FabricView): Layout {
+/**
+ * Tiers are numbered from the leaves (0) up; a switch whose tier is not known yet is drawn at the top.
+ * *wanted*: the width that there is; the layout is wider where a row needs more.
+ */
+export function layOut(fabric: FabricView, wanted: number): Layout {
   const top = Math.max(0, ...fabric.switches.map((one) => one.tier ?? 0));
   const unknown = fabric.switches.some((one) => one.tier === null);
   const rowsOfSwitches = top + 1 + (unknown ? 1 : 0);
+  const perTier = rollup(
+    fabric.switches,
+    (members) => members.length,
+    (one) => one.tier ?? top + 1,
+  );
+  const width = Math.max(wanted, 2 * MARGIN + SLOT * Math.max(1, ...perTier.values()));
   const switches = new Map<string, Spot>();
   const rows: { y: number; name: string }[] = [];
   for (let row = 0; row < rowsOfSwitches; row += 1) {
@@ -49,7 +59,7 @@ export function layOut(fabric: FabricView): Layout {
       .filter((one) => (one.tier === null ? tier > top : one.tier === tier))
       .sort(byName);
     const y = TOP + row * ROW;
-    members.forEach((one, index) => switches.set(one.name, { x: spread(index, members.length), y }));
+    members.forEach((one, index) => switches.set(one.name, { x: spread(index, members.length, width), y }));
     rows.push({ y, name: tier > top ? "Not placed yet" : rowName(members) });
   }
   const hosts = new Map<string, Spot>();
@@ -57,7 +67,7 @@ export function layOut(fabric: FabricView): Layout {
   const placed = [...group(fabric.hosts, (host) => host.place?.switch ?? "")].filter(([leaf]) =>
     switches.has(leaf),
   );
-  const slot = (WIDTH - 2 * MARGIN) / Math.max(1, placed.length);
+  const slot = (width - 2 * MARGIN) / Math.max(1, placed.length);
   for (const [leaf, members] of placed) {
     const centre = switches.get(leaf)?.x ?? 0;
     const step = Math.min(54, (slot * 0.94) / members.length);
@@ -68,7 +78,7 @@ export function layOut(fabric: FabricView): Layout {
       );
   }
   if (hosts.size > 0) rows.push({ y, name: "Hosts" });
-  return { width: WIDTH, height: y + 40, switches, hosts, rows };
+  return { width, height: y + 40, switches, hosts, rows };
 }
 
 function rowName(members: readonly SwitchView[]): string {
@@ -76,8 +86,8 @@ function rowName(members: readonly SwitchView[]): string {
 }
 
 /** The place of number *index* of *number* in a row. */
-function spread(index: number, number: number): number {
-  return MARGIN + ((index + 0.5) / number) * (WIDTH - 2 * MARGIN);
+function spread(index: number, number: number, width: number): number {
+  return MARGIN + ((index + 0.5) / number) * (width - 2 * MARGIN);
 }
 
 /** *from*–*to* moved sideways by *by*, to the left of its direction. */

@@ -1,12 +1,14 @@
 /** The stream of events: opened, watched, opened again; what it tells goes to the store and to the query cache. */
 
 import type { QueryClient } from "@tanstack/react-query";
-import { BASE } from "../api/client";
+import { BASE, get } from "../api/client";
 import type { EventHead, FlowsSample, Hello, LinksSample, ModesView } from "../api/types";
 import { LOG_TOPICS, type LiveStore, type LogTopic } from "./store";
 import { StreamWatch } from "./watch";
 
 const TICK_MS = 500;
+/** A controller that does not say that it is well for so long has no news. */
+const ANSWER_MS = 2_000;
 /** What events say has changed is asked for again at most this often. */
 const REFRESH_MS = 300;
 
@@ -28,9 +30,10 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
   const stale = new Set<string>();
   let refresh: ReturnType<typeof setTimeout> | undefined;
 
-  function heard(): void {
+  function heard(sampled: boolean): void {
     const now = performance.now();
-    watch.heard(now);
+    if (sampled) watch.sampled(now);
+    else watch.heard(now);
     store.heardAt = now;
     store.setConnection("live");
   }
@@ -61,7 +64,7 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
     const on = <T>(name: string, take: (data: T) => void): void => {
       source?.addEventListener(name, (message: MessageEvent<string>) => {
         if (message.lastEventId) lastId = message.lastEventId;
-        heard();
+        heard(name === "links" || name === "flows");
         take(JSON.parse(message.data) as T);
       });
     };
@@ -90,12 +93,21 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
   }
 
   let lastId: string | null = null;
+  let asking = false;
   const tick = setInterval(() => {
     const health = watch.health(performance.now());
     if (health === "dead") {
       store.setConnection("lost");
       watch.opening(performance.now());
       again();
+    } else if (health === "quiet" && !asking) {
+      asking = true;
+      get("/health", AbortSignal.timeout(ANSWER_MS))
+        .then(
+          () => heard(false),
+          () => store.setConnection("old"),
+        )
+        .finally(() => (asking = false));
     } else if (health === "old" && store.connection === "live") {
       store.setConnection("old");
     }

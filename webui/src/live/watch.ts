@@ -7,10 +7,13 @@ export const DEAD_AFTER_MS = 25_000;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 10_000;
 
-export type Health = "live" | "old" | "dead";
+/** quiet: no sample came on this connection, so silence alone says nothing: ask. */
+export type Health = "live" | "quiet" | "old" | "dead";
 
 export class StreamWatch {
   #heardAt: number;
+  #greeted = false;
+  #sampled = false;
   #failures = 0;
 
   constructor(now: number) {
@@ -20,16 +23,26 @@ export class StreamWatch {
   /** Something came. */
   heard(now: number): void {
     this.#heardAt = now;
+    this.#greeted = true;
     this.#failures = 0;
+  }
+
+  /** A sample came: from now on silence is no good sign. Without switches there are none. */
+  sampled(now: number): void {
+    this.heard(now);
+    this.#sampled = true;
   }
 
   /** A connection is being opened: it has as long as a silent one. */
   opening(now: number): void {
     this.#heardAt = now;
+    this.#greeted = this.#sampled = false;
   }
 
   health(now: number): Health {
     const silence = now - this.#heardAt;
+    if (!this.#greeted) return silence >= DEAD_AFTER_MS ? "dead" : "live";
+    if (!this.#sampled) return silence >= OLD_AFTER_MS ? "quiet" : "live";
     if (silence >= DEAD_AFTER_MS) return "dead";
     return silence >= OLD_AFTER_MS ? "old" : "live";
   }

@@ -1,4 +1,5 @@
-import { useFabric, useFlowStory } from "../api/queries";
+import { hasModes } from "../fabric/modes";
+import { useFabric, useFlowStory, useScheme } from "../api/queries";
 import type { FlowStory } from "../api/types";
 import { Asked } from "../parts/Asked";
 import { Panel } from "../parts/Panel";
@@ -25,6 +26,8 @@ export function FlowPaths({ id, heading, close }: { id: number; heading: string;
 
 function Story({ story }: { story: FlowStory }) {
   const names = stampNames(useFabric().data);
+  const scheme = useScheme().data?.scheme;
+  const modal = scheme !== undefined && hasModes(scheme);
   const { flow } = story;
   const stamps = inOrder(
     [...story.paths.map((path) => String(path.stamp)), ...Object.keys(flow.paths)],
@@ -47,7 +50,7 @@ function Story({ story }: { story: FlowStory }) {
       </p>
       <div className="flow-paths">
         <PathDiagram source={flow.source} destination={flow.destination} paths={story.paths} now={now} />
-        <PathStrip story={story} stamps={stamps} names={names} to={flow.last_at} />
+        <PathStrip story={story} stamps={stamps} names={names} modal={modal} to={flow.last_at} />
       </div>
     </div>
   );

@@ -17,7 +17,7 @@ export function ModeBand({
 }) {
   if (spans.length === 0) return null;
   return (
-    <g className="mode-band" transform="translate(0 4)">
+    <g className="mode-band" transform="translate(0 13)">
       <text x={x(spans[0]!.from) - 8} y={HEIGHT / 2} dy="0.35em" textAnchor="end">
         {leaf} mode
       </text>

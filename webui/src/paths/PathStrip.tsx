@@ -9,6 +9,8 @@ interface Props {
   story: FlowStory;
   stamps: readonly string[];
   names: ReadonlyMap<string, string>;
+  /** Whether leaves have modes under the scheme in force. */
+  modal: boolean;
   /** Unix seconds at the right edge. */
   to: number;
   /** Steps shown. */
@@ -18,11 +20,11 @@ interface Props {
 const WIDTH = 900;
 const LEFT = 88;
 const RIGHT = 8;
-const TOP = 26;
+const TOP = 34;
 const MARKS = 34;
 
 /** A flow's packets over time: a row a path, darker where more of a half second's packets took it. */
-export function PathStrip({ story, stamps, names, to, steps = 60 }: Props) {
+export function PathStrip({ story, stamps, names, modal, to, steps = 60 }: Props) {
   const row = Math.max(11, Math.min(24, 220 / Math.max(1, stamps.length)));
   const shown = visibleSteps(story.timeline, steps);
   const bottom = TOP + row * stamps.length;
@@ -81,7 +83,7 @@ export function PathStrip({ story, stamps, names, to, steps = 60 }: Props) {
             );
           });
         })}
-        <ModeBand spans={modeSpans(story, from, until)} leaf={leaf} x={x} />
+        {modal && <ModeBand spans={modeSpans(story, from, until)} leaf={leaf} x={x} />}
         {shown.steps.map((step) => (
           <g key={step.at}>
             {step.lost > 0 && (

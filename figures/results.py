@@ -1,4 +1,4 @@
-"""Figures of a report: distributions, balance of paths, modes over time. Drawn from a result and its flow records."""
+"""Figures of results: distributions, balance of paths, modes over time. Drawn from a result and its flow records."""
 
 from __future__ import annotations
 

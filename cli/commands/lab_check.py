@@ -1,0 +1,57 @@
+"""``capstan lab-check``: what is missing in a student's answer to a classroom lab."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from cli.commands.run import RESULTS
+from cli.console import fail, results
+from experiments.classroom.answer import AnswerError
+from experiments.classroom.labs import LABS
+
+MOST_S = 60
+
+
+@click.command("lab-check", epilog="Examples:  ./capstan lab-check    ./capstan lab-check 3 my_r.py")
+@click.argument("number", required=False, type=click.IntRange(min(LABS), max(LABS)))
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+def lab_check_command(number: int | None, file: Path | None, directory: Path) -> None:
+    """Say what is missing in FILE, your answer to classroom lab NUMBER; without them, list the labs.
+
+    FILE is a program, and is run: check only files that you would start yourself. Exit code 0: nothing is missing.
+    """
+    if number is None:
+        for lab in LABS.values():
+            results.print(f"{lab.number}  {lab.title:32} docs/labs/{lab.folder}/README.md", markup=False)
+        return
+    lab = LABS[number]
+    if file is None:
+        fail(
+            f"lab {number} ({lab.title}): give your file: ./capstan lab-check {number} FILE; "
+            f"begin with a copy of docs/labs/{lab.folder}/{lab.start}",
+            code=2,
+        )
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(MOST_S)
+    try:
+        found = lab.check(file, directory)
+    except AnswerError as error:
+        fail(str(error))
+    finally:
+        signal.alarm(0)
+    for one in found:
+        results.print(f"{'  ok     ' if one.right else 'MISSING  '}{one.text}", markup=False, soft_wrap=True)
+    missing = sum(not one.right for one in found)
+    if missing:
+        results.print(f"lab {number}: {missing} of {len(found)} missing", markup=False)
+        sys.exit(1)
+    results.print(f"lab {number}: nothing is missing", markup=False)
+
+
+def _too_long(_number: int, _frame: object) -> None:
+    raise AnswerError(f"your file takes longer than {MOST_S} s: is there a loop without an end?")

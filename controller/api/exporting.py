@@ -1,0 +1,93 @@
+"""Flow records as Parquet, and figures of experiments: made beside the controller's own threads, a piece at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Final
+
+from sqlalchemy import Float, Integer
+
+from controller.api.problems import ProblemError
+from controller.store.models import FlowRecord
+from figures.draw import lines_of
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+ROWS: Final = 5000
+"""Rows of a group in a file."""
+DRAW_S: Final = 60.0
+_DRAWING: Final = threading.Lock()
+"""One figure at a time: each takes a processor for a second or so."""
+
+
+def parquet_file(flows: Iterable[Mapping[str, Any]]) -> IO[bytes]:
+    """A temporary file, at its beginning, that is gone when it is closed. ``paths``: JSON text, as in the CSV.
+
+    Raises ProblemError (406) where pyarrow is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ProblemError(
+            406,
+            "Parquet needs pyarrow, which is not installed: .venv/bin/pip install pyarrow; or ask for flows.csv",
+        ) from None
+    columns = FlowRecord.__table__.columns
+
+    def kind(column: Any) -> Any:
+        if isinstance(column.type, Integer):
+            return pyarrow.int64()
+        return pyarrow.float64() if isinstance(column.type, Float) else pyarrow.string()
+
+    schema = pyarrow.schema([pyarrow.field(one.name, kind(one), nullable=one.nullable) for one in columns])
+    file = tempfile.TemporaryFile()  # noqa: SIM115 the caller's
+    rows = iter(flows)
+    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while group := list(islice(rows, ROWS)):
+            writer.write_table(pyarrow.Table.from_pylist(group, schema))
+    file.seek(0)
+    return file
+
+
+def pieces(file: IO[bytes]) -> Iterator[bytes]:
+    """All of *file*, which is closed at the end."""
+    with file:
+        while piece := file.read(1 << 16):
+            yield piece
+
+
+def picture(name: str, kind: str, document: Mapping[str, Any], records: Iterable[Sequence[str]]) -> bytes:
+    """A figure (`figures.draw`), drawn by another process; empty where there is not enough for it.
+
+    Raises ProblemError (503): it could not be drawn, or not in time.
+    """
+    with _DRAWING:
+        process = subprocess.Popen(
+            ["nice", sys.executable, "-m", "figures.draw", name, kind],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        try:
+            with suppress(BrokenPipeError):
+                process.stdin.writelines(lines_of(document, records))
+            drawn, said = process.communicate(timeout=DRAW_S)
+        except subprocess.TimeoutExpired:
+            raise ProblemError(503, f"figure {name!r} was not drawn within {DRAW_S:g} s") from None
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    if process.returncode:
+        last = said.decode(errors="replace").strip().splitlines()[-1:] or ["no reason was given"]
+        raise ProblemError(503, f"figure {name!r} could not be drawn: {last[0]}")
+    return drawn

@@ -1,0 +1,104 @@
+"""Routes for what experiments leave behind in other forms: Parquet, figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from flask import Blueprint, Response
+
+from controller.api import answers
+from controller.api.bodies import number
+from controller.api.describing import Description, Query, describe
+from controller.api.exporting import parquet_file, picture, pieces
+from controller.api.problems import ProblemError
+from controller.store.experiments import ExperimentStore
+from figures.draw import FIELDS, FIGURES, FORMATS
+from protocol.plain import did_you_mean
+
+PARQUET: Final = "application/vnd.apache.parquet"
+MEDIA: Final = {"svg": "image/svg+xml", "png": "image/png"}
+
+
+def export_routes(store: ExperimentStore) -> Blueprint:
+    """The blueprint."""
+    routes = Blueprint("exports", __name__, url_prefix="/api/v1/experiments/<number:experiment>")
+
+    @routes.get("/flows.parquet")
+    @describe(
+        Description(
+            "All flow records as Parquet.",
+            bytes,
+            query=(Query("run", "Only what belongs to the run of this number."),),
+            problems=(404, 406),
+            media=PARQUET,
+        )
+    )
+    def flows_parquet(experiment: int) -> Response:
+        run = number("run", None)
+        store.flows(experiment, run, 0, 1)  # a wrong number is told at once
+        rows = ({**flow, "paths": json.dumps(flow["paths"])} for flow in store.all_flows(experiment, run))
+        return Response(pieces(parquet_file(rows)), mimetype=PARQUET)
+
+    @routes.get("/figures")
+    @describe(Description("Figures that can be had of an experiment.", answers.FiguresView, problems=(404,)))
+    def figures(experiment: int) -> answers.FiguresView:
+        store.experiment(experiment, runs=False)
+        return {
+            "figures": [
+                {"name": name, "caption": caption, "formats": list(FORMATS)}
+                for name, caption in FIGURES.items()
+            ]
+        }
+
+    def drawn(experiment: int, name: str, kind: str) -> Response:
+        if name not in FIGURES:
+            raise ProblemError(404, f"there is no figure {name!r}{did_you_mean(name, FIGURES)}")
+        document = _document(store, experiment)
+        labels = {run["id"]: run["label"] for run in store.experiment(experiment)["runs"]}
+        records = () if name == "modes" else _records(store.all_flows(experiment, None), labels)
+        image = picture(name, kind, document, records)
+        if not image:
+            raise ProblemError(404, f"experiment {experiment} has not enough for figure {name!r}")
+        return Response(image, mimetype=MEDIA[kind])
+
+    @routes.get("/figures/<name>.svg")
+    @describe(Description("A figure, as SVG.", str, problems=(404,), media=MEDIA["svg"]))
+    def svg(experiment: int, name: str) -> Response:
+        return drawn(experiment, name, "svg")
+
+    @routes.get("/figures/<name>.png")
+    @describe(Description("A figure, as PNG.", bytes, problems=(404,), media=MEDIA["png"]))
+    def png(experiment: int, name: str) -> Response:
+        return drawn(experiment, name, "png")
+
+    return routes
+
+
+def _document(store: ExperimentStore, experiment: int) -> dict[str, Any]:
+    """As much of a result's document as figures need."""
+    runs = store.experiment(experiment)["runs"]
+    modes: dict[int, list[dict[str, Any]]] = {}
+    for change in store.modes(experiment, None):
+        modes.setdefault(change["run"], []).append(change)
+    return {
+        "schemes": {run["label"]: {"scheme": run["scheme"]} for run in runs},
+        "runs": [
+            {
+                "scheme": run["label"],
+                "repeat": run["repeat"],
+                "duration_s": run["finished_at"] - run["started_at"],
+                "modes": modes.get(run["id"], []),
+            }
+            for run in runs
+        ],
+    }
+
+
+def _records(flows: Iterable[Mapping[str, Any]], labels: Mapping[int, str]) -> Iterator[Sequence[str]]:
+    """Values of `figures.draw.FIELDS`, all as text."""
+    for flow in flows:
+        words = " ".join(f"{stamp}:{count}" for stamp, count in flow["paths"].items())
+        told = {**flow, "scheme": labels[flow["run_id"]], "paths": words}
+        yield ["" if told[field] is None else str(told[field]) for field in FIELDS]

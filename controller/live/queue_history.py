@@ -1,0 +1,62 @@
+"""What queues held while somebody watched: for the story of a flow that went through them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from controller.live.link_loads import LinkLoad
+
+KEPT: Final = 1200
+"""Samples: five minutes of four a second."""
+Way = tuple[str, str]
+"""A link by name, and its direction: "ab" or "ba"."""
+
+
+@dataclass(frozen=True, slots=True)
+class FullestQueue:
+    """Of some ways at a moment (Unix seconds): the one with most packets waiting."""
+
+    at: float
+    link: str
+    direction: str
+    queued_packets: int
+    dropped_per_s: float
+
+
+class QueueHistory:
+    """The newest KEPT samples; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, dict[Way, tuple[int, float]]]] = deque(maxlen=KEPT)
+        self._lock = threading.Lock()
+
+    def note(self, at: float, loads: Iterable[LinkLoad]) -> None:
+        """A sample of links; only ways where something waits, or is dropped, are kept."""
+        held: dict[Way, tuple[int, float]] = {}
+        known = False
+        for load in loads:
+            for direction, one in (("ab", load.ab), ("ba", load.ba)):
+                if one is None or one.queued_packets is None:
+                    continue
+                known = True
+                if one.queued_packets or one.dropped_per_s:
+                    held[load.name, direction] = one.queued_packets, one.dropped_per_s or 0.0
+        if known:
+            with self._lock:
+                self._samples.append((at, held))
+
+    def fullest(self, ways: Collection[Way], since: float, until: float) -> list[FullestQueue]:
+        """The fullest of *ways* in each sample from *since* to *until*; none where nothing waited in any."""
+        with self._lock:
+            samples = [one for one in self._samples if since <= one[0] <= until]
+        found = []
+        for at, held in samples:
+            most = max(((held[way], way) for way in ways if way in held), default=None)
+            if most is not None:
+                (packets, dropped), (link, direction) = most
+                found.append(FullestQueue(at, link, direction, packets, dropped))
+        return found

@@ -1,0 +1,87 @@
+"""Flow records by the million: kept in batches, found in pages, let go by age. Core SQL: an object a row costs more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, delete, func, select
+
+from controller.store.models import Experiment, FlowRecord, ModeEvent, Run
+
+BATCH: Final = 1000
+_TABLE: Final = FlowRecord.__table__
+_COLUMNS: Final = tuple(column.name for column in _TABLE.columns if column.name != "id")
+_EMPTY: Final[dict[str, Any]] = {"paths": {}, "error": ""}
+_GOING: Final = 20_000
+"""Records that are deleted in one transaction: others want to write, too."""
+
+
+def insert_flows(connection: Connection, run: int, flows: Sequence[Mapping[str, Any]]) -> None:
+    """Keep the records of a run. Raises IntegrityError for one that lacks a field that has to be there."""
+    marks = ", ".join(["?" if connection.dialect.paramstyle == "qmark" else "%s"] * len(_COLUMNS))
+    statement = f"INSERT INTO {FlowRecord.__tablename__} ({', '.join(_COLUMNS)}) VALUES ({marks})"
+    for start in range(0, len(flows), BATCH):
+        connection.exec_driver_sql(statement, [_row(run, flow) for flow in flows[start : start + BATCH]])
+
+
+def _row(run: int, flow: Mapping[str, Any]) -> tuple[Any, ...]:
+    told = {**_EMPTY, **flow, "run_id": run}
+    told["paths"] = json.dumps(told["paths"])
+    return tuple([told.get(name) for name in _COLUMNS])
+
+
+def page_of_flows(
+    connection: Connection, runs: Sequence[int], after: int, limit: int
+) -> list[dict[str, Any]]:
+    """The first *limit* records of *runs* with a number above *after*, by number.
+
+    A run's records are next to each other mostly, so few runs have any in a page. Which ones shows in each run's first
+    number above *after*, a look into the index; all records of all runs would have to be sorted otherwise.
+    """
+    first = (
+        select(func.min(_TABLE.c.id))
+        .where(_TABLE.c.run_id == Run.id, _TABLE.c.id > after)
+        .correlate(Run)
+        .scalar_subquery()
+    )
+    found: list[dict[str, Any]] = []
+    begins = [
+        (begin, run)
+        for start in range(0, len(runs), BATCH)
+        for run, begin in connection.execute(
+            select(Run.id, first).where(Run.id.in_(runs[start : start + BATCH]))
+        )
+        if begin is not None
+    ]
+    for begin, run in sorted(begins):
+        if len(found) == limit and begin > found[-1]["id"]:
+            break
+        query = select(_TABLE).where(_TABLE.c.run_id == run, _TABLE.c.id > after)
+        rows = connection.execute(query.order_by(_TABLE.c.id).limit(limit)).mappings()
+        found = sorted([*found, *map(dict, rows)], key=lambda row: int(row["id"]))[:limit]
+    return found
+
+
+def forget_flows(engine: Engine, before: float) -> int:
+    """Let go the records and mode events of experiments that ended before *before* (Unix seconds); how many records.
+
+    The experiments, their runs with their measures and their summaries stay.
+    """
+    with engine.connect() as connection:
+        old = select(Experiment.id).where(Experiment.finished_at < before, Experiment.state != "running")
+        runs = list(connection.scalars(select(Run.id).where(Run.experiment_id.in_(old)).order_by(Run.id)))
+    gone = 0
+    writing = engine.execution_options(capstan_begin="IMMEDIATE")
+    for run in runs:
+        while True:
+            with writing.begin() as connection:
+                some = select(_TABLE.c.id).where(_TABLE.c.run_id == run).order_by(_TABLE.c.id).limit(_GOING)
+                count = connection.execute(delete(FlowRecord).where(_TABLE.c.id.in_(some))).rowcount
+            gone += count
+            if count < _GOING:
+                break
+        with writing.begin() as connection:
+            connection.execute(delete(ModeEvent).where(ModeEvent.run_id == run))
+    return gone

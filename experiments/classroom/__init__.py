@@ -1,0 +1,1 @@
+"""Classroom labs (docs/labs): what `capstan lab-check` asks of a student's file. One module a lab."""

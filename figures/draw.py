@@ -1,0 +1,66 @@
+"""``python -m figures.draw NAME FORMAT``: one figure of a result, drawn in a process of its own.
+
+Standard input: a line of JSON with ``schemes`` and ``runs`` of a result, then a line for each flow record: values of
+FIELDS, in this order. Standard output: the picture, SVG or PNG; nothing where the result has not enough for it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any, Final
+
+from figures import results
+from figures.style import applied
+
+FIELDS: Final = ("traffic_class", "scheme", "fct_s", "size_bytes", "paths")
+FIGURES: Final[Mapping[str, str]] = {
+    "completion-times": "Distribution of completion times, all runs of a scheme together.",
+    "by-size": "Mean completion time by flow size.",
+    "path-balance": "How evenly paths were used, all runs of a scheme together.",
+    "modes": "When leaves sent long flows on one path each.",
+}
+"""Name and caption of each."""
+FORMATS: Final = ("svg", "png")
+
+
+def draw(name: str, kind: str, document: Mapping[str, Any], records: Sequence[Mapping[str, str]]) -> bytes:
+    """The picture; empty where there is not enough for it."""
+    with applied():
+        if name == "modes":
+            figure = results.mode_timeline(document)
+        else:
+            makers = {
+                "completion-times": results.completion_times,
+                "by-size": results.by_size,
+                "path-balance": results.path_balance,
+            }
+            figure = makers[name](document, records)
+        if figure is None:
+            return b""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        FigureCanvasAgg(figure)
+        buffer = io.BytesIO()
+        made = {"Date": None, "Creator": "Capstan"} if kind == "svg" else {"Software": None}
+        figure.savefig(buffer, format=kind, metadata=made)
+        return buffer.getvalue()
+
+
+def lines_of(document: Mapping[str, Any], records: Iterable[Sequence[str]]) -> Iterable[bytes]:
+    """Standard input for `main`; records: values of FIELDS."""
+    yield json.dumps(document).encode() + b"\n"
+    for record in records:
+        yield json.dumps(record).encode() + b"\n"
+
+
+def main(name: str, kind: str, source: IO[bytes], target: IO[bytes]) -> None:
+    document = json.loads(source.readline())
+    records = [dict(zip(FIELDS, json.loads(line), strict=True)) for line in source]
+    target.write(draw(name, kind, document, records))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,110 @@
+"""A path policy of the operator's own, in a Python file outside of the package (`entropy: file`, docs/paths.md).
+
+The file is named where an agent is started, by whoever may run programs on that host; no message names one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from host_agent.paths.base import Flow, Load, PathPolicy, Report, Route
+from protocol.underlay import EV_FIRST, EV_LAST
+
+OwnPathPolicy = Callable[[np.random.Generator, float], PathPolicy]
+"""Makes the policy: all its randomness, and the time of 1500 B on the slowest fabric link in seconds."""
+
+
+class PathFileError(ValueError):
+    """A file that holds no path policy, or one that does what no policy may; the text says where and what to do."""
+
+
+def read_path_policy(file: Path) -> OwnPathPolicy:
+    """The one subclass of `PathPolicy` that *file* defines. It is made with (rng, packet_time_s).
+
+    Raises:
+        PathFileError: there is none, several, or the file does not run.
+    """
+    if not file.is_file():
+        raise PathFileError(f"path policy {file}: there is no such file")
+    spec = importlib.util.spec_from_file_location("capstan_own_path_policy", file)
+    if spec is None or spec.loader is None:
+        raise PathFileError(f"path policy {file}: its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise PathFileError(_place(file, error)) from error
+    found = [
+        one
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, PathPolicy) and one.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        names = ", ".join(one.__name__ for one in found) or "none"
+        raise PathFileError(f"path policy {file}: must define one subclass of PathPolicy, there is {names}")
+    kind = found[0]
+
+    def make(rng: np.random.Generator, packet_time_s: float) -> PathPolicy:
+        try:
+            policy = kind(rng, packet_time_s)  # type: ignore[call-arg]
+        except Exception as error:
+            raise PathFileError(
+                f"{_place(file, error)} (it is made as {kind.__name__}(rng, packet_time_s))"
+            ) from error
+        return Watched(file, policy)
+
+    return make
+
+
+class Watched(PathPolicy):
+    """Passes everything on, and says whose fault it is where the file's policy fails or names no path."""
+
+    def __init__(self, file: Path, policy: PathPolicy) -> None:
+        self._file = file
+        self._policy = policy
+        self.learns = policy.learns  # type: ignore[misc]
+
+    def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
+        try:
+            port = self._policy.entropy(flow, route, size, now)
+        except Exception as error:
+            raise PathFileError(_place(self._file, error)) from error
+        if not isinstance(port, int | np.integer) or not (
+            EV_FIRST <= port <= EV_LAST or port in route.labels
+        ):
+            raise PathFileError(
+                f"path policy {self._file}: entropy() gave {port!r}, which is neither one of route.labels nor an "
+                f"entropy value, {EV_FIRST} to {EV_LAST}"
+            )
+        return int(port)
+
+    def reported(self, report: Report, now: float) -> None:
+        self._policy.reported(report, now)
+
+    def lost(self, flow: int, leaf: str, entropy: int, now: float) -> None:
+        self._policy.lost(flow, leaf, entropy, now)
+
+    def forget(self, flow: int) -> None:
+        self._policy.forget(flow)
+
+    def load(self, now: float) -> Load | None:
+        return self._policy.load(now)
+
+    def set_load(self, load: Load, now: float) -> None:
+        self._policy.set_load(load, now)
+
+
+def _place(file: Path, error: Exception) -> str:
+    """`my.py, line 7: NameError: ...`."""
+    if isinstance(error, SyntaxError):
+        return f"path policy {file}, line {error.lineno}: {error.msg}"
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
+    ]
+    where = f", line {lines[-1]}" if lines else ""
+    return f"path policy {file}{where}: {type(error).__name__}: {error}"

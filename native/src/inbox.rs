@@ -1,0 +1,121 @@
+//! Datagrams as one call of the kernel gave them, until somebody takes them.
+
+use std::io;
+use std::mem;
+use std::os::fd::RawFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::datapath::MOST;
+
+const CONTROL_BYTES: usize = 32;
+const TOS_AT: usize = 16;
+
+/// The ancillary data of one message.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; CONTROL_BYTES]);
+
+/// What is known of a datagram beside its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Came {
+    pub length: usize,
+    pub address: [u8; 4],
+    pub port: u16,
+    pub tos: u8,
+}
+
+pub struct Inbox {
+    width: usize,
+    data: Vec<u8>,
+    came: Vec<Came>,
+    /// Datagrams to ask for the next time: a lone one is passed on soonest if no more are asked for.
+    ask: usize,
+}
+
+/// Only one thread uses an inbox at a time; a panic leaves nothing half done in it.
+pub fn open<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inbox {
+    pub fn new(datagram_bytes: usize) -> Inbox {
+        let width = (datagram_bytes + 1).next_multiple_of(64);
+        Inbox { width, data: vec![0; MOST * width], came: Vec::with_capacity(MOST), ask: 1 }
+    }
+
+    /// Have what waits at a socket, unless there is something already.
+    pub fn fetch(&mut self, fd: RawFd) -> io::Result<()> {
+        if !self.came.is_empty() {
+            return Ok(());
+        }
+        let most = self.ask;
+        // SAFETY: all of these are plain data, for which zeros are valid.
+        let (mut names, mut messages, mut iovecs): (
+            [libc::sockaddr_in; MOST],
+            [libc::mmsghdr; MOST],
+            [libc::iovec; MOST],
+        ) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
+        let mut controls = [Control([0; CONTROL_BYTES]); MOST];
+        for (index, slot) in self.data.chunks_exact_mut(self.width).take(most).enumerate() {
+            iovecs[index] = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
+            let header = &mut messages[index].msg_hdr;
+            header.msg_name = (&raw mut names[index]).cast();
+            header.msg_namelen = mem::size_of::<libc::sockaddr_in>() as u32;
+            header.msg_iov = &raw mut iovecs[index];
+            header.msg_iovlen = 1;
+            header.msg_control = controls[index].0.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL_BYTES as _;
+        }
+        // SAFETY: `most` messages point to buffers of the lengths that they say, all alive until this method ends.
+        let count = unsafe {
+            libc::recvmmsg(fd, messages.as_mut_ptr(), most as u32, libc::MSG_DONTWAIT, std::ptr::null_mut())
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR) => Ok(()),
+                _ => Err(error),
+            };
+        }
+        let count = count as usize;
+        self.ask = if count == most { (most * 8).min(MOST) } else { count.max(1) };
+        for index in 0..count {
+            let told = messages[index].msg_hdr.msg_controllen > TOS_AT;
+            self.came.push(Came {
+                length: (messages[index].msg_len as usize).min(self.width),
+                address: names[index].sin_addr.s_addr.to_ne_bytes(),
+                port: u16::from_be(names[index].sin_port),
+                tos: if told { controls[index].0[TOS_AT] } else { 0 },
+            });
+        }
+        Ok(())
+    }
+
+    /// Ask for one the next time.
+    pub fn expect_one(&mut self) {
+        self.ask = 1;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.came.is_empty()
+    }
+
+    /// The only datagram that is here, if there is just one.
+    pub fn lone(&self) -> Option<(Came, &[u8])> {
+        match self.came[..] {
+            [came] => Some((came, &self.data[..came.length])),
+            _ => None,
+        }
+    }
+
+    /// What is here is done with.
+    pub fn clear(&mut self) {
+        self.came.clear();
+    }
+
+    /// All that is here, which is gone then.
+    pub fn take(&mut self) -> impl Iterator<Item = (Came, &[u8])> {
+        let data = self.data.chunks_exact(self.width);
+        self.came.drain(..).zip(data).map(|(came, slot)| (came, &slot[..came.length]))
+    }
+}

@@ -1,0 +1,101 @@
+"""A lab with traffic, and a browser that looks at it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from experiments.deployment import Deployment
+from experiments.spec import spec_from_dict
+from tests.e2e.live_traffic import LONG, SHORT, SINK
+from tests.lab.conftest import nothing_left  # noqa: F401
+
+PORT = 7000
+PATIENCE_MS = 20_000
+SPINES, LEAVES, HOSTS = 4, 2, 2
+SPEC = {
+    "name": "dashboard",
+    "title": "A fabric to look at",
+    "fabric": {
+        "leaves": LEAVES,
+        "spines": SPINES,
+        "hosts_per_leaf": HOSTS,
+        "link": {"rate_mbps": 5, "buffer_packets": 256},
+        "access": {"rate_mbps": 15, "buffer_packets": 256},
+    },
+    "schemes": ["caps"],
+    "workload": {
+        "flows": {
+            "count": 1,
+            "sizes": {"kind": "fixed", "bytes": 1000},
+            "arrivals": {"kind": "poisson", "rate_per_s": 1},
+            "pattern": "left-to-right",
+        }
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Deployment]:
+    """CAPS; h2 sends short flows to h4 all the time, then h1 one long flow to h3."""
+    with Deployment(spec_from_dict(SPEC)) as made:
+        for host in ("h3", "h4"):
+            sink = start(made, host, SINK, PORT)
+            assert sink.stdout is not None
+            assert "listening" in sink.stdout.readline()
+        start(made, "h2", SHORT, address(made, "h4"), PORT)
+        start(made, "h1", LONG, address(made, "h3"), PORT)
+        yield made
+
+
+def start(lab: Deployment, host: str, program: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return lab.lab.popen(host, command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def address(lab: Deployment, host: str) -> str:
+    """Overlay address of *host*."""
+    hosts = lab.client.fabric()["hosts"]
+    found: str = next(one["overlay"][0] for one in hosts if one["name"] == host)
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    assert chromium is not None, "no chromium here: ./capstan test installs it (setup/packages)"
+    with sync_playwright() as playwright:
+        # Tests are root, for their labs, and Chromium's own sandbox does not work as root.
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def page(lab: Deployment, browser: Browser) -> Iterator[Page]:
+    """The dashboard in a window of a small projector's size; errors on its console fail the test that ends."""
+    assert (Path(__file__).parents[2] / "webui" / "dist" / "index.html").exists(), (
+        "./capstan test builds the page"
+    )
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=lab.client.url)
+    context.set_default_timeout(PATIENCE_MS)
+    expect.set_options(timeout=PATIENCE_MS)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(autouse=True)
+def no_errors_on_the_console(page: Page) -> Iterator[None]:
+    """What a view logs as an error fails the test, but for requests that the test wants to be refused."""
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    yield
+    assert not errors, json.dumps(errors, indent=1)

@@ -1,0 +1,108 @@
+"""Classroom labs: solutions pass their checks, files to start from fail them, and a wrong file is told where."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.app import capstan
+from controller.modes.monitor import ModeMonitor
+from controller.schemes.scheme import ModeRule
+from experiments.classroom import collisions, mode_time, repairs
+from experiments.classroom.answer import AnswerError
+from experiments.classroom.labs import DIRECTORY, LABS, ClassroomLab
+from host_agent.coding.codes import code_named
+
+WITHOUT_LAB = [lab for lab in LABS.values() if lab.number != 1]  # lab 1 asks for a result: tests/lab
+
+
+@pytest.mark.parametrize("lab", WITHOUT_LAB, ids=lambda lab: lab.folder)
+def test_solutions_pass_and_starters_fail(lab: ClassroomLab, tmp_path: Path) -> None:
+    assert all(one.right for one in lab.check(lab.solution, tmp_path))
+    start = lab.check(lab.directory / lab.start, tmp_path)
+    assert any(not one.right for one in start)
+
+
+def test_lab_1_wants_a_result(tmp_path: Path) -> None:
+    found = LABS[1].check(LABS[1].solution, tmp_path)
+    assert [one.right for one in found] == [True, False, True]
+    assert "run the experiment first" in found[1].text
+
+
+def test_a_lab_has_all_its_parts() -> None:
+    index = (DIRECTORY / "README.md").read_text()
+    for lab in LABS.values():
+        text = (lab.directory / "README.md").read_text()
+        assert f"({lab.folder}/README.md)" in index
+        for part in ("**Goal.**", "## Steps", "## Questions", "## What you should see", lab.solution.name):
+            assert part in text
+        steps = [line for line in text.splitlines() if line[:1].isdigit() and line[1:3] == ". "]
+        assert 5 <= len(steps) <= 10
+        assert f"lab-check {lab.number} " in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def repairs(k, blocked, target)\n    return 1\n", "line 1"),
+        ("def repairs(k, blocked, target):\n    return k / 0\n", "line 2: ZeroDivisionError"),
+        ("def repair(k, blocked, target):\n    return 1\n", "defines no repairs"),
+        ("def repairs(k, blocked, target):\n    return 2.5\n", "gave 2.5"),
+    ],
+)
+def test_a_file_that_fails_is_told_where(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(AnswerError, match=said):
+        LABS[3].check(file, tmp_path)
+
+
+def test_the_chance_of_lab_1_is_counted() -> None:
+    ways = list(itertools.product(range(4), repeat=4))
+    assert sum(len(set(way)) < 4 for way in ways) / len(ways) == collisions.CHANCE
+
+
+def test_the_truth_of_lab_3_is_what_a_code_does() -> None:
+    rng = np.random.default_rng(5)
+    blocked = rng.random((200_000, 16)) < 0.2
+    assert repairs.decode_probability(10, 6, 0.2) == pytest.approx(np.mean(blocked.sum(1) <= 6), abs=0.003)
+    assert repairs.least_repairs(10, 0.2, 0.95) == 6
+    assert code_named("mds").most_repairs(32) >= repairs.least_repairs(32, 0.2, 0.95)
+
+
+def test_lab_4_plays_the_controllers_own_monitor() -> None:
+    rule = ModeRule(sampling_packet_times=20)
+    played = mode_time.play(rule)
+    assert played.changes == 2.0
+    # OFF comes T to 4 T and a read after the last packet (the monitor doubles T where silences are short).
+    t_s = ModeMonitor(rule, mode_time.PACKET_TIME_S).sampling_time_s
+    _, silences = mode_time.arrivals()
+    silent_s = sum(end - begin for begin, end in silences)
+    least, most = (
+        sum(max(0.0, end - begin - hold_s) for begin, end in silences) / silent_s
+        for hold_s in (4 * t_s + 0.02, t_s)
+    )
+    assert least < played.off_share < most
+
+
+def run(*words: str) -> int:
+    """Exit code of the command line."""
+    try:
+        capstan(list(words), prog_name="capstan", standalone_mode=False)
+    except SystemExit as leave:
+        return int(leave.code or 0)
+    return 0
+
+
+def test_the_command_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("lab-check", "3", str(LABS[3].directory / "start.py")) == 1
+    assert "MISSING  steps 4 to 6: k = 10, 20% blocked: r = 3 decodes 0.747" in capsys.readouterr().out
+    assert run("lab-check", "3", str(LABS[3].solution)) == 0
+    assert "lab 3: nothing is missing" in capsys.readouterr().out
+    assert run("lab-check") == 0
+    assert "Predict priorities" in capsys.readouterr().out
+    assert run("lab-check", "2") == 2
+    assert "docs/labs/2-path-policy/start.py" in capsys.readouterr().err

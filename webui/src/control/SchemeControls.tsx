@@ -1,0 +1,97 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { change, RefusedError } from "../api/client";
+import { useScheme, useSchemes } from "../api/queries";
+import { Asked } from "../parts/Asked";
+import { Panel } from "../parts/Panel";
+import { SchemeMark } from "../parts/SchemeMark";
+import { duration } from "../parts/units";
+
+interface Applied {
+  base: string;
+  applied_ms: number;
+}
+
+/** Switch the scheme of the running fabric; connections live on. */
+export function SchemeControls({ may }: { may: boolean }) {
+  const scheme = useScheme();
+  const schemes = useSchemes();
+  const queries = useQueryClient();
+  const [chosen, setChosen] = useState<string | null>(null);
+  const apply = useMutation({
+    mutationFn: (name: string) => change<Applied>("PUT", "/scheme", { scheme: name }),
+    onSettled: () => {
+      void queries.invalidateQueries({ queryKey: ["scheme"] });
+      void queries.invalidateQueries({ queryKey: ["health"] });
+    },
+  });
+  return (
+    <Panel title="Scheme">
+      <Asked query={scheme} what="scheme">
+        {(now) => {
+          const name = chosen ?? now.base;
+          const shown = schemes.data?.schemes.find((one) => one.name === name);
+          return (
+            <>
+              <p>
+                In force: <SchemeMark name={now.scheme.name} />
+                {Object.keys(now.overrides).length > 0 && (
+                  <>
+                    {" "}
+                    with <code>{JSON.stringify(now.overrides)}</code>
+                  </>
+                )}
+              </p>
+              <form
+                className="actions"
+                onSubmit={(event) => {
+                  event.preventDefault();
+                  apply.mutate(name);
+                }}
+              >
+                <label>
+                  Scheme{" "}
+                  <select value={name} onChange={(event) => setChosen(event.target.value)}>
+                    {schemes.data?.schemes.map((one) => (
+                      <option key={one.name} value={one.name}>
+                        {one.name}: {one.title}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+                <button className="main" type="submit" disabled={!may || apply.isPending || !schemes.data}>
+                  {apply.isPending ? "Switching…" : "Switch to it"}
+                </button>
+              </form>
+              {shown && <p className="quiet">{String(shown["summary"] ?? "")}</p>}
+              <p role="status">
+                {apply.data &&
+                  `${apply.data.base} is in force: all switches and agents confirmed within ${duration(apply.data.applied_ms / 1000)}.`}
+              </p>
+              {apply.error && <Late error={apply.error} />}
+            </>
+          );
+        }}
+      </Asked>
+    </Panel>
+  );
+}
+
+/** Who has not confirmed, where the controller says so. */
+function Late({ error }: { error: Error }) {
+  const late = error instanceof RefusedError ? error.problem["unconfirmed"] : null;
+  return (
+    <div role="alert">
+      {error.message}
+      {Array.isArray(late) && (
+        <ul>
+          {(late as { who: string; why: string }[]).map((one) => (
+            <li key={one.who}>
+              {one.who}: {one.why}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,25 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { change } from "../api/client";
+import type { Fault } from "../api/types";
+
+export interface NewFault {
+  kind: Fault["kind"];
+  target: string;
+  rate_mbps?: number;
+  delay_ms?: number;
+}
+
+/** Begin and end faults; what there are is asked for again after each. */
+export function useFaultChanges() {
+  const queries = useQueryClient();
+  const refresh = () => queries.invalidateQueries({ queryKey: ["faults"] });
+  const begin = useMutation({
+    mutationFn: (fault: NewFault) => change<Fault>("POST", "/faults", fault),
+    onSettled: refresh,
+  });
+  const end = useMutation({
+    mutationFn: (id: number) => change("DELETE", `/faults/${id}`),
+    onSettled: refresh,
+  });
+  return { begin, end, error: begin.error ?? end.error };
+}

@@ -1,0 +1,74 @@
+import { useQuery } from "@tanstack/react-query";
+import { get } from "../api/client";
+import { Asked } from "../parts/Asked";
+import { Panel } from "../parts/Panel";
+import { SchemeMark } from "../parts/SchemeMark";
+
+interface Estimate {
+  mean: number;
+  low: number | null;
+  high: number | null;
+  n: number | null;
+}
+
+interface Compared {
+  experiments: { id: number; name: string }[];
+  schemes: {
+    label: string;
+    cpu_limited: boolean[];
+    measures: { name: string; unit: string; a: Estimate; b: Estimate; ratio: number | null }[];
+  }[];
+}
+
+const three = (value: number): string => (value === 0 ? "0" : value.toPrecision(3));
+
+function words(one: Estimate, unit: string): string {
+  const interval = one.low === null || one.high === null ? "" : ` (${three(one.low)} to ${three(one.high)})`;
+  return `${three(one.mean)}${unit ? ` ${unit}` : ""}${interval}`;
+}
+
+/** Two experiments side by side: what both have measured for the schemes that both have. */
+export function Comparison({ a, b }: { a: number; b: number }) {
+  const query = useQuery({
+    queryKey: ["experiments", a, "compare", b],
+    queryFn: ({ signal }) => get<Compared>(`/experiments/${a}/compare?with=${b}`, signal),
+    retry: false,
+  });
+  return (
+    <Panel title={`Experiment ${a} beside ${b}`}>
+      <Asked query={query} what="comparison">
+        {({ schemes }) => (
+          <div className="scroll" tabIndex={0} role="region" aria-label="Measures of both">
+            <table className="numbers">
+              <thead>
+                <tr>
+                  <th scope="col">scheme</th>
+                  <th scope="col">measure</th>
+                  <th scope="col">experiment {a}</th>
+                  <th scope="col">experiment {b}</th>
+                  <th scope="col">ratio</th>
+                </tr>
+              </thead>
+              <tbody>
+                {schemes.flatMap((scheme) =>
+                  scheme.measures.map((measure) => (
+                    <tr key={`${scheme.label} ${measure.name}`}>
+                      <th scope="row">
+                        <SchemeMark name={scheme.label} />
+                        {scheme.cpu_limited.some(Boolean) ? " *" : ""}
+                      </th>
+                      <td>{measure.name}</td>
+                      <td>{words(measure.a, measure.unit)}</td>
+                      <td>{words(measure.b, measure.unit)}</td>
+                      <td>{measure.ratio === null ? "–" : measure.ratio.toFixed(2)}</td>
+                    </tr>
+                  )),
+                )}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Asked>
+    </Panel>
+  );
+}

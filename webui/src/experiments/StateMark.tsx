@@ -1,0 +1,20 @@
+import type { State } from "./types";
+
+const SIGNS: Readonly<Record<State, string>> = {
+  queued: "◌",
+  running: "◐",
+  cancelling: "◐",
+  finished: "●",
+  failed: "✕",
+  cancelled: "⊘",
+  interrupted: "⚠",
+};
+
+/** A state as a sign and a word. */
+export function StateMark({ state }: { state: State }) {
+  return (
+    <span className={`experiment-state ${state}`} data-state={state}>
+      {SIGNS[state]} {state}
+    </span>
+  );
+}

@@ -1,0 +1,57 @@
+/** What of a result document is drawn as bars: a value with its interval for every scheme. */
+
+import type { ResultDocument } from "./types";
+
+export interface Bar {
+  label: string;
+  scheme: string;
+  value: number;
+  interval: readonly [number, number] | null;
+  cpuLimited: boolean;
+}
+
+export interface Measure {
+  name: string;
+  /** Whether less is better. */
+  less: boolean;
+  format: (value: number) => string;
+  bars: Bar[];
+}
+
+const milliseconds = (value: number): string => `${value.toPrecision(3)} ms`;
+const megabits = (value: number): string => `${value.toPrecision(3)} Mbit/s`;
+
+/** Measures that the document has a figure for. */
+export function measures(document: ResultDocument): Measure[] {
+  const rows = Object.entries(document.schemes ?? {});
+  const of = (
+    name: string,
+    less: boolean,
+    format: (value: number) => string,
+    read: (
+      one: (typeof rows)[number][1],
+    ) => readonly [number | null | undefined, [number, number] | null | undefined],
+  ): Measure => ({
+    name,
+    less,
+    format,
+    bars: rows.flatMap(([label, one]) => {
+      const [value, interval] = read(one);
+      if (value == null) return [];
+      return [{ label, scheme: one.scheme, value, interval: interval ?? null, cpuLimited: one.cpu_limited }];
+    }),
+  });
+  return [
+    of("Short flows: mean completion time", true, milliseconds, ({ short }) => [
+      short?.afct_ms,
+      short?.afct_ci_ms,
+    ]),
+    of("Short flows: p99 of the completion time", true, milliseconds, ({ short }) =>
+      short?.p99_shown ? [short.p99_ms, short.p99_ci_ms] : [null, null],
+    ),
+    of("Long flows: goodput together", false, megabits, ({ long }) => [
+      long?.goodput_mbps,
+      long?.goodput_ci_mbps,
+    ]),
+  ].filter((measure) => measure.bars.length > 0);
+}

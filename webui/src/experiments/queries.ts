@@ -1,0 +1,59 @@
+import { useQuery } from "@tanstack/react-query";
+import { get } from "../api/client";
+import type { Experiment, FlowRecord, Preset, Progress } from "./types";
+import { OVER } from "./types";
+
+const MOST_FLOWS = 20_000;
+
+export const useExperiments = () =>
+  useQuery({
+    queryKey: ["experiments", "list"],
+    queryFn: ({ signal }) =>
+      get<{ experiments: Experiment[]; next: number | null }>("/experiments?limit=100", signal),
+    refetchInterval: 10_000,
+  });
+
+export const useExperiment = (id: number) =>
+  useQuery({
+    queryKey: ["experiments", id],
+    queryFn: ({ signal }) => get<Experiment>(`/experiments/${id}`, signal),
+    refetchInterval: (query) => (query.state.data && OVER.includes(query.state.data.state) ? false : 1_500),
+  });
+
+export const usePresets = () =>
+  useQuery({
+    queryKey: ["specs"],
+    queryFn: ({ signal }) => get<{ presets: Preset[] }>("/specs", signal),
+    staleTime: 300_000,
+  });
+
+export const useProgress = (id: number, running: boolean) =>
+  useQuery({
+    queryKey: ["experiments", id, "progress"],
+    queryFn: ({ signal }) => get<Progress>(`/experiments/${id}/progress`, signal),
+    enabled: running,
+    refetchInterval: 1_000,
+    retry: false,
+  });
+
+/** Records of the flows of a finished experiment, up to 20 000 of them. */
+export const useFlowRecords = (id: number, enabled: boolean) =>
+  useQuery({
+    queryKey: ["experiments", id, "flows"],
+    enabled,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }) => {
+      const found: FlowRecord[] = [];
+      let after = 0;
+      while (found.length < MOST_FLOWS) {
+        const page: { flows: FlowRecord[]; next: number | null } = await get(
+          `/experiments/${id}/flows?limit=1000&after=${after}`,
+          signal,
+        );
+        found.push(...page.flows);
+        if (page.next === null) break;
+        after = page.next;
+      }
+      return found;
+    },
+  });

@@ -1,0 +1,110 @@
+/** Completion times by scheme and size class, of flows that agents saw from first to last packet. */
+
+import { mean, quantileSorted } from "d3-array";
+import type { EventHead, LiveFlow } from "../api/types";
+import { carriesData } from "../paths/shares";
+
+export interface SizeClass {
+  name: string;
+  /** Payload in bytes, from (inclusive) and to (exclusive). */
+  from: number;
+  to: number;
+}
+
+/** Classes of the literature; short flows are those below 100 kB. */
+export const SIZE_CLASSES: readonly SizeClass[] = [
+  { name: "up to 10 kB", from: 0, to: 10_000 },
+  { name: "10 to 100 kB", from: 10_000, to: 100_000 },
+  { name: "100 kB to 1 MB", from: 100_000, to: 1_000_000 },
+  { name: "1 MB and more", from: 1_000_000, to: Number.POSITIVE_INFINITY },
+];
+
+/** From when (Unix seconds) which scheme was in force, oldest first. */
+export interface Reign {
+  from: number;
+  scheme: string;
+}
+
+/** *events*: of the topic scheme; *now*: the scheme in force; before the first event nobody knows. */
+export function reigns(events: readonly EventHead[], now: string | null): Reign[] {
+  const found = events
+    .filter((event) => event.kind === "scheme-changed")
+    .map((event) => ({ from: event.at, scheme: String(event["scheme"]) }))
+    .sort((one, other) => one.from - other.from);
+  return found.length === 0 && now !== null ? [{ from: 0, scheme: now }] : found;
+}
+
+/** The scheme that was in force all through a flow's life, null if it changed meanwhile or is not known. */
+export function schemeOf(flow: LiveFlow, known: readonly Reign[]): string | null {
+  let index = known.length - 1;
+  while (index >= 0 && (known[index]?.from ?? 0) > flow.started_at) index -= 1;
+  const next = known[index + 1];
+  if (index < 0 || (next && next.from < flow.last_at)) return null;
+  return known[index]?.scheme ?? null;
+}
+
+export interface Group {
+  scheme: string;
+  sizeClass: SizeClass;
+  /** Completion times in seconds, shortest first. */
+  times: number[];
+}
+
+/** Ended flows by scheme and size class, schemes in the order in which they were in force. */
+export function groups(flows: readonly LiveFlow[], known: readonly Reign[]): Group[] {
+  const found = new Map<string, Group>();
+  for (const flow of flows) {
+    if (flow.state !== "ended" || flow.bytes === 0 || !carriesData(flow)) continue;
+    const scheme = schemeOf(flow, known);
+    const sizeClass = SIZE_CLASSES.find((one) => flow.bytes >= one.from && flow.bytes < one.to);
+    const time = flow.last_at - flow.started_at;
+    if (scheme === null || !sizeClass || time <= 0) continue;
+    const key = `${scheme} ${sizeClass.name}`;
+    let group = found.get(key);
+    if (!group) found.set(key, (group = { scheme, sizeClass, times: [] }));
+    group.times.push(time);
+  }
+  const order = [...new Set(known.map((one) => one.scheme))];
+  for (const group of found.values()) group.times.sort((one, other) => one - other);
+  return [...found.values()].sort(
+    (one, other) =>
+      SIZE_CLASSES.indexOf(one.sizeClass) - SIZE_CLASSES.indexOf(other.sizeClass) ||
+      order.indexOf(one.scheme) - order.indexOf(other.scheme),
+  );
+}
+
+/** A 99th percentile of fewer flows is their maximum. */
+export const LEAST_FOR_P99 = 100;
+
+export function figures(times: readonly number[]): {
+  n: number;
+  mean: number;
+  p50: number;
+  p99: number | null;
+} {
+  return {
+    n: times.length,
+    mean: mean(times) ?? 0,
+    p50: quantileSorted(times as number[], 0.5) ?? 0,
+    p99: times.length >= LEAST_FOR_P99 ? (quantileSorted(times as number[], 0.99) ?? 0) : null,
+  };
+}
+
+/** Steps of the empirical distribution: (time, share of flows that were done by then), at most *most* of them. */
+export function distribution(times: readonly number[], most = 300): [number, number][] {
+  const stride = Math.max(1, Math.ceil(times.length / most));
+  const points: [number, number][] = [];
+  times.forEach((time, index) => {
+    if ((index + 1) % stride === 0 || index === times.length - 1)
+      points.push([time, (index + 1) / times.length]);
+  });
+  return points;
+}
+
+/** Goodput of the long flows (bit/s) that are active now, added up. */
+export function longGoodput(flows: readonly LiveFlow[]): { flows: number; bitsPerS: number } {
+  const long = flows.filter(
+    (flow) => flow.traffic_class === "long" && flow.state === "active" && carriesData(flow),
+  );
+  return { flows: long.length, bitsPerS: long.reduce((sum, flow) => sum + flow.bits_per_s, 0) };
+}

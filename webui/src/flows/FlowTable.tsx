@@ -1,0 +1,103 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useRef } from "react";
+import type { LiveFlow } from "../api/types";
+import { bitRate, byteSize, clockTime, duration } from "../parts/units";
+import { type Choice, type Column, lasted } from "./rows";
+
+interface Props {
+  rows: readonly LiveFlow[];
+  choice: Choice;
+  sortBy: (column: Column) => void;
+  chosen: number | null;
+  choose: (id: number) => void;
+}
+
+const ROW = 32;
+
+const SHOWN: readonly { column: Column; title: string; text: (flow: LiveFlow) => string }[] = [
+  { column: "id", title: "flow", text: (flow) => String(flow.id) },
+  { column: "source", title: "from", text: (flow) => flow.source },
+  { column: "destination", title: "to", text: (flow) => flow.destination },
+  { column: "destination_port", title: "port", text: (flow) => `${flow.protocol} ${flow.destination_port}` },
+  { column: "traffic_class", title: "class", text: (flow) => flow.traffic_class },
+  { column: "state", title: "state", text: (flow) => (flow.state === "active" ? "● active" : "ended") },
+  { column: "started_at", title: "began", text: (flow) => clockTime(flow.started_at) },
+  { column: "lasted", title: "lasted", text: (flow) => duration(lasted(flow)) },
+  { column: "bytes", title: "sent", text: (flow) => byteSize(flow.bytes) },
+  {
+    column: "bits_per_s",
+    title: "rate",
+    text: (flow) => (flow.state === "active" ? bitRate(flow.bits_per_s) : "–"),
+  },
+  { column: "paths", title: "paths", text: (flow) => String(Object.keys(flow.paths).length || "–") },
+  { column: "recovered", title: "recovered", text: (flow) => String(flow.recovered) },
+  { column: "lost", title: "lost", text: (flow) => String(flow.lost) },
+  { column: "reordered", title: "reordered", text: (flow) => String(flow.reordered) },
+];
+
+/** Flows as rows; only those in sight are in the document. */
+export function FlowTable({ rows, choice, sortBy, chosen, choose }: Props) {
+  const frame = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => frame.current,
+    estimateSize: () => ROW,
+    overscan: 12,
+  });
+  return (
+    <div ref={frame} className="flow-frame" tabIndex={0} role="region" aria-label="Flows">
+      <div role="table" aria-label="Flows" aria-rowcount={rows.length + 1} aria-colcount={SHOWN.length}>
+        <div role="rowgroup" className="flow-head">
+          <div role="row" aria-rowindex={1} className="flow-row">
+            {SHOWN.map(({ column, title }) => {
+              const sorted = choice.sort === column;
+              return (
+                <div
+                  key={column}
+                  role="columnheader"
+                  aria-sort={sorted ? (choice.descending ? "descending" : "ascending") : "none"}
+                >
+                  <button className="plain" onClick={() => sortBy(column)}>
+                    {title}
+                    {sorted && (choice.descending ? " ▼" : " ▲")}
+                  </button>
+                </div>
+              );
+            })}
+          </div>
+        </div>
+        <div role="rowgroup" className="flow-body" style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map((item) => {
+            const flow = rows[item.index];
+            if (!flow) return null;
+            return (
+              <div
+                key={flow.id}
+                role="row"
+                aria-rowindex={item.index + 2}
+                aria-selected={flow.id === chosen}
+                className={`flow-row ${flow.id === chosen ? "chosen" : ""}`}
+                style={{ transform: `translateY(${item.start}px)` }}
+                onClick={() => choose(flow.id)}
+              >
+                {SHOWN.map(({ column, text }) =>
+                  column === "id" ? (
+                    <div key={column} role="cell">
+                      <button className="plain" onClick={() => choose(flow.id)}>
+                        {flow.id}
+                      </button>
+                    </div>
+                  ) : (
+                    <div key={column} role="cell">
+                      {text(flow)}
+                    </div>
+                  ),
+                )}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,87 @@
+import { useDeferredValue, useMemo } from "react";
+import { useSearch } from "../app/location";
+import { Notice } from "../parts/Notice";
+import { FlowPaths } from "../paths/FlowPaths";
+import { count } from "../parts/units";
+import { FlowTable } from "./FlowTable";
+import { choiceOf, chosenRows } from "./rows";
+import { useAllFlows } from "./useAllFlows";
+
+/** All flows that agents told of: filtered and sorted as the address says. */
+export function FlowsPage() {
+  const [search, change] = useSearch();
+  const choice = useMemo(() => choiceOf(search), [search]);
+  const { query, flows } = useAllFlows();
+  const calm = useDeferredValue(flows);
+  const rows = useMemo(() => chosenRows(calm, choice), [calm, choice]);
+  const chosen = Number(search.get("flow")) || null;
+  return (
+    <>
+      <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+        <label>
+          Find{" "}
+          <input
+            type="search"
+            placeholder="h1>h5 7000"
+            value={choice.text}
+            onChange={(event) => change({ q: event.target.value })}
+          />
+        </label>
+        <label>
+          Class{" "}
+          <select value={choice.trafficClass} onChange={(event) => change({ class: event.target.value })}>
+            <option value="">all</option>
+            {["short", "long", "control"].map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          State{" "}
+          <select value={choice.state} onChange={(event) => change({ state: event.target.value })}>
+            <option value="">all</option>
+            {["active", "ended"].map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <input
+            type="checkbox"
+            checked={choice.acks}
+            onChange={(event) => change({ acks: event.target.checked ? "1" : null })}
+          />{" "}
+          bare acknowledgements, too
+        </label>
+        <span className="quiet" role="status">
+          {count(rows.length, "flow")} of {flows.length.toLocaleString("en-US")}
+        </span>
+      </form>
+      {query.isError && (
+        <Notice title="No list of flows" kind="error">
+          {query.error.message}
+        </Notice>
+      )}
+      {chosen !== null && (
+        <FlowPaths id={chosen} heading={`Flow ${chosen}`} close={() => change({ flow: null })} />
+      )}
+      {rows.length === 0 && !query.isPending ? (
+        <Notice title={flows.length === 0 ? "No flow has been seen" : "No flow is like that"}>
+          {flows.length === 0
+            ? "Flows are told of by host agents, while somebody watches. Start some traffic, and they show here."
+            : "A word is a host (h1), a pair (h1>h5), a port, a protocol or a flow's number; all words must fit."}
+        </Notice>
+      ) : (
+        <FlowTable
+          rows={rows}
+          choice={choice}
+          chosen={chosen}
+          choose={(id) => change({ flow: String(id) })}
+          sortBy={(column) =>
+            change({ sort: choice.sort === column && choice.descending ? column : `-${column}` })
+          }
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,76 @@
+/** Queues of ports, from the loads of links: what waits, is sent and is dropped in each queue now. */
+
+import type { LinksSample } from "../api/types";
+
+export interface PortQueues {
+  /** null where only the port is known. */
+  link: string | null;
+  /** `l1 → s1`, or the port's name. */
+  direction: string;
+  /** Queue 0, which is served first, comes first; null: not told. */
+  queues: {
+    queue: number;
+    waiting_packets: number;
+    bits_per_s: number | null;
+    dropped_per_s: number | null;
+  }[];
+}
+
+/** What `GET /queues` tells, whose counts are totals. */
+export interface QueuesView {
+  wanted: { number: number; buffer_packets: number | null };
+  switches: {
+    switch: string;
+    in_force: boolean;
+    problems: string[];
+    ports: {
+      name: string;
+      buffer_packets: number | null;
+      counters: { queue: number; waiting_packets: number }[];
+    }[];
+  }[];
+}
+
+/** The same from totals, for ports whose links do not tell: what waits only. */
+export function waitingOnly(view: QueuesView): PortQueues[] {
+  const rows = view.switches.flatMap((one) =>
+    one.ports.map((port) => ({
+      link: null,
+      direction: port.name,
+      queues: port.counters.map(({ queue, waiting_packets }) => ({
+        queue,
+        waiting_packets,
+        bits_per_s: null,
+        dropped_per_s: null,
+      })),
+    })),
+  );
+  return inOrder(rows);
+}
+
+/** Directions that tell of their queues, those with most waiting first, then by name. */
+export function portQueues(sample: LinksSample): PortQueues[] {
+  const rows: PortQueues[] = [];
+  for (const link of sample.links) {
+    const [a, b] = link.name.split("-", 2);
+    for (const [load, direction] of [
+      [link.ab, `${a} → ${b}`],
+      [link.ba, `${b} → ${a}`],
+    ] as const) {
+      if (load?.queues?.length) rows.push({ link: link.name, direction, queues: load.queues });
+    }
+  }
+  return inOrder(rows);
+}
+
+function inOrder(rows: PortQueues[]): PortQueues[] {
+  return rows.sort(
+    (one, other) =>
+      waiting(other) - waiting(one) || one.direction.localeCompare(other.direction, "en", { numeric: true }),
+  );
+}
+
+export const waiting = (port: PortQueues): number =>
+  port.queues.reduce((sum, one) => sum + one.waiting_packets, 0);
+export const dropped = (port: PortQueues): number =>
+  port.queues.reduce((sum, one) => sum + (one.dropped_per_s ?? 0), 0);

@@ -1,0 +1,118 @@
+import { useQuery } from "@tanstack/react-query";
+import { get } from "../api/client";
+import { Asked } from "../parts/Asked";
+import { Notice } from "../parts/Notice";
+import { Panel } from "../parts/Panel";
+import { byteSize, clockTime, duration, percent } from "../parts/units";
+import { SizeChart } from "./SizeChart";
+import { ThresholdChart } from "./ThresholdChart";
+import { type Learnt, type LearnerView, typeName } from "./types";
+
+/** Types of flows: what tells them apart, how large their flows are, and where they sink. */
+export function TpfsPage() {
+  const view = useQuery({
+    queryKey: ["tpfs"],
+    queryFn: ({ signal }) => get<LearnerView>("/tpfs", signal),
+    refetchInterval: 2_000,
+  });
+  return (
+    <Asked query={view} what="types of flows">
+      {(learner) => (
+        <>
+          <Panel title="Learning">
+            <p>
+              {learner.learning
+                ? `● on: types are computed every ${duration(learner.interval_s ?? 0)}`
+                : "○ off: the scheme in force predicts nothing (tpfs and caps-tpfs do)"}
+              ; {learner.records.toLocaleString("en-US")} records of finished flows from {learner.hosts} hosts
+              {learner.last_at !== null &&
+                `; last ${clockTime(learner.last_at)}, in ${duration(learner.last_s ?? 0)}: ${learner.last_outcome}`}
+            </p>
+          </Panel>
+          {learner.types ? (
+            <Types learnt={learner.types} />
+          ) : (
+            <Notice title="No types yet">
+              They need some hundred finished flows of more than one kind: switch to tpfs, and start a
+              workload of several applications (preset tpfs-gain or alike).
+            </Notice>
+          )}
+        </>
+      )}
+    </Asked>
+  );
+}
+
+function Types({ learnt }: { learnt: Learnt }) {
+  if (learnt.types.length === 0) {
+    return (
+      <Notice title="No feature tells flows apart">
+        All flows have the default thresholds, as with PIAS.
+      </Notice>
+    );
+  }
+  return (
+    <>
+      <div className="fct-grid">
+        <Panel title="How large flows of each type are">
+          <SizeChart learnt={learnt} />
+        </Panel>
+        <Panel title="After how many bytes they sink a queue">
+          <ThresholdChart learnt={learnt} />
+        </Panel>
+      </div>
+      <Panel title="Types">
+        <table className="numbers">
+          <thead>
+            <tr>
+              <th scope="col">type</th>
+              <th scope="col">flows</th>
+              <th scope="col">mean</th>
+              <th scope="col">median</th>
+              <th scope="col">90 %</th>
+            </tr>
+          </thead>
+          <tbody>
+            {learnt.types.map((type, index) => (
+              <tr key={index}>
+                <th scope="row">
+                  {index}: {typeName(type, learnt.features)}
+                </th>
+                <td>{type.flows}</td>
+                <td>{byteSize(type.mean_bytes)}</td>
+                <td>{byteSize(type.median_bytes)}</td>
+                <td>{byteSize(type.p90_bytes)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <p>
+          By the model flows stay {percent(learnt.stay_ratio)} of the time that they stay under the default
+          thresholds; {learnt.unknown_flows} flows are of no known type.
+        </p>
+        <details>
+          <summary>In words, and what else was tried</summary>
+          <pre>{learnt.explanation}</pre>
+          <table className="numbers">
+            <thead>
+              <tr>
+                <th scope="col">features</th>
+                <th scope="col">types</th>
+                <th scope="col">spread (less tells more)</th>
+              </tr>
+            </thead>
+            <tbody>
+              {learnt.tried.map((one) => (
+                <tr key={one.features.join()}>
+                  <th scope="row">{one.features.join(", ").replaceAll("_", " ")}</th>
+                  <td>{one.types}</td>
+                  <td>{one.spread.toFixed(3)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </details>
+      </Panel>
+    </>
+  );
+}

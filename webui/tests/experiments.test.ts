@@ -1,0 +1,90 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { measures } from "../src/experiments/bars";
+import { schemaFields } from "../src/experiments/schemaFields";
+import { type Draft, submission, typed } from "../src/experiments/submission";
+
+const draft: Draft = { preset: "small", text: null, schemes: null, repeats: "", seed: "", changes: [] };
+
+test("what was not changed is not sent", () => {
+  expect(submission(draft)).toEqual({ preset: "small" });
+  expect(submission({ ...draft, seed: "0", repeats: "2", schemes: ["caps"] })).toEqual({
+    preset: "small",
+    seed: 0,
+    repeats: 2,
+    schemes: ["caps"],
+  });
+});
+
+test("fields are sent dotted, with the types that were meant", () => {
+  const changes = [
+    { field: "workload.flows.count", value: " 10 " },
+    { field: "transport.profile", value: "ns2" },
+    { field: "", value: "1" },
+    { field: "x", value: "" },
+  ];
+  expect(submission({ ...draft, changes })["set"]).toEqual({
+    "workload.flows.count": 10,
+    "transport.profile": "ns2",
+  });
+  expect(["true", "null", "1e3", "[1, 2]", "[1", "abc"].map(typed)).toEqual([
+    true,
+    null,
+    1000,
+    [1, 2],
+    "[1",
+    "abc",
+  ]);
+});
+
+test("a spec that is edited as text is sent as text", () => {
+  const changes = [{ field: "workload.flows.count", value: "10" }];
+  expect(submission({ ...draft, text: "name: x", changes, schemes: ["caps"], seed: "3" })).toEqual({
+    text: "name: x",
+    seed: 3,
+  });
+});
+
+test("the form knows the fields of the spec's own schema", () => {
+  const schema: unknown = JSON.parse(
+    readFileSync(new URL("../../experiments/spec.schema.json", import.meta.url), "utf8"),
+  );
+  const fields = new Map(schemaFields(schema).map((one) => [one.field, one]));
+  expect(fields.get("fabric.topology")?.choices).toContain("leaf-spine");
+  expect(fields.get("fabric.link.rate_mbps")?.kind).toContain("number");
+  expect(fields.get("workload.flows.arrivals.kind")?.choices).toEqual(
+    expect.arrayContaining(["poisson", "burst"]),
+  );
+  expect(fields.has("workload.flows.count")).toBe(true);
+  expect(fields.has("seed")).toBe(false);
+});
+
+test("measures have bars for the schemes that have a figure, a p99 only where it is shown", () => {
+  const scheme = (afct: number, shown: boolean) => ({
+    scheme: "caps",
+    short: {
+      n: 40,
+      failed: 0,
+      afct_ms: afct,
+      afct_ci_ms: [afct - 1, afct + 1] as [number, number],
+      p50_ms: 1,
+      p99_ms: 9,
+      p99_ci_ms: null,
+      p99_shown: shown,
+    },
+    long: null,
+    retransmissions: 0,
+    recovered_packets: 0,
+    overhead: 0,
+    cpu_limited: false,
+    baseline: false,
+  });
+  const found = measures({ schemes: { caps: scheme(96.9, false), rps: scheme(167.1, false) } });
+  expect(found.map((measure) => measure.name)).toEqual(["Short flows: mean completion time"]);
+  expect(found[0]?.bars.map((bar) => [bar.label, bar.value, bar.interval])).toEqual([
+    ["caps", 96.9, [95.9, 97.9]],
+    ["rps", 167.1, [166.1, 168.1]],
+  ]);
+  expect(found[0]?.format(96.94)).toBe("96.9 ms");
+  expect(measures({ schemes: { caps: scheme(1, true) } }).length).toBe(2);
+});

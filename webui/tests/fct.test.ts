@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { distribution, figures, groups, longGoodput, reigns, schemeOf } from "../src/fct/statistics";
+import { flow } from "./flow";
+
+const changed = (at: number, scheme: string) => ({ cursor: at, at, kind: "scheme-changed", scheme });
+const ended = (id: number, from: number, to: number, bytes = 50_000) =>
+  flow(id, { state: "ended", started_at: from, last_at: to, bytes });
+
+test("a flow counts for the scheme under which it began and ended", () => {
+  const known = reigns(
+    [changed(20, "caps"), changed(10, "ecmp"), { cursor: 1, at: 15, kind: "other" }],
+    "caps",
+  );
+  expect(schemeOf(ended(1, 11, 12), known)).toBe("ecmp");
+  expect(schemeOf(ended(1, 21, 22), known)).toBe("caps");
+  expect(schemeOf(ended(1, 19, 21), known)).toBeNull();
+  expect(schemeOf(ended(1, 5, 6), known)).toBeNull();
+  expect(schemeOf(ended(1, 5, 6), reigns([], "rps"))).toBe("rps");
+});
+
+test("only flows that have ended and carried data are counted, by size", () => {
+  const flows = [
+    ended(1, 0, 2),
+    ended(2, 0, 1),
+    ended(3, 0, 3, 9_000_000),
+    flow(4, { started_at: 0, last_at: 9 }),
+    ended(5, 0, 1, 400),
+  ];
+  const found = groups(flows, [{ from: 0, scheme: "caps" }]);
+  expect(found.map((group) => [group.sizeClass.name, group.times])).toEqual([
+    ["10 to 100 kB", [1, 2]],
+    ["1 MB and more", [3]],
+  ]);
+});
+
+test("figures of a hundred flows have a 99th percentile, of fewer none", () => {
+  const times = Array.from({ length: 101 }, (_, index) => index);
+  expect(figures(times)).toEqual({ n: 101, mean: 50, p50: 50, p99: 99 });
+  expect(figures([1, 2, 6]).p99).toBeNull();
+  expect(figures([1, 2, 6]).mean).toBe(3);
+});
+
+test("a distribution grows to one, in no more steps than asked for", () => {
+  const points = distribution(
+    Array.from({ length: 1003 }, (_, index) => index + 1),
+    100,
+  );
+  expect(points.length).toBeLessThanOrEqual(101);
+  expect(points.at(-1)).toEqual([1003, 1]);
+  for (const [time, share] of points) expect(share).toBeCloseTo(time / 1003);
+});
+
+test("goodput is of long flows that are on their way", () => {
+  const long = { traffic_class: "long", bits_per_s: 1e6 };
+  expect(longGoodput([flow(1, long), flow(2, { ...long, state: "ended" }), flow(3)])).toEqual({
+    flows: 1,
+    bitsPerS: 1e6,
+  });
+});

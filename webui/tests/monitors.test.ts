@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import { KEPT_S, type Row, withView } from "../src/capton/grantRows";
+import type { CaptonView, Grant } from "../src/capton/types";
+import { portQueues, waiting } from "../src/queues/rows";
+import { typeName } from "../src/tpfs/types";
+
+const grant = (flow: number, state: Grant["state"], ago = 0): Grant => ({
+  flow,
+  source: "h1",
+  destination: "h5",
+  state,
+  rate_bps: state === "granted" ? 5e6 : 0,
+  remaining_bytes: 1,
+  asked_bytes: 2,
+  asked_s_ago: ago,
+  path: null,
+});
+
+const view = (...flows: Grant[]): CaptonView => ({
+  enabled: true,
+  scheme: "capton",
+  paths: "all",
+  totals: { granted_flows: 0, waiting_flows: 0, granted_bps: 0, remaining_bytes: 0 },
+  flows,
+  links: [],
+  counters: {},
+  latency: { count: 0, median_us: null, p99_us: null },
+});
+
+test("a flow waits from when it asked, then has a bar while it may send", () => {
+  let rows: Row[] = withView([], view(grant(1, "waiting", 3)), 100, 1);
+  rows = withView(rows, view(grant(1, "granted", 4)), 101, 1);
+  rows = withView(rows, view(grant(1, "granted", 5)), 102, 1);
+  expect(rows[0]?.spans).toEqual([
+    { from: 97, to: 100, state: "waiting", rate: 0 },
+    { from: 100, to: 102, state: "granted", rate: 5e6 },
+  ]);
+});
+
+test("what ended long ago is left out, and a pause is no bar", () => {
+  let rows: Row[] = withView([], view(grant(1, "granted")), 100, 1);
+  rows = withView(rows, view(), 105, 1);
+  expect(rows.length).toBe(1);
+  rows = withView(rows, view(grant(1, "granted", 0)), 110, 1);
+  expect(rows[0]?.spans.length).toBe(2);
+  expect(withView(rows, view(), 110 + KEPT_S + 1, 1)).toEqual([]);
+});
+
+test("queues are listed by direction, the fullest port first", () => {
+  const queue = (number: number, packets: number) => ({
+    queue: number,
+    waiting_packets: packets,
+    bits_per_s: 0,
+    dropped_per_s: 0,
+  });
+  const load = (...queues: ReturnType<typeof queue>[]) => ({
+    bits_per_s: 0,
+    packets_per_s: 0,
+    share: null,
+    queued_packets: null,
+    dropped_per_s: null,
+    queues,
+  });
+  const rows = portQueues({
+    at: 1,
+    interval_s: 1,
+    links: [
+      {
+        name: "l1-s1",
+        kind: "fabric",
+        up: true,
+        rate_kbps: 1,
+        ab: load(queue(0, 1)),
+        ba: load(queue(0, 2), queue(1, 7)),
+      },
+      { name: "l1-s2", kind: "fabric", up: true, rate_kbps: 1, ab: load(), ba: null },
+    ],
+  });
+  expect(rows.map((row) => [row.direction, waiting(row)])).toEqual([
+    ["s1 → l1", 9],
+    ["l1 → s1", 1],
+  ]);
+});
+
+test("a type is called by what its flows have in common", () => {
+  const type = {
+    flows: 1,
+    values: [
+      ["h1", "5601"],
+      ["h2", "5601"],
+    ],
+    thresholds_bytes: [],
+    mean_bytes: 1,
+    median_bytes: 1,
+    p90_bytes: 1,
+    cdf: [],
+    queue_bytes: [],
+  };
+  expect(typeName(type, ["source", "destination_port"], 1)).toBe(
+    "source / destination port h1 / 5601 and 1 more",
+  );
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { choiceOf, chosenRows, merged } from "../src/flows/rows";
+import { withChanges } from "../src/app/location";
+import { flow } from "./flow";
+
+const flows = [
+  flow(1, { source: "h1", destination: "h5", destination_port: 7000, bytes: 90_000 }),
+  flow(2, { source: "h10", destination: "h5", traffic_class: "long", bytes: 5_000_000 }),
+  flow(3, { source: "h2", destination: "h6", state: "ended" }),
+  flow(4, { source: "h5", destination: "h1", bytes: 2080, packets: 40 }),
+];
+const ids = (search: string) => chosenRows(flows, choiceOf(new URLSearchParams(search))).map((one) => one.id);
+
+test.each([
+  ["", [3, 2, 1]],
+  ["acks=1", [4, 3, 2, 1]],
+  ["q=h1", [1]],
+  ["q=h1>h5", [1]],
+  ["q=>h5", [2, 1]],
+  ["q=h5+7000", [1]],
+  ["q=h5+nothing", []],
+  ["class=long", [2]],
+  ["state=ended", [3]],
+  ["sort=-bytes", [2, 1, 3]],
+  ["sort=bytes", [3, 1, 2]],
+  ["sort=source", [1, 3, 2]],
+  ["sort=__proto__", [3, 2, 1]],
+])("%s shows the flows %j", (search, expected) => expect(ids(search)).toEqual(expected));
+
+test("what the stream tells wins over what was known, unless it is older", () => {
+  const known = [flow(2, { last_at: 5 }), flow(1, { last_at: 5 })];
+  const live = [flow(3), flow(2, { last_at: 6, bytes: 1 }), flow(1, { last_at: 4, bytes: 1 })];
+  expect(merged(known, live).map((one) => [one.id, one.bytes])).toEqual([
+    [3, 50_000],
+    [2, 1],
+    [1, 50_000],
+  ]);
+});
+
+test("an address keeps what it is not told to change", () => {
+  expect(withChanges("?flow=3&sort=-bytes", { flow: null, q: "h1" })).toBe("?sort=-bytes&q=h1");
+  expect(withChanges("?flow=3", { flow: "" })).toBe("");
+});

@@ -59,6 +59,14 @@ class AttemptEndBody:
     summary: dict[str, Any] | None = None
     error: str = ""
 
+    @staticmethod
+    def rule() -> dict[str, Any]:
+        """What finished has results, as JSON Schema."""
+        unfinished = {"properties": {"state": {"enum": ["failed", "interrupted"]}}}
+        return {
+            "anyOf": [unfinished, {"properties": {"summary": {"type": "object"}}, "required": ["summary"]}]
+        }
+
 
 def engine_routes(engine: Engine, store: ExperimentStore, submits: Rate) -> Blueprint:
     """The blueprint. *submits*: how often experiments may be submitted."""

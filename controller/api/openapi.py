@@ -269,7 +269,7 @@ def _operation(
         operation["requestBody"] = {
             "required": True,
             "content": {"application/json": {"schema": bodies.of(description.body)}}
-            | {media: {"schema": {"type": "string"}} for media in description.body_text},
+            | {media: {"schema": {}} for media in description.body_text},  # read as a whole
         }
     for status in sorted(problems):
         operation["responses"][str(status)] = {

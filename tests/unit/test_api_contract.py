@@ -27,6 +27,7 @@ EXAMPLES = 16
 def served(directory: Path) -> Iterator[tuple[str, Path]]:
     """URL of the API and log of a controller of a lab without switches, run as people run it."""
     argv = [sys.executable, "-m", "controller", "--lab", "--data", str(directory / "data")]
+    argv += ["--experiments", "--labs", "0"]  # what is submitted waits
     argv += [
         "--openflow",
         "127.0.0.1:0",

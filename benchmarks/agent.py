@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import statistics
 import subprocess
 import sys
@@ -33,6 +34,7 @@ CODED_CPU_GOAL_US: Final = 12.0
 LATENCY_GOAL_MS: Final = 0.2
 ROUNDS: Final = 3
 PINGS: Final = 100
+PING_GAP_S: Final = 0.01
 SECONDS: Final = 2
 LOSS_PERCENT: Final = 1
 ACCESS_MBPS: Final = 20
@@ -71,7 +73,8 @@ def run() -> dict[str, Any]:
     notes = (
         "each pair: one veth link, offloads off; TCP: one flow, cubic, the best of "
         f"{ROUNDS} turns of {SECONDS} s; RTT: medians of {ROUNDS * PINGS} pings",
-        "naive: a tunnel in Python, one packet at a time, that decides nothing",
+        "naive: a tunnel in Python, one packet at a time, that decides nothing; wakeup: of a process that slept, "
+        "three to four of which are in a round trip over two agents",
         f"coded: mds, units of {K} packets and {R} repairs, or less where TCP's window is smaller",
         f"packet, message: {PACKET_BYTES} and {MESSAGE_BYTES} B over access links of {ACCESS_MBPS} Mbit/s, from write "
         "to the last byte read; repairs of its first packets take room on the link before a message's last ones",
@@ -102,9 +105,11 @@ def _start_naive(pair: AgentPair) -> None:
 def _round_trips(bare: AgentPair, naive: AgentPair, agents: AgentPair) -> dict[str, Figure]:
     places = {"bare": (bare, UNDERLAY[1]), "naive": (naive, OVERLAY[1]), "agents": (agents, OVERLAY[1])}
     samples: dict[str, list[float]] = {name: [] for name in places}
+    wakeups: list[float] = []
     for _ in range(ROUNDS):
+        wakeups += _wakeups_ms()
         for name, (pair, address) in places.items():
-            out = pair.run(0, ["ping", "-c", str(PINGS), "-i", "0.01", address])
+            out = pair.run(0, ["ping", "-c", str(PINGS), "-i", str(PING_GAP_S), address])
             samples[name] += [float(value) for value in re.findall(r"time=([\d.]+) ms", out)]
     rtt = {name: statistics.median(values) for name, values in samples.items()}
     return {
@@ -113,7 +118,37 @@ def _round_trips(bare: AgentPair, naive: AgentPair, agents: AgentPair) -> dict[s
         "rtt_agents": Figure(rtt["agents"], "ms"),
         "rtt_added_naive": Figure(rtt["naive"] - rtt["bare"], "ms"),
         "rtt_added": Figure(rtt["agents"] - rtt["bare"], "ms", RTT_ADDED_GOAL_MS),
+        "wakeup": Figure(statistics.median(wakeups), "ms"),
     }
+
+
+_ECHO: Final = """
+import socket, sys
+there = socket.socket(fileno=int(sys.argv[1]))
+while there.recv(1):
+    there.send(b"-")
+"""
+
+
+def _wakeups_ms() -> list[float]:
+    """How long a process that slept between pings takes to answer: half the round trip over a pair of sockets.
+
+    An agent on the way cannot take less; a ping over two of them wakes three to four.
+    """
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    echo = [sys.executable, "-c", _ECHO, str(there.fileno())]
+    took = []
+    with subprocess.Popen(echo, pass_fds=[there.fileno()]), here:
+        there.close()
+        here.send(b"-")
+        here.recv(1)  # it has started
+        for _ in range(PINGS):
+            time.sleep(PING_GAP_S)
+            began = time.perf_counter_ns()
+            here.send(b"-")
+            here.recv(1)
+            took.append((time.perf_counter_ns() - began) / 2e6)
+    return took
 
 
 # -- throughput and processor time -----------------------------------------------------------------

@@ -178,6 +178,8 @@ class LinkDiscovery:
         if link not in self._up:
             self._up.add(link)
             events.append(LinkUp(now, *link))
+            for end in link:
+                self._hasten(end, now + self._period())
         return events
 
     def due(self, now: float) -> tuple[list[PortRef], list[LinkEvent]]:
@@ -212,12 +214,22 @@ class LinkDiscovery:
             return OPENING_S[state.sent - 1], False
         if not self._in_link(ref):
             return (PERIOD_S if ref in self._wired else EDGE_PERIOD_S), False
-        period = max(PERIOD_S, 2 * len(self._up) / PORTS_PER_S)
+        period = self._period()
         other = self._ports[self._wired[ref]]
         if other.next_send is None:
             return period, False
         silence = now - other.heard_at - SILENCE_PERIODS * period
         return (HASTE_S if silence > 0 else period), silence > SUSPECT_S
+
+    def _period(self) -> float:
+        return max(PERIOD_S, 2 * len(self._up) / PORTS_PER_S)
+
+    def _hasten(self, ref: PortRef, when: float) -> None:
+        """*ref*'s next frame leaves by *when*: one that answered before its link was up waits for an edge port's turn,
+        which is later than the other end would put up with."""
+        state = self._ports[ref]
+        if state.next_send is not None and state.next_send > when:
+            self._schedule(ref, state, when)
 
     def _schedule(self, ref: PortRef, state: _PortState, when: float) -> None:
         state.next_send = when

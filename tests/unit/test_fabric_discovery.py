@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controller.effects import LinkDown, LinkUp, Port
 from controller.fabric.discovery import (
@@ -28,7 +32,7 @@ def port(number: int, *, up: bool = True, name: str = "") -> Port:
 
 
 class Wires:
-    """A discovery whose frames take 1 ms over given cables, unless they are lost."""
+    """A discovery whose frames take 1 ms (or as `held` says) over given cables, unless they are lost."""
 
     def __init__(self, *cables: tuple[PortRef, PortRef]) -> None:
         self.discovery = LinkDiscovery()
@@ -37,6 +41,8 @@ class Wires:
         self.events: list[LinkEvent] = []
         self.sent: list[tuple[float, PortRef]] = []
         self.lost: Callable[[PortRef], bool] = lambda sender: False
+        self.held: Callable[[PortRef], float] = lambda sender: 0.001
+        self._flying: list[tuple[float, PortRef, PortRef]] = []
 
     def connect(self, *dpids: int, ports: int = 2) -> None:
         for dpid in dpids:
@@ -45,7 +51,7 @@ class Wires:
 
     def run(self, seconds: float) -> None:
         end = self.now + seconds
-        flying: list[tuple[float, PortRef, PortRef]] = []
+        flying = self._flying
         while True:
             deadline = self.discovery.deadline()
             arrival = flying[0][0] if flying else float("inf")
@@ -54,7 +60,7 @@ class Wires:
                 self.now = end
                 return
             if arrival == self.now:
-                _, receiver, sender = flying.pop(0)
+                _, receiver, sender = heapq.heappop(flying)
                 self.events += self.discovery.heard(receiver, sender, self.now)
                 continue
             senders, events = self.discovery.due(self.now)
@@ -62,7 +68,7 @@ class Wires:
             for sender in senders:
                 self.sent.append((self.now, sender))
                 if sender in self.peers and not self.lost(sender):
-                    flying.append((self.now + 0.001, self.peers[sender], sender))
+                    heapq.heappush(flying, (self.now + self.held(sender), self.peers[sender], sender))
 
 
 def test_a_link_is_found_in_milliseconds_when_its_second_switch_connects() -> None:
@@ -129,6 +135,33 @@ def test_a_link_whose_queues_drop_half_of_all_frames_stays_up() -> None:
     wires.lost = lambda sender: rng.random() < 0.5
     wires.run(3600)
     assert [type(event) for event in wires.events] == [LinkUp]
+
+
+@given(
+    after=st.floats(0, 7),
+    told_from=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    listening=st.lists(st.tuples(st.sampled_from([1, 2]), st.floats(0, 1)), max_size=4),
+)
+def test_both_ends_of_a_link_send_every_period_however_they_found_each_other(
+    after: float, told_from: tuple[float, float], listening: list[tuple[int, float]]
+) -> None:
+    """Whoever had answered as an edge port, before the link was up, would else be silent for an edge port's period: as
+    long as the other end puts up with, so that any lateness took a sound link out of service."""
+    wires = Wires((A, B))
+    wires.connect(1)
+    wires.run(after)
+    wires.connect(2)
+    told = {sender: wires.now + seconds for sender, seconds in zip((A, B), told_from, strict=True)}
+    wires.held = lambda sender: max(0.001, told[sender] - wires.now)
+    for dpid, later in sorted((dpid, wires.now + seconds) for dpid, seconds in listening):
+        wires.run(max(0.0, later - wires.now))
+        wires.discovery.listening(dpid, wires.now)
+    wires.run(30)
+    [up] = wires.events
+    assert isinstance(up, LinkUp)
+    for end in (A, B):
+        moments = [up.at, *(at for at, sender in wires.sent if sender == end and at > up.at), wires.now]
+        assert max(after - before for before, after in pairwise(moments)) <= PERIOD_S + 1e-6
 
 
 def test_a_lost_connection_changes_no_link_and_silence_counts_anew_after_it() -> None:

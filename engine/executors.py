@@ -159,7 +159,7 @@ class DaskWorkers:
 
     kind: str = "dask"
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, timeout_s: float = 5.0) -> None:
         """Raises ExecutorError if Dask is not installed, or nobody answers there."""
         try:
             from distributed import Client
@@ -169,7 +169,7 @@ class DaskWorkers:
             ) from None
         self.address: str | None = address
         try:
-            self._client: Any = Client(address, timeout=5, set_as_default=False)
+            self._client: Any = Client(address, timeout=timeout_s, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ExecutorError(f"no Dask scheduler answers at {address}: {error}") from None
         self._executor: Executor = self._client.get_executor(pure=False, retries=0)

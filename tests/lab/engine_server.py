@@ -100,14 +100,13 @@ class Server:
         self.wait(lambda: bool(self.progress(number)["workers"]), 120)
         return int(self.progress(number)["workers"][0]["name"].rpartition(":")[2])
 
-    def wait(
-        self, met: Callable[[], bool], timeout_s: float, what: Callable[[], str] = lambda: "in time"
-    ) -> None:
+    def wait(self, met: Callable[[], bool], timeout_s: float, what: Callable[[], str] | None = None) -> None:
         deadline = time.monotonic() + timeout_s
         while not met():
             if time.monotonic() > deadline:
                 log = (self.data.parent / f"{self.data.name}.log").read_text()[-3000:]
-                raise AssertionError(f"not {what()}\n{log}")
+                told = self.ask("GET", "/experiments") if what is None else what()
+                raise AssertionError(f"not in time: {told}\n{log}")
             time.sleep(0.1)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import os
 import signal
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.lab.engine_server import TINY, Server, gone, serving
@@ -38,70 +39,75 @@ def wait_gone(server: Server, lab: str) -> None:
     server.wait(lambda: lab not in {one.lab_id for one in labs()}, 20)
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("served") / "data") as one:
+        yield one
+
+
 def test_cancelled_while_its_lab_comes_up_and_while_it_runs_and_stopped_with_the_controller(
-    tmp_path: Path,
+    server: Server,
 ) -> None:
-    with serving(tmp_path / "data") as server:
-        number = server.submit(spec=tiny(count=2000))
-        behind = server.submit(spec=tiny())
-        assert server.progress(behind)["queue_position"] in (1, 2)
-        lab = lab_of(server, number)
-        assert server.ask("POST", f"/experiments/{number}/cancel", 202)["state"] == "cancelling"
-        assert server.until(number, "cancelled", timeout_s=20) == "cancelled"
-        wait_gone(server, lab)
-        assert server.until(behind, "finished", "failed") == "finished", "the next one's turn"
+    number, behind = server.submit(spec=tiny(count=2000)), server.submit(spec=tiny(count=2000))
+    assert server.progress(behind)["queue_position"] in (1, 2)
+    lab = lab_of(server, number)
+    assert server.ask("POST", f"/experiments/{number}/cancel", 202)["state"] == "cancelling"
+    assert server.until(number, "cancelled", timeout_s=20) == "cancelled"
+    wait_gone(server, lab)
 
-        server.ask("POST", f"/experiments/{number}/rerun", 202)
-        server.wait(lambda: server.progress(number)["flows_finished"] > 0, 60)
-        lab = lab_of(server, number)
-        server.ask("POST", f"/experiments/{number}/cancel", 202)
-        server.until(number, "cancelled", timeout_s=20)
-        wait_gone(server, lab)
-        server.ask("POST", f"/experiments/{number}/cancel", 409)
-
-        server.ask("POST", f"/experiments/{number}/rerun", 202)
-        lab = lab_of(server, number)
-        assert server.stop() == 0
-        wait_gone(server, lab)
-        server.start()
-        assert server.state(number) in ("queued", "running"), "it goes on waiting"
-        server.ask("POST", f"/experiments/{number}/cancel", 202)
-        server.until(number, "cancelled", timeout_s=20)
+    server.wait(lambda: server.progress(behind)["flows_finished"] > 0, 60)  # the next one's turn
+    lab = lab_of(server, behind)
+    assert server.stop() == 0
+    wait_gone(server, lab)
+    server.start()
+    assert server.state(behind) in ("queued", "running"), "it goes on waiting"
+    server.wait(lambda: server.progress(behind)["flows_finished"] > 0, 60)
+    lab = lab_of(server, behind)
+    server.ask("POST", f"/experiments/{behind}/cancel", 202)
+    server.until(behind, "cancelled", timeout_s=20)
+    wait_gone(server, lab)
+    server.ask("POST", f"/experiments/{behind}/cancel", 409)
 
 
-def test_killed_worker_and_killed_controller_lose_no_run_and_none_is_done_twice(tmp_path: Path) -> None:
-    with serving(tmp_path / "data") as server:
-        number = server.submit(spec=tiny(repeats=3))
-        server.wait(lambda: server.progress(number)["runs_done"] >= 2, 60)
-        lab, worker = lab_of(server, number), server.worker(number)
-        os.kill(worker, signal.SIGKILL)
-        server.until(number, "interrupted", timeout_s=30)
-        told = server.ask("GET", f"/experiments/{number}")
-        assert "killed by signal 9" in told["error"]
-        first = {run["id"]: run["started_at"] for run in told["runs"]}
-        assert len(first) >= 2
-        wait_gone(server, lab)
+def test_killed_worker_and_killed_controller_lose_no_run_and_none_is_done_twice(server: Server) -> None:
+    number = server.submit(spec=tiny(repeats=3))
+    random = np.random.default_rng(7)
+    runs, flows = int(random.integers(1, 3)), int(random.integers(1, 5))
 
-        server.ask("POST", f"/experiments/{number}/rerun", 202)
-        server.wait(lambda: server.progress(number)["runs_done"] > len(first), 60)
-        worker = server.worker(number)
-        server.stop(signal.SIGKILL)
-        assert not gone(worker), "workers outlive their controller"
-        server.start()
-        assert server.until(number, "finished", "failed", "interrupted") == "finished"
-        results = server.ask("GET", f"/experiments/{number}/results")
-        kept = {run["id"]: run["started_at"] for run in results["runs"]}
-        assert first.items() <= kept.items()
-        assert len(kept) == 6
-        assert results["experiment"]["attempt"] == 2
-        document = results["summary"]
-        assert {label: one["short"]["n"] for label, one in document["schemes"].items()} == {
-            "ecmp": 18,
-            "caps": 18,
-        }
-        assert sorted(run["run_id"] for run in document["runs"]) == sorted(kept)
-        caps = [run for run in document["runs"] if run["scheme"] == "caps"]
-        assert all(run["modes"] for run in caps), "of runs of both attempts"
-        flows = server.ask("GET", f"/experiments/{number}/flows.csv").splitlines()
-        assert len(flows) == 1 + 36
-        server.wait(lambda: gone(worker), 30)
+    def moment() -> bool:
+        """So many runs are kept, and so many flows of the next one are over."""
+        now = server.progress(number)
+        return bool(now["runs_done"] > runs or (now["runs_done"], now["flows_finished"]) >= (runs, flows))
+
+    server.wait(moment, 60)
+    lab, worker = lab_of(server, number), server.worker(number)
+    os.kill(worker, signal.SIGKILL)
+    server.until(number, "interrupted", timeout_s=30)
+    told = server.ask("GET", f"/experiments/{number}")
+    assert "killed by signal 9" in told["error"]
+    first = {run["id"]: run["started_at"] for run in told["runs"]}
+    assert len(first) >= runs
+    wait_gone(server, lab)
+
+    server.ask("POST", f"/experiments/{number}/rerun", 202)
+    server.wait(lambda: server.progress(number)["runs_done"] > len(first), 60)
+    worker = server.worker(number)
+    server.stop(signal.SIGKILL)
+    assert not gone(worker), "workers outlive their controller"
+    server.start()
+    assert server.until(number, "finished", "failed", "interrupted") == "finished"
+    results = server.ask("GET", f"/experiments/{number}/results")
+    kept = {run["id"]: run["started_at"] for run in results["runs"]}
+    assert first.items() <= kept.items()
+    assert len(kept) == 6
+    assert results["experiment"]["attempt"] == 2
+    document = results["summary"]
+    assert {label: one["short"]["n"] for label, one in document["schemes"].items()} == {
+        "ecmp": 18,
+        "caps": 18,
+    }
+    assert sorted(run["run_id"] for run in document["runs"]) == sorted(kept)
+    caps = [run for run in document["runs"] if run["scheme"] == "caps"]
+    assert all(run["modes"] for run in caps), "of runs of both attempts"
+    assert len(server.ask("GET", f"/experiments/{number}/flows.csv").splitlines()) == 1 + 36
+    server.wait(lambda: gone(worker), 30)

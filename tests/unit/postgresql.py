@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,10 +30,37 @@ def program(name: str) -> str:
 
 @dataclass
 class Server:
-    """``new`` makes a database and gives its SQLAlchemy URL."""
+    """``new`` makes a database and gives its SQLAlchemy URL. ``who``: as whom it runs."""
 
     directory: Path
+    who: dict[str, Any] = field(default_factory=dict)
     made: int = 0
+    process: subprocess.Popen[bytes] | None = None
+
+    def make(self) -> None:
+        """The cluster's files."""
+        argv = [program("initdb"), "-D", str(self.directory / "data"), "-U", OWNER, "-A", "trust"]
+        self._run([*argv, "-E", "UTF8", "--locale=C", "-N"]).wait()
+
+    def start(self) -> None:
+        """Start it on its files; returns when it answers."""
+        # Nobody needs these data after a crash of the machine; the server ends with us, even if we are killed.
+        argv = ["setpriv", "--pdeathsig", "INT", "--", program("postgres")]
+        argv += ["-D", str(self.directory / "data"), "-k", str(self.directory)]
+        argv += ["-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=60"]
+        self.process = self._run(argv)
+        deadline = time.monotonic() + START_S
+        while not (self.directory / ".s.PGSQL.5432").exists() or not _answers(self.directory):
+            assert self.process.poll() is None, self._log.read_text()
+            assert time.monotonic() < deadline, self._log.read_text()
+            time.sleep(0.05)
+
+    def stop(self, number: int = signal.SIGINT) -> None:
+        """SIGINT: "fast", connections are ended; SIGQUIT: at once, as in a crash."""
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.wait(20)
+            self.process = None
 
     def new(self) -> str:
         self.made += 1
@@ -41,59 +69,29 @@ class Server:
             own.execute(f"CREATE DATABASE {name}")
         return f"postgresql+psycopg://{OWNER}@/{name}?host={self.directory}"
 
+    @property
+    def _log(self) -> Path:
+        return self.directory / "log"
+
+    def _run(self, argv: list[str]) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(argv, stdout=log, stderr=log, cwd="/", **self.who)
+
 
 @contextmanager
 def postgresql_server() -> Iterator[Server]:
     """Between entry and exit. The server refuses to run as root: it runs as Debian's user for it then."""
-    directory = Path(tempfile.mkdtemp(prefix="capstan-postgresql-"))
-    who: dict[str, Any] = {}
+    server = Server(Path(tempfile.mkdtemp(prefix="capstan-postgresql-")))
     if os.geteuid() == 0:
-        shutil.chown(directory, OWNER, OWNER)
-        who = {"user": OWNER, "group": OWNER, "extra_groups": []}
-    data = directory / "data"
-    log = (directory / "log").open("wb")
-    process: subprocess.Popen[bytes] | None = None
+        shutil.chown(server.directory, OWNER, OWNER)
+        server.who = {"user": OWNER, "group": OWNER, "extra_groups": []}
     try:
-        make = [
-            program("initdb"),
-            "-D",
-            str(data),
-            "-U",
-            OWNER,
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "-N",
-        ]
-        subprocess.run(make, check=True, stdout=log, stderr=log, cwd="/", **who)
-        # Nobody needs these data after a crash of the machine; the server ends with us, even if we are killed.
-        argv = [
-            "setpriv",
-            "--pdeathsig",
-            "INT",
-            "--",
-            program("postgres"),
-            "-D",
-            str(data),
-            "-k",
-            str(directory),
-        ]
-        argv += ["-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=60"]
-        process = subprocess.Popen(argv, stdout=log, stderr=log, cwd="/", **who)
-        deadline = time.monotonic() + START_S
-        while not (directory / ".s.PGSQL.5432").exists() or not _answers(directory):
-            assert process.poll() is None, (directory / "log").read_text()
-            assert time.monotonic() < deadline, (directory / "log").read_text()
-            time.sleep(0.05)
-        yield Server(directory)
+        server.make()
+        server.start()
+        yield server
     finally:
-        if process is not None:
-            process.send_signal(2)  # "fast": connections are ended
-            process.wait(20)
-        log.close()
-        shutil.rmtree(directory)
+        server.stop()
+        shutil.rmtree(server.directory)
 
 
 def _answers(directory: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from controller.events import ExperimentProgress
-from engine.executors import ExecutorError
+from engine.executors import DaskWorkers, ExecutorError
 from engine.serving import address_for_workers
 from experiments.check import preset_names
 from tests.unit.api_world import World, api_world
@@ -166,3 +167,10 @@ def test_workers_are_told_where_to_report() -> None:
     assert address_for_workers("http://192.0.2.7:81", "tcp://127.0.0.1:8786") == "http://192.0.2.7:81"
     with pytest.raises(ExecutorError, match=r"there is no way to no\.such\.machine\.invalid"):
         address_for_workers("http://0.0.0.0:81", "tcp://no.such.machine.invalid:8786")
+
+
+def test_without_a_scheduler_it_is_said_where_none_is() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+    with pytest.raises(ExecutorError, match=f"no Dask scheduler answers at {address}"):
+        DaskWorkers(address, timeout_s=0.2)

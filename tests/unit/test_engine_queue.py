@@ -21,6 +21,7 @@ from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
 from controller.store.queue import ExperimentQueue, NewJob
 from controller.store.queue_rows import ACTIVE, AGAIN, sweep_state
+from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, run_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,8 +40,8 @@ def sweep_of(queue: ExperimentQueue, *fabrics: str) -> int:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'capstan.db'}"
+def url(new_database: NewDatabase) -> str:
+    return new_database()
 
 
 @pytest.fixture
@@ -136,7 +137,8 @@ def test_cancelling_ends_what_waits_and_tells_what_runs(queue: ExperimentQueue) 
 
 
 def test_a_worker_that_was_given_up_changes_nothing_any_more(queue: ExperimentQueue, url: str) -> None:
-    store = ExperimentStore(open_database(url))
+    engine = open_database(url)
+    store = ExperimentStore(engine)
     number = queue.submit(job())
     old = claim(queue)
     queue.end(*old, "interrupted", error="silence")
@@ -158,6 +160,7 @@ def test_a_worker_that_was_given_up_changes_nothing_any_more(queue: ExperimentQu
         store.add_run(number, run_row(started_at=1.0), [], [], attempt=2)
     with pytest.raises(NotFoundError):
         queue.going_on(99, 1)
+    engine.dispose()
 
 
 @given(st.lists(st.sampled_from(POINT_STATES), min_size=1, max_size=5), st.sampled_from(POINT_STATES))
@@ -179,7 +182,7 @@ def test_killed_at_any_moment_nothing_that_was_kept_is_lost(url: str) -> None:
     rng = random.Random(7)
     kept: set[int] = set()
     finished: set[int] = set()
-    for _ in range(6):
+    for _ in range(5):
         program = subprocess.Popen(
             [sys.executable, "-m", "tests.unit.queue_worker", url],
             stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """The agent's end of the control channel: one connection, made again whenever it is lost.
 
-A thread of its own connects and shakes hands, so that neither a slow controller nor TLS ever holds up a packet. Then the
-agent's loop reads and writes, without waiting, itself: a thread between the two would cost a request of CAPTON's two
+A thread of its own connects and shakes hands, so that neither a slow controller nor TLS ever holds up a packet. Then
+the agent's loop itself reads and writes, without waiting: a thread between the two would cost a request of CAPTON's two
 more switches of threads, each of which may wait for the interpreter's lock. A lock keeps both from using an OpenSSL
 connection at the same time; neither holds it while it waits.
 """

@@ -1,10 +1,10 @@
 """CAPTON on a host: which TCP flows are large, what is asked for them, and how far they may send. Pure.
 
-Small flows leave at once. A flow that was open before the scheme, or the agent, is as one that was not announced (or with
-what it has left of that), once the kernel has told what its SYNs agreed. A flow is large if it was announced with more than the threshold, and then asks when it
+Small flows leave at once. A flow is large if it was announced with more than the threshold, and then asks when it
 opens; or as soon as it has sent more. A flow that was not announced asks for what its socket holds unsent; if that is
 full, or cannot be asked, for as much again as it has sent besides, which for heavy-tailed sizes is about right. Every
-refresh corrects that.
+refresh corrects that. Of a flow that was open before the scheme, or the agent, the kernel tells what its SYNs agreed;
+then it is as any other, with what it has left of its announcement.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class HostAdmission:
 
         unsent: what the socket of a flow holds; asked for flows that were not announced. There may be `updates` then.
         """
-        for key in list(self._strangers):
-            self._learn(key, unsent(key), now)
+        for stranger in list(self._strangers):
+            self._learn(stranger, unsent(stranger), now)
         messages: list[Request | Finished] = []
         for message in self._requests.messages_to_send():
             key = self._keys.get(message.flow) if isinstance(message, Request) else None

@@ -1,5 +1,6 @@
-"""What the kernel tells of the host's TCP sockets (`sock_diag(7)`): what they hold unsent, for sizes of flows that nobody
-announces; and what their SYNs agreed, for connections that are older than the scheme, or than the agent."""
+"""What the kernel tells of the host's TCP sockets (`sock_diag(7)`): what they hold unsent, for sizes of flows that
+nobody announces; and what their SYNs agreed, for connections that are older than the scheme, or than the agent.
+"""
 
 from __future__ import annotations
 

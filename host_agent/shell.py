@@ -151,7 +151,7 @@ class Agent:
         lone, passage = self._lone, self._passage
         planned = False
         while not self._stopping:
-            plans = lone.plans() if tun.super_packets else None
+            plans = lone.plans(now) if tun.super_packets else None
             if plans is not None or planned:
                 passage.plan(*plans or NO_PLANS)
                 planned = plans is not None

@@ -125,4 +125,8 @@ def check_command(spec: str) -> None:
         [point.spec for point in points(load_spec(spec).spec)], lambda progress: None
     ).expected
     words = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
-    results.print(f"{path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {words}", markup=False)
+    results.print(
+        f"{path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {words}",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,9 +1,12 @@
 """Was a run limited by the processor? Samples while it runs, and the rule that judges.
 
 Three gauges, because each alone is blind somewhere: the idle share of the CPUs that this process may use
-(/proc/stat), the share of time in which some task waited for a CPU (/proc/pressure/cpu), and how late a
-thread wakes up that only sleeps (what a host agent's timer would suffer). A run is limited if any of them is
-beyond its limit.
+(/proc/stat), the share of time in which some task waited for a CPU, and how late a thread wakes up that only
+sleeps (what a host agent's timer would suffer). A run is limited if any of them is beyond its limit.
+
+The tasks that wait are the lab's own, where the kernel tells them apart (`cpu.pressure` of the lab's control
+group); else the whole machine's (/proc/pressure/cpu), and other work on other CPUs then counts, too. Alone on
+the machine both agree.
 
 The limits are measured: 60 short flows alone on 2 leaves x 16 spines of 3 Mbit/s (packet time 4 ms), 4 cores,
 17 runs under each scheme with 0 to 12 busy loops beside them. Nothing else moves the mean completion time of
@@ -27,7 +30,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 NAP_S: Final = 0.005
 SAMPLE_PERIOD_S: Final = 1.0
@@ -35,7 +38,9 @@ LIMIT_IDLE_SHARE: Final = 0.10
 LIMIT_STALLED_SHARE: Final = 0.50
 LIMIT_LATE_PACKET_TIMES: Final = 2.0
 _STAT: Final = Path("/proc/stat")
-_PRESSURE: Final = Path("/proc/pressure/cpu")
+_MACHINE: Final = Path("/proc/pressure/cpu")
+Waiting = Literal["own", "machine"]
+"""Whose tasks waited: the lab's, or those of the whole machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class CpuSample:
 class CpuUse:
     """Of one run. Shares are 0..1; `lowest_idle_share` is that of the worst second.
 
-    late_ms: 99th percentile of how late a sleeping thread woke up.
+    late_ms: 99th percentile of how late a sleeping thread woke up. pressure: whose tasks `stalled_share` is of.
     """
 
     idle_share: float
@@ -61,6 +66,7 @@ class CpuUse:
     late_ms: float
     limited: bool
     reason: str = ""
+    pressure: Waiting | None = None
 
 
 def parse_stat(text: str, cpus: Iterable[int], ticks_per_s: int) -> tuple[float, float]:
@@ -77,25 +83,30 @@ def parse_stat(text: str, cpus: Iterable[int], ticks_per_s: int) -> tuple[float,
 
 
 def parse_pressure(text: str) -> float:
-    """Seconds in which some task waited, from /proc/pressure/cpu."""
+    """Seconds in which some task waited, from /proc/pressure/cpu or a group's cpu.pressure."""
     match = re.search(r"^some .*total=(\d+)", text, re.MULTILINE)
     if match is None:
         raise ValueError(f"no 'some' line in {text!r}")
     return int(match[1]) / 1e6
 
 
-def sample() -> CpuSample:
-    """Read the machine's counters now. Kernels without pressure accounting give `stalled_s` None."""
+def sample(pressure: Path | None = _MACHINE) -> CpuSample:
+    """Read the counters now. pressure: the file of those who wait; None, or one that is not there: `stalled_s` None."""
     idle, total = parse_stat(_STAT.read_text(), os.sched_getaffinity(0), os.sysconf("SC_CLK_TCK"))
     try:
-        stalled = parse_pressure(_PRESSURE.read_text())
+        stalled = None if pressure is None else parse_pressure(pressure.read_text())
     except OSError:
         stalled = None
     return CpuSample(time.monotonic(), idle, total, stalled)
 
 
-def judge(samples: Sequence[CpuSample], late_s: Sequence[float], packet_time_s: float) -> CpuUse:
-    """What the samples of a run (at least two) say."""
+def judge(
+    samples: Sequence[CpuSample],
+    late_s: Sequence[float],
+    packet_time_s: float,
+    pressure: Waiting | None = "machine",
+) -> CpuUse:
+    """What the samples of a run (at least two) say. pressure: whose tasks waited in them."""
     first, last = samples[0], samples[-1]
     idle = _share(last.idle_s - first.idle_s, last.total_s - first.total_s)
     lowest = min(
@@ -116,13 +127,15 @@ def judge(samples: Sequence[CpuSample], late_s: Sequence[float], packet_time_s: 
         reasons.append(f"idle {idle:.0%}, below {LIMIT_IDLE_SHARE:.0%}")
     if stalled is not None and stalled > LIMIT_STALLED_SHARE:
         reasons.append(
-            f"some task waited for a CPU {stalled:.0%} of the time, more than {LIMIT_STALLED_SHARE:.0%}"
+            f"some task of the {'lab' if pressure == 'own' else 'machine'} waited for a CPU {stalled:.0%} of the time, "
+            f"more than {LIMIT_STALLED_SHARE:.0%}"
         )
     if late > LIMIT_LATE_PACKET_TIMES * packet_time_s:
         reasons.append(
             f"wake-ups {late * 1e3:.1f} ms late (p99), more than {LIMIT_LATE_PACKET_TIMES:g} packet times"
         )
-    return CpuUse(idle, lowest, stalled, late * 1e3, bool(reasons), "; ".join(reasons))
+    whose = None if stalled is None else pressure
+    return CpuUse(idle, lowest, stalled, late * 1e3, bool(reasons), "; ".join(reasons), whose)
 
 
 def _share(part: float, whole: float) -> float:
@@ -130,10 +143,15 @@ def _share(part: float, whole: float) -> float:
 
 
 class CpuWatch:
-    """Samples in a thread between `with` and its end; then `use` holds the verdict."""
+    """Samples in a thread between `with` and its end; then `use` holds the verdict.
 
-    def __init__(self, packet_time_s: float) -> None:
+    own_pressure: `cpu.pressure` of the lab's control group, if there is one.
+    """
+
+    def __init__(self, packet_time_s: float, own_pressure: Path | None = None) -> None:
         self._packet_time_s = packet_time_s
+        self._pressure = own_pressure or _MACHINE
+        self._whose: Waiting = "machine" if own_pressure is None else "own"
         self._samples: list[CpuSample] = []
         self._late: list[float] = []
         self._stop = threading.Event()
@@ -141,7 +159,7 @@ class CpuWatch:
         self.use: CpuUse | None = None
 
     def __enter__(self) -> Self:
-        self._samples.append(sample())
+        self._samples.append(sample(self._pressure))
         self._thread.start()
         return self
 
@@ -150,8 +168,8 @@ class CpuWatch:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        self._samples.append(sample())
-        self.use = judge(self._samples, self._late, self._packet_time_s)
+        self._samples.append(sample(self._pressure))
+        self.use = judge(self._samples, self._late, self._packet_time_s, self._whose)
 
     def _watch(self) -> None:
         due = time.monotonic() + SAMPLE_PERIOD_S
@@ -161,5 +179,5 @@ class CpuWatch:
             now = time.monotonic()
             self._late.append(now - before - NAP_S)
             if now >= due:
-                self._samples.append(sample())
+                self._samples.append(sample(self._pressure))
                 due = now + SAMPLE_PERIOD_S

@@ -132,7 +132,7 @@ class Experiment:
 
         deadline = plan.window_s[1] + spec.timeout_s
         wall_offset = time.time() - time.monotonic()
-        with CpuWatch(spec.packet_time_s) as watch:
+        with CpuWatch(spec.packet_time_s, self._deployment.lab.pressure_file) as watch:
             epoch = traffic.run(deadline, self._steps.flows, check)
             duration = time.monotonic() - epoch
             sent, received = traffic.stop_flows()

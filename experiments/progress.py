@@ -65,6 +65,11 @@ class Steps:
             for _ in spec.schemes
         ]
 
+    @property
+    def expected(self) -> tuple[int, float]:
+        """The runs that are still to come, and how many seconds they will take."""
+        return len(self._coming) - self._run, self._left()
+
     def stage(self, text: str) -> None:
         """Something between runs begins."""
         self._stage = text

@@ -149,7 +149,14 @@ def _cpu(uses: Sequence[CpuUse]) -> dict[str, Any]:
         "lowest_idle_share": min(use.lowest_idle_share for use in uses),
         "stalled_share": max(stalled) if stalled else None,
         "late_ms": max(use.late_ms for use in uses),
+        "pressure": _whose_pressure(uses),
     }
+
+
+def _whose_pressure(uses: Sequence[CpuUse]) -> str | None:
+    """Whose tasks waited: the machine's, if in any run."""
+    found = {use.pressure for use in uses} - {None}
+    return "machine" if "machine" in found else next(iter(found), None)
 
 
 def _run(run: Run) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The agent's end of the control channel: one connection, made again whenever it is lost.
 
-A thread of its own, so that neither a slow controller nor TLS ever holds up a packet; what comes is put into a queue,
-and a byte into a pipe wakes the agent's loop. One thread and not two, because an OpenSSL connection must not be read
-and written at the same time.
+A thread of its own connects and shakes hands, so that neither a slow controller nor TLS ever holds up a packet. Then
+the agent's loop itself reads and writes, without waiting: a thread between the two would cost a request of CAPTON's two
+more switches of threads, each of which may wait for the interpreter's lock. A lock keeps both from using an OpenSSL
+connection at the same time; neither holds it while it waits.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import contextlib
 import hmac
 import logging
 import os
-import queue
 import secrets
 import select
 import socket
@@ -47,26 +47,45 @@ _CHUNK_BYTES: Final = 65536
 
 
 class Connected:
-    """Put into the queue of messages whenever the controller has welcomed us."""
+    """Among the messages whenever the controller has welcomed us."""
 
 
 class Channel:
-    """Start with `start`; read `wake_fd`, then `messages`; `send` never blocks."""
+    """Start with `start`; when `wake_fd` is readable, take `messages`; `send` never blocks."""
 
     def __init__(self, config: AgentConfig, session: int, mac: str, version: str) -> None:
         self._config = config
         self._session = session
         self._mac = mac
         self._version = version
-        self.wake_fd, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._incoming: queue.SimpleQueue[Message | Connected] = queue.SimpleQueue()
-        self._outgoing: deque[bytes] = deque()
         self._stir = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._watch = select.epoll()
+        """Of `_stir` and the connection; an epoll is itself readable when one of its descriptors is ready."""
+        self._watch.register(self._stir, select.EPOLLIN)
+        self._lock = threading.Lock()
+        """Of all below."""
+        self._connection: socket.socket | None = None
+        """While it lives."""
+        self._reader = FrameReader()
+        self._incoming: list[Message | Connected] = []
+        self._outgoing: deque[bytes] = deque()
+        self._writing = bytearray()
+        """Of the frame that has gone in part."""
+        self._heard = 0.0
+        self._failure: Exception | None = None
+        """Why the connection ended."""
+        self._ended = threading.Event()
+        """The connection has, or is to."""
         self._stop = threading.Event()
         self.dropped = 0
         """Messages that found no room: the controller was away or slow."""
         if config.controller.unix is None:
             self._tls()
+
+    @property
+    def wake_fd(self) -> int:
+        """Readable while there is something for `messages` to do."""
+        return self._watch.fileno()
 
     def start(self) -> None:
         """Connect, and stay connected."""
@@ -75,17 +94,15 @@ class Channel:
     def stop(self) -> None:
         """End the connection for good."""
         self._stop.set()
-        os.eventfd_write(self._stir, 1)
+        self._ended.set()
 
     def messages(self) -> list[Message | Connected]:
-        """All that came since the last call."""
+        """All that came since the last call; what waits is sent as far as it goes."""
         with contextlib.suppress(BlockingIOError):
-            while os.read(self.wake_fd, 4096):
-                pass
-        got = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                got.append(self._incoming.get_nowait())
+            os.eventfd_read(self._stir)
+        with self._lock:
+            self._exchange(True)
+            got, self._incoming = self._incoming, []
         return got
 
     def send(self, message: Message) -> None:
@@ -99,8 +116,9 @@ class Channel:
             _LOG.error("not sent: %s", error)
             self.dropped += 1
             return
-        self._outgoing.append(frame)
-        os.eventfd_write(self._stir, 1)
+        with self._lock:
+            self._outgoing.append(frame)
+            self._exchange(False)
 
     def _run(self) -> None:
         wait = FIRST_RETRY_S
@@ -109,7 +127,7 @@ class Channel:
                 with self._connect() as connection:
                     reader, early = self._shake_hands(connection)
                     wait = FIRST_RETRY_S
-                    self._serve(connection, reader, early)
+                    self._keep(connection, reader, early)
             except (OSError, ControlError, ConfigError) as error:
                 _LOG.info(
                     "controller at %s: %s; trying again in %.1f s", self._config.controller, error, wait
@@ -171,43 +189,64 @@ class Channel:
             raise ControlError("whoever answers does not know the token: not our controller")
         return reader, waiting
 
-    def _serve(self, connection: socket.socket, reader: FrameReader, early: list[Message]) -> None:
-        self._outgoing.clear()  # said to a connection that is gone
-        self._put(Connected())
+    def _keep(self, connection: socket.socket, reader: FrameReader, early: list[Message]) -> None:
+        """Give the connection to whoever calls `messages` and `send`, until it ends. Raises what ended it."""
         connection.setblocking(False)
-        poll = select.poll()
-        poll.register(self._stir, select.POLLIN)
-        writing = bytearray()
-        heard = time.monotonic()
-        self._take(early)
+        with self._lock:
+            self._outgoing.clear()  # said to a connection that is gone
+            self._writing.clear()
+            self._ended.clear()
+            self._failure = None
+            self._connection, self._reader = connection, reader
+            self._heard = time.monotonic()
+            self._incoming.append(Connected())
+            self._watch.register(connection, select.EPOLLIN)
+            self._take(early)
+        os.eventfd_write(self._stir, 1)
         while not self._stop.is_set():
-            wanted = 0
-            while not wanted and (writing or self._outgoing):
-                if not writing:
-                    writing += self._outgoing.popleft()
-                wanted = _write(connection, writing)
-            poll.register(connection, select.POLLIN | wanted)
-            left = heard + SILENCE_S - time.monotonic()
+            left = self._heard + SILENCE_S - time.monotonic()
             if left <= 0:
-                raise ControlError(f"nothing was heard of it for {SILENCE_S:g} s")
-            poll.poll(left * 1000)
-            with contextlib.suppress(BlockingIOError):
-                os.eventfd_read(self._stir)
-            for data in iter(lambda: _read(connection), None):
-                heard = time.monotonic()
-                self._take(reader.feed(data))
+                self._failure = ControlError(f"nothing was heard of it for {SILENCE_S:g} s")
+            if left <= 0 or self._ended.wait(left):
+                break
+        with self._lock:
+            self._lose()
+        if self._failure is not None:
+            raise self._failure
+
+    def _exchange(self, reading: bool) -> None:
+        """Read and write all that goes without waiting, while there is a connection."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            for data in iter(lambda: _read(connection), None) if reading else ():
+                self._heard = time.monotonic()
+                self._take(self._reader.feed(data))
+            wanted = 0
+            while not wanted and (self._writing or self._outgoing):
+                if not self._writing:
+                    self._writing += self._outgoing.popleft()
+                wanted = _write(connection, self._writing)
+            self._watch.modify(connection, select.EPOLLIN | wanted)
+        except (OSError, ControlError) as error:
+            self._failure = error
+            self._lose()
+
+    def _lose(self) -> None:
+        """The connection is read and written no more; its thread ends it."""
+        if self._connection is not None:
+            self._watch.unregister(self._connection)
+            self._connection = None
+        self._ended.set()
 
     def _take(self, messages: list[Message]) -> None:
         for message in messages:
             if isinstance(message, Ping):
-                self.send(Pong(message.id))
+                if len(self._outgoing) < OUTGOING_LIMIT:
+                    self._outgoing.append(encode(Pong(message.id)))
             else:
-                self._put(message)
-
-    def _put(self, message: Message | Connected) -> None:
-        self._incoming.put(message)
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._wake_write, b"\0")
+                self._incoming.append(message)
 
 
 def _write(connection: socket.socket, data: bytearray) -> int:
@@ -216,9 +255,9 @@ def _write(connection: socket.socket, data: bytearray) -> int:
         try:
             sent = connection.send(data[:_CHUNK_BYTES])
         except (BlockingIOError, ssl.SSLWantWriteError):
-            return select.POLLOUT
+            return select.EPOLLOUT
         except ssl.SSLWantReadError:
-            return select.POLLIN
+            return select.EPOLLIN
         del data[:sent]
     return 0
 

@@ -30,6 +30,10 @@ MOST_FLOWS: Final = 2
 REST: Final = 32
 """After so many wake-ups without use, plans are made at every `EVERY`-th only: they cost some microseconds."""
 EVERY: Final = 8
+WINDOW_S: Final = 0.05
+MOST_WAKEUPS: Final = 40
+"""In a window; after more, the next window has no plans. A host that wakes up so often is hardly ever asleep: plans
+save little then, and each packet costs one wake-up more. A ping every 10 ms makes 20."""
 AFTER_BURST: Final = 8
 """Lone packets after a burst that get no plan."""
 _UNBOUNDED: Final = (1 << 64) - 1
@@ -70,6 +74,7 @@ class LonePackets:
         """The last ones last."""
         self._idle = 0
         """Wake-ups since a plan was of use."""
+        self._wakeups, self._window_end, self._busy = 0, 0.0, False
         self._bursts = 0
         """How many lone packets must still come before there are plans again."""
         self.outgoing: list[Outgoing | Burst] = []
@@ -141,8 +146,15 @@ class LonePackets:
 
     # -- what is to pass -----------------------------------------------------------------------------
 
-    def plans(self) -> Plans | None:
-        """For the next wait, and for that one only; None: there are none."""
+    def plans(self, now: float) -> Plans | None:
+        """For the next wait, and for that one only; None: there are none. *now*: when we woke up, in seconds."""
+        if now >= self._window_end:
+            just_ended = now < self._window_end + WINDOW_S
+            self._busy = just_ended and self._wakeups > MOST_WAKEUPS
+            self._wakeups, self._window_end = 0, now + WINDOW_S
+        self._wakeups += 1
+        if self._busy:
+            return None
         if self._core.gate.shut or not (self._sends or self._receives):
             return None  # a gate rewrites what is delivered, and has to hear of what leaves at once
         self._idle += 1

@@ -151,7 +151,7 @@ class Agent:
         lone, passage = self._lone, self._passage
         planned = False
         while not self._stopping:
-            plans = lone.plans() if tun.super_packets else None
+            plans = lone.plans(now) if tun.super_packets else None
             if plans is not None or planned:
                 passage.plan(*plans or NO_PLANS)
                 planned = plans is not None
@@ -205,12 +205,12 @@ class Agent:
             timer = min(timer, next_counters, next_finished, self._next_share, self._next_watch)
 
     def _put_out(self) -> None:
+        if self._core.gate.shut:  # before the packets: while they wake others, the controller decides
+            for message in self._core.gate.messages_to_send(time.monotonic(), self._unsent_of):
+                self._channel.send(message)
         outgoing = self._core.datagrams_to_send()
         if outgoing:
             self._underlay.send(outgoing)
-        if self._core.gate.shut:
-            for message in self._core.gate.messages_to_send(time.monotonic(), self._unsent_of):
-                self._channel.send(message)
         packets = self._core.packets_to_deliver()
         if packets:
             self._refused += self._tun.write(packets)

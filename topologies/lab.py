@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from topologies.cgroup import PRESSURE_FILE, enter, place_for
 from topologies.counters import PortCounters, read_counters
 from topologies.directory import HOSTS_FILE, describe_hosts, hosts_file
 from topologies.fabric_spec import FabricSpec, unknown_link
@@ -92,6 +93,7 @@ class Lab:
         self._record: LabRecord | None = None
         self._claimed = False
         self._home = own_network()
+        self._group: Path | None = None
         self._reaper: subprocess.Popen[bytes] | None = None
         self._spawner: Spawner | None = None
         self._nodes: Nodes | None = None
@@ -149,6 +151,11 @@ class Lab:
     def environment(self) -> dict[str, str]:
         """Environment for a process of this lab that somebody else starts, as its controller."""
         return lab_environment(self.lab_id)
+
+    @property
+    def pressure_file(self) -> Path | None:
+        """Where the kernel says how long processes of this lab, this one included, waited for a CPU; if it does."""
+        return self._group / PRESSURE_FILE if self._group is not None else None
 
     def popen(self, host: str | None, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         """Start a program on a host (None: in this process's namespace). Options as for subprocess.Popen.
@@ -255,7 +262,7 @@ class Lab:
                 self._nodes.forget()
                 self._nodes = None
             self._claimed = False
-            self._record = None
+            self._record = self._group = None
         return ended
 
     def _start(self) -> None:
@@ -263,13 +270,15 @@ class Lab:
         self._reaper = start_reaper(self.lab_id)
         self._claimed = True
         try:
-            self._record = register(self.lab_id)
+            self._record = register(self.lab_id, place_for(self.lab_id))
         except LabError:
             self._claimed = False
             self._reaper.kill()  # it would end a lab of this name, which is another's
             raise
         self._controller_port = self._given_port or free_port(self._management_address(1), CONTROLLER_PORT)
-        self._spawner = Spawner(self.lab_id)
+        if self._record.group is not None and enter(self._record.group):
+            self._group = self._record.group
+        self._spawner = Spawner(self.lab_id, self._group)
         datapath = self._choose_datapath()
         database = self.run_dir / "empty.db"
         create_database(database)

@@ -14,10 +14,12 @@ import subprocess
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any, Final
 
+from topologies.cgroup import born_in
 from topologies.namespaces import Namespace
 
 LAB_VARIABLE: Final = "CAPSTAN_LAB"
@@ -35,11 +37,12 @@ class Spawner:
     """Starts a lab's processes, all from one thread that lives as long as the lab.
 
     The kernel sends a child's parent-death signal when the *thread* that started it ends, so a child must
-    not be started from a thread that comes and goes.
+    not be started from a thread that comes and goes. group: the lab's control group, where they are born.
     """
 
-    def __init__(self, lab_id: str) -> None:
+    def __init__(self, lab_id: str, group: Path | None = None) -> None:
         self.lab_id = lab_id
+        self.group = group
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"capstan-{lab_id}-spawner")
         self._started: list[subprocess.Popen[Any]] = []
 
@@ -65,11 +68,8 @@ class Spawner:
         options.update(env=marked, stdin=stdin, start_new_session=start_new_session)
 
         def start() -> subprocess.Popen[Any]:
-            if namespace is None:
+            with born_in(self.group), nullcontext() if namespace is None else namespace.entered():
                 process = subprocess.Popen(command, **options)
-            else:
-                with namespace.entered():
-                    process = subprocess.Popen(command, **options)
             self._started.append(process)
             return process
 

@@ -2,7 +2,8 @@
 
 Each lab has a directory there, with `state.json`. A lab is alive while the process that started it is. What
 a lab leaves outside of its own namespaces is little, and all of it is found from its id: marked processes
-(see processes), this directory, and one interface in the namespace that it was started from.
+(see processes), this directory, its control group (see cgroup), and one interface in the namespace that it was
+started from.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from topologies.cgroup import dissolve, lab_of_group
 from topologies.processes import EndedProcess, end_processes, lab_networks, own_network, start_time
 
 RUN_ROOT: Final = Path("/run/capstan")
@@ -46,6 +48,7 @@ class LabRecord:
     launcher_start: int
     home_network: int | None
     subnet: str
+    group: Path | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -71,6 +74,7 @@ class LabRecord:
             "launcher": {"pid": self.launcher_pid, "start": self.launcher_start},
             "home_network": self.home_network,
             "subnet": self.subnet,
+            "group": None if self.group is None else str(self.group),
             "details": self.details,
         }
         draft = directory / f"{STATE_FILE}.new"
@@ -86,11 +90,12 @@ class Ended:
     processes: tuple[EndedProcess, ...] = ()
     interfaces: tuple[str, ...] = ()
     directories: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = [f"{len(self.processes)} process{'' if len(self.processes) == 1 else 'es'}"]
         parts += [f"interface {name}" for name in self.interfaces]
-        parts += list(self.directories)
+        parts += [*self.directories, *(f"control group {path}" for path in self.groups)]
         return f"lab {self.lab_id}: ended {', '.join(parts)}"
 
 
@@ -138,6 +143,7 @@ def _load(directory: Path) -> LabRecord | None:
             launcher_start=int(data["launcher"]["start"]),
             home_network=data["home_network"],
             subnet=data["subnet"],
+            group=Path(data["group"]) if data.get("group") is not None else None,
             details=data["details"],
         )
     except (OSError, ValueError, KeyError, TypeError, LabError):
@@ -187,8 +193,11 @@ def _interface_exists(name: str) -> bool:
     return os.path.exists(f"/proc/sys/net/ipv4/conf/{name}")
 
 
-def register(lab_id: str) -> LabRecord:
-    """Claim an id and a management subnet for a lab of this process. Raises LabError if the id is taken."""
+def register(lab_id: str, group: Path | None = None) -> LabRecord:
+    """Claim an id and a management subnet for a lab of this process. Raises LabError if the id is taken.
+
+    group: the control group that it is going to make.
+    """
     check_lab_id(lab_id)
     start = start_time(os.getpid())
     assert start is not None
@@ -203,7 +212,7 @@ def register(lab_id: str) -> LabRecord:
                 f"there is an interface {interface_name(lab_id)!r} of somebody else; give another id"
             )
         subnet = _free_subnet([record.subnet for record in labs()])
-        record = LabRecord(lab_id, os.getpid(), start, own_network(), subnet)
+        record = LabRecord(lab_id, os.getpid(), start, own_network(), subnet, group)
         draft = _draft(lab_id, os.getpid())
         draft.mkdir(mode=0o755)
         record.save(draft)
@@ -235,7 +244,7 @@ def _free_subnet(claimed: Iterable[str]) -> str:
 
 
 def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:
-    """End whatever there is of one lab: processes, interface, directory. Harmless when there is nothing.
+    """End whatever there is of one lab: processes, interface, control group, directory. Harmless when there is nothing.
 
     home: inode of the network namespace that it was started from. look_again_s: if above 0, look a second time after
     so many seconds: a program that a killed launcher had just started may still have made something.
@@ -245,13 +254,17 @@ def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:
         time.sleep(look_again_s)
         late = _end_once(lab_id, home)
         processes, interfaces = processes + late[0], interfaces + late[1]
+    record = _load(RUN_ROOT / lab_id)
+    groups: tuple[str, ...] = ()
+    if record is not None and record.group is not None and lab_of_group(record.group.name) == lab_id:
+        groups = (str(record.group),) if record.group.exists() and dissolve(record.group) else ()
     directories: tuple[str, ...] = ()
     with _locked():
         directory = RUN_ROOT / lab_id  # last: until it is gone, nobody else takes the id
         if directory.exists():
             shutil.rmtree(directory, ignore_errors=True)
             directories = (str(directory),)
-    return Ended(lab_id, processes, interfaces, directories)
+    return Ended(lab_id, processes, interfaces, directories, groups)
 
 
 def _end_once(lab_id: str, home: int | None) -> tuple[tuple[EndedProcess, ...], tuple[str, ...]]:

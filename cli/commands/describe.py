@@ -9,9 +9,11 @@ from typing import Final
 import click
 
 from cli.console import json_option, results, write_json
-from cli.specs import print_problems, problems_of
+from cli.specs import load_spec, print_problems, problems_of
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import ClassScheme, Coding, Priority, Queues, Replication, Scheme
+from experiments.progress import Steps
+from experiments.sweep import points
 
 _PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
 """Path policies that go without saying, by a switch's group."""
@@ -111,9 +113,20 @@ def _path(one: ClassScheme) -> str:
 @click.command("check", epilog="Examples:  ./capstan check demo    ./capstan check my-experiment.yaml")
 @click.argument("spec")
 def check_command(spec: str) -> None:
-    """Say all that is wrong with SPEC (a file, or a preset's name), with line numbers; exit 1 if anything is."""
+    """Say all that is wrong with SPEC (a file, or a preset's name), with line numbers; exit 1 if anything is.
+
+    If nothing is, say how long it will run.
+    """
     path, problems = problems_of(spec)
     if problems:
         print_problems(path, problems)
         sys.exit(1)
-    results.print(f"{path}: nothing wrong", markup=False)
+    runs, seconds = Steps(
+        [point.spec for point in points(load_spec(spec).spec)], lambda progress: None
+    ).expected
+    words = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+    results.print(
+        f"{path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {words}",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from controller.agents.listeners import ChannelError
 
 T = TypeVar("T")
+NICE: Final = -10
+"""Of the loop's thread, where that is allowed: it has little to do, and hosts wait for it (CAPTON's requests)."""
 
 
 class LoopThread:
@@ -32,6 +35,8 @@ class LoopThread:
 
         async def main() -> None:
             self.loop = asyncio.get_running_loop()
+            with suppress(OSError):  # not root
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
             self._end = asyncio.Event()
             try:
                 await self._opening()

@@ -50,10 +50,12 @@ class Gate:
         """The host has sent a packet or super-packet, which is on its way to *peer*."""
         if self._admission is None or seen.protocol != TCP:
             return
-        flow = self._sender.flows.get(seen.flow) if seen.opening else None
-        self._admission.sent(
-            packet, seen, peer.peer.underlay_ip, None if flow is None else flow.announced, now
-        )
+        flow = None
+        if seen.opening or seen.flow not in self._admission:
+            flow = self._sender.flows.get(seen.flow)
+        announced = None if flow is None else flow.announced
+        before = 0 if flow is None else flow.payload - seen.payload
+        self._admission.sent(packet, seen, peer.peer.underlay_ip, announced, now, before)
 
     def delivered(self, packets: list[bytes], now: float) -> list[bytes]:
         """What the host is to get in place of these."""

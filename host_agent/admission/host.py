@@ -3,7 +3,8 @@
 Small flows leave at once. A flow is large if it was announced with more than the threshold, and then asks when it
 opens; or as soon as it has sent more. A flow that was not announced asks for what its socket holds unsent; if that is
 full, or cannot be asked, for as much again as it has sent besides, which for heavy-tailed sizes is about right. Every
-refresh corrects that.
+refresh corrects that. Of a flow that was open before the scheme, or the agent, the kernel tells what its SYNs agreed;
+then it is as any other, with what it has left of its announcement.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class _Flow:
     """It asks once it has sent more than that."""
     asked: bool = False
     """Whether it ever did."""
+    joined: bool = False
+    """It was open before we knew of it."""
     holds: Unsent | None = None
     """What its socket held when it asked last; None: it was announced, or nobody knows."""
 
@@ -55,6 +58,8 @@ class HostAdmission:
         self._flows: Final[dict[bytes, _Flow]] = {}
         self._keys: Final[dict[int, bytes]] = {}
         """Of the flows that have asked."""
+        self._strangers: Final[set[bytes]] = set()
+        """Open flows of which the kernel has not been asked yet."""
         self._updates: list[bytes] = []
         self._next: int = 1 if after is None else after._next
         self._counts: Final[Counter[str]] = Counter()
@@ -62,10 +67,22 @@ class HostAdmission:
     def __len__(self) -> int:
         return len(self._flows)
 
-    def sent(self, packet: bytes, seen: InnerPacket, peer: str, announced: float | None, now: float) -> None:
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._flows
+
+    def sent(
+        self,
+        packet: bytes,
+        seen: InnerPacket,
+        peer: str,
+        announced: float | None,
+        now: float,
+        before: float = 0.0,
+    ) -> None:
         """The host has sent a packet or super-packet towards a peer (its underlay address).
 
         announced: payload that its flow was announced with, bytes (inf: no end); None: it was not.
+        before: payload that it had sent when it was open already and is not known yet, bytes.
         """
         if seen.protocol != TCP or seen.flow[-4:] == bytes(4):
             return
@@ -74,7 +91,9 @@ class HostAdmission:
         if flags & SYN and (flow is None or flow.valve.sent_bytes):
             flow = self._begin(seen.flow, peer, announced, now)
         if flow is None:
-            return
+            if not seen.payload or flags & (FIN | RST):
+                return
+            flow = self._join(seen.flow, peer, announced, before, now)
         flow.last = now
         again = flow.valve.left(packet, seen)
         if again:
@@ -87,6 +106,8 @@ class HostAdmission:
                 self._end(flow, now)
             else:
                 self._requests.left(flow.number, self._bytes_left(flow))
+        elif seen.flow in self._strangers:
+            pass  # until the kernel has told of it
         elif done > flow.free_bytes or (not done and flow.size is not None and flow.size > flow.free_bytes):
             self._ask(seen.flow, flow, now)
 
@@ -125,6 +146,8 @@ class HostAdmission:
 
         unsent: what the socket of a flow holds; asked for flows that were not announced. There may be `updates` then.
         """
+        for stranger in list(self._strangers):
+            self._learn(stranger, unsent(stranger), now)
         messages: list[Request | Finished] = []
         for message in self._requests.messages_to_send():
             key = self._keys.get(message.flow) if isinstance(message, Request) else None
@@ -179,6 +202,30 @@ class HostAdmission:
         self._next = self._next % (MODULUS - 1) + 1
         return flow
 
+    def _join(self, key: bytes, peer: str, announced: float | None, before: float, now: float) -> _Flow:
+        """A flow that is open already."""
+        left = None if announced is None or announced <= before else announced - before
+        flow = self._begin(key, peer, left, now)
+        flow.joined = True
+        flow.free_bytes = max(0, self._policy.threshold_bytes - round(before))
+        self._strangers.add(key)
+        return flow
+
+    def _learn(self, key: bytes, told: Unsent | None, now: float) -> None:
+        """What the kernel tells of a flow that was open already; None: it is none of its sockets."""
+        self._strangers.discard(key)
+        flow = self._flows[key]
+        if told is None or not told.segment_bytes:
+            flow.free_bytes = 1 << 62  # whoever sends it, we cannot hold it
+            return
+        flow.valve.join(told.scale, told.segment_bytes)
+        if not told.bytes and not told.more:
+            flow.free_bytes = flow.valve.sent_bytes + self._policy.threshold_bytes
+        elif flow.valve.sent_bytes > flow.free_bytes or (
+            flow.size is not None and flow.size > flow.free_bytes
+        ):
+            self._ask(key, flow, now)
+
     def _ask(self, key: bytes, flow: _Flow, now: float) -> None:
         if flow.size is not None and flow.valve.sent_bytes >= flow.size:
             flow.size = None  # it has sent more than was announced: nobody knows
@@ -198,7 +245,8 @@ class HostAdmission:
 
     def _forget(self, key: bytes) -> None:
         flow = self._flows.pop(key)
-        if not flow.asked and flow.valve.sent_bytes:
+        self._strangers.discard(key)
+        if not flow.asked and not flow.joined and flow.valve.sent_bytes:
             self._counts["flows_small"] += 1
         self._keys.pop(flow.number, None)
         self._requests.end(flow.number)

@@ -1,4 +1,6 @@
-"""What the host's TCP sockets hold and have not sent: sizes of flows that nobody announces (`sock_diag(7)`)."""
+"""What the kernel tells of the host's TCP sockets (`sock_diag(7)`): what they hold unsent, for sizes of flows that
+nobody announces; and what their SYNs agreed, for connections that are older than the scheme, or than the agent.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,11 @@ _ANY: Final = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
 _ANSWER_BYTES: Final = 72
 _INFO: Final = 2
 _MEMORY: Final = 7
+_STATE_AT, _OPTIONS_AT, _SCALES_AT, _SEGMENT_AT = 0, 5, 6, 16
+_SENDING: Final = (1, 8)
+"""TCP_ESTABLISHED and TCP_CLOSE_WAIT."""
+_SCALED: Final = 4
+"""TCPI_OPT_WSCALE."""
 _NOT_SENT_AT: Final = 144
 """Where tcpi_notsent_bytes is in struct tcp_info (Linux 4.6 and later)."""
 _SNDBUF, _QUEUED = 3, 5
@@ -34,6 +41,10 @@ class Unsent:
 
     bytes: int
     more: bool
+    scale: int = 0
+    """Of the windows that the peer tells (RFC 7323)."""
+    segment_bytes: int = 0
+    """Most payload of a segment; 0: nothing new can be sent, or not yet."""
 
 
 class UnsentBytes:
@@ -84,4 +95,8 @@ def _read(answer: bytes) -> Unsent | None:
     if len(memory) >= 4 * (_QUEUED + 1):
         values = struct.unpack_from(f"={_QUEUED + 1}I", memory)
         more = 3 * values[_QUEUED] > 2 * values[_SNDBUF]  # sk_stream_is_writeable() says no
-    return Unsent(not_sent, more)
+    scale = (
+        info[_SCALES_AT] & 0xF if info[_OPTIONS_AT] & _SCALED else 0
+    )  # the low half: of what the peer tells
+    (segment,) = struct.unpack_from("=I", info, _SEGMENT_AT)
+    return Unsent(not_sent, more, scale, segment if info[_STATE_AT] in _SENDING else 0)

@@ -6,7 +6,7 @@ sent: whatever has left is acknowledged as usual, so nothing times out and nothi
 window that closes, as from a receiver that reads slowly (RFC 9293, 3.8.6). When the edge moves and no acknowledgement
 comes to tell it, the last one is given to the host again with the new window.
 
-Windows are scaled (RFC 7323) by what the SYNs say; a connection whose SYNs were not seen is left alone.
+Windows are scaled (RFC 7323) by what the SYNs say, or, where those were not seen, the kernel (`Valve.join`).
 """
 
 from __future__ import annotations
@@ -60,8 +60,13 @@ class Valve:
 
     @property
     def known(self) -> bool:
-        """Whether both SYNs were seen, so that the connection can be held."""
+        """Whether both SYNs were seen, or the kernel was asked, so that the connection can be held."""
         return self._scale is not None and self._highest is not None
+
+    def join(self, scale: int, segment_bytes: int) -> None:
+        """What the SYNs of an open connection agreed. After the first `left`."""
+        self._scale = min(scale, _MOST_SCALE)
+        self.segment_bytes = segment_bytes
 
     def left(self, packet: bytes, seen: InnerPacket) -> int:
         """The host has sent a packet, or a super-packet; how many bytes of its payload had left before."""
@@ -109,6 +114,9 @@ class Valve:
             return packet
         scale = 0 if flags & SYN else self._scale or 0
         ack, window = _number(packet, at + 8), int.from_bytes(packet[at + 14 : at + 16], "big") << scale
+        assert self._highest is not None
+        if serial_difference(ack, self._highest) > 0:
+            self._highest = ack  # sent before we knew of it
         self._last = (packet, seen, ack, window)
         return self._limited(packet, at, ack, window, scale, now)
 

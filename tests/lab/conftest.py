@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from topologies.cgroup import lab_of_group, place_for
 from topologies.registry import RUN_ROOT, labs
 
 OURS = "CAPSTAN_TESTS"
@@ -33,7 +34,7 @@ def _is_ours(variables: list[str]) -> bool:
 
 
 def _orphans() -> set[str]:
-    """Processes, directories and interfaces of ours that carry the id of a lab that does not run."""
+    """Processes, directories, interfaces and control groups of ours that carry the id of a lab that does not run."""
     running = [record for record in labs() if record.alive]
     _foreign.update(
         record.lab_id
@@ -54,12 +55,16 @@ def _orphans() -> set[str]:
     for name in os.listdir("/proc/sys/net/ipv4/conf"):
         if name.startswith("cap-") and name.removeprefix("cap-") not in known:
             found.add(f"interface {name}")
+    groups = place_for("any")
+    for path in groups.parent.iterdir() if groups is not None else ():
+        if (lab := lab_of_group(path.name)) is not None and lab not in known:
+            found.add(f"control group {path}")
     return found
 
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """Fail the test if it leaves a process, directory or interface of a lab of ours that has ended."""
+    """Fail the test if it leaves a process, directory, interface or control group of a lab of ours that has ended."""
     before = _orphans()
     yield
     deadline = time.monotonic() + 5

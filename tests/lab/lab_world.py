@@ -1,20 +1,21 @@
 """A world of its own for tests that compare everything before and after: run as a program inside it.
 
-The world is a fresh pid, network and mount namespace with an empty /run, so that whatever else happens on
-the machine cannot be seen, and nothing here can be mistaken for somebody else's.
+The world is a fresh pid, network and mount namespace with an empty /run and a control group of its own, so that
+whatever else happens on the machine cannot be seen, and nothing here can be mistaken for somebody else's.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
 import select
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +48,47 @@ lab.switch("s1").vsctl("show")
 VOLATILE = re.compile(r"conntrack_count|fastopen_key|/fs/(?!file-max|nr_open)|/pty/nr$")
 
 
+def group_of_this() -> Path | None:
+    """Directory of the control group that this process is in, outside of labs' groups; None if it may make none."""
+    sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
+    from topologies.cgroup import place_for
+
+    place = place_for("world")
+    return None if place is None else place.parent
+
+
+@contextmanager
+def group_for_world() -> Iterator[list[str]]:
+    """Words that start a program in a control group of its own; it fails if that cannot be removed then."""
+    above = group_of_this()
+    if above is None:
+        yield []
+        return
+    group = above / f"world-{secrets.token_hex(6)}"
+    group.mkdir()
+    try:
+        yield ["sh", "-c", f'echo 0 >{group}/cgroup.procs && exec "$@"', "in-group"]
+    finally:
+        deadline = time.monotonic() + 5  # the kernel has not done with those that ended just now
+        while group.exists():
+            with suppress(OSError):
+                group.rmdir()
+            left = sorted(str(path) for path in group.glob("*/")), read(f"{group}/cgroup.procs").split()
+            assert time.monotonic() < deadline, f"groups and processes left in {group}: {left}"
+            time.sleep(0.02)
+
+
 def run_in_world(*argv: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
     """Run a program in a world of its own, return what it said and its exit code."""
-    return subprocess.run(
-        [*ENTER, "sh", "-c", PREPARE, "world", *argv],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    with group_for_world() as enter_group:
+        return subprocess.run(
+            [*enter_group, *ENTER, "sh", "-c", PREPARE, "world", *argv],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
 
 
 def run_scenario(name: str, *args: str) -> None:
@@ -104,9 +136,30 @@ def look() -> dict[str, Any]:
         "addresses": output("ip", "-o", "addr"),
         "routes": output("ip", "route", "show", "table", "all"),
         "queueing": output("tc", "qdisc"),
+        "groups": groups(),
         "files": sorted(path for top in PRIVATE for path in files_below(top)),
         "sysctls": sysctls,
     }
+
+
+def groups() -> list[str]:
+    """Control groups below the world's."""
+    top = group_of_this()
+    return [] if top is None else sorted(path.name for path in top.iterdir() if path.is_dir())
+
+
+def expect_group(lab_id: str, processes: dict[str, str]) -> None:
+    """A running lab has one group, with all processes in it but its reaper and this one."""
+    top = group_of_this()
+    if top is None or not Path("/proc/pressure/cpu").exists():
+        return
+    (name,) = groups()
+    assert name.startswith(f"capstan-{lab_id}-")
+    inside = read(f"{top / name}/cgroup.procs").split()
+    assert "some" in read(f"{top / name}/cpu.pressure")
+    missing = {words for pid, words in processes.items() if pid not in inside} - {processes.get("1", "")}
+    assert all("topologies.reaper" in words for words in missing), missing
+    assert sum("ovs-vswitchd" in processes.get(pid, "") for pid in inside) >= 2
 
 
 def files_below(top: str) -> Iterator[str]:
@@ -159,6 +212,7 @@ def start_stop() -> None:
             during = look()
             assert len(during["networks"]) == len(before["networks"]) + 4 + 4 + 1
             assert "cap-here" in during["interfaces"]
+            expect_group("here", during["processes"])
             assert during["sysctls"].items() >= before["sysctls"].items(), "a sysctl changed while it ran"
             assert os.path.exists("/run/capstan/here/l1/conf.db")
             lab.popen("h1", ["sleep", "1000"])
@@ -211,6 +265,7 @@ def launcher_and_reaper_killed() -> None:
     wait_for("go")
     wait_for("up")
     assert find_lab().lab_id == "doomed"
+    expect_group("doomed", look()["processes"])
     assert clean() == [], "a running lab is left alone"
     during = look()
     (reaper,) = [pid for pid, words in during["processes"].items() if "topologies.reaper" in words]

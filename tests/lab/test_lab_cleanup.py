@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from topologies.cgroup import members, place_for
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
 from topologies.processes import start_time
@@ -54,6 +55,37 @@ def test_two_labs_at_once_end_on_their_own() -> None:
         assert find_lab(second.lab_id).alive
         with pytest.raises(LabError, match="no lab"):
             find_lab(first.lab_id)
+
+
+def test_each_lab_of_a_process_has_a_control_group_with_what_it_started() -> None:
+    place = place_for("any")
+    own = Path("/proc/self/cgroup").read_text()
+    spec = FabricSpec(leaves=1, spines=1, hosts_per_leaf=1)
+    with Lab(spec) as first, Lab(spec) as second:
+        groups = [lab.pressure_file.parent for lab in (first, second) if lab.pressure_file is not None]
+        if place is None:  # no cgroup2, or none that may be changed: labs run all the same
+            assert groups == []
+            return
+        assert [path.parent for path in groups] == [place.parent] * 2
+        for lab, group in zip((first, second, first), (*groups, groups[0]), strict=True):
+            lab.switch("s1").kill()
+            lab.restart_switch("s1")
+            started = [
+                lab.popen("h1", ["sleep", "100"]),
+                lab.switch("s1").daemon,
+                lab.switch("l1").daemon,
+                lab.switch("l1").database_server,
+            ]
+            pids = {process.pid for process in started if process is not None}
+            assert len(pids) == len(started)
+            assert pids <= set(members(group))
+        assert os.getpid() in members(groups[0]), "where it started something last"
+        first.stop()
+        assert not groups[0].exists()
+        assert second.switch("s1").daemon is not None
+        assert "total=" in (groups[1] / "cpu.pressure").read_text()
+    assert not groups[1].exists()
+    assert Path("/proc/self/cgroup").read_text() == own
 
 
 def test_stop_ends_programs_that_hide() -> None:

@@ -107,7 +107,23 @@ def test_reps_explores_all_paths_and_then_sends_again_over_what_came_back(lab: D
     assert all(count % 8 == 0 for count in paths.values()), paths
 
 
-@pytest.mark.parametrize("scheme", ["drb", "presto", "letflow", "tr", "reps", "plb", "caps-reps", "freeway"])
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        *("ecmp", "rps", "rps-inorder", "drb", "presto", "letflow", "tr", "reps", "plb", "freeway"),
+        *(
+            "caps",
+            "caps-dark",
+            "caps-paper",
+            "caps-spray",
+            "caps-adaptive",
+            "caps-reps",
+            "htpc",
+            "corrective",
+        ),
+        *("tpfs", "capton", "hyline"),
+    ],
+)
 def test_every_byte_arrives_through_loss_reordering_and_a_path_that_swallows_all(
     lab: Deployment, scheme: str
 ) -> None:
@@ -129,26 +145,33 @@ def test_every_byte_arrives_through_loss_reordering_and_a_path_that_swallows_all
         lab.lab.restart_switch("s1")
 
 
-def test_tr_reorders_less_than_half_a_percent_where_one_path_is_3_5_times_slower() -> None:
+def test_tr_reorders_less_than_half_a_percent_on_equal_paths_and_where_one_is_3_5_times_slower() -> None:
     slow = {"rate_mbps": 20.0 / 3.5}
     shape = fabric(PATHS, hosts=2, rate=20.0, overrides={"l1-s1": slow, "l2-s1": slow})
     with deployment(shape, "tr") as running:
         for host in ("h3", "h4"):
             said(start(running, host, programs.DISCARD, PORT), "listening")
-        running.client.report_flows(forget=True)
-        long = start(running, "h1", programs.SEND, RECEIVER, PORT, 1 << 40, 0)
-        said(long, "connected")
-        bursts = [
-            start(running, host, programs.BURSTS, "10.128.2.2", PORT, 4.0)
-            for host in ("h1", "h2")
-            for _ in range(2)
-        ]
-        for burst in bursts:
-            assert burst.wait(30) == 0
-        long.kill()
-        flows = running.client.report_flows(forget=True)
-    seen = [flow for host in ("h3", "h4") for flow in flows[host] if flow["destination_port"] == PORT]
-    seen = [flow for flow in seen if flow["side"] == "receiver"]
+        reorders_little(running)
+        for link in ("l1-s1", "l2-s1"):
+            running.lab.set_link(link, rate_mbps=20.0)
+        reorders_little(running)
+
+
+def reorders_little(running: Deployment) -> None:
+    """A long flow from h1 to h3 and streams of short ones to h4 use all paths, and few packets are late."""
+    running.client.report_flows(forget=True)
+    long = start(running, "h1", programs.SEND, RECEIVER, PORT, 1 << 40, 0)
+    said(long, "connected")
+    bursts = [
+        start(running, host, programs.BURSTS, "10.128.2.2", PORT, 4.0)
+        for host in ("h1", "h2")
+        for _ in range(2)
+    ]
+    for burst in bursts:
+        assert burst.wait(30) == 0
+    long.kill()
+    flows = running.client.report_flows(forget=True)
+    seen = [flow for host in ("h3", "h4") for flow in flows[host] if flow["side"] == "receiver"]
     packets = sum(flow["packets"] for flow in seen)
     assert packets > 4000
     assert sum(flow["reordered"] for flow in seen) < 0.005 * packets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import struct
@@ -159,16 +160,28 @@ def agent_config(controller: str, number: int = 1, token: str = TOKEN, ca: Path 
 
 
 class RunningChannel:
-    """An agent's `Channel` whose messages are kept."""
+    """An agent's `Channel`, read as an agent's loop does, whose messages are kept."""
 
     def __init__(self, config: AgentConfig, session: int = 1) -> None:
         self.channel = Channel(config, session, f"00:00:00:00:01:{session:02x}", "0.1.0")
         self.got: list[Message | Connected] = []
         self.channel.start()
+        self._ending = False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ending = True
+        self._thread.join()
+        self.channel.stop()
+
+    def _read(self) -> None:
+        while not self._ending:
+            if select.select([self.channel.wake_fd], [], [], 0.02)[0]:
+                self.got += self.channel.messages()
 
     def has(self, kind: type[Any], count: int = 1) -> list[Any]:
         """Messages of this kind so far, once there are *count*; else an empty list."""
-        self.got += self.channel.messages()
         found = [message for message in self.got if isinstance(message, kind)]
         return found if len(found) >= count else []
 
@@ -183,7 +196,7 @@ def running_channel(config: AgentConfig, session: int = 1) -> Iterator[RunningCh
     try:
         yield one
     finally:
-        one.channel.stop()
+        one.stop()
 
 
 @contextmanager

@@ -122,8 +122,11 @@ def obedient_agent(world: World, number: int = 1, refuses: str = "") -> Iterator
     ended = threading.Event()
 
     def obey() -> None:
+        seen = 0
         while not ended.wait(0.005):
-            for message in agent.channel.messages():
+            new = agent.got[seen:]
+            seen += len(new)
+            for message in new:
                 if isinstance(message, SetPolicy):
                     agent.channel.send(PolicyApplied(message.policy["version"], refuses))
                 elif isinstance(message, Report):

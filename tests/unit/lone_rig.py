@@ -10,6 +10,7 @@ import os
 import select
 import socket
 import time
+from itertools import count
 from types import TracebackType
 from typing import Final
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import InnerPacket
-from host_agent.lone import NO_PLANS, LonePackets
+from host_agent.lone import NO_PLANS, WINDOW_S, LonePackets
 from host_agent.offload import coalesce
 from host_agent.wire import Arrived, Burst, Outgoing, parts
 from protocol.control import Impair, Peer
@@ -60,6 +61,8 @@ class Rig:
         self.tested, self.reference = agent(policy, 0, now), agent(policy, 0, now)
         self.peer = agent(policy, 1, self.peer_now())
         self.lone = LonePackets(self.tested)
+        self._windows = count()
+        """A wake-up each, so that the agent is never too busy for plans."""
         self._sent: list[Outgoing] = []
         """Of which the peer has not heard."""
         self._device, self._host = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -165,7 +168,7 @@ class Rig:
             self.lone.came(item, packet, done, now)
 
         while len(heard) < waiting:
-            self._passage.plan(*(self.lone.plans() or NO_PLANS))
+            self._passage.plan(*(self.lone.plans(next(self._windows) * WINDOW_S) or NO_PLANS))
             ready = self._passage.wait(self._poll.fileno(), 5.0, 0.0005)
             self._passage.tell(left, arrived)
             decided += all_of(self.lone.outgoing)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host_agent.inner_packet import ACK, FIN, PSH, RST, SYN, InnerPacket
+from host_agent.lone import MOST_WAKEUPS, REST, WINDOW_S
 from host_agent.paths import path_policy
 from host_agent.paths.base import Route, Turn
 from host_agent.peers import RECEIPTS_PER_FEEDBACK
@@ -260,6 +261,24 @@ def test_nothing_passes_a_gate() -> None:
         for _ in range(3):
             rig.from_host([_packet("push", 100, 0, (HOST, PEER))])
         assert rig.lone.sent == 0
+
+
+def test_an_agent_that_wakes_up_often_makes_no_plans_until_a_calm_window_has_passed() -> None:
+    with Rig(Policy(1, "test")) as rig:
+        rig.from_host([_packet("push", 100, 0, (HOST, PEER))])
+        lone, at = rig.lone, 1e6
+
+        def wakeups(number: int) -> list[bool]:
+            nonlocal at
+            began, at = at, at + WINDOW_S
+            return [lone.plans(began + index / number * WINDOW_S) is not None for index in range(number)]
+
+        assert all(wakeups(REST))
+        assert any(wakeups(2 * MOST_WAKEUPS))
+        assert not any(wakeups(MOST_WAKEUPS))
+        assert any(wakeups(2 * MOST_WAKEUPS))
+        at += 2 * WINDOW_S  # asleep
+        assert any(wakeups(MOST_WAKEUPS))
 
 
 def test_plans_that_name_what_is_not_there_are_refused() -> None:

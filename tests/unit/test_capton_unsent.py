@@ -34,7 +34,7 @@ def test_the_kernel_tells_what_a_socket_holds_and_whether_its_program_waits(addr
         sender = socket.create_connection(server.getsockname()[:2])
         receiver, _ = server.accept()  # who does not read
         with sender, receiver:
-            assert asked.of(key_of(sender)) == Unsent(0, False)
+            assert unsent(asked, key_of(sender)) == (0, False)
             sender.setblocking(False)
             total = 0
             with suppress(BlockingIOError):
@@ -43,13 +43,25 @@ def test_the_kernel_tells_what_a_socket_holds_and_whether_its_program_waits(addr
             found = asked.of(key_of(sender))
             assert found is not None
             answer = struct.unpack("=i", fcntl.ioctl(sender.fileno(), SIOCOUTQNSD, bytes(4)))[0]
-            assert found == Unsent(answer, True)
+            assert (found.bytes, found.more) == (answer, True)
             assert 0 < found.bytes <= total
-            assert asked.of(reverse_flow(key_of(sender))) == Unsent(0, False)
+            assert unsent(asked, reverse_flow(key_of(sender))) == (0, False)
+            told = receiver.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
+            assert found.scale == told[6] >> 4, "the peer's own scale"
+            assert found.segment_bytes == sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+            sender.shutdown(socket.SHUT_WR)
+            closed = asked.of(key_of(sender))
+            assert closed is not None
+            assert closed.segment_bytes == 0, "nothing new can be sent"
         assert (
             asked.of(bytes((TCP,)) + ipaddress.ip_address(address).packed * 2 + bytes((0, 1, 0, 1))) is None
         )
     asked.close()
+
+
+def unsent(asked: UnsentBytes, flow: bytes) -> tuple[int, bool] | None:
+    found = asked.of(flow)
+    return None if found is None else (found.bytes, found.more)
 
 
 def unannounced(policy: AdmissionPolicy) -> tuple[HostAdmission, Host]:

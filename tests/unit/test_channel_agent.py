@@ -148,7 +148,7 @@ def test_who_does_not_know_the_token_cannot_give_orders(
     path = tmp_path / "agents.sock"
     with impostor(path, pretend) as times, running_channel(agent_config(f"unix:{path}")) as agent:
         wait_for(lambda: len(times) >= 3, "three attempts")
-        assert agent.channel.messages() == []
+        assert agent.got == []
     assert "does not know the token" in caplog.text
 
 

@@ -17,8 +17,10 @@ import pytest
 from cli.app import _COMMANDS, capstan, main
 from cli.commands.bench import BENCHMARKS
 from cli.privileges import missing_packages
+from cli.specs import load_spec
 from controller.schemes import loader
 from experiments.check import preset_names
+from experiments.sweep import points
 
 ROOT = Path(__file__).resolve().parents[2]
 CLI = [sys.executable, "-P", "-m", "cli"]
@@ -297,6 +299,25 @@ def test_a_package_that_only_one_command_needs_is_missed_by_that_command_only(tm
 def test_every_preset_is_right(name: str, capstan_says: InProcess) -> None:
     done = capstan_says("check", name)
     assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"nothing wrong; \d+ runs, about \d+ (s|min)$", done.stdout.strip())
+
+
+def test_the_time_that_a_spec_takes_is_that_of_its_arrivals_and_what_is_between(
+    capstan_says: InProcess,
+) -> None:
+    """`capton-fig8`: five schemes, four points, three repeats."""
+    said = capstan_says("check", "capton-fig8").stdout
+    found = re.search(r"; (\d+) runs, about (\d+) min", said)
+    assert found is not None, said
+    runs, minutes = int(found[1]), int(found[2])
+    spec = load_spec("capton-fig8").spec
+    assert runs == len(spec.schemes) * spec.repeats * len(points(spec)) == 60
+    arrivals = sum(
+        point.spec.plan(repeat).window_s[1] * len(spec.schemes)
+        for point in points(spec)
+        for repeat in range(spec.repeats)
+    )
+    assert arrivals < minutes * 60 < arrivals + runs * 8
 
 
 def test_a_wrong_spec_is_exit_code_1_and_a_line_each(tmp_path: Path, capstan_says: InProcess) -> None:

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -133,6 +133,7 @@ def test_the_document_has_what_people_look_for_and_is_json() -> None:
     assert {"retransmissions", "reordering", "recovered_packets", "overhead"} <= set(caps)
     assert caps["against"]["ecmp"]["short_afct_ratio"] == pytest.approx(1 / 3)
     assert plain["cpu_limited"] is False
+    assert caps["cpu"]["pressure"] is None
     assert plain["seed"] == spec.seed
     assert plain["versions"] == {"numpy": "2"}
     assert plain["long_flow_pressure"] == pytest.approx(0.75)
@@ -146,8 +147,9 @@ def test_the_document_has_what_people_look_for_and_is_json() -> None:
 def test_one_limited_run_marks_its_scheme_and_the_whole() -> None:
     spec = spec_small()
     runs = runs_of(spec)
-    runs[1] = replace(runs[1], cpu=replace(FINE, limited=True, idle_share=0.02))
+    runs[1] = replace(runs[1], cpu=replace(FINE, limited=True, idle_share=0.02, pressure="own"))
     result = document(spec, runs)
+    assert [result["schemes"][name]["cpu"]["pressure"] for name in SCHEMES] == [None, "own", None]
     assert result["cpu_limited"] is True
     assert [result["schemes"][name]["cpu_limited"] for name in SCHEMES] == [False, True, False]
     text = tables_of(result)
@@ -259,6 +261,34 @@ def test_the_rule_of_a_limited_run(idle: float, late_ms: float, stalled: float |
     assert bool(use.reason) is limited
     assert use.idle_share == pytest.approx(idle)
     assert use.stalled_share == (None if stalled is None else pytest.approx(stalled))
+
+
+@pytest.mark.parametrize("whose", ["own", "machine"])
+def test_a_verdict_says_whose_tasks_waited(whose: Literal["own", "machine"]) -> None:
+    samples = [CpuSample(0.0, 0.0, 0.0, 0.0), CpuSample(10.0, 20.0, 40.0, 7.0)]
+    use = judge(samples, [], 0.004, whose)
+    assert (use.limited, use.pressure) == (True, whose)
+    assert use.reason.startswith(
+        f"some task of the {'lab' if whose == 'own' else 'machine'} waited for a CPU 70%"
+    )
+
+
+def test_without_a_gauge_of_waiting_nobody_is_named() -> None:
+    use = judge([CpuSample(0.0, 0.0, 0.0, None), CpuSample(1.0, 3.0, 4.0, 1.0)], [], 0.004, "own")
+    assert (use.stalled_share, use.pressure, use.limited) == (None, None, False)
+
+
+def test_the_watch_reads_the_labs_own_file(tmp_path: Path) -> None:
+    gauge = tmp_path / "cpu.pressure"
+    gauge.write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=5000000\n")
+    with CpuWatch(1.0, gauge) as watch:
+        gauge.write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=99000000\n")
+    assert watch.use is not None
+    assert (watch.use.stalled_share, watch.use.pressure) == (1.0, "own")
+    with CpuWatch(1.0, tmp_path / "missing") as blind:
+        pass
+    assert blind.use is not None
+    assert (blind.use.stalled_share, blind.use.pressure) == (None, None)
 
 
 def test_the_watch_sees_this_machine() -> None:

@@ -33,6 +33,7 @@ from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
+from controller.shared_call import SharedCall
 from controller.snapshot import FabricSnapshot, PathInfo
 from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.learner import TypeLearner
@@ -82,6 +83,7 @@ class RunningController:
         self.events = EventLog()
         self._plane = ControlPlane(key)
         self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note)
+        self._snapshot = SharedCall(self.shell.post, self._plane.snapshot)
         self.queues = QueueService()
         self.learner = TypeLearner(self._tell_types, self.events.add, finished_flows)
         self.agents = AgentServer(
@@ -132,7 +134,7 @@ class RunningController:
 
     def snapshot(self) -> FabricSnapshot:
         """The fabric as discovered."""
-        return self.shell.call(self._plane.snapshot)
+        return self._snapshot()
 
     def ready(self) -> bool:
         """Whether everything that is known is set up."""

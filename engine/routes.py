@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from functools import lru_cache
 from typing import Any, Final, Literal
@@ -11,9 +12,11 @@ from flask import Blueprint, Response, jsonify, request
 
 from controller.api.access import Rate
 from controller.api.answers import ExperimentObject
-from controller.api.bodies import body
-from controller.api.describing import Description, describe
+from controller.api.bodies import body, number
+from controller.api.describing import Description, Query, describe
+from controller.api.exporting import drawn
 from controller.api.problems import ProblemError
+from controller.api.routes_exports import MEDIA
 from controller.store.experiments import ExperimentStore
 from engine import answers
 from engine.board import ProgressView, WorkerReportBody
@@ -160,6 +163,40 @@ def engine_routes(engine: Engine, store: ExperimentStore, submits: Rate) -> Blue
             state = found["state"]
             raise ProblemError(409, f"experiment {experiment} is {state} and has no results") from None
         return Response(table, mimetype="text/csv")
+
+    part = Query("part", "Which combination of the other axes' values, from 1 on.", 1, default=1)
+
+    def drawn_sweep(experiment: int, kind: str) -> Response:
+        wanted = number("part", 1, 1) or 1
+        found = one_of(experiment)
+        if found["kind"] != "sweep":
+            raise ProblemError(404, f"experiment {experiment} is no sweep")
+        summary = found["summary"]
+        if not isinstance(summary, dict) or not summary.get("points"):
+            raise ProblemError(409, f"experiment {experiment} is {found['state']} and has no results")
+        argv = ("engine.sweep_figure", str(wanted), kind)
+        image = drawn("sweep", argv, [json.dumps(summary).encode()])
+        if not image:
+            raise ProblemError(404, f"figure 'sweep' of experiment {experiment} has no part {wanted}")
+        return Response(image, mimetype=MEDIA[kind])
+
+    @routes.get(ONE + "/figures/sweep.svg")
+    @describe(
+        Description(
+            "A sweep's figure, as SVG.", str, query=(part,), problems=(404, 409, 503), media=MEDIA["svg"]
+        )
+    )
+    def sweep_svg(experiment: int) -> Response:
+        return drawn_sweep(experiment, "svg")
+
+    @routes.get(ONE + "/figures/sweep.png")
+    @describe(
+        Description(
+            "A sweep's figure, as PNG.", bytes, query=(part,), problems=(404, 409, 503), media=MEDIA["png"]
+        )
+    )
+    def sweep_png(experiment: int) -> Response:
+        return drawn_sweep(experiment, "png")
 
     @routes.post(ONE + "/cancel")
     @describe(

@@ -68,9 +68,17 @@ def picture(name: str, kind: str, document: Mapping[str, Any], records: Iterable
 
     Raises ProblemError (503): it could not be drawn, or not in time.
     """
+    return drawn(name, ("figures.draw", name, kind), lines_of(document, records))
+
+
+def drawn(name: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
+    """What a module of ours, with its arguments, prints when it is given *lines*: figure *name*.
+
+    Raises ProblemError (503): it could not be drawn, or not in time.
+    """
     with _DRAWING:
         process = subprocess.Popen(
-            ["nice", sys.executable, "-m", "figures.draw", name, kind],
+            ["nice", sys.executable, "-m", *module],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -79,8 +87,8 @@ def picture(name: str, kind: str, document: Mapping[str, Any], records: Iterable
         assert process.stdin is not None
         try:
             with suppress(BrokenPipeError):
-                process.stdin.writelines(lines_of(document, records))
-            drawn, said = process.communicate(timeout=DRAW_S)
+                process.stdin.writelines(lines)
+            made, said = process.communicate(timeout=DRAW_S)
         except subprocess.TimeoutExpired:
             raise ProblemError(503, f"figure {name!r} was not drawn within {DRAW_S:g} s") from None
         finally:
@@ -90,4 +98,4 @@ def picture(name: str, kind: str, document: Mapping[str, Any], records: Iterable
     if process.returncode:
         last = said.decode(errors="replace").strip().splitlines()[-1:] or ["no reason was given"]
         raise ProblemError(503, f"figure {name!r} could not be drawn: {last[0]}")
-    return drawn
+    return made

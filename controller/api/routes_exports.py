@@ -19,6 +19,8 @@ from protocol.plain import did_you_mean
 
 PARQUET: Final = "application/vnd.apache.parquet"
 MEDIA: Final = {"svg": "image/svg+xml", "png": "image/png"}
+OF_SWEEP: Final = {"sweep": "Each measure over the first axis, a line for each scheme."}
+"""Figures of a submitted sweep, which its engine draws."""
 
 
 def export_routes(store: ExperimentStore) -> Blueprint:
@@ -44,17 +46,19 @@ def export_routes(store: ExperimentStore) -> Blueprint:
     @routes.get("/figures")
     @describe(Description("Figures that can be had of an experiment.", answers.FiguresView, problems=(404,)))
     def figures(experiment: int) -> answers.FiguresView:
-        store.experiment(experiment, runs=False)
+        sweep = store.experiment(experiment, runs=False)["kind"] == "sweep"
         return {
             "figures": [
                 {"name": name, "caption": caption, "formats": list(FORMATS)}
-                for name, caption in FIGURES.items()
+                for name, caption in (OF_SWEEP if sweep else FIGURES).items()
             ]
         }
 
     def drawn(experiment: int, name: str, kind: str) -> Response:
         if name not in FIGURES:
             raise ProblemError(404, f"there is no figure {name!r}{did_you_mean(name, FIGURES)}")
+        if store.experiment(experiment, runs=False)["kind"] == "sweep":
+            raise ProblemError(404, f"experiment {experiment} is a sweep: its points have figure {name!r}")
         document = _document(store, experiment)
         labels = {run["id"]: run["label"] for run in store.experiment(experiment)["runs"]}
         records = () if name == "modes" else _records(store.all_flows(experiment, None), labels)

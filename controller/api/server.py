@@ -34,6 +34,11 @@ from controller.store.experiments import ExperimentStore, NotFoundError, StateEr
 
 MAX_BODY_BYTES: Final = 64 << 20
 SUBMIT_BURST: Final = 500
+SUBMISSIONS: Final = "/api/v1/experiments"
+NO_ENGINE: Final = (
+    "this controller runs no experiments: its own fabric is busy with what it was started for; submit to one of "
+    "./capstan serve --experiments"
+)
 _LOG: Final = logging.getLogger("capstan.api")
 
 
@@ -168,7 +173,10 @@ def make_app(
 
     @app.errorhandler(HTTPException)
     def http(error: HTTPException) -> Response:
-        response = problem_response(ProblemError(error.code or 500, error.description or error.name))
+        text = error.description or error.name
+        if isinstance(error, MethodNotAllowed) and request.path == SUBMISSIONS:
+            text = NO_ENGINE
+        response = problem_response(ProblemError(error.code or 500, text))
         if isinstance(error, MethodNotAllowed):
             response.headers["Allow"] = ", ".join(error.valid_methods or ())
         return response

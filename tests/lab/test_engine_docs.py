@@ -47,6 +47,7 @@ def test_a_sweep_by_curl_followed_by_events_and_read_by_pandas(server: Server, t
     assert kinds.count("experiment-ended") == 3, "two points and the sweep"
     left = [event["progress"]["left_s"] for event in events if event.get("kind") == "experiment-progress"]
     assert left[0] > 10 > left[-1] >= 0, "seconds"
+    assert server.ask("GET", f"/experiments/{number}/figures/sweep.svg").startswith("<?xml")
     printed = subprocess.run(
         [sys.executable, "-c", python], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )

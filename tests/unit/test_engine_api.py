@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from controller.events import ExperimentProgress
+from controller.store.models import Experiment
 from engine.executors import DaskWorkers, ExecutorError
 from engine.serving import address_for_workers
 from experiments.check import preset_names
+from figures.draw import FIGURES
 from tests.unit.api_world import World, api_world
 from tests.unit.experiments_store import flow_row
 
@@ -136,6 +139,34 @@ def test_a_worker_from_claim_to_result(world: World) -> None:
     assert kinds.count("experiment-ended") == 2
     told = [one for one in world.running.events.since(0) if isinstance(one.data, ExperimentProgress)]
     assert 1 <= len(told) <= 2, "at most one a second"
+
+
+def test_a_sweep_has_a_figure_of_its_own_and_its_points_have_theirs(world: World) -> None:
+    number = submit(world)
+    for experiment, names in ((number, ["sweep"]), (number + 1, list(FIGURES))):
+        listed = world.get(f"/experiments/{experiment}/figures")["figures"]
+        assert [one["name"] for one in listed] == names
+    claimed = claim(world)
+    world.ask("POST", f"/experiments/{claimed['experiment']}/runs", 201, json=run_of(claimed, "ecmp"))
+    said = world.get(f"/experiments/{number}/figures/by-size.svg", 404)["detail"]
+    assert said == f"experiment {number} is a sweep: its points have figure 'by-size'"
+    assert "has no results" in world.get(f"/experiments/{number}/figures/sweep.png", 409)["detail"]
+    world.get(f"/experiments/{number + 1}/figures/sweep.svg", 404)
+    axis = {"label": "load", "unit": "", "fields": ["workload.flows.arrivals.load"], "values": [0.2, 0.4]}
+    seeds = {"label": "seed", "unit": "", "fields": ["seed"], "values": [1, 2]}
+    block = {"n": 5, "afct_ms": 9.0, "afct_ms_interval": [8.0, 10.0], "p99_shown": False}
+    scheme = {"scheme": "ecmp", "cpu_limited": False, "short": block, "long": {}}
+    points = [{"at": [at, seed], "schemes": {"ecmp": scheme}} for at in (0.2, 0.4) for seed in (1, 2)]
+    summary = {"kind": "sweep", "title": "t", "sweep": [axis, seeds], "points": points, "repeats": 1, "cpu_limited": False}
+    with world.store._engine.begin() as connection:
+        connection.execute(update(Experiment).where(Experiment.id == number).values(summary=summary))
+    parts = []
+    for part in (1, 2):
+        path = f"/experiments/{number}/figures/sweep.svg?part={part}"
+        parts.append(world.get(path))
+        assert parts[-1].startswith("<?xml")
+    assert parts[0] != parts[1]
+    world.get(f"/experiments/{number}/figures/sweep.svg?part=3", 404)
 
 
 def test_cancel_and_rerun(world: World) -> None:

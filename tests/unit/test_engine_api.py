@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from controller.api.server import ApiSettings, make_app
 from controller.events import ExperimentProgress
 from controller.store.models import Experiment
 from engine.executors import DaskWorkers, ExecutorError
@@ -157,7 +158,14 @@ def test_a_sweep_has_a_figure_of_its_own_and_its_points_have_theirs(world: World
     block = {"n": 5, "afct_ms": 9.0, "afct_ms_interval": [8.0, 10.0], "p99_shown": False}
     scheme = {"scheme": "ecmp", "cpu_limited": False, "short": block, "long": {}}
     points = [{"at": [at, seed], "schemes": {"ecmp": scheme}} for at in (0.2, 0.4) for seed in (1, 2)]
-    summary = {"kind": "sweep", "title": "t", "sweep": [axis, seeds], "points": points, "repeats": 1, "cpu_limited": False}
+    summary = {
+        "kind": "sweep",
+        "title": "t",
+        "sweep": [axis, seeds],
+        "points": points,
+        "repeats": 1,
+        "cpu_limited": False,
+    }
     with world.store._engine.begin() as connection:
         connection.execute(update(Experiment).where(Experiment.id == number).values(summary=summary))
     parts = []
@@ -188,6 +196,15 @@ def test_cancel_and_rerun(world: World) -> None:
     for path in ("progress", "spec.yaml", "results.csv"):
         world.get(f"/experiments/999/{path}", 404)
     world.ask("POST", "/experiments/999/rerun", 404)
+
+
+def test_a_controller_without_an_engine_says_where_to_submit(world: World) -> None:
+    bare = make_app(world.running, world.store, ApiSettings(None, True), "0.1.0").test_client()
+    told = bare.post("/api/v1/experiments", json=SWEEP)
+    assert told.status_code == 405
+    assert "submit to one of ./capstan serve --experiments" in told.get_json()["detail"]
+    assert bare.get("/api/v1/experiments").status_code == 200
+    assert "experiments" not in bare.put("/api/v1/health").get_json()["detail"]
 
 
 def test_workers_are_told_where_to_report() -> None:

@@ -1,0 +1,86 @@
+"""A run that is kept and told again is the run that was made, whatever fields it has."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from engine.kept_runs import kept_run
+from experiments.admissions import Admissions
+from experiments.cpu import CpuUse
+from experiments.experiment import run_body
+from experiments.outcome import FlowOutcome
+from experiments.progress import Steps
+from experiments.results import Run
+from experiments.spec import spec_from_dict
+from tests.unit.api_world import api_world
+from workloads.plan import Plan
+
+FLOWS = {"workload.flows.count": 20, "workload.flows.lead_in_s": 0.5}
+SUBMISSION: dict[str, Any] = {"preset": "small", "schemes": ["ecmp"], "set": FLOWS}
+
+
+def told(kind: Any, number: int) -> Any:
+    """A value of a field of this type that is not its default."""
+    text = str(kind)
+    if "str" in text:
+        return f"v{number}"
+    if "bool" in text:
+        return True
+    return number + 0.5 if "float" in text else number
+
+
+def outcome(plan: Plan, index: int) -> FlowOutcome:
+    planned = plan.flows[index]
+    values = {
+        one.name: told(one.type, 10 * index + number)
+        for number, one in enumerate(dataclasses.fields(FlowOutcome))
+    }
+    own = {name: getattr(planned, name) for name in ("id", "traffic_class", "application", "counted")}
+    fixed = {"state": "finished", "source": "h1", "destination": "h2", "paths": {"1": 5, "2": 7}}
+    return FlowOutcome(**{**values, **own, **fixed, "fct_s": 0.5, "started_s": 0.25})
+
+
+def whole_run(plan: Plan) -> Run:
+    counted = tuple(outcome(plan, index) for index, one in enumerate(plan.flows) if one.counted)
+    cpu = CpuUse(
+        **{one.name: told(one.type, number) for number, one in enumerate(dataclasses.fields(CpuUse))}
+    )
+    return Run(
+        label="ecmp",
+        scheme="ecmp",
+        repeat=0,
+        plan=plan.digest(),
+        duration_s=2.5,
+        flows=counted,
+        cpu=cpu,
+        modes=({"at_s": 0.5, "leaf": "l1", "mode": "on", "cause": "first-packet"},),
+        splits=({"at_s": -1.0, "leaf": "l1", "low": [1]},),
+        changes=({"at_s": 0.75, "kind": "link-down", "what": "l1-s1"},),
+        types=({"at_s": 0.1, "types": 3},),
+        run_id=1,
+        admitted=Admissions(3, 1, 4, 250.0, None),
+    )
+
+
+def test_every_field_of_a_run_comes_back(tmp_path: Path) -> None:
+    with api_world(tmp_path) as world:
+        number = world.ask("POST", "/experiments", 201, json=SUBMISSION)["id"]
+        claimed = world.ask("POST", "/engine/claims", json={"worker": "w@here:1"})["claim"]
+        spec = spec_from_dict(claimed["spec"])
+        plan = Steps([spec], lambda progress: None).plans[0][0]
+        run = whole_run(plan)
+        for one in dataclasses.fields(Run):
+            if one.default is not dataclasses.MISSING and one.name != "not_counted":
+                assert getattr(run, one.name) != one.default, f"{one.name}: say something of it here, too"
+        body = run_body(run, spec.seed, 100.0)
+        modes = {"modes": list(run.modes), "attempt": claimed["attempt"]}
+        added = world.ask("POST", f"/experiments/{number}/runs", 201, json={**body, **modes})
+        [kept] = world.get(f"/experiments/{number}/results")["runs"]
+        flows = world.get(f"/experiments/{number}/flows?run={added['id']}")["flows"]
+        told_modes = world.get(f"/experiments/{number}/modes?run={added['id']}")["modes"]
+        left_out = len(plan.flows) - len(run.flows)
+        assert left_out > 0, "flows before the first that counts"
+        again = kept_run(kept, flows, told_modes, plan)
+        assert again == dataclasses.replace(run, run_id=added["id"], not_counted=left_out)

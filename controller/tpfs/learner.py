@@ -66,8 +66,8 @@ class Computation:
     """One of the last ones: when it ended (Unix seconds), how long it took, and of how many records.
 
     outcome: "told to agents", "as before", "told again" (what is known, under a new policy), or why there is none.
-    features and types: what it found, () and 0 if nothing. stay_ratio: mean stay of typed flows over that under the
-    default thresholds, by the model.
+    features and types: what it found, () and 0 if nothing. slowdown_ratio: mean slowdown of flows over that
+    under the default thresholds, by the model.
     """
 
     at: float
@@ -77,7 +77,7 @@ class Computation:
     features: tuple[str, ...] = ()
     types: int = 0
     unknown_flows: int = 0
-    stay_ratio: float | None = None
+    slowdown_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class TypeLearner:
                 features=found.features,
                 types=len(found.types),
                 unknown_flows=found.unknown_flows,
-                stay_ratio=found.stay_ratio,
+                slowdown_ratio=found.slowdown_ratio,
             )
         self._history.append(one)
 

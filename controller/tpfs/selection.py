@@ -45,7 +45,7 @@ from controller.tpfs.features import (
 )
 from controller.tpfs.records import Records
 
-TOLERANCE: Final = 0.02
+TOLERANCE: Final = 0.01
 """Of the least S."""
 TRIMMED: Final = 0.1
 LEAST_WEIGHT: Final = 0.01

@@ -18,11 +18,8 @@ On a grid of candidate sizes this is a knapsack with one choice for each b_(t,l)
 nothing), and that thresholds only fall, is what it says of them.
 
 **delta (Eq. 7, derived).** Not given, it is the one of `DELTA_SHARES` (shares of the good load in all queues) whose
-thresholds have the least mean stay by the model of `controller.queues.pias`, extended to types:
-
-    T = sum over l of  P(a flow comes to queue l) / (1 - rho L_l),     L_l = share of all bytes in the first l queues
-
-where a flow comes to queue l if it is larger than its b_(l-1), and b_(l-1) < b_l.
+thresholds have the least mean slowdown by the model of `controller.tpfs.slowdown`; flows of no type are in the way of
+the others there, with the default thresholds.
 """
 
 from __future__ import annotations
@@ -38,10 +35,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from controller.tpfs.features import Floats
+from controller.tpfs.slowdown import SlowdownSums, mean_slowdown
 
 GRID: Final = 24
 """Candidate sizes beside 0 and the default thresholds."""
-DELTA_SHARES: Final = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+DELTA_SHARES: Final = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 SOLVE_S: Final = 5.0
 """For one delta; what is best by then is taken."""
 
@@ -63,6 +61,7 @@ class FlowSizes:
         self._sums = np.concatenate(([0.0], np.cumsum(weight * self.sizes)))
         self.flows = float(self._weights[-1])
         self.bytes = float(self._sums[-1])
+        self.slowdown = SlowdownSums(self.sizes, weight)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -111,8 +110,8 @@ class Solution:
     removed_bad: float
     removed_good: float
     delta: float
-    stay: float
-    """T of the module's docstring."""
+    slowdown: float
+    """Mean, by the model."""
 
 
 def queue_loads(flows: FlowSizes, thresholds: Sequence[float]) -> tuple[QueueLoad, ...]:
@@ -128,36 +127,24 @@ def queue_loads(flows: FlowSizes, thresholds: Sequence[float]) -> tuple[QueueLoa
     return tuple(loads)
 
 
-def mean_stay(types: Sequence[FlowSizes], thresholds: Sequence[Sequence[float]], load: float) -> float:
-    """T of the module's docstring, in units of the time of a mean flow on an idle link. load: below 1."""
-    flows, total = sum(one.flows for one in types), sum(one.bytes for one in types)
-    if not total:
-        return 0.0
-    bounds = np.array([[0.0, *one, np.inf] for one in thresholds])
-    stay, inside = 0.0, 0.0
-    for queue in range(bounds.shape[1] - 1):
-        comes, inside = 0.0, 0.0
-        for one, (low, high) in zip(types, bounds[:, queue : queue + 2], strict=True):
-            inside += one.bytes if np.isinf(high) else float(one.within(np.array(high)))
-            comes += float(one.above(np.array(low))) if low < high else 0.0
-        stay += comes / flows / (1 - load * min(inside / total, 1.0))
-    return stay
-
-
 def thresholds(
-    types: Sequence[FlowSizes], default: Sequence[int], load: float, delta: float | None = None
+    types: Sequence[FlowSizes],
+    default: Sequence[int],
+    load: float,
+    delta: float | None = None,
+    others: FlowSizes | None = None,
 ) -> Solution:
     """Thresholds of each type of *types*. default: K - 1 thresholds in bytes, not falling; load: of the link, 0 to 1.
 
-    delta: good load that may be removed, bytes; None: by the model. Raises SolveError.
+    delta: good load that may be removed, bytes; None: by the model. others: flows of no type. Raises SolveError.
     """
     if delta is not None:
-        return solve(types, default, delta, load)
+        return solve(types, default, delta, load, others)
     good = sum(part.good for one in types for part in queue_loads(one, default)[:-1])
     best: Solution | None = None
     for share in DELTA_SHARES:
-        found = solve(types, default, share * good, load)
-        if best is None or found.stay < best.stay * (1 - 1e-9):
+        found = solve(types, default, share * good, load, others)
+        if best is None or found.slowdown < best.slowdown * (1 - 1e-9):
             best = found
     assert best is not None
     return best
@@ -172,7 +159,12 @@ def candidates(flows: FlowSizes, default: Sequence[int], grid: int = GRID) -> Fl
 
 
 def solve(
-    types: Sequence[FlowSizes], default: Sequence[int], delta: float, load: float, grid: int = GRID
+    types: Sequence[FlowSizes],
+    default: Sequence[int],
+    delta: float,
+    load: float,
+    others: FlowSizes | None = None,
+    grid: int = GRID,
 ) -> Solution:
     """The best thresholds on the grid of `candidates` for one *delta* (bytes)."""
     sizes = [candidates(one, default, grid) for one in types]
@@ -194,7 +186,9 @@ def solve(
         float(sum(part[index] for part, index in zip(bad, picked, strict=True))),
         float(sum(part[index] for part, index in zip(good, picked, strict=True))),
         delta,
-        mean_stay(types, found, load),
+        mean_slowdown(
+            [one.slowdown for one in types], found, load, None if others is None else others.slowdown, default
+        ),
     )
 
 

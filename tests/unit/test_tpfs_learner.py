@@ -80,7 +80,7 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
             4,
             "told to agents",
         )
-        assert 0 < first["stay_ratio"] < 1
+        assert 0 < first["slowdown_ratio"] < 1
         (told,) = agent.wait(FlowTypes)[:1]
         (policy,) = agent.wait(SetPolicy, 2)[-1:]
         assert told.version == policy.policy["version"]

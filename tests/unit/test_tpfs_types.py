@@ -207,7 +207,7 @@ def test_what_is_found_is_explained() -> None:
     assert "destination port" in found.explanation
     assert len(found.explanation.splitlines()) == 5
     assert all(f"500{number}" in found.explanation for number in range(4))
-    assert found.stay_ratio <= 1
+    assert found.slowdown_ratio <= 1
     assert len(found.tried) == 15
 
 

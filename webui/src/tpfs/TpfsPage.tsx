@@ -87,7 +87,7 @@ function Types({ learnt }: { learnt: Learnt }) {
           </tbody>
         </table>
         <p>
-          By the model flows stay {percent(learnt.stay_ratio)} of the time that they stay under the default
+          By the model the mean slowdown of flows is {percent(learnt.slowdown_ratio)} of that under the default
           thresholds; {learnt.unknown_flows} flows are of no known type.
         </p>
         <details>

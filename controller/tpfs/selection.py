@@ -20,8 +20,8 @@ are left out (they send answers only), and so is the `TRIMMED` share of hosts at
 hosts on). What only one host of four or more does is not learnt.
 
 **Ties.** More fields never tell less, but their values have fewer flows. Of the combinations with S within
-`TOLERANCE` of the least one, that with the fewest fields is taken, then that with the fewest types (but not none),
-then the least S.
+`TOLERANCE` of the least one, those with the fewest fields are taken; of those within `SAME` of the least of them that
+with the fewest types (but not none), then the least S.
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ from controller.tpfs.features import (
 )
 from controller.tpfs.records import Records
 
-TOLERANCE: Final = 0.01
-"""Of the least S."""
+TOLERANCE: Final = 0.02
+"""Of the least S: for so little no field more."""
+SAME: Final = 0.005
+"""Of the least S among those with as many fields: for so little no type more."""
 TRIMMED: Final = 0.1
 LEAST_WEIGHT: Final = 0.01
 """Of the mean weight of a host."""
@@ -92,10 +94,10 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
     found = [_candidate(values, below, host, load, len(at)) for values in combinations(records, JOIN_FLOWS)]
     found.sort(key=lambda one: (one.spread, len(one.combination), one.combination))
     most = found[0].spread * (1 + TOLERANCE)
-    close = [one for one in found if one.spread <= most]
-    best = min(
-        close, key=lambda one: (len(one.combination), not one.clusters.count, one.clusters.count, one.spread)
-    )
+    fields = min(len(one.combination) for one in found if one.spread <= most)
+    close = [one for one in found if one.spread <= most and len(one.combination) == fields]
+    close = [one for one in close if one.spread <= close[0].spread * (1 + SAME)]
+    best = min(close, key=lambda one: (not one.clusters.count, one.clusters.count, one.spread))
     return Choice(best, found, at)
 
 

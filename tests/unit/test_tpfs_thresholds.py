@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from controller.queues.pias import PUBLISHED
 from controller.tpfs.slowdown import mean_slowdown
-from controller.tpfs.thresholds import FlowSizes, candidates, queue_loads, solve, thresholds
+from controller.tpfs.thresholds import FlowSizes, _Problem, candidates, queue_loads, solve, thresholds
 from workloads.description import Sizes
 from workloads.sizes import distribution, table_names
 
@@ -122,6 +122,25 @@ def test_no_good_load_goes_where_none_may() -> None:
     more = thresholds(types, PUBLISHED["datamining"][0.8], 0.6, delta=1e9)
     assert 0 < more.removed_good <= 1e9
     assert more.removed_bad > found.removed_bad
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    types=st.lists(_SIZES, min_size=1, max_size=3),
+    default=_DEFAULTS,
+    price=st.one_of(st.just(np.inf), st.floats(0.01, 100)),
+)
+def test_thresholds_of_a_price_are_the_best_of_all_that_remove_as_much(
+    types: list[list[int]], default: list[int], price: float
+) -> None:
+    flows = [FlowSizes(one) for one in types]
+    problem = _Problem(flows, default, 6)
+    priced = problem.solution(problem.priced(price), 0.5, None)
+    best = solve(flows, default, priced.removed_good + 1e-6, 0.5, grid=6)
+    assert priced.removed_bad == pytest.approx(best.removed_bad, rel=1e-5, abs=1e-4)
+    for chosen in priced.thresholds:
+        assert list(chosen) == sorted(chosen)
+        assert all(one <= limit for one, limit in zip(chosen, default, strict=True))
 
 
 def test_one_queue_has_no_thresholds() -> None:

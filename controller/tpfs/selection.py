@@ -11,7 +11,8 @@ where a flow of s bytes weighs min(s, a_(K-1)), in w_t and in F_t: what threshol
 move of it. With all flows alike, answers of a byte each, half of all flows, decided: that a flow from a server's port
 is an answer explained more of the spread than which of four applications a request is of, and moves nothing. The root
 is concave, so S falls with every split into types that differ, and stays with one into types that do not. Flows of
-unknown values are one more type: what is not predicted has the spread of all of its kind.
+unknown values have the spread of all flows: nothing is predicted of them. (As a type of their own they would be well
+described where one application's values have few flows each, and it alone is left unknown.)
 
 **One host's say.** A host whose flows are like no others' would make its own address the best feature. So F_t is
 the mean over hosts of the distributions of their flows in t, and S the mean over hosts of the S of their flows. Hosts
@@ -91,7 +92,11 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
     below = np.minimum(np.searchsorted(at, sizes), len(at) - 1).astype(np.int64)
     host = records["host"].astype(np.int64)
     load = np.ones(len(sizes)) if movable is None else np.clip(sizes, 1.0, max(movable, 1.0))
-    found = [_candidate(values, below, host, load, len(at)) for values in combinations(records, JOIN_FLOWS)]
+    everything = float(_spreads(np.zeros_like(below), below, host, load, 1, len(at))[0])
+    found = [
+        _candidate(values, below, host, load, len(at), everything)
+        for values in combinations(records, JOIN_FLOWS)
+    ]
     found.sort(key=lambda one: (one.spread, len(one.combination), one.combination))
     most = found[0].spread * (1 + TOLERANCE)
     fields = min(len(one.combination) for one in found if one.spread <= most)
@@ -108,7 +113,10 @@ def type_of_flows(candidate: Candidate, flows: int) -> Integers:
     return result
 
 
-def _candidate(values: Values, below: Integers, host: Integers, load: Floats, width: int) -> Candidate:
+def _candidate(
+    values: Values, below: Integers, host: Integers, load: Floats, width: int, everything: float
+) -> Candidate:
+    """everything: the spread of all flows."""
     their = below[values.flows]
     weight = fair_weights(values, host)
     described = describe(values.value, their, weight, values.count, width)
@@ -118,6 +126,7 @@ def _candidate(values: Values, below: Integers, host: Integers, load: Floats, wi
     of_flow = types.of_value[values.value]
     group[values.flows] = np.where(of_flow == UNKNOWN, types.count, of_flow)
     spread = _spreads(group, below, host, load, types.count + 1, width)
+    spread[types.count] = everything
     unknown_share = float(np.mean(group == types.count))
     return Candidate(values, weight, described, types, _over_hosts(spread[group], host, load), unknown_share)
 

@@ -1,4 +1,4 @@
-import { useDeferredValue, useMemo } from "react";
+import { useCallback, useDeferredValue, useMemo } from "react";
 import { useSearch } from "../app/location";
 import { Notice } from "../parts/Notice";
 import { FlowPaths } from "../paths/FlowPaths";
@@ -19,6 +19,7 @@ export function FlowsPage() {
     [base, calm, choice],
   );
   const chosen = Number(search.get("flow")) || null;
+  const choose = useCallback((id: number) => change({ flow: String(id) }), [change]);
   return (
     <>
       <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -80,7 +81,7 @@ export function FlowsPage() {
           rows={rows}
           choice={choice}
           chosen={chosen}
-          choose={(id) => change({ flow: String(id) })}
+          choose={choose}
           sortBy={(column) =>
             change({ sort: choice.sort === column && choice.descending ? column : `-${column}` })
           }

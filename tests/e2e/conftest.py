@@ -19,7 +19,8 @@ from tests.lab.conftest import nothing_left  # noqa: F401
 
 PORT = 7000
 PATIENCE_MS = 20_000
-NO_TOKEN_YET = "the server responded with a status of 401"
+MAY_BE_REFUSED = ("status of 401", "/figures/by-size.svg")
+"""The first question where the controller wants a token; a figure that a few flows are not enough for."""
 SPINES, LEAVES, HOSTS = 4, 2, 2
 SPEC = {
     "name": "dashboard",
@@ -94,7 +95,7 @@ def page(lab: Deployment, browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(autouse=True)
 def no_errors_on_the_console(page: Page) -> Iterator[None]:
-    """What a view logs as an error fails the test, but for its first question where the controller wants a token."""
+    """What a view logs as an error fails the test, but for what may be refused."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on(
@@ -102,5 +103,5 @@ def no_errors_on_the_console(page: Page) -> Iterator[None]:
         lambda said: errors.append(f"{said.text} {said.location['url']}") if said.type == "error" else None,
     )
     yield
-    unexpected = [one for one in errors if NO_TOKEN_YET not in one]
+    unexpected = [one for one in errors if not any(known in one for known in MAY_BE_REFUSED)]
     assert not unexpected, json.dumps(unexpected, indent=1)

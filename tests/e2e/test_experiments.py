@@ -154,7 +154,11 @@ def test_its_pages_are_free_of_what_axe_finds_at_both_sizes(page: Page, theme: s
             page.goto(str(address))
             expect(page.get_by_text(re.compile("^(Asking for|Loading)"))).to_have_count(0)
             expect(page.get_by_role("heading", level=2).first).to_be_visible()
-            page.wait_for_load_state("load")
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")
+            page.wait_for_function(
+                "() => [...document.images].every(one => one.complete && one.naturalWidth > 0)"
+            )
+            page.evaluate("scrollTo(0, 0)")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
                 f"{name} at {width} px"
             )

@@ -53,13 +53,20 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
 
 /** One figure; where it cannot be drawn from what was kept, that is said in its place. */
 function MadeFigure({ figure, here }: { figure: Figure; here: string }) {
-  const [missing, setMissing] = useState(false);
+  const [state, setState] = useState<"asked" | "there" | "missing">("asked");
   const words = figure.caption ?? figure.name;
   const file = (format: string): string => `${BASE}${here}/figures/${figure.name}.${format}`;
-  if (missing) return <p className="quiet">{words} It cannot be drawn from what was kept.</p>;
+  if (state === "missing") return <p className="quiet">{words} It cannot be drawn from what was kept.</p>;
   return (
     <figure className="made-figure">
-      <img src={file("svg")} alt={words} loading="lazy" onError={() => setMissing(true)} />
+      <img
+        src={file("svg")}
+        alt={words}
+        loading="lazy"
+        className={state}
+        onLoad={() => setState("there")}
+        onError={() => setState("missing")}
+      />
       <figcaption>
         {words}{" "}
         <a href={file("png")} download>

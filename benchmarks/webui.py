@@ -72,10 +72,11 @@ class BenchmarkError(RuntimeError):
 def run(views: Mapping[str, float] = LIVE_VIEWS, rows: int = ROWS, score: bool = True) -> dict[str, Any]:
     """All figures. Takes about five minutes."""
     figures: dict[str, Figure] = {}
-    with Deployment(_spec()) as lab, _traffic(lab), chromium(lab.client.url) as watched:
-        notes = [_seen(lab)]
-        for view, seconds in views.items():
-            figures |= _looked_at(watched, view, seconds)
+    with Deployment(_spec()) as lab, chromium(lab.client.url) as watched:
+        with _traffic(lab):
+            notes = [_seen(lab)]
+            for view, seconds in views.items():
+                figures |= _looked_at(watched, view, seconds)
         if score:
             judged = accessibility.scores(lab.client.url)
             figures |= {

@@ -44,11 +44,13 @@ def export_routes(store: ExperimentStore) -> Blueprint:
     @routes.get("/figures")
     @describe(Description("Figures that can be had of an experiment.", answers.FiguresView, problems=(404,)))
     def figures(experiment: int) -> answers.FiguresView:
-        store.experiment(experiment, runs=False)
+        runs = store.experiment(experiment)["runs"]  # a sweep has none of its own: its points have figures
+        changes = any(True for _ in store.modes(experiment, None))
         return {
             "figures": [
                 {"name": name, "caption": caption, "formats": list(FORMATS)}
                 for name, caption in FIGURES.items()
+                if runs and (changes or name != "modes")
             ]
         }
 

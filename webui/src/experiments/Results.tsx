@@ -3,7 +3,7 @@ import { distribution } from "../fct/statistics";
 import { DistributionChart } from "../fct/DistributionChart";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
-import { percent } from "../parts/units";
+import { digits, percent } from "../parts/units";
 import { BarChart } from "./BarChart";
 import { measures } from "./bars";
 import { Claims } from "./Claims";
@@ -94,7 +94,7 @@ function SchemeTable({ document }: { document: ResultDocument }) {
               </th>
               <td>{one.short?.n ?? "–"}</td>
               <td>{one.short?.failed ?? "–"}</td>
-              <td>{one.short ? `${one.short.p50_ms.toPrecision(3)} ms` : "–"}</td>
+              <td>{one.short ? `${digits(one.short.p50_ms)} ms` : "–"}</td>
               <td>{one.retransmissions}</td>
               <td>{one.recovered_packets}</td>
               <td>{percent(one.overhead)}</td>

@@ -3,6 +3,7 @@ import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
 import { StateMark } from "./StateMark";
 import type { Experiment, Point, SchemeResult, SweepDocument } from "./types";
+import { digits } from "../parts/units";
 
 /** Points of a sweep: each its state and, once the sweep is over, its schemes' figures side by side. */
 export function SweepPoints({ experiment }: { experiment: Experiment }) {
@@ -61,9 +62,9 @@ function Figures({ of: result }: { of: SchemeResult | undefined }) {
   const interval = short?.afct_ci_ms;
   return (
     <td>
-      {short ? `${short.afct_ms.toPrecision(3)} ms` : "–"}
-      {interval && <span className="quiet"> {interval.map((one) => one.toPrecision(3)).join(" to ")}</span>}
-      {long?.goodput_mbps != null && <div>{long.goodput_mbps.toPrecision(3)} Mbit/s</div>}
+      {short ? `${digits(short.afct_ms)} ms` : "–"}
+      {interval && <span className="quiet"> {interval.map(digits).join(" to ")}</span>}
+      {long?.goodput_mbps != null && <div>{digits(long.goodput_mbps)} Mbit/s</div>}
     </td>
   );
 }

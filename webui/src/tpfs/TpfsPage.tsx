@@ -98,8 +98,8 @@ function Types({ learnt }: { learnt: Learnt }) {
           </tbody>
         </table>
         <p>
-          By the model the mean slowdown of flows is {percent(learnt.slowdown_ratio)} of that under the default
-          thresholds; {learnt.unknown_flows} flows are of no known type.
+          By the model the mean slowdown of flows is {percent(learnt.slowdown_ratio)} of that under the
+          default thresholds; {learnt.unknown_flows} flows are of no known type.
         </p>
         <details>
           <summary>In words, and what else was tried</summary>

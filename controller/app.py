@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import json
 import logging
@@ -98,8 +99,9 @@ def serve(settings: Settings) -> None:
     )
     socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
     engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
+    key = _lldp_key(data / "lldp-key")
     running = RunningController(
-        key=_lldp_key(data / "lldp-key"),
+        key=key,
         openflow=(settings.openflow_address, settings.openflow_port),
         channel=ChannelSettings(socket_path, data / "members.json", settings.agents_tcp),
         token=token,
@@ -107,7 +109,7 @@ def serve(settings: Settings) -> None:
         initial=(settings.scheme, settings.packet_time_s),
         lab=settings.lab,
         links_every_s=settings.links_every_s,
-        finished_flows=FinishedFlowStore(engine),
+        finished_flows=FinishedFlowStore(engine, hashlib.sha256(key).hexdigest()[:16]),
     )
     store = ExperimentStore(engine)
     make = settings.extension

@@ -146,8 +146,11 @@ class RunningController:
         overrides: Mapping[str, Any],
         packet_time_s: float | None,
         timeout_s: float,
+        forget_flows: bool = False,
     ) -> tuple[float, list[Unconfirmed]]:
         """Switch the fabric. Returns the milliseconds it took, and who has not confirmed.
+
+        forget_flows: what was learnt of flows until now does not count any more.
 
         Raises:
             SchemeError, PolicyError, PlainError: the scheme cannot be; the old one stays.
@@ -166,7 +169,7 @@ class RunningController:
             self._fabric_watch.stir()
             # agents first: their classes mean the same to the switches before and after
             self.agents.set_policy(policy)
-            self.learner.set_scheme(current.scheme, current.version)
+            self.learner.set_scheme(current.scheme, current.version, forget_flows)
             late: list[Unconfirmed] = []
             try:
                 self.shell.call(

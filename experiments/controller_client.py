@@ -99,13 +99,18 @@ class ControllerClient:
         packet_time_s: float,
         overrides: Mapping[str, Any] | None = None,
         timeout_s: float = 10.0,
+        forget_flows: bool = False,
     ) -> dict[str, Any]:
-        """Switch the fabric; returns once all switches and agents have confirmed."""
+        """Switch the fabric; returns once all switches and agents have confirmed.
+
+        forget_flows: what was learnt of flows before does not count.
+        """
         body = {
             "scheme": scheme,
             "overrides": dict(overrides or {}),
             "packet_time_us": packet_time_s * 1e6,
             "timeout_s": timeout_s,
+            "forget_flows": forget_flows,
         }
         return self._ask("PUT", "/scheme", body, timeout_s + ANSWER_TIMEOUT_S)
 

@@ -23,7 +23,7 @@ from topologies.addressing import OVERLAY6_PREFIX, OVERLAY_PREFIX
 from topologies.lab import Lab
 from workloads.plan import Plan, PlannedFlow
 
-CONTROLLER_START_S: Final = 15.0
+CONTROLLER_START_S: Final = 45.0
 READY_S: Final = 30.0
 PROBE_S: Final = 10.0
 STOP_S: Final = 5.0
@@ -208,12 +208,16 @@ class Deployment:
             )
         self.spec = spec
 
-    def set_scheme(self, choice: SchemeChoice) -> dict[str, Any]:
-        """Switch to a scheme of the spec, with its overrides; returns when all have confirmed."""
+    def set_scheme(self, choice: SchemeChoice, forget_flows: bool = False) -> dict[str, Any]:
+        """Switch to a scheme of the spec, with its overrides; returns when all have confirmed.
+
+        forget_flows: what the controller has learnt of flows before does not count.
+        """
         return self.client.set_scheme(
             scheme_body(choice.name),
             self.spec.packet_time_s,
             merge_overrides(self.spec.policy, choice.overrides),
+            forget_flows=forget_flows,
         )
 
     def kill(self, name: str) -> None:

@@ -117,7 +117,7 @@ class Experiment:
         spec = self._spec
         self._steps.begin_run(choice.label, plan)
         _, before = self._client.modes()
-        scheme = self._deployment.set_scheme(choice)["scheme"]
+        scheme = self._deployment.set_scheme(choice, forget_flows=not spec.keep_learnt)["scheme"]
         traffic.prepare(plan, scheme["replication"])
         time.sleep(max(0.0, self._quiet_since + spec.pause_s - time.monotonic()))
         wait_until_empty(

@@ -178,6 +178,10 @@ def schema() -> dict[str, Any]:
             "timeout_s": _number(
                 "number", "a flow not finished this long after the last arrival failed", 1, 3600
             ),
+            "keep_learnt": {
+                "type": "boolean",
+                "description": "runs begin with the flow types of those before them; default: each learns its own",
+            },
             "sweep": {
                 "type": "array",
                 "items": _of(Axis),

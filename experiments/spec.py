@@ -92,6 +92,7 @@ class Spec:
     baseline: label of the scheme to which the others are compared.
     warm_up_s: background flows alone, before the first sized flow may start.
     quiet_s: silence between two runs; None: as long as full queues take to drain, and a little more.
+    keep_learnt: a run begins with what was learnt of flows before it (TPFS), instead of with nothing.
     timeout_s: a sized flow that is not finished this long after the last arrival has failed.
     sweep: the spec stands for a grid of experiments (`experiments.sweep.points`), one for each combination.
     """
@@ -110,6 +111,7 @@ class Spec:
     warm_up_s: float = 1.0
     quiet_s: float | None = None
     timeout_s: float = 20.0
+    keep_learnt: bool = False
     claims: tuple[Claim, ...] = ()
     sweep: tuple[Axis, ...] = ()
 

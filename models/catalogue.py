@@ -11,6 +11,7 @@ from protocol.plain import did_you_mean
 
 CAPS: Final = "CAPS, IEEE/ACM ToN 27(6), 2019"
 HTPC: Final = "HTPC, Journal of Cloud Computing 10, 2021"
+TPFS: Final = "TPFS (Improving Flow Scheduling Scheme With Mix-Traffic in Multi-Tenant Data Centers)"
 TR: Final = "TR, Journal of Cloud Computing 10, 2021"
 
 
@@ -46,6 +47,9 @@ MODELS: Final = {
     ),
     "htpc-tail": Model("models.htpc_studies:tail", "chance that a short flow waits for a bad path", HTPC),
     "htpc-timeout": Model("models.htpc_studies:timeout", "chance that a long flow's window times out", HTPC),
+    "tpfs-queues": Model(
+        "models.tpfs_studies:strict_queues", "what strict queues do with the flows of TPFS's presets", TPFS
+    ),
     "tr-bad-paths": Model("models.tr_studies:bad_paths", "completion time by number of bad paths", TR),
     "tr-asymmetry": Model("models.tr_studies:asymmetry", "completion time by asymmetry of delays", TR),
     "tr-window": Model("models.tr_studies:windows", "what reordering leaves of TCP's window", TR),

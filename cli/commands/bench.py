@@ -23,6 +23,7 @@ BENCHMARKS: Final = {
     "store": "flow records kept a second, and pages among five million",
     "queues": "strictness of priority queues: what a flood in a low queue costs a high one",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
+    "webui": "what the dashboard costs a browser with 64 links and 2000 flows, a table of 100 000, and accessibility",
     "tpfs": "types and thresholds from records of finished flows: time and memory",
 }
 """Name (and module in benchmarks/) of each benchmark, and what it measures."""

@@ -46,11 +46,17 @@ def export_routes(store: ExperimentStore) -> Blueprint:
     @routes.get("/figures")
     @describe(Description("Figures that can be had of an experiment.", answers.FiguresView, problems=(404,)))
     def figures(experiment: int) -> answers.FiguresView:
-        sweep = store.experiment(experiment, runs=False)["kind"] == "sweep"
+        found = store.experiment(experiment)
+        if found["kind"] == "sweep":
+            there = OF_SWEEP if found["summary"] else {}
+        else:
+            changes = any(True for _ in store.modes(experiment, None))
+            there = {name: FIGURES[name] for name in FIGURES if changes or name != "modes"}
+            there = there if found["runs"] else {}
         return {
             "figures": [
                 {"name": name, "caption": caption, "formats": list(FORMATS)}
-                for name, caption in (OF_SWEEP if sweep else FIGURES).items()
+                for name, caption in there.items()
             ]
         }
 

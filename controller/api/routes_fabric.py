@@ -157,7 +157,9 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
         packet_time_s = None if wanted.packet_time_us is None else wanted.packet_time_us / 1e6
         timeout_s = min(max(wanted.timeout_s, 0.1), MAX_WAIT_S)
         try:
-            took_ms, late = running.set_scheme(wanted.scheme, wanted.overrides, packet_time_s, timeout_s)
+            took_ms, late = running.set_scheme(
+                wanted.scheme, wanted.overrides, packet_time_s, timeout_s, wanted.forget_flows
+            )
         except (SchemeError, PolicyError, PlainError) as error:
             raise ProblemError(422, str(error), getattr(error, "where", "body.scheme")) from None
         if late:

@@ -35,10 +35,13 @@ class FlowSampler(Sampler):
         agents.on_active_flows = lambda host, told: self._answers.put((host, told, time.time()))
 
     def one(self, number: int) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
-        """A flow and its timeline; None if there is none of this number (any more)."""
+        """A flow and its timeline, empty for one of long ago; None if there is none of this number (any more)."""
         with self._lock:
             flow = self._flows.get(number)
-            return None if flow is None else (flow.view(), list(flow.steps))
+            if flow is not None:
+                return flow.view(), list(flow.steps)
+            past = self._flows.past(number)
+            return None if past is None else (past, [])
 
     def listing(
         self, before: int | None, limit: int, state: str | None, traffic_class: str | None, host: str | None
@@ -46,16 +49,10 @@ class FlowSampler(Sampler):
         """Flows with a number below *before*, the newest first, and where to go on (None: at the end)."""
         found: list[dict[str, Any]] = []
         with self._lock:
-            for flow in self._flows.newest():
-                if before is not None and flow.id >= before:
-                    continue
-                if state not in (None, flow.state) or traffic_class not in (None, flow.traffic_class):
-                    continue
-                if host is not None and host not in (flow.source, flow.destination):
-                    continue
+            for flow in self._flows.newest(before, state, traffic_class, host):
                 if len(found) == limit:
                     return found, found[-1]["id"]
-                found.append(flow.view())
+                found.append(flow)
         return found, None
 
     def _begin(self) -> None:

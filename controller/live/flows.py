@@ -7,13 +7,15 @@ become smaller began anew. A flow is known by its 5-tuple and by when its sender
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from controller.live.past_flows import PastFlows
 from protocol.control import ActiveFlows, FlowEntry
 
 KEPT_FLOWS: Final = 10_000
+"""Flows with a timeline; those before them are rows (`PastFlows`)."""
 KEPT_STEPS: Final = 600
 """Steps of one flow's timeline."""
 SHOWN: Final = 200
@@ -102,7 +104,7 @@ class LiveFlow:
 
 
 class LiveFlows:
-    """The newest KEPT_FLOWS flows that agents told of."""
+    """The newest flows that agents told of: KEPT_FLOWS as they live, those before them as they were then."""
 
     def __init__(self) -> None:
         self._flows: OrderedDict[int, LiveFlow] = OrderedDict()
@@ -111,6 +113,7 @@ class LiveFlows:
         """Of each 5-tuple: the flow that has it, and the one that had it last."""
         self._touched: dict[int, LiveFlow] = {}
         self._active: dict[int, LiveFlow] = {}
+        self._past = PastFlows()
         self._next_id = 1
         self._stepped_at: float | None = None
         self._more: dict[str, int] = {}
@@ -149,9 +152,34 @@ class LiveFlows:
     def get(self, number: int) -> LiveFlow | None:
         return self._flows.get(number)
 
-    def newest(self) -> Iterable[LiveFlow]:
-        """All, the newest first."""
-        return reversed(self._flows.values())
+    def past(self, number: int) -> dict[str, Any] | None:
+        """A flow whose timeline is gone, as the API tells it."""
+        return self._past.get(number)
+
+    def newest(
+        self,
+        before: int | None = None,
+        state: str | None = None,
+        traffic_class: str | None = None,
+        host: str | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Flows as the API tells them, the newest first: with a number below *before*, and as the others say."""
+        for flow in reversed(self._flows.values()):
+            if (
+                (before is None or flow.id < before)
+                and state in (None, flow.state)
+                and traffic_class in (None, flow.traffic_class)
+                and host in (None, flow.source, flow.destination)
+            ):
+                yield flow.view()
+        if state != "active":  # of long ago there are none
+            for row in self._past.newest(before):
+                if traffic_class in (None, row["traffic_class"]) and host in (
+                    None,
+                    row["source"],
+                    row["destination"],
+                ):
+                    yield row
 
     def _update(self, host: str, entry: FlowEntry, offset: float, names: Mapping[str, str]) -> None:
         key = (entry.protocol, entry.source, entry.source_port, entry.destination, entry.destination_port)
@@ -204,6 +232,8 @@ class LiveFlows:
                     del known[gone.key]
             self._active.pop(gone.id, None)
             self._touched.pop(gone.id, None)
+            gone.state, gone.bits_per_s, gone.paths_now = "ended", 0.0, {}  # for all that will be known of it
+            self._past.put(gone.view())
 
     @staticmethod
     def _step(flow: LiveFlow, at: float, interval: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 WHOLE: Final = BigInteger().with_variant(Integer(), "sqlite")
@@ -151,7 +151,8 @@ class Job(Base):
 class FinishedFlowBatch(Base):
     """Records of finished flows of one host: ``records`` holds ``count`` of them (`controller.store.finished_flows`).
 
-    ``ended_at``: when the last one ended, Unix seconds; ``addresses``: what the numbers in the records stand for.
+    ``ended_at``: when the last one ended, Unix seconds; ``addresses``: what the numbers in the records stand for;
+    ``fabric``: whose they are, "" for those of older versions, which are nobody's.
     """
 
     __tablename__ = "finished_flows"
@@ -163,3 +164,4 @@ class FinishedFlowBatch(Base):
     ended_at: Mapped[float]
     addresses: Mapped[list[str]]
     records: Mapped[bytes]
+    fabric: Mapped[str] = mapped_column(server_default=text("''"))

@@ -11,19 +11,17 @@ import logging
 import tempfile
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from controller.schemes.scheme import Priority, Scheme
 from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.job import Job, Question
-from controller.tpfs.records import Finished, Names, Records, RecordsError, RecordWindow, checked
+from controller.tpfs.kept import KeptRecords
 from controller.tpfs.types import FlowTypes, differ
 from protocol import control
 from protocol.priority import TypePriority
@@ -31,8 +29,6 @@ from protocol.priority import TypePriority
 _LOG: Final = logging.getLogger("capstan.tpfs")
 MOST_WAITING: Final = 4096
 """Messages of agents that were not looked at yet; more are dropped, and counted."""
-KEEP_EVERY_S: Final = 5.0
-"""How often records go into the store."""
 LEAST_RECORDS: Final = 100
 """With fewer there is nothing to learn."""
 MOST_COMPUTING_S: Final = 300.0
@@ -66,8 +62,8 @@ class Computation:
     """One of the last ones: when it ended (Unix seconds), how long it took, and of how many records.
 
     outcome: "told to agents", "as before", "told again" (what is known, under a new policy), or why there is none.
-    features and types: what it found, () and 0 if nothing. stay_ratio: mean stay of typed flows over that under the
-    default thresholds, by the model.
+    features and types: what it found, () and 0 if nothing. slowdown_ratio: mean slowdown of flows over that
+    under the default thresholds, by the model.
     """
 
     at: float
@@ -77,7 +73,7 @@ class Computation:
     features: tuple[str, ...] = ()
     types: int = 0
     unknown_flows: int = 0
-    stay_ratio: float | None = None
+    slowdown_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +109,7 @@ class TypeLearner:
         note: Callable[[object], None],
         store: FinishedFlowStore | None,
     ) -> None:
-        self._tell, self._note, self._store = tell, note, store
+        self._tell, self._note = tell, note
         self._changed = threading.Condition()
         self._waiting: deque[tuple[str, Mapping[str, str], control.FinishedFlows]] = deque()
         self._thread: threading.Thread | None = None
@@ -123,12 +119,9 @@ class TypeLearner:
         self._version = 0
         self._due = 0.0
         self._dropped = 0
+        self._since = 0.0
         # of the thread
-        self._hosts, self._addresses = Names(), Names()
-        self._window = RecordWindow()
-        self._unkept: list[Records] = []
-        self._kept_at = 0.0
-        self._refused: dict[str, Counter[str]] = {}
+        self._kept = KeptRecords(store)
         self._told: FlowTypes | None = None
         self._told_version = 0
         self._history: deque[Computation] = deque(maxlen=MOST_HISTORY)
@@ -149,9 +142,14 @@ class TypeLearner:
         self._thread.join()
         self._thread = None
 
-    def set_scheme(self, scheme: Scheme, version: int) -> None:
-        """Learn as *scheme* says, for policy *version*, at once and then at every interval; or not at all."""
+    def set_scheme(self, scheme: Scheme, version: int, forget: bool = False) -> None:
+        """Learn as *scheme* says, for policy *version*, at once and then at every interval; or not at all.
+
+        forget: only from flows that end from now on.
+        """
         with self._changed:
+            if forget:
+                self._since = time.time()
             predicts = scheme.priority is not None and scheme.priority.prediction is not None
             self._priority = scheme.priority if predicts else None
             self._version = version
@@ -176,10 +174,10 @@ class TypeLearner:
         return LearnerState(
             learning=prediction is not None,
             interval_s=None if prediction is None else prediction.interval_s,
-            records=len(self._window),
-            hosts=len(self._window.by_host()),
-            refused={host: dict(reasons) for host, reasons in list(self._refused.items())},
-            displaced=self._window.displaced,
+            records=len(self._kept.window),
+            hosts=len(self._kept.window.by_host()),
+            refused={host: dict(reasons) for host, reasons in list(self._kept.refused.items())},
+            displaced=self._kept.window.displaced,
             dropped_messages=dropped,
             last_at=None if last is None else last.at,
             last_s=None if last is None else last.seconds,
@@ -193,9 +191,10 @@ class TypeLearner:
 
     def _run(self) -> None:
         try:
-            self._restore()
+            self._kept.restore()
             while not self._stopping:
                 self._take_in()
+                self._obey()
                 due = self._due_now()
                 if due is not None:
                     self._learn(*due)
@@ -203,7 +202,7 @@ class TypeLearner:
                     if not self._stopping:
                         self._changed.wait(_LOOK_S)
             self._take_in()
-            self._keep(always=True)
+            self._kept.keep(always=True)
         except Exception:
             _LOG.exception("learning of flow types has ended; agents keep what they have")
         finally:
@@ -211,62 +210,36 @@ class TypeLearner:
 
     def _due_now(self) -> tuple[Priority, int] | None:
         with self._changed:
-            if self._priority is None or time.monotonic() < self._due:
+            if self._priority is None or time.monotonic() < self._due or self._since != self._kept.since:
                 return None
             assert self._priority.prediction is not None
             self._due = time.monotonic() + self._priority.prediction.interval_s
             return self._priority, self._version
 
-    def _restore(self) -> None:
-        if self._store is None:
-            return
-        for records in self._store.load(time.time() - self._window.most_age_s, self._hosts, self._addresses):
-            self._window.add(records, time.time())
+    def _obey(self) -> None:
+        """What a new policy wants at once, also in the midst of a computation: to forget, or to tell again."""
+        with self._changed:
+            since, priority, version = self._since, self._priority, self._version
+        if since != self._kept.since:
+            self._told = None
+            self._kept.forget(since)
+        if priority is not None:
+            self._tell_again(priority, version)
 
     def _take_in(self) -> None:
         while self._waiting:
-            host, owners, said = self._waiting.popleft()
-            now = time.time()
-            try:
-                records, refused = checked(finished_of(said), host, owners, self._hosts, self._addresses, now)
-            except RecordsError as error:
-                _LOG.warning("records of %s refused: %s", host, error)
-                records, refused = None, Counter({"malformed": 1})
-            if refused:
-                self._refused.setdefault(host, Counter()).update(refused)
-            if records is not None and len(records):
-                self._window.add(records, now)
-                self._unkept.append(records)
-        self._keep()
-
-    def _keep(self, always: bool = False) -> None:
-        """Put new records into the store, now and then."""
-        now = time.monotonic()
-        if self._store is None or not (always or now >= self._kept_at + KEEP_EVERY_S):
-            return
-        self._kept_at = now
-        unkept, self._unkept = self._unkept, []
-        of_host: dict[int, list[Records]] = {}
-        for records in unkept:
-            of_host.setdefault(int(records["host"][0]), []).append(records)
-        try:
-            for number, some in of_host.items():
-                self._store.add(self._hosts.texts[number], np.concatenate(some), self._addresses.texts)
-            if of_host:
-                self._store.prune(time.time() - self._window.most_age_s, self._window.most_records)
-        except Exception as error:  # a full disk must not end learning
-            _LOG.error("records of finished flows are not kept: %s", error)
+            self._kept.take(*self._waiting.popleft())
+        self._kept.keep()
 
     def _learn(self, priority: Priority, version: int) -> None:
         assert priority.prediction is not None
-        window = self._window
+        window = self._kept.window
         window.most_records, window.most_age_s = (
             priority.prediction.most_records,
             priority.prediction.most_age_s,
         )
         window.expire(time.time())
         began = time.monotonic()
-        self._tell_again(priority, version)
         if len(window) < LEAST_RECORDS:
             self._record(0.0, len(window), f"{len(window)} records are too few to learn from")
             return
@@ -278,7 +251,7 @@ class TypeLearner:
                 self._job.ask(
                     Question(
                         Path(file.name),
-                        tuple(self._addresses.texts),
+                        tuple(self._kept.addresses.texts),
                         priority.scaled(),
                         priority.prediction.load,
                         priority.prediction.delta_bytes,
@@ -304,7 +277,7 @@ class TypeLearner:
                 features=found.features,
                 types=len(found.types),
                 unknown_flows=found.unknown_flows,
-                stay_ratio=found.stay_ratio,
+                slowdown_ratio=found.slowdown_ratio,
             )
         self._history.append(one)
 
@@ -318,6 +291,7 @@ class TypeLearner:
                 self._job.close()
                 return f"not done after {MOST_COMPUTING_S:.0f} s"
             self._take_in()
+            self._obey()
             with self._changed:
                 self._changed.wait(_LOOK_S / 10)
         try:
@@ -359,18 +333,3 @@ def message_of(found: FlowTypes, version: int) -> control.FlowTypes:
     """What agents are told under policy *version*."""
     types = tuple(TypePriority(one.values, one.thresholds_bytes) for one in found.types)
     return control.FlowTypes(version, found.features, types)
-
-
-def finished_of(said: control.FinishedFlows) -> Finished:
-    """The same without the message round it."""
-    return Finished(
-        said.now_s,
-        said.protocol,
-        said.source,
-        said.source_port,
-        said.destination,
-        said.destination_port,
-        said.bytes,
-        said.start_s,
-        said.end_s,
-    )

@@ -11,7 +11,8 @@ where a flow of s bytes weighs min(s, a_(K-1)), in w_t and in F_t: what threshol
 move of it. With all flows alike, answers of a byte each, half of all flows, decided: that a flow from a server's port
 is an answer explained more of the spread than which of four applications a request is of, and moves nothing. The root
 is concave, so S falls with every split into types that differ, and stays with one into types that do not. Flows of
-unknown values are one more type: what is not predicted has the spread of all of its kind.
+unknown values have the spread of all flows: nothing is predicted of them. (As a type of their own they would be well
+described where one application's values have few flows each, and it alone is left unknown.)
 
 **One host's say.** A host whose flows are like no others' would make its own address the best feature. So F_t is
 the mean over hosts of the distributions of their flows in t, and S the mean over hosts of the S of their flows. Hosts
@@ -20,8 +21,8 @@ are left out (they send answers only), and so is the `TRIMMED` share of hosts at
 hosts on). What only one host of four or more does is not learnt.
 
 **Ties.** More fields never tell less, but their values have fewer flows. Of the combinations with S within
-`TOLERANCE` of the least one, that with the fewest fields is taken, then that with the fewest types (but not none),
-then the least S.
+`TOLERANCE` of the least one, those with the fewest fields are taken; of those within `SAME` of the least of them that
+with the fewest types (but not none), then the least S.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ from controller.tpfs.features import (
 from controller.tpfs.records import Records
 
 TOLERANCE: Final = 0.02
-"""Of the least S."""
+"""Of the least S: for so little no field more."""
+SAME: Final = 0.005
+"""Of the least S among those with as many fields: for so little no type more."""
 TRIMMED: Final = 0.1
 LEAST_WEIGHT: Final = 0.01
 """Of the mean weight of a host."""
@@ -89,13 +92,17 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
     below = np.minimum(np.searchsorted(at, sizes), len(at) - 1).astype(np.int64)
     host = records["host"].astype(np.int64)
     load = np.ones(len(sizes)) if movable is None else np.clip(sizes, 1.0, max(movable, 1.0))
-    found = [_candidate(values, below, host, load, len(at)) for values in combinations(records, JOIN_FLOWS)]
+    everything = float(_spreads(np.zeros_like(below), below, host, load, 1, len(at))[0])
+    found = [
+        _candidate(values, below, host, load, len(at), everything)
+        for values in combinations(records, JOIN_FLOWS)
+    ]
     found.sort(key=lambda one: (one.spread, len(one.combination), one.combination))
     most = found[0].spread * (1 + TOLERANCE)
-    close = [one for one in found if one.spread <= most]
-    best = min(
-        close, key=lambda one: (len(one.combination), not one.clusters.count, one.clusters.count, one.spread)
-    )
+    fields = min(len(one.combination) for one in found if one.spread <= most)
+    close = [one for one in found if one.spread <= most and len(one.combination) == fields]
+    close = [one for one in close if one.spread <= close[0].spread * (1 + SAME)]
+    best = min(close, key=lambda one: (not one.clusters.count, one.clusters.count, one.spread))
     return Choice(best, found, at)
 
 
@@ -106,7 +113,10 @@ def type_of_flows(candidate: Candidate, flows: int) -> Integers:
     return result
 
 
-def _candidate(values: Values, below: Integers, host: Integers, load: Floats, width: int) -> Candidate:
+def _candidate(
+    values: Values, below: Integers, host: Integers, load: Floats, width: int, everything: float
+) -> Candidate:
+    """everything: the spread of all flows."""
     their = below[values.flows]
     weight = fair_weights(values, host)
     described = describe(values.value, their, weight, values.count, width)
@@ -116,6 +126,7 @@ def _candidate(values: Values, below: Integers, host: Integers, load: Floats, wi
     of_flow = types.of_value[values.value]
     group[values.flows] = np.where(of_flow == UNKNOWN, types.count, of_flow)
     spread = _spreads(group, below, host, load, types.count + 1, width)
+    spread[types.count] = everything
     unknown_share = float(np.mean(group == types.count))
     return Candidate(values, weight, described, types, _over_hosts(spread[group], host, load), unknown_share)
 

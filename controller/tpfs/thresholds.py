@@ -17,12 +17,10 @@ On a grid of candidate sizes this is a knapsack with one choice for each b_(t,l)
 (`scipy.optimize.milp`). The paper's text of it is not at hand; that b = a is allowed (delta = 0 removes what costs
 nothing), and that thresholds only fall, is what it says of them.
 
-**delta (Eq. 7, derived).** Not given, it is the one of `DELTA_SHARES` (shares of the good load in all queues) whose
-thresholds have the least mean stay by the model of `controller.queues.pias`, extended to types:
-
-    T = sum over l of  P(a flow comes to queue l) / (1 - rho L_l),     L_l = share of all bytes in the first l queues
-
-where a flow comes to queue l if it is larger than its b_(l-1), and b_(l-1) < b_l.
+**delta (Eq. 7, derived).** Not given, it is the one of some twenty for which the best thresholds have the least mean
+slowdown by the model of `controller.tpfs.slowdown`; flows of no type are in the way of the others there, with the
+default thresholds. The twenty are those that prices give: what maximises bad - price * good is also best among all that
+remove no more good load (Everett, 1963), and is found without a solver, type by type, in a millisecond.
 """
 
 from __future__ import annotations
@@ -38,10 +36,12 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from controller.tpfs.features import Floats
+from controller.tpfs.slowdown import SlowdownSums, mean_slowdown
 
 GRID: Final = 24
 """Candidate sizes beside 0 and the default thresholds."""
-DELTA_SHARES: Final = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+PRICES: Final = (np.inf, *np.geomspace(100, 0.01, 21))
+"""Of a byte of good load in bytes of bad load, falling: delta grows."""
 SOLVE_S: Final = 5.0
 """For one delta; what is best by then is taken."""
 
@@ -63,6 +63,7 @@ class FlowSizes:
         self._sums = np.concatenate(([0.0], np.cumsum(weight * self.sizes)))
         self.flows = float(self._weights[-1])
         self.bytes = float(self._sums[-1])
+        self.slowdown = SlowdownSums(self.sizes, weight)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -111,8 +112,8 @@ class Solution:
     removed_bad: float
     removed_good: float
     delta: float
-    stay: float
-    """T of the module's docstring."""
+    slowdown: float
+    """Mean, by the model."""
 
 
 def queue_loads(flows: FlowSizes, thresholds: Sequence[float]) -> tuple[QueueLoad, ...]:
@@ -128,39 +129,22 @@ def queue_loads(flows: FlowSizes, thresholds: Sequence[float]) -> tuple[QueueLoa
     return tuple(loads)
 
 
-def mean_stay(types: Sequence[FlowSizes], thresholds: Sequence[Sequence[float]], load: float) -> float:
-    """T of the module's docstring, in units of the time of a mean flow on an idle link. load: below 1."""
-    flows, total = sum(one.flows for one in types), sum(one.bytes for one in types)
-    if not total:
-        return 0.0
-    bounds = np.array([[0.0, *one, np.inf] for one in thresholds])
-    stay, inside = 0.0, 0.0
-    for queue in range(bounds.shape[1] - 1):
-        comes, inside = 0.0, 0.0
-        for one, (low, high) in zip(types, bounds[:, queue : queue + 2], strict=True):
-            inside += one.bytes if np.isinf(high) else float(one.within(np.array(high)))
-            comes += float(one.above(np.array(low))) if low < high else 0.0
-        stay += comes / flows / (1 - load * min(inside / total, 1.0))
-    return stay
-
-
 def thresholds(
-    types: Sequence[FlowSizes], default: Sequence[int], load: float, delta: float | None = None
+    types: Sequence[FlowSizes],
+    default: Sequence[int],
+    load: float,
+    delta: float | None = None,
+    others: FlowSizes | None = None,
 ) -> Solution:
     """Thresholds of each type of *types*. default: K - 1 thresholds in bytes, not falling; load: of the link, 0 to 1.
 
-    delta: good load that may be removed, bytes; None: by the model. Raises SolveError.
+    delta: good load that may be removed, bytes; None: by the model. others: flows of no type. Raises SolveError.
     """
     if delta is not None:
-        return solve(types, default, delta, load)
-    good = sum(part.good for one in types for part in queue_loads(one, default)[:-1])
-    best: Solution | None = None
-    for share in DELTA_SHARES:
-        found = solve(types, default, share * good, load)
-        if best is None or found.stay < best.stay * (1 - 1e-9):
-            best = found
-    assert best is not None
-    return best
+        return solve(types, default, delta, load, others)
+    problem = _Problem(types, default, GRID)
+    found = [problem.solution(problem.priced(price), load, others) for price in PRICES]
+    return min(found, key=lambda one: one.slowdown * (1 + (one.removed_good > 0) * 1e-9))
 
 
 def candidates(flows: FlowSizes, default: Sequence[int], grid: int = GRID) -> Floats:
@@ -172,30 +156,93 @@ def candidates(flows: FlowSizes, default: Sequence[int], grid: int = GRID) -> Fl
 
 
 def solve(
-    types: Sequence[FlowSizes], default: Sequence[int], delta: float, load: float, grid: int = GRID
+    types: Sequence[FlowSizes],
+    default: Sequence[int],
+    delta: float,
+    load: float,
+    others: FlowSizes | None = None,
+    grid: int = GRID,
 ) -> Solution:
     """The best thresholds on the grid of `candidates` for one *delta* (bytes)."""
-    sizes = [candidates(one, default, grid) for one in types]
-    choices = [
-        (which, boundary, int(np.searchsorted(sizes[which], limit, side="right")))
-        for which in range(len(types))
-        for boundary, limit in enumerate(default)
-    ]
-    bad = [types[t].bad(default[b], sizes[t][:n]) for t, b, n in choices]
-    good = [types[t].good(default[b], sizes[t][:n]) for t, b, n in choices]
-    counts = [n for _, _, n in choices]
-    picked = _raised(_knapsack(bad, good, delta, counts, len(default)), bad, len(default)) if choices else []
-    found = [
-        [int(sizes[t][index]) for (t, _, _), index in zip(choices, picked, strict=True) if t == which]
-        for which in range(len(types))
-    ]
-    return Solution(
-        tuple(tuple(one) for one in found),
-        float(sum(part[index] for part, index in zip(bad, picked, strict=True))),
-        float(sum(part[index] for part, index in zip(good, picked, strict=True))),
-        delta,
-        mean_stay(types, found, load),
-    )
+    problem = _Problem(types, default, grid)
+    return problem.solution(problem.within(delta), load, others, delta)
+
+
+class _Problem:
+    """Eq. 4 on a grid. A choice is of one type at one boundary: one of ``sizes`` of the type, up to the default."""
+
+    def __init__(self, types: Sequence[FlowSizes], default: Sequence[int], grid: int) -> None:
+        self._types, self._default = types, default
+        self._sizes = [candidates(one, default, grid) for one in types]
+        self._choices = [
+            (which, int(np.searchsorted(self._sizes[which], limit, side="right")))
+            for which in range(len(types))
+            for limit in default
+        ]
+        limits = [limit for _ in types for limit in default]
+        parts = [
+            (types[t], limit, self._sizes[t][:n]) for (t, n), limit in zip(self._choices, limits, strict=True)
+        ]
+        self._bad = [one.bad(limit, sizes) for one, limit, sizes in parts]
+        self._good = [one.good(limit, sizes) for one, limit, sizes in parts]
+
+    def within(self, delta: float) -> list[int]:
+        """Of each choice the index that is best where at most *delta* bytes of good load may go."""
+        if not self._choices:
+            return []
+        return _knapsack(self._bad, self._good, delta, [n for _, n in self._choices], len(self._default))
+
+    def priced(self, price: float) -> list[int]:
+        """Of each choice the index such that bad - price * good is most; infinite: no good load at all goes."""
+        boundaries, picked = len(self._default), []
+        for first in range(0, len(self._choices), boundaries or 1):
+            # the best with the choice so far at index i, from the first boundary to the last: indices do not fall
+            best, came = np.zeros(1), []
+            for bad, good in zip(
+                self._bad[first : first + boundaries], self._good[first : first + boundaries], strict=True
+            ):
+                worth = np.where(good > 0, -np.inf, bad) if np.isinf(price) else bad - price * good
+                least = np.full(len(bad), best[-1])
+                least[: len(best)] = best[: len(bad)]
+                top = np.maximum.accumulate(least)
+                at = np.where(least == top, np.arange(len(bad)), 0)
+                came.append(np.minimum(np.maximum.accumulate(at), len(best) - 1))
+                best = top + worth
+            index = int(np.argmax(best)) if boundaries else 0
+            own = []
+            for back in reversed(came):
+                own.append(index)
+                index = int(back[index])
+            picked += own[::-1]
+        return picked
+
+    def solution(
+        self, picked: list[int], load: float, others: FlowSizes | None, delta: float | None = None
+    ) -> Solution:
+        """What *picked* indices mean. delta: None: what they remove."""
+        picked = _raised(picked, self._bad, len(self._default))
+        found = [
+            [
+                int(self._sizes[t][index])
+                for (t, _), index in zip(self._choices, picked, strict=True)
+                if t == which
+            ]
+            for which in range(len(self._types))
+        ]
+        good = float(sum(part[index] for part, index in zip(self._good, picked, strict=True)))
+        return Solution(
+            tuple(tuple(one) for one in found),
+            float(sum(part[index] for part, index in zip(self._bad, picked, strict=True))),
+            good,
+            good if delta is None else delta,
+            mean_slowdown(
+                [one.slowdown for one in self._types],
+                found,
+                load,
+                None if others is None else others.slowdown,
+                self._default,
+            ),
+        )
 
 
 def _raised(picked: list[int], bad: list[Floats], boundaries: int) -> list[int]:

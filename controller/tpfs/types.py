@@ -14,7 +14,8 @@ from controller.tpfs.explanation import explain
 from controller.tpfs.features import Feature, fair_share
 from controller.tpfs.records import Records
 from controller.tpfs.selection import Candidate, choose
-from controller.tpfs.thresholds import FlowSizes, mean_stay, queue_loads, thresholds
+from controller.tpfs.slowdown import mean_slowdown
+from controller.tpfs.thresholds import FlowSizes, queue_loads, thresholds
 
 MOST_VALUES: Final = 4096
 """Of all types together, those with most flows: agents are told no more."""
@@ -55,7 +56,7 @@ class FlowTypes:
     """Of *flows* records. Where there are no types, no feature tells anything: all flows have the default thresholds.
 
     set_aside: records that were not looked at, as their host has so many; removed_bad_bytes, removed_good_bytes,
-    delta_bytes: Eq. 4; stay_ratio: mean stay of typed flows over that under the default thresholds, by the model.
+    delta_bytes: Eq. 4; slowdown_ratio: mean slowdown over that under the default thresholds, by the model.
     """
 
     flows: int
@@ -69,7 +70,7 @@ class FlowTypes:
     removed_bad_bytes: float
     removed_good_bytes: float
     delta_bytes: float
-    stay_ratio: float
+    slowdown_ratio: float
     explanation: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,8 +102,13 @@ def flow_types(
         FlowSizes(fair["bytes"][best.values.flows[of_flow == number]], best.weight[of_flow == number])
         for number in range(best.clusters.count)
     ]
-    solution = thresholds(samples, default, load, delta)
-    before = mean_stay(samples, [default] * len(samples), load)
+    typeless = np.ones(len(fair), dtype=bool)
+    typeless[best.values.flows[of_flow != UNKNOWN]] = False
+    others = FlowSizes(fair["bytes"][typeless])
+    solution = thresholds(samples, default, load, delta, others)
+    before = mean_slowdown(
+        [one.slowdown for one in samples], [default] * len(samples), load, others.slowdown, default
+    )
     values = _values(fair, addresses, best)
     types = tuple(
         FlowType(
@@ -134,7 +140,7 @@ def flow_types(
         removed_bad_bytes=solution.removed_bad,
         removed_good_bytes=solution.removed_good,
         delta_bytes=solution.delta,
-        stay_ratio=solution.stay / before if before else 1.0,
+        slowdown_ratio=solution.slowdown / before if before else 1.0,
         explanation=explain(features, types, choice, default, unknown, len(fair)),
     )
 

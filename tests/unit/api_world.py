@@ -96,7 +96,7 @@ def api_world(
         token=TOKEN,
         state_file=directory / "scheme.json",
         initial=(scheme, 0.004),
-        finished_flows=FinishedFlowStore(engine),
+        finished_flows=FinishedFlowStore(engine, "world"),
     )
     extension = experiments_extension(1, None)(
         engine, store, running.events.add

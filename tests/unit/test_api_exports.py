@@ -76,6 +76,9 @@ def test_figures_that_cannot_be_say_so(world: World, experiment: int) -> None:
     said = world.get(f"/experiments/{experiment}/figures/mode.svg", 404)
     assert said["detail"] == "there is no figure 'mode'; did you mean 'modes'?"
     empty = new_experiment(world.store, "empty")
+    assert world.get(f"/experiments/{empty}/figures") == {"figures": []}, (
+        "none is offered that cannot be drawn"
+    )
     for name in ("completion-times", "modes"):
         assert (
             "has not enough for figure"

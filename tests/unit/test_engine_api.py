@@ -144,11 +144,15 @@ def test_a_worker_from_claim_to_result(world: World) -> None:
 
 def test_a_sweep_has_a_figure_of_its_own_and_its_points_have_theirs(world: World) -> None:
     number = submit(world)
-    for experiment, names in ((number, ["sweep"]), (number + 1, list(FIGURES))):
-        listed = world.get(f"/experiments/{experiment}/figures")["figures"]
-        assert [one["name"] for one in listed] == names
+
+    def names(experiment: int) -> list[str]:
+        return [one["name"] for one in world.get(f"/experiments/{experiment}/figures")["figures"]]
+
+    assert names(number) == names(number + 1) == []
     claimed = claim(world)
     world.ask("POST", f"/experiments/{claimed['experiment']}/runs", 201, json=run_of(claimed, "ecmp"))
+    assert names(claimed["experiment"]) == list(FIGURES)
+    assert names(number) == [], "it has no results yet"
     said = world.get(f"/experiments/{number}/figures/by-size.svg", 404)["detail"]
     assert said == f"experiment {number} is a sweep: its points have figure 'by-size'"
     assert "has no results" in world.get(f"/experiments/{number}/figures/sweep.png", 409)["detail"]
@@ -168,6 +172,7 @@ def test_a_sweep_has_a_figure_of_its_own_and_its_points_have_theirs(world: World
     }
     with world.store._engine.begin() as connection:
         connection.execute(update(Experiment).where(Experiment.id == number).values(summary=summary))
+    assert names(number) == ["sweep"]
     parts = []
     for part in (1, 2):
         path = f"/experiments/{number}/figures/sweep.svg?part={part}"

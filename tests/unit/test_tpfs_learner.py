@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from controller.store.database import open_database
-from controller.store.finished_flows import FinishedFlowStore
+from controller.store.finished_flows import ABANDONED_S, FinishedFlowStore
 from controller.tpfs.records import Names, Records, RecordWindow
 from controller.tpfs.types import differ, flow_types
 from protocol.control import FinishedFlows, FlowTypes, SetPolicy
@@ -36,9 +37,9 @@ def _said(records: Records, source: str = OVERLAY[0], destination: str = OVERLAY
     )
 
 
-def _tell(agent: RunningChannel, records: Records) -> None:
+def _tell(agent: RunningChannel, records: Records, ended_s_ago: float = 1.0) -> None:
     for at in range(0, len(records), 500):
-        agent.channel.send(_said(records[at : at + 500]))
+        agent.channel.send(replace(_said(records[at : at + 500]), now_s=99.0 + ended_s_ago))
 
 
 def _learnt(world: World) -> dict[str, object]:
@@ -80,7 +81,7 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
             4,
             "told to agents",
         )
-        assert 0 < first["stay_ratio"] < 1
+        assert 0 < first["slowdown_ratio"] < 1
         (told,) = agent.wait(FlowTypes)[:1]
         (policy,) = agent.wait(SetPolicy, 2)[-1:]
         assert told.version == policy.policy["version"]
@@ -118,7 +119,7 @@ def test_a_scheme_that_does_not_predict_learns_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> FinishedFlowStore:
-    return FinishedFlowStore(open_database(f"sqlite:///{tmp_path / 'capstan.db'}"))
+    return FinishedFlowStore(open_database(f"sqlite:///{tmp_path / 'capstan.db'}"), "this fabric")
 
 
 def _stored(store: FinishedFlowStore, since: float = 0.0) -> tuple[Records, Names, Names]:
@@ -158,6 +159,59 @@ def test_the_store_is_bounded_in_age_and_number_and_fair(store: FinishedFlowStor
     assert kept["end"][kept["host"] == hosts.number("loud")].min() == now + 251
     store.prune(now + 290.5, 5000)
     assert store.count() == 900
+
+
+def test_fabrics_that_share_a_database_have_records_of_their_own(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'capstan.db'}")
+    ours, theirs = FinishedFlowStore(engine, "ours"), FinishedFlowStore(engine, "theirs")
+    records, _ = records_of(FOUR, 100, np.random.default_rng(0))
+    records["end"] = now = time.time()
+    for _ in range(3):
+        theirs.add("h1", records, addresses())
+    ours.add("h1", records[:40], addresses())
+    assert (ours.count(), theirs.count()) == (40, 300)
+    kept, _, _ = _stored(ours)
+    assert len(kept) == 40
+    ours.prune(now + 1, 0)
+    assert (ours.count(), theirs.count()) == (0, 300)
+    ours.add("h1", records, addresses())
+    theirs.prune(now, 100)
+    assert (ours.count(), theirs.count()) == (100, 100)
+    theirs.forget()
+    assert (ours.count(), theirs.count()) == (100, 0)
+    theirs.prune(now + ABANDONED_S + 1, 1000)
+    assert ours.count() == 0, "nobody will ever ask for them"
+
+
+def test_a_run_that_begins_anew_learns_from_its_own_flows_and_so_does_a_restarted_controller(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    before, _ = records_of(FOUR, 2000, rng)
+    own, _ = records_of(FOUR[2:], 1000, rng, first_port=7000)
+    socket = f"unix:{tmp_path / 'agents.sock'}"
+    anew = QUICK | {"forget_flows": True}
+    with (
+        api_world(tmp_path) as world,
+        running_channel(agent_config(socket, 1)) as agent,
+        running_channel(agent_config(socket, 2)),
+    ):
+        wait_for(lambda: len(world.get("/agents")["agents"]) == 2, "both agents are there")
+        world.ask("PUT", "/scheme", 504, json=QUICK)
+        _tell(agent, before)
+        _learnt(world)
+        world.ask("PUT", "/scheme", 504, json=anew)
+        wait_for(lambda: world.get("/tpfs")["types"] is None, "what was learnt is forgotten")
+        assert world.get("/tpfs")["records"] == 0
+        assert len(agent.has(FlowTypes)) == 1, "the new policy's agents are not told of old types"
+        agent.channel.send(replace(_said(before[:500]), now_s=1000.0))  # they ended a quarter of an hour ago
+        _tell(agent, own, ended_s_ago=0.0)
+        wait_for(lambda: world.get("/tpfs")["records"] == 1000, "its own are taken, late ones are not")
+        types = _learnt(world)["types"]
+        assert isinstance(types, dict)
+        assert types["flows"] == 1000
+    with api_world(tmp_path) as world:
+        assert _learnt(world)["records"] == 1000
 
 
 def test_types_that_hardly_moved_are_the_same() -> None:

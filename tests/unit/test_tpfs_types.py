@@ -111,6 +111,20 @@ def test_values_of_few_flows_are_unknown() -> None:
     assert choice.best.unknown_share == pytest.approx(10 / 2000)
 
 
+def test_what_is_not_predicted_has_the_spread_of_all_flows() -> None:
+    """Flows of no type are alike here; as a type they would have no spread."""
+    records = np.zeros(300, RECORD)
+    records["bytes"] = np.repeat([1000, 100_000], [200, 100])
+    records["destination_port"] = np.concatenate((np.full(200, 5000), np.arange(6000, 6100)))
+    choice = choose(records)
+    assert choice is not None
+    (one,) = [one for one in choice.candidates if one.combination == ("destination_port",)]
+    share = np.where(choice.points < 100_000, 200 / 300, 1.0)
+    everything = float(np.mean(np.sqrt(share * (1 - share))))
+    assert one.unknown_share == pytest.approx(100 / 300)
+    assert one.spread == pytest.approx(everything * 100 / 300)
+
+
 @pytest.mark.parametrize("port", [5001, None])
 def test_a_host_that_lies_cannot_move_the_others_flows(port: int | None) -> None:
     """One of eleven hosts reports fifty times as many flows as all others together, on one port or on all of them."""
@@ -207,7 +221,7 @@ def test_what_is_found_is_explained() -> None:
     assert "destination port" in found.explanation
     assert len(found.explanation.splitlines()) == 5
     assert all(f"500{number}" in found.explanation for number in range(4))
-    assert found.stay_ratio <= 1
+    assert found.slowdown_ratio <= 1
     assert len(found.tried) == 15
 
 

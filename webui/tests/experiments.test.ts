@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { measures } from "../src/experiments/bars";
+import { about, fieldOf, lineOf } from "../src/experiments/problems";
+import { roughly } from "../src/experiments/roughly";
 import { schemaFields } from "../src/experiments/schemaFields";
-import { type Draft, submission, typed } from "../src/experiments/submission";
+import { type Draft, submission, typed, untouched } from "../src/experiments/submission";
 
-const draft: Draft = { preset: "small", text: null, schemes: null, repeats: "", seed: "", changes: [] };
+const draft: Draft = untouched("small");
 
 test("what was not changed is not sent", () => {
   expect(submission(draft)).toEqual({ preset: "small" });
@@ -36,6 +38,56 @@ test("fields are sent dotted, with the types that were meant", () => {
     "abc",
   ]);
 });
+
+test("a load takes the place of the preset's rate of arrivals, and a sweep's values are a list", () => {
+  const load = "workload.flows.arrivals.load";
+  const rate = "workload.flows.arrivals.rate_per_s";
+  expect(submission({ ...draft, load: "0.4" })["set"]).toEqual({ [load]: 0.4, [rate]: null });
+  const axes = [
+    { field: load, values: "0.2, 0.4," },
+    { field: "fabric.spines", values: "4,8" },
+    { field: "", values: "1" },
+    { field: "seed", values: " " },
+  ];
+  expect(submission({ ...draft, load: "0.9", axes })).toEqual({
+    preset: "small",
+    set: { [load]: 0.2, [rate]: null },
+    sweep: [
+      { label: "load", fields: [load], values: [0.2, 0.4] },
+      { label: "spines", fields: ["fabric.spines"], values: [4, 8] },
+    ],
+  });
+  expect(submission({ ...draft, axes: [{ field: "workload.flows.count", values: "5" }] })["sweep"]).toEqual([
+    { label: "count", fields: ["workload.flows.count"], values: [5] },
+  ]);
+});
+
+test("a problem is told at its field and at its line", () => {
+  const at = (field: string, line?: number) => ({ field, message: "", line: line ?? null });
+  expect(
+    ["body.preset.a.b", "body.text", "body.text.a", "body.seed", "body.preset"].map((field) =>
+      fieldOf(at(field)),
+    ),
+  ).toEqual(["a.b", "", "a", "seed", ""]);
+  const problems = [at("body.preset.workload.flows.count"), at("body.preset.sweep[0]"), at("body.seed")];
+  expect(about(problems, "workload.flows").length).toBe(1);
+  expect(about(problems, "workload.flow").length).toBe(0);
+  expect(about(problems, "sweep").length).toBe(1);
+  expect(about(problems, "")).toEqual([]);
+  const text = "name: x\nfoo: 3\n";
+  expect(text.slice(...lineOf(text, 2))).toBe("foo: 3");
+  expect(text.slice(...lineOf(text, 99))).toBe("");
+});
+
+test.each([
+  [0.2, "1 s"],
+  [8.4, "8 s"],
+  [23, "25 s"],
+  [100, "2 min"],
+  [5000, "83 min"],
+  [7300, "2 h"],
+  [9300, "2 h 40 min"],
+])("%d seconds are roughly %s", (seconds, words) => expect(roughly(seconds)).toBe(words));
 
 test("a spec that is edited as text is sent as text", () => {
   const changes = [{ field: "workload.flows.count", value: "10" }];

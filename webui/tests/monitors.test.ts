@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { KEPT_S, type Row, withView } from "../src/capton/grantRows";
 import type { CaptonView, Grant } from "../src/capton/types";
 import { portQueues, waiting } from "../src/queues/rows";
+import { logTicks, marks } from "../src/tpfs/thresholds";
 import { typeName } from "../src/tpfs/types";
 
 const grant = (flow: number, state: Grant["state"], ago = 0): Grant => ({
@@ -99,4 +100,18 @@ test("a type is called by what its flows have in common", () => {
   expect(typeName(type, ["source", "destination_port"], 1)).toBe(
     "source / destination port h1 / 5601 and 1 more",
   );
+});
+
+test("thresholds that would lie upon each other are one mark", () => {
+  expect(marks([10, 20, 25, 60, 60, 60], (bytes) => bytes, 8)).toEqual([
+    { label: "1", at: 10, from: 10, to: 10 },
+    { label: "2–3", at: 22.5, from: 20, to: 25 },
+    { label: "4–6", at: 60, from: 60, to: 60 },
+  ]);
+  expect(marks([], (bytes) => bytes, 8)).toEqual([]);
+});
+
+test("a short logarithmic axis has ticks, too", () => {
+  expect(logTicks(14_800, 90_000)).toEqual([20_000, 50_000]);
+  expect(logTicks(1, 100)).toEqual([1, 2, 5, 10, 20, 50, 100]);
 });

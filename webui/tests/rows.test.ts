@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { choiceOf, chosenRows, merged } from "../src/flows/rows";
+import { choiceOf, chosenRows, merged, news, withNews } from "../src/flows/rows";
 import { withChanges } from "../src/app/location";
 import { flow } from "./flow";
 
@@ -27,10 +27,39 @@ test.each([
   ["sort=__proto__", [3, 2, 1]],
 ])("%s shows the flows %j", (search, expected) => expect(ids(search)).toEqual(expected));
 
+test("rows with news are those of all flows together, in every order", () => {
+  const state = { value: 7 };
+  const random = (below: number): number => {
+    state.value = (state.value * 48_271) % 2_147_483_647;
+    return state.value % below;
+  };
+  const some = (id: number) =>
+    flow(id, {
+      bytes: 50_000 + 10 * random(20),
+      source: `h${random(12)}`,
+      bits_per_s: random(5),
+      last_at: 5,
+    });
+  for (const sort of ["id", "-id", "-bytes", "source", "-source", "bits_per_s", "-lasted"]) {
+    const choice = choiceOf(new URLSearchParams(`sort=${sort}&q=tcp`));
+    const known = Array.from({ length: 200 }, (_, index) => some(200 - index));
+    const live = [some(203), some(201), ...known.slice(50, 90).map((one) => some(one.id))];
+    live.push(flow(7, { protocol: "udp", last_at: 6 }));
+    const rows = withNews(
+      chosenRows(known, choice),
+      chosenRows(live, choice),
+      new Set(live.map((one) => one.id)),
+      choice,
+    );
+    expect(rows).toEqual(chosenRows(merged(known, live), choice));
+  }
+});
+
 test("what the stream tells wins over what was known, unless it is older", () => {
   const known = [flow(2, { last_at: 5 }), flow(1, { last_at: 5 })];
   const live = [flow(3), flow(2, { last_at: 6, bytes: 1 }), flow(1, { last_at: 4, bytes: 1 })];
-  expect(merged(known, live).map((one) => [one.id, one.bytes])).toEqual([
+  const newer = news(new Map(known.map((one) => [one.id, one])), live);
+  expect(merged(known, newer).map((one) => [one.id, one.bytes])).toEqual([
     [3, 50_000],
     [2, 1],
     [1, 50_000],

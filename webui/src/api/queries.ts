@@ -2,16 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { BASE, get, RefusedError } from "./client";
-import type {
-  FabricView,
-  FaultsView,
-  FlowsPage,
-  FlowStory,
-  Health,
-  ModesView,
-  Scheme,
-  SchemeInForce,
-} from "./types";
+import type { FabricView, FaultsView, FlowStory, Health, ModesView, Scheme, SchemeInForce } from "./types";
 
 /** What the controller refused will be refused again; what it did not answer may be answered soon. */
 export function worthRetrying(failures: number, error: Error): boolean {
@@ -61,18 +52,3 @@ export const useFlowStory = (id: number) =>
     queryFn: ({ signal }) => get<FlowStory>(`/flows/${id}`, signal),
     refetchInterval: (query) => (query.state.data?.flow.state === "ended" ? 5_000 : 500),
   });
-
-/** All flows that the controller knows, newest first: up to 10 000, a page of 1000 at a time. */
-export async function allFlows(search: string, signal: AbortSignal): Promise<FlowsPage["flows"]> {
-  const found: FlowsPage["flows"] = [];
-  let before: number | null = null;
-  do {
-    const page: FlowsPage = await get<FlowsPage>(
-      `/flows?limit=1000${search}${before === null ? "" : `&before=${before}`}`,
-      signal,
-    );
-    found.push(...page.flows);
-    before = page.next;
-  } while (before !== null && found.length < 10_000);
-  return found;
-}

@@ -3,6 +3,7 @@ import { get } from "../api/client";
 import { Asked } from "../parts/Asked";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
+import { digits } from "../parts/units";
 
 interface Estimate {
   mean: number;
@@ -20,7 +21,9 @@ interface Compared {
   }[];
 }
 
-const three = (value: number): string => (value === 0 ? "0" : value.toPrecision(3));
+/** Shares may be small. */
+const three = (value: number): string =>
+  value !== 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : digits(value);
 
 function words(one: Estimate, unit: string): string {
   const interval = one.low === null || one.high === null ? "" : ` (${three(one.low)} to ${three(one.high)})`;

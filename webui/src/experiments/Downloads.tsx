@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { BASE, get } from "../api/client";
 import { useHas } from "../api/queries";
 import { Panel } from "../parts/Panel";
@@ -20,24 +21,11 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
   });
   return (
     <Panel title="Figures and files">
-      {figures.data?.figures.map((figure) => (
-        <figure key={figure.name} className="made-figure">
-          <img
-            src={`${BASE}${here}/figures/${figure.name}.svg`}
-            alt={figure.caption ?? figure.name}
-            loading="lazy"
-          />
-          <figcaption>
-            {figure.caption ?? figure.name}{" "}
-            <a href={`${BASE}${here}/figures/${figure.name}.png`} download>
-              PNG
-            </a>{" "}
-            <a href={`${BASE}${here}/figures/${figure.name}.svg`} download>
-              SVG
-            </a>
-          </figcaption>
-        </figure>
-      ))}
+      <div className="made-figures">
+        {figures.data?.figures.map((figure) => (
+          <MadeFigure key={figure.name} figure={figure} here={here} />
+        ))}
+      </div>
       <p>
         <a href={`${BASE}${here}/flows.csv`} download={`${experiment.name}-flows.csv`}>
           All flows (CSV)
@@ -59,9 +47,35 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
           </>
         )}
       </p>
-      <p className="quiet">
-        The address of this page can be shared: it shows the same to whoever may read here.
-      </p>
     </Panel>
+  );
+}
+
+/** One figure; where it cannot be drawn from what was kept, that is said in its place. */
+function MadeFigure({ figure, here }: { figure: Figure; here: string }) {
+  const [state, setState] = useState<"asked" | "there" | "missing">("asked");
+  const words = figure.caption ?? figure.name;
+  const file = (format: string): string => `${BASE}${here}/figures/${figure.name}.${format}`;
+  if (state === "missing") return <p className="quiet">{words} It cannot be drawn from what was kept.</p>;
+  return (
+    <figure className="made-figure">
+      <img
+        src={file("svg")}
+        alt={words}
+        loading="lazy"
+        className={state}
+        onLoad={() => setState("there")}
+        onError={() => setState("missing")}
+      />
+      <figcaption>
+        {words}{" "}
+        <a href={file("png")} download>
+          PNG
+        </a>{" "}
+        <a href={file("svg")} download>
+          SVG
+        </a>
+      </figcaption>
+    </figure>
   );
 }

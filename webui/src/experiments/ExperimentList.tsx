@@ -11,8 +11,9 @@ export function ExperimentList() {
   return (
     <Panel title="Experiments">
       <Asked query={list} what="list of experiments">
-        {({ experiments, next }) =>
-          experiments.length === 0 ? (
+        {({ pages }) => {
+          const experiments = pages.flatMap((page) => page.experiments);
+          return experiments.length === 0 ? (
             <Notice title="No experiment yet">
               Begin one here, or with ./capstan run small: what it finds is kept and shown here.
             </Notice>
@@ -40,15 +41,23 @@ export function ExperimentList() {
                         <StateMark state={one.state} />
                       </td>
                       <td>{dayTime(one.created_at)}</td>
-                      <td>{one.finished_at === null ? "–" : duration(one.finished_at - one.created_at)}</td>
+                      <td>
+                        {one.finished_at === null
+                          ? "–"
+                          : duration(one.finished_at - (one.started_at ?? one.created_at))}
+                      </td>
                     </tr>
                   ))}
                 </tbody>
               </table>
-              {next !== null && <p className="quiet">Older ones: /api/v1/experiments?before={next}</p>}
+              {list.hasNextPage && (
+                <button disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+                  Show older ones
+                </button>
+              )}
             </>
-          )
-        }
+          );
+        }}
       </Asked>
     </Panel>
   );

@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { change } from "../api/client";
 import { Link } from "../app/Link";
 import { useSearch } from "../app/location";
@@ -9,9 +10,10 @@ import { Panel } from "../parts/Panel";
 import { dayTime, duration } from "../parts/units";
 import { Comparison } from "./Comparison";
 import { ProgressBar } from "./ProgressBar";
-import { useExperiment } from "./queries";
+import { useExperiment, useExperiments } from "./queries";
 import { Results } from "./Results";
 import { StateMark } from "./StateMark";
+import { SweepPoints } from "./SweepPoints";
 import { type Experiment, OVER } from "./types";
 
 /** One experiment: how far it is, what it found, what another found beside it. */
@@ -33,10 +35,8 @@ function Whole({ experiment }: { experiment: Experiment }) {
     <>
       <Panel title={`Experiment ${experiment.id}: ${experiment.title || experiment.name}`}>
         <p>
-          <StateMark state={experiment.state} />, begun {dayTime(experiment.created_at)}
-          {experiment.finished_at !== null &&
-            `, took ${duration(experiment.finished_at - experiment.created_at)}`}
-          , seed {experiment.seed}
+          <StateMark state={experiment.state} />, submitted {dayTime(experiment.created_at)}
+          {ran(experiment)}, seed {experiment.seed}
           {experiment.parent != null && (
             <>
               , point of{" "}
@@ -54,7 +54,7 @@ function Whole({ experiment }: { experiment: Experiment }) {
         <Actions experiment={experiment} over={over} />
       </Panel>
       {other !== null && <Comparison a={experiment.id} b={other} />}
-      {experiment.children && experiment.children.length > 0 && <Points experiment={experiment} />}
+      {experiment.children && experiment.children.length > 0 && <SweepPoints experiment={experiment} />}
       {runs.length > 0 || experiment.summary ? (
         <Results experiment={experiment} />
       ) : (
@@ -62,6 +62,11 @@ function Whole({ experiment }: { experiment: Experiment }) {
       )}
     </>
   );
+}
+
+/** For how long it has run, once it is over; what it waited in the queue is not of it. */
+function ran({ started_at, created_at, finished_at }: Experiment): string {
+  return finished_at === null ? "" : `, ran ${duration(finished_at - (started_at ?? created_at))}`;
 }
 
 function Actions({ experiment, over }: { experiment: Experiment; over: boolean }) {
@@ -76,7 +81,6 @@ function Actions({ experiment, over }: { experiment: Experiment; over: boolean }
     mutationFn: () => change("POST", `/experiments/${experiment.id}/rerun`, {}),
     onSettled: refresh,
   });
-  const [, search] = useSearch();
   const engines =
     experiment.kind !== undefined && experiment.kind !== "recorded" && experiment.kind !== "point";
   const error = cancel.error ?? rerun.error;
@@ -95,34 +99,59 @@ function Actions({ experiment, over }: { experiment: Experiment; over: boolean }
           Run what is missing
         </button>
       )}
-      {over && (
-        <label>
-          Compare with experiment{" "}
-          <input
-            type="number"
-            min={1}
-            className="number"
-            onChange={(event) => search({ with: event.target.value || null })}
-          />
-        </label>
+      {over && <CompareWith experiment={experiment} />}
+      <CopyAddress />
+      {role !== "operate" && engines && !over && (
+        <span className="quiet">Your token is for looking: who has the other one may cancel it.</span>
       )}
       {error && <p role="alert">{error.message}</p>}
     </div>
   );
 }
 
-function Points({ experiment }: { experiment: Experiment }) {
+/** Another experiment beside this one; which is in the address. */
+function CompareWith({ experiment }: { experiment: Experiment }) {
+  const [search, change] = useSearch();
+  const others = (useExperiments().data?.pages ?? [])
+    .flatMap((page) => page.experiments)
+    .filter((one) => one.id !== experiment.id && one.state === "finished");
+  if (others.length === 0) return null;
   return (
-    <Panel title="Points of the sweep">
-      <ul>
-        {experiment.children?.map((point) => (
-          <li key={point.id}>
-            <Link href={`/experiments/${point.id}`}>{point.words || `experiment ${point.id}`}</Link>{" "}
-            <StateMark state={point.state} /> {point.cpu_limited ? "* limited by the processor" : ""}{" "}
-            {point.error}
-          </li>
+    <label>
+      Compare with{" "}
+      <select
+        value={search.get("with") ?? ""}
+        onChange={(event) => change({ with: event.target.value || null })}
+      >
+        <option value="">none</option>
+        {others.map((one) => (
+          <option key={one.id} value={one.id}>
+            {one.id}: {one.name}
+          </option>
         ))}
-      </ul>
-    </Panel>
+      </select>
+    </label>
+  );
+}
+
+/** The address shows the same to whoever may read here. */
+function CopyAddress() {
+  const [copied, setCopied] = useState<"no" | "yes" | "refused">("no");
+  const copy = (): void => {
+    // Browsers have a clipboard for pages of this machine, and for those that came encrypted.
+    const done = navigator.clipboard?.writeText(location.href) ?? Promise.reject(new Error("no clipboard"));
+    done.then(
+      () => setCopied("yes"),
+      () => setCopied("refused"),
+    );
+  };
+  return (
+    <>
+      <button onClick={copy}>Copy the link</button>
+      <span role="status">
+        {copied === "yes" && "✓ copied"}
+        {copied === "refused" && <code>{location.href}</code>}
+      </span>
+    </>
   );
 }

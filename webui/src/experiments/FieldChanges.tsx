@@ -1,45 +1,31 @@
-import { useQuery } from "@tanstack/react-query";
-import { useId, useMemo } from "react";
-import { get } from "../api/client";
-import { schemaFields } from "./schemaFields";
+import type { SchemaField } from "./schemaFields";
 import type { FieldChange } from "./submission";
 
-/** Single fields of the preset, changed: which there are, and what they take, the spec's JSON Schema says. */
-export function FieldChanges({
-  changes,
-  edit,
-}: {
+interface Props {
   changes: readonly FieldChange[];
   edit: (changes: FieldChange[]) => void;
-}) {
-  const schema = useQuery({
-    queryKey: ["schema"],
-    queryFn: ({ signal }) => get<unknown>("/specs/schema", signal),
-    staleTime: Number.POSITIVE_INFINITY,
-    retry: false,
-  });
-  const fields = useMemo(() => (schema.data ? schemaFields(schema.data) : []), [schema.data]);
-  const list = useId();
+  /** What the spec's JSON Schema has, and the datalist with their names. */
+  fields: readonly SchemaField[];
+  names: string;
+  wrong: (field: string) => boolean;
+}
+
+/** Single fields of the preset, changed. */
+export function FieldChanges({ changes, edit, fields, names, wrong }: Props) {
   const put = (index: number, more: Partial<FieldChange>): void =>
     edit(changes.map((one, at) => (at === index ? { ...one, ...more } : one)));
   return (
     <fieldset>
       <legend>Other fields</legend>
-      <datalist id={list}>
-        {fields.map((one) => (
-          <option key={one.field} value={one.field}>
-            {one.kind}
-          </option>
-        ))}
-      </datalist>
       {changes.map((one, index) => {
         const known = fields.find((field) => field.field === one.field);
         return (
           <div key={index} className="field-change">
             <input
               aria-label="Field"
-              list={list}
+              list={names}
               placeholder="workload.flows.count"
+              aria-invalid={wrong(one.field)}
               value={one.field}
               onChange={(event) => put(index, { field: event.target.value })}
             />

@@ -1,5 +1,5 @@
-import { duration } from "../parts/units";
 import { useProgress } from "./queries";
+import { roughly } from "./roughly";
 import type { Experiment } from "./types";
 
 /** How far an experiment is; runs are counted, so it never goes back. */
@@ -15,10 +15,11 @@ export function ProgressBar({ experiment }: { experiment: Experiment }) {
         {progress.queue_position !== null
           ? `number ${progress.queue_position} of the queue`
           : `run ${Math.min(done + 1, runs)} of ${runs}`}
+        {(progress.points ?? 0) > 1 && `, ${progress.points_done} of ${progress.points} points done`}
         {progress.stage && `: ${progress.stage}`}
         {progress.flows > 0 && `, ${progress.flows_finished} of ${progress.flows} flows`}
         {progress.flows_failed > 0 && `, ✕ ${progress.flows_failed} failed`}
-        {progress.left_s !== null && `; about ${duration(Math.round(progress.left_s))} left`}
+        {progress.left_s !== null && `; about ${roughly(progress.left_s)} left`}
       </span>
     </div>
   );

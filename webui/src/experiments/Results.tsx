@@ -3,7 +3,7 @@ import { distribution } from "../fct/statistics";
 import { DistributionChart } from "../fct/DistributionChart";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
-import { percent } from "../parts/units";
+import { digits, percent } from "../parts/units";
 import { BarChart } from "./BarChart";
 import { measures } from "./bars";
 import { Claims } from "./Claims";
@@ -32,39 +32,45 @@ export function Results({ experiment }: { experiment: Experiment }) {
   }, [experiment.runs, records.data]);
   const limited = document.cpu_limited === true;
   return (
-    <div className="fct-grid">
+    <>
       {document.schemes && (
-        <Panel title="Schemes side by side">
-          {limited && (
-            <p className="state warn">* The processor limited these runs: no conclusions from them.</p>
+        <div className="fct-grid">
+          <Panel title="Schemes side by side">
+            {limited && (
+              <p className="state warn">* The processor limited these runs: no conclusions from them.</p>
+            )}
+            {measures(document).map((measure) => (
+              <BarChart key={measure.name} measure={measure} />
+            ))}
+          </Panel>
+          {curves.length > 0 && (
+            <Panel title="Completion times of short flows">
+              <DistributionChart title="Share of flows that are done" curves={curves} />
+              <p>
+                {curves.map((curve) => (
+                  <span key={curve.scheme} className="curve-key">
+                    <SchemeMark name={curve.scheme} />
+                  </span>
+                ))}
+              </p>
+            </Panel>
           )}
-          {measures(document).map((measure) => (
-            <BarChart key={measure.name} measure={measure} />
-          ))}
+        </div>
+      )}
+      {document.schemes && (
+        <Panel title="Figures of each scheme">
           <SchemeTable document={document} />
           <Claims claims={document.claims ?? []} />
         </Panel>
       )}
-      {curves.length > 0 && (
-        <Panel title="Completion times of short flows">
-          <DistributionChart title="Share of flows that are done" curves={curves} />
-          <p>
-            {curves.map((curve) => (
-              <span key={curve.scheme} className="curve-key">
-                <SchemeMark name={curve.scheme} />
-              </span>
-            ))}
-          </p>
-        </Panel>
-      )}
       <Downloads experiment={experiment} />
-    </div>
+    </>
   );
 }
 
 function SchemeTable({ document }: { document: ResultDocument }) {
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label="Figures of each scheme">
+    <div className="scroll" tabIndex={0} role="region" aria-label="Table of the schemes">
       <table className="numbers">
         <thead>
           <tr>
@@ -88,7 +94,7 @@ function SchemeTable({ document }: { document: ResultDocument }) {
               </th>
               <td>{one.short?.n ?? "–"}</td>
               <td>{one.short?.failed ?? "–"}</td>
-              <td>{one.short ? `${one.short.p50_ms.toPrecision(3)} ms` : "–"}</td>
+              <td>{one.short ? `${digits(one.short.p50_ms)} ms` : "–"}</td>
               <td>{one.retransmissions}</td>
               <td>{one.recovered_packets}</td>
               <td>{percent(one.overhead)}</td>

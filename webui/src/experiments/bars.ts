@@ -1,6 +1,7 @@
 /** What of a result document is drawn as bars: a value with its interval for every scheme. */
 
 import type { ResultDocument } from "./types";
+import { digits } from "../parts/units";
 
 export interface Bar {
   label: string;
@@ -18,8 +19,8 @@ export interface Measure {
   bars: Bar[];
 }
 
-const milliseconds = (value: number): string => `${value.toPrecision(3)} ms`;
-const megabits = (value: number): string => `${value.toPrecision(3)} Mbit/s`;
+const milliseconds = (value: number): string => `${digits(value)} ms`;
+const megabits = (value: number): string => `${digits(value)} Mbit/s`;
 
 /** Measures that the document has a figure for. */
 export function measures(document: ResultDocument): Measure[] {

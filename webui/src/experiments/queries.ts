@@ -1,15 +1,21 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
-import type { Experiment, FlowRecord, Preset, Progress } from "./types";
+import type { Engine, Experiment, FlowRecord, Preset, Progress } from "./types";
 import { OVER } from "./types";
 
 const MOST_FLOWS = 20_000;
 
+/** Experiments, newest first, a page at a time. */
 export const useExperiments = () =>
-  useQuery({
+  useInfiniteQuery({
     queryKey: ["experiments", "list"],
-    queryFn: ({ signal }) =>
-      get<{ experiments: Experiment[]; next: number | null }>("/experiments?limit=100", signal),
+    queryFn: ({ signal, pageParam }) =>
+      get<{ experiments: Experiment[]; next: number | null }>(
+        `/experiments?limit=50${pageParam === null ? "" : `&before=${pageParam}`}`,
+        signal,
+      ),
+    initialPageParam: null as number | null,
+    getNextPageParam: (page) => page.next,
     refetchInterval: 10_000,
   });
 
@@ -25,6 +31,15 @@ export const usePresets = () =>
     queryKey: ["specs"],
     queryFn: ({ signal }) => get<{ presets: Preset[] }>("/specs", signal),
     staleTime: 300_000,
+  });
+
+/** The queue: what runs, what waits. Events of the stream say when to ask again. */
+export const useEngine = () =>
+  useQuery({
+    queryKey: ["engine"],
+    queryFn: ({ signal }) => get<Engine>("/engine", signal),
+    refetchInterval: 10_000,
+    retry: false,
   });
 
 export const useProgress = (id: number, running: boolean) =>

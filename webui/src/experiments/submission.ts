@@ -6,6 +6,13 @@ export interface FieldChange {
   value: string;
 }
 
+/** A field that takes several values, one point of a sweep each. */
+export interface Axis {
+  field: string;
+  /** As typed, with commas between. */
+  values: string;
+}
+
 export interface Draft {
   preset: string;
   /** The whole spec, once it is edited. */
@@ -14,8 +21,25 @@ export interface Draft {
   schemes: string[] | null;
   repeats: string;
   seed: string;
+  load: string;
   changes: FieldChange[];
+  axes: Axis[];
 }
+
+const LOAD = "workload.flows.arrivals.load";
+/** A load and a rate of arrivals exclude each other. */
+const RATE = "workload.flows.arrivals.rate_per_s";
+
+export const untouched = (preset: string): Draft => ({
+  preset,
+  text: null,
+  schemes: null,
+  repeats: "",
+  seed: "",
+  load: "",
+  changes: [],
+  axes: [],
+});
 
 export function typed(value: string): unknown {
   const text = value.trim();
@@ -34,13 +58,32 @@ export function typed(value: string): unknown {
   return text;
 }
 
+/** `0.2, 0.4` as [0.2, 0.4]. */
+export const listed = (values: string): unknown[] =>
+  values
+    .split(",")
+    .filter((one) => one.trim() !== "")
+    .map(typed);
+
 export function submission(draft: Draft): Record<string, unknown> {
   const body: Record<string, unknown> = draft.text === null ? { preset: draft.preset } : { text: draft.text };
-  if (draft.text === null && draft.schemes !== null) body["schemes"] = draft.schemes;
   if (draft.repeats !== "") body["repeats"] = Number(draft.repeats);
   if (draft.seed !== "") body["seed"] = Number(draft.seed);
-  const set =
-    draft.text === null ? draft.changes.filter((one) => one.field !== "" && one.value.trim() !== "") : [];
-  if (set.length > 0) body["set"] = Object.fromEntries(set.map((one) => [one.field, typed(one.value)]));
+  if (draft.text !== null) return body;
+  if (draft.schemes !== null) body["schemes"] = draft.schemes;
+  const axes = draft.axes
+    .map(({ field, values }) => ({ field: field.trim(), values: listed(values) }))
+    .filter(({ field, values }) => field !== "" && values.length > 0);
+  const set: Record<string, unknown> = {};
+  const load = axes.find(({ field }) => field === LOAD)?.values[0] ?? (draft.load && typed(draft.load));
+  if (load !== "") Object.assign(set, { [LOAD]: load, [RATE]: null });
+  for (const one of draft.changes) if (one.field && one.value.trim()) set[one.field] = typed(one.value);
+  if (Object.keys(set).length > 0) body["set"] = set;
+  if (axes.length > 0) {
+    body["sweep"] = axes.map(({ field, values }) => ({ label: label(field), fields: [field], values }));
+  }
   return body;
 }
+
+/** What an axis is called in tables: the field's last word, without its unit's underscores. */
+const label = (field: string): string => (field.split(".").at(-1) ?? field).replaceAll("_", " ");

@@ -38,13 +38,24 @@ export interface Experiment {
   summary: unknown;
   created_at: number;
   finished_at: number | null;
+  /** When it was begun, the last time; what is recorded has none. */
+  started_at?: number | null;
   kind?: "experiment" | "sweep" | "point" | "recorded";
   parent?: number | null;
   words?: string;
   points?: number;
   runs?: RunHead[];
   progress?: Progress | null;
-  children?: { id: number; words: string; state: State; error: string; cpu_limited: boolean | null }[];
+  children?: Point[];
+}
+
+/** A point of a sweep. */
+export interface Point {
+  id: number;
+  words: string;
+  state: State;
+  error: string;
+  cpu_limited: boolean | null;
 }
 
 export interface SizeFigures {
@@ -96,6 +107,11 @@ export interface ResultDocument {
   notices?: string[];
 }
 
+/** What a sweep found: a result document for each of its points, of those that have finished. */
+export interface SweepDocument {
+  points?: (ResultDocument & { experiment: number })[];
+}
+
 export interface FlowRecord {
   id: number;
   run_id: number;
@@ -114,6 +130,14 @@ export interface Preset {
   schemes: string[];
   estimated_s: number;
   text: string;
+}
+
+export interface Engine {
+  workers: number;
+  running: number[];
+  queued: number[];
+  /** Why nothing is run, if so. */
+  paused: string | null;
 }
 
 export interface SpecProblem {

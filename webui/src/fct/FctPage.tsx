@@ -3,6 +3,7 @@ import { useDeferredValue, useMemo } from "react";
 import { get } from "../api/client";
 import { useScheme } from "../api/queries";
 import type { EventHead } from "../api/types";
+import { merged } from "../flows/rows";
 import { useAllFlows } from "../flows/useAllFlows";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
@@ -21,13 +22,14 @@ import {
 
 /** Completion times of live traffic, by size class and scheme. */
 export function FctPage() {
-  const { flows } = useAllFlows();
+  const { known, live } = useAllFlows();
   const scheme = useScheme().data?.scheme.name ?? null;
   const events = useQuery({
     queryKey: ["events", "scheme", scheme],
     queryFn: ({ signal }) => get<{ events: EventHead[] }>("/events?topics=scheme&limit=10000", signal),
   });
-  const calm = useDeferredValue(flows);
+  const recent = useDeferredValue(live);
+  const calm = useMemo(() => merged(known, recent), [known, recent]);
   const found = useMemo(
     () => groups(calm, reigns(events.data?.events ?? [], scheme)),
     [calm, events.data, scheme],

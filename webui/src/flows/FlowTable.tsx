@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef } from "react";
+import { memo, useRef } from "react";
 import type { LiveFlow } from "../api/types";
 import { bitRate, byteSize, clockTime, duration } from "../parts/units";
 import { type Choice, type Column, lasted } from "./rows";
@@ -71,29 +71,14 @@ export function FlowTable({ rows, choice, sortBy, chosen, choose }: Props) {
             const flow = rows[item.index];
             if (!flow) return null;
             return (
-              <div
+              <FlowRow
                 key={flow.id}
-                role="row"
-                aria-rowindex={item.index + 2}
-                aria-selected={flow.id === chosen}
-                className={`flow-row ${flow.id === chosen ? "chosen" : ""}`}
-                style={{ transform: `translateY(${item.start}px)` }}
-                onClick={() => choose(flow.id)}
-              >
-                {SHOWN.map(({ column, text }) =>
-                  column === "id" ? (
-                    <div key={column} role="cell">
-                      <button className="plain" onClick={() => choose(flow.id)}>
-                        {flow.id}
-                      </button>
-                    </div>
-                  ) : (
-                    <div key={column} role="cell">
-                      {text(flow)}
-                    </div>
-                  ),
-                )}
-              </div>
+                flow={flow}
+                index={item.index}
+                start={item.start}
+                chosen={flow.id === chosen}
+                choose={choose}
+              />
             );
           })}
         </div>
@@ -101,3 +86,39 @@ export function FlowTable({ rows, choice, sortBy, chosen, choose }: Props) {
     </div>
   );
 }
+
+interface RowProps {
+  flow: LiveFlow;
+  index: number;
+  start: number;
+  chosen: boolean;
+  choose: (id: number) => void;
+}
+
+/** One flow; drawn again only when it has changed or moved: while the table scrolls most rows have not. */
+const FlowRow = memo(function FlowRow({ flow, index, start, chosen, choose }: RowProps) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={chosen}
+      className={`flow-row ${chosen ? "chosen" : ""}`}
+      style={{ transform: `translateY(${start}px)` }}
+      onClick={() => choose(flow.id)}
+    >
+      {SHOWN.map(({ column, text }) =>
+        column === "id" ? (
+          <div key={column} role="cell">
+            <button className="plain" onClick={() => choose(flow.id)}>
+              {flow.id}
+            </button>
+          </div>
+        ) : (
+          <div key={column} role="cell">
+            {text(flow)}
+          </div>
+        ),
+      )}
+    </div>
+  );
+});

@@ -1,20 +1,25 @@
-import { useDeferredValue, useMemo } from "react";
+import { useCallback, useDeferredValue, useMemo } from "react";
 import { useSearch } from "../app/location";
 import { Notice } from "../parts/Notice";
 import { FlowPaths } from "../paths/FlowPaths";
 import { count } from "../parts/units";
 import { FlowTable } from "./FlowTable";
-import { choiceOf, chosenRows } from "./rows";
+import { choiceOf, chosenRows, withNews } from "./rows";
 import { useAllFlows } from "./useAllFlows";
 
 /** All flows that agents told of: filtered and sorted as the address says. */
 export function FlowsPage() {
   const [search, change] = useSearch();
   const choice = useMemo(() => choiceOf(search), [search]);
-  const { query, flows } = useAllFlows();
-  const calm = useDeferredValue(flows);
-  const rows = useMemo(() => chosenRows(calm, choice), [calm, choice]);
+  const { query, known, live, total } = useAllFlows();
+  const base = useMemo(() => chosenRows(known, choice), [known, choice]);
+  const calm = useDeferredValue(live);
+  const rows = useMemo(
+    () => withNews(base, chosenRows(calm, choice), new Set(calm.map((flow) => flow.id)), choice),
+    [base, calm, choice],
+  );
   const chosen = Number(search.get("flow")) || null;
+  const choose = useCallback((id: number) => change({ flow: String(id) }), [change]);
   return (
     <>
       <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -54,7 +59,7 @@ export function FlowsPage() {
           bare acknowledgements, too
         </label>
         <span className="quiet" role="status">
-          {count(rows.length, "flow")} of {flows.length.toLocaleString("en-US")}
+          {count(rows.length, "flow")} of {total.toLocaleString("en-US")}
         </span>
       </form>
       {query.isError && (
@@ -66,8 +71,8 @@ export function FlowsPage() {
         <FlowPaths id={chosen} heading={`Flow ${chosen}`} close={() => change({ flow: null })} />
       )}
       {rows.length === 0 && !query.isPending ? (
-        <Notice title={flows.length === 0 ? "No flow has been seen" : "No flow is like that"}>
-          {flows.length === 0
+        <Notice title={total === 0 ? "No flow has been seen" : "No flow is like that"}>
+          {total === 0
             ? "Flows are told of by host agents, while somebody watches. Start some traffic, and they show here."
             : "A word is a host (h1), a pair (h1>h5), a port, a protocol or a flow's number; all words must fit."}
         </Notice>
@@ -76,7 +81,7 @@ export function FlowsPage() {
           rows={rows}
           choice={choice}
           chosen={chosen}
-          choose={(id) => change({ flow: String(id) })}
+          choose={choose}
           sortBy={(column) =>
             change({ sort: choice.sort === column && choice.descending ? column : `-${column}` })
           }

@@ -20,6 +20,9 @@ export const COLUMNS = [
   "reordered",
 ] as const;
 export type Column = (typeof COLUMNS)[number];
+const TEXTS = ["source", "destination", "traffic_class", "state"] as const;
+const isText = (column: Column): column is (typeof TEXTS)[number] =>
+  (TEXTS as readonly Column[]).includes(column);
 
 export interface Choice {
   /** Words that must all be found: a host's name, `h1>h5`, a port, a protocol. */
@@ -56,6 +59,7 @@ const value = (flow: LiveFlow, column: Column): string | number => {
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
+/** Flows that *choice* lets pass, in its order. */
 export function chosenRows(flows: readonly LiveFlow[], choice: Choice): LiveFlow[] {
   const words = choice.text.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = flows.filter(
@@ -65,13 +69,49 @@ export function chosenRows(flows: readonly LiveFlow[], choice: Choice): LiveFlow
       (choice.acks || carriesData(flow)) &&
       words.every((word) => matches(flow, word)),
   );
+  return rows.sort(before(rows, choice));
+}
+
+/** The order of *choice*. Texts of *flows* are compared once each, not once a pair of flows. */
+function before(flows: readonly LiveFlow[], choice: Choice): (one: LiveFlow, other: LiveFlow) => number {
+  const { sort } = choice;
   const turn = choice.descending ? -1 : 1;
-  return rows.sort((one, other) => {
-    const [a, b] = [value(one, choice.sort), value(other, choice.sort)];
-    const order =
-      typeof a === "number" && typeof b === "number" ? a - b : COLLATOR.compare(String(a), String(b));
-    return order === 0 ? other.id - one.id : turn * order;
-  });
+  if (sort === "id") return (one, other) => turn * (one.id - other.id);
+  if (!isText(sort)) {
+    return (one, other) =>
+      turn * (Number(value(one, sort)) - Number(value(other, sort))) || other.id - one.id;
+  }
+  const texts = new Set(flows.map((flow) => flow[sort]));
+  const places = new Map([...texts].sort(COLLATOR.compare).map((text, index) => [text, index]));
+  const key = (flow: LiveFlow): number => places.get(flow[sort]) ?? 0;
+  return (one, other) => turn * (key(one) - key(other)) || other.id - one.id;
+}
+
+/**
+ * *rows* with news of some of them: those in *live* go to where they belong now. Both come from `chosenRows` of the same
+ * choice; *told* are the numbers of all flows with news, whether the choice lets them pass or not. Takes as long as there
+ * are rows, but does not sort them again.
+ */
+export function withNews(
+  rows: readonly LiveFlow[],
+  live: readonly LiveFlow[],
+  told: ReadonlySet<number>,
+  choice: Choice,
+): LiveFlow[] {
+  const order = before([...rows, ...live], choice);
+  const all: LiveFlow[] = [];
+  let next = 0;
+  for (const row of rows) {
+    if (told.has(row.id)) continue;
+    let news = live[next];
+    while (news && order(news, row) <= 0) {
+      all.push(news);
+      news = live[++next];
+    }
+    all.push(row);
+  }
+  for (; next < live.length; next++) all.push(live[next] as LiveFlow);
+  return all;
 }
 
 function matches(flow: LiveFlow, word: string): boolean {
@@ -87,13 +127,18 @@ function matches(flow: LiveFlow, word: string): boolean {
   );
 }
 
-/** *known* with what the stream told since: newer news win, flows that are new come on top. */
+/** Those of *live* that are no older than what is known of them. */
+export function news(known: ReadonlyMap<number, LiveFlow>, live: readonly LiveFlow[]): LiveFlow[] {
+  return live.filter((flow) => flow.last_at >= (known.get(flow.id)?.last_at ?? 0));
+}
+
+/** *known* (newest first) with news of some of them, and of others that are newer. */
 export function merged(known: readonly LiveFlow[], live: readonly LiveFlow[]): LiveFlow[] {
   const newer = new Map(live.map((flow) => [flow.id, flow]));
   const all = known.map((flow) => {
     const news = newer.get(flow.id);
     newer.delete(flow.id);
-    return news && news.last_at >= flow.last_at ? news : flow;
+    return news ?? flow;
   });
   return [...newer.values(), ...all];
 }

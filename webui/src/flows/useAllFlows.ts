@@ -1,28 +1,39 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { allFlows } from "../api/queries";
+import type { LiveFlow } from "../api/types";
 import { useLive, useStore } from "../live/useLive";
-import { merged } from "./rows";
+import { type Listing, refreshed } from "./listing";
+import { news } from "./rows";
 
 const LIVE_S = 60;
 
-/** All flows that the controller knows, kept fresh by the stream; asked for anew every 15 s, for ends that it missed. */
+/** All flows that the controller knows, newest first, as it was asked for them (every 15 s), and what the stream told since. */
 export function useAllFlows() {
+  const queries = useQueryClient();
   const query = useQuery({
     queryKey: ["flows"],
-    queryFn: ({ signal }) => allFlows("", signal),
+    queryFn: ({ signal }) =>
+      refreshed(queries.getQueryData<Listing>(["flows"]), signal, (soFar) =>
+        queries.setQueryData(["flows"], soFar),
+      ),
     refetchInterval: 15_000,
+    structuralSharing: false,
   });
+  const known = query.data?.flows ?? NONE;
+  const byNumber = useMemo(() => new Map(known.map((flow) => [flow.id, flow])), [known]);
   const sample = useLive("flows", (store) => store.flows);
   const history = useStore().flowHistory;
-  const flows = useMemo(
+  const live = useMemo(
     () =>
-      merged(
-        query.data ?? [],
+      news(
+        byNumber,
         history.recent(LIVE_S).map((trace) => trace.flow),
       ),
     // A sample says that the history has changed.
-    [query.data, history, sample],
+    [byNumber, history, sample],
   );
-  return { query, flows };
+  const total = known.length + live.filter((flow) => !byNumber.has(flow.id)).length;
+  return { query, known, live, total };
 }
+
+const NONE: readonly LiveFlow[] = [];

@@ -1,10 +1,13 @@
 import { scaleLog } from "d3-scale";
 import { byteSize } from "../parts/units";
+import { logTicks, type Mark, marks } from "./thresholds";
 import type { Learnt } from "./types";
 
 const WIDTH = 560;
 const LEFT = 80;
 const ROW = 34;
+/** Pixels between two marks at least. */
+const APART = 19;
 
 /** Thresholds of each type beside the default ones: a mark for each queue that a flow sinks to. */
 export function ThresholdChart({ learnt }: { learnt: Learnt }) {
@@ -13,7 +16,8 @@ export function ThresholdChart({ learnt }: { learnt: Learnt }) {
     ...learnt.types.map((type, index) => ({ name: `type ${index}`, thresholds: type.thresholds_bytes })),
   ];
   const all = rows.flatMap((row) => row.thresholds).filter((one) => one > 0);
-  const x = scaleLog([Math.min(...all) * 0.7, Math.max(...all) * 1.5], [LEFT, WIDTH - 14]);
+  const [low, high] = [Math.min(...all) * 0.8, Math.max(...all) * 1.25];
+  const x = scaleLog([low, high], [LEFT, WIDTH - 14]);
   const height = rows.length * ROW + 34;
   const words = rows
     .map((row) => `${row.name}: ${row.thresholds.map((one) => byteSize(one)).join(", ")}`)
@@ -28,28 +32,33 @@ export function ThresholdChart({ learnt }: { learnt: Learnt }) {
             <text x={LEFT - 8} y={y} dy="0.35em" textAnchor="end">
               {row.name}
             </text>
-            {row.thresholds.map((threshold, queue) => (
-              <g key={queue} transform={`translate(${x(Math.max(1, threshold))} ${y})`}>
-                <title>{`after ${byteSize(threshold)} to queue ${queue + 1}`}</title>
-                <circle r={9} />
+            {marks(row.thresholds, (bytes) => x(Math.max(1, bytes)), APART).map((mark) => (
+              <g key={mark.label} transform={`translate(${mark.at} ${y})`}>
+                <title>{title(mark)}</title>
+                <rect x={-half(mark)} y={-9} width={2 * half(mark)} height={18} rx={9} />
                 <text textAnchor="middle" dy="0.36em">
-                  {queue + 1}
+                  {mark.label}
                 </text>
               </g>
             ))}
           </g>
         );
       })}
-      {x
-        .ticks(5)
-        .filter((tick) => Math.log10(tick) % 1 === 0)
-        .map((tick) => (
-          <text key={tick} x={x(tick)} y={height - 8} textAnchor="middle">
-            {byteSize(tick)
-              .replace(/\.00? /, " ")
-              .replace(".0 ", " ")}
-          </text>
-        ))}
+      {logTicks(low, high).map((tick) => (
+        <text key={tick} x={x(tick)} y={height - 8} textAnchor="middle">
+          {byteSize(tick)
+            .replace(/\.00? /, " ")
+            .replace(".0 ", " ")}
+        </text>
+      ))}
     </svg>
   );
 }
+
+/** Half the width of a mark: round for one queue, longer for several. */
+const half = (mark: Mark): number => (mark.label.length > 1 ? 16 : 9);
+
+const title = ({ label, from, to }: Mark): string =>
+  from === to
+    ? `after ${byteSize(from)} to queue ${label}`
+    : `after ${byteSize(from)} to ${byteSize(to)} to queues ${label}`;

@@ -6,6 +6,7 @@ import { Panel } from "../parts/Panel";
 import { byteSize, clockTime, duration, percent } from "../parts/units";
 import { SizeChart } from "./SizeChart";
 import { ThresholdChart } from "./ThresholdChart";
+import { TypeMark } from "./TypeMark";
 import { type Learnt, type LearnerView, typeName } from "./types";
 
 /** Types of flows: what tells them apart, how large their flows are, and where they sink. */
@@ -56,9 +57,19 @@ function Types({ learnt }: { learnt: Learnt }) {
       <div className="fct-grid">
         <Panel title="How large flows of each type are">
           <SizeChart learnt={learnt} />
+          <p>
+            {learnt.types.map((type, index) => (
+              <span key={index} className="curve-key">
+                <TypeMark index={index} /> type {index}: {typeName(type, learnt.features)}
+              </span>
+            ))}
+          </p>
         </Panel>
         <Panel title="After how many bytes they sink a queue">
           <ThresholdChart learnt={learnt} />
+          <p className="quiet">
+            A flow begins in queue 0, which goes first; a mark is where it sinks to the queue of that number.
+          </p>
         </Panel>
       </div>
       <Panel title="Types">
@@ -76,7 +87,7 @@ function Types({ learnt }: { learnt: Learnt }) {
             {learnt.types.map((type, index) => (
               <tr key={index}>
                 <th scope="row">
-                  {index}: {typeName(type, learnt.features)}
+                  <TypeMark index={index} /> {index}: {typeName(type, learnt.features)}
                 </th>
                 <td>{type.flows}</td>
                 <td>{byteSize(type.mean_bytes)}</td>
@@ -87,8 +98,8 @@ function Types({ learnt }: { learnt: Learnt }) {
           </tbody>
         </table>
         <p>
-          By the model flows stay {percent(learnt.stay_ratio)} of the time that they stay under the default
-          thresholds; {learnt.unknown_flows} flows are of no known type.
+          By the model the mean slowdown of flows is {percent(learnt.slowdown_ratio)} of that under the
+          default thresholds; {learnt.unknown_flows} flows are of no known type.
         </p>
         <details>
           <summary>In words, and what else was tried</summary>

@@ -16,7 +16,7 @@ export interface Learnt {
   explanation: string;
   flows: number;
   unknown_flows: number;
-  stay_ratio: number;
+  slowdown_ratio: number;
   default_thresholds_bytes: number[];
   points_bytes: number[];
   types: FlowType[];

@@ -1,0 +1,92 @@
+"""A Chromium whose main thread is measured by the kernel: processor time, not time between its own clock readings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+_TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+SIZE: Final = {"width": 1920, "height": 1080}
+_FRAMES: Final = """async ({milliseconds}) => {
+  const gaps = [];
+  let last = await new Promise(requestAnimationFrame);
+  const until = last + milliseconds;
+  while (last < until) {
+    const now = await new Promise(requestAnimationFrame);
+    gaps.push(now - last);
+    last = now;
+  }
+  return gaps;
+}"""
+
+
+class BrowserError(RuntimeError):
+    """There is no Chromium, or nothing that steers it; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A browser with one page. (Of its processes that draw pages others may wait in reserve: they do nothing.)"""
+
+    page: Page
+    browser: Browser
+
+    def main_thread_s(self) -> float:
+        """Processor time of the page's main thread, in seconds: what matters is how much it grows."""
+        return sum(_seconds(f"/proc/{process}/task/{process}/stat") for process in self._drawing())
+
+    def processes_s(self) -> float:
+        """The same of all threads of the page's process."""
+        return sum(_seconds(f"/proc/{process}/stat") for process in self._drawing())
+
+    def _drawing(self) -> list[int]:
+        said: dict[str, Any] = self.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")
+        found = [int(one["id"]) for one in said["processInfo"] if one["type"] == "renderer"]
+        if not found:
+            raise BrowserError("Chromium names no process that draws pages")
+        return found
+
+    def frame_times_ms(self, seconds: float) -> list[float]:
+        """Milliseconds from each frame to the next."""
+        found: list[float] = self.page.evaluate(_FRAMES, {"milliseconds": seconds * 1e3})
+        return found
+
+
+@contextmanager
+def chromium(url: str) -> Iterator[Watched]:
+    """A window of SIZE at *url*, headless.
+
+    Raises:
+        BrowserError: no Chromium, or no Playwright.
+    """
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise BrowserError("Playwright is missing: `./capstan test tests/e2e` installs it") from None
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
+        page = browser.new_context(viewport=SIZE, base_url=url).new_page()  # type: ignore[arg-type]
+        page.goto("/")
+        yield Watched(page, browser)
+        browser.close()
+
+
+def program() -> str:
+    """Path of Chromium. Raises BrowserError."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        raise BrowserError("no Chromium here: `./capstan test tests/e2e` installs it")
+    return found
+
+
+def _seconds(stat: str) -> float:
+    with open(stat, encoding="utf-8") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S

@@ -1,0 +1,108 @@
+"""Records of finished flows in memory and in the store: what agents say, checked, bounded and kept over restarts."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from controller.store.finished_flows import FinishedFlowStore
+from controller.tpfs.records import Finished, Names, Records, RecordsError, RecordWindow, checked
+from protocol import control
+
+_LOG: Final = logging.getLogger("capstan.tpfs")
+KEEP_EVERY_S: Final = 5.0
+"""How often records go into the store."""
+
+
+class KeptRecords:
+    """Of one thread; what is public may be read by others. store: None keeps nothing over restarts.
+
+    refused: records that could not be true, by host and reason. since: Unix seconds; flows that ended before do not
+    count.
+    """
+
+    def __init__(self, store: FinishedFlowStore | None) -> None:
+        self._store = store
+        self._hosts, self.addresses = Names(), Names()
+        self.window = RecordWindow()
+        self.refused: dict[str, Counter[str]] = {}
+        self.since = 0.0
+        self._unkept: list[Records] = []
+        self._kept_at = 0.0
+
+    def restore(self) -> None:
+        """What the store has comes back."""
+        if self._store is None:
+            return
+        for records in self._store.load(time.time() - self.window.most_age_s, self._hosts, self.addresses):
+            self.window.add(records, time.time())
+
+    def take(self, host: str, owners: Mapping[str, str], said: control.FinishedFlows) -> None:
+        """What the agent of *host* says; owners: the host of each overlay address."""
+        now = time.time()
+        try:
+            records, refused = checked(_finished_of(said), host, owners, self._hosts, self.addresses, now)
+        except RecordsError as error:
+            _LOG.warning("records of %s refused: %s", host, error)
+            self.refused.setdefault(host, Counter()).update({"malformed": 1})
+            return
+        if refused:
+            self.refused.setdefault(host, Counter()).update(refused)
+        records = records[records["end"] >= self.since]
+        if len(records):
+            self.window.add(records, now)
+            self._unkept.append(records)
+
+    def forget(self, since: float) -> None:
+        """Let go of flows that ended before *since*, and of those that are told of later."""
+        self.since = since
+        before, self.window = self.window, RecordWindow()
+        self._unkept.clear()
+        for chunk in before.chunks():
+            later = chunk[chunk["end"] >= since]
+            if len(later):
+                self.window.add(later, time.time())
+                self._unkept.append(later)
+        if self._store is not None:
+            try:
+                self._store.forget()
+            except Exception as error:  # a full disk must not end learning
+                _LOG.error("records of finished flows stay in the database: %s", error)
+
+    def keep(self, always: bool = False) -> None:
+        """Put new records into the store, now and then."""
+        now = time.monotonic()
+        if self._store is None or not (always or now >= self._kept_at + KEEP_EVERY_S):
+            return
+        self._kept_at = now
+        unkept, self._unkept = self._unkept, []
+        of_host: dict[int, list[Records]] = {}
+        for records in unkept:
+            of_host.setdefault(int(records["host"][0]), []).append(records)
+        try:
+            for number, some in of_host.items():
+                self._store.add(self._hosts.texts[number], np.concatenate(some), self.addresses.texts)
+            if of_host:
+                self._store.prune(time.time() - self.window.most_age_s, self.window.most_records)
+        except Exception as error:
+            _LOG.error("records of finished flows are not kept: %s", error)
+
+
+def _finished_of(said: control.FinishedFlows) -> Finished:
+    """The same without the message round it."""
+    return Finished(
+        said.now_s,
+        said.protocol,
+        said.source,
+        said.source_port,
+        said.destination,
+        said.destination_port,
+        said.bytes,
+        said.start_s,
+        said.end_s,
+    )

@@ -1,0 +1,160 @@
+"""TPFS's presets as flows through strict queues and nothing else: what prediction can gain, and what it does gain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.schemes import loader
+from controller.schemes.overrides import with_overrides
+from controller.schemes.scheme import Priority
+from controller.tpfs.records import RECORD
+from controller.tpfs.types import flow_types
+from experiments.check import find_spec
+from experiments.spec import SchemeChoice, Spec, merge_overrides, spec_from_dict
+from experiments.sweep import only, points
+from experiments.yaml_source import read
+from models.strict_queues import Job, by_bytes_sent, by_remaining, by_size, completion_times
+from models.strict_queues import Priority as Order
+from models.study import Axis, Panel, Study, curve
+from workloads.plan import Plan, PlannedFlow
+
+PRESETS: Final = ("tpfs-fig7", "tpfs-fig8", "tpfs-fig11")
+LOAD: Final = "0.6"
+LEARNT_BY_S: Final = 8.0
+"""Types are those of flows that began earlier: the presets' lead_in_s."""
+SRPT: Final = "srpt"
+SHARES: Final = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995)
+PORT: Final = 7000
+"""Of receivers of applications that share one."""
+_Times = NDArray[np.float64]
+
+
+def strict_queues() -> Study:
+    """Each preset at one load: its schemes, and shortest remaining time first with a queue for every size."""
+    panels, rows = [], []
+    for name in PRESETS:
+        (point,) = points(only(_spec(name), [LOAD]))
+        spec = point.spec
+        plan = spec.plan(0)
+        counted = np.array([flow.counted for flow in plan.flows])
+        sizes = np.array([flow.size_bytes for flow in plan.flows])[counted]
+        times = {label: one[counted] for label, one in _times(spec, plan).items()}
+        short = sizes < spec.workload.short_limit_bytes
+        large = sizes >= (spec.workload.large_limit_bytes or np.inf)
+        first = times[spec.baseline][short].mean()
+        for label, one in times.items():
+            rows.append(
+                (
+                    name.removeprefix("tpfs-"),
+                    label,
+                    round(one[short].mean() * 1e3, 1),
+                    round(one[short].mean() / first, 2),
+                    round(float(np.quantile(one[short], 0.99)) * 1e3, 1),
+                    round(one[~short & ~large].mean() * 1e3, 1),
+                    round(one[large].mean() * 1e3),
+                )
+            )
+        panels.append(
+            Panel(
+                f"{name}: {np.count_nonzero(short)} short flows",
+                Axis("share of short flows"),
+                Axis("finished within", "ms"),
+                SHARES,
+                tuple(
+                    curve(label, list(np.quantile(one[short], SHARES) * 1e3)) for label, one in times.items()
+                ),
+            )
+        )
+    return Study(
+        f"TPFS: what strict queues do with the presets' flows (load {LOAD})",
+        tuple(panels),
+        ("preset", "scheme", "short ms", "to pias", "p99 ms", "medium ms", "large ms"),
+        tuple(rows),
+        (
+            "Mean completion times of the counted flows of one repeat; p99: of short ones.",
+            f"Types are those of the first {LEARNT_BY_S:g} s of each run. srpt: sizes are known, and each has a queue.",
+        ),
+    )
+
+
+def _spec(name: str) -> Spec:
+    return spec_from_dict(read(find_spec(name).read_text(encoding="utf-8"), name).data)
+
+
+def _times(spec: Spec, plan: Plan) -> dict[str, _Times]:
+    """Completion times in seconds by scheme's label; a flow takes one of the spines' paths at random."""
+    links = spec.fabric.spines
+    rate = (spec.fabric.slowest_link_mbps or 0.0) * 1e6
+    rng = np.random.default_rng(spec.seed)
+    jobs = [Job(flow.start_s, flow.size_bytes or 0, int(rng.integers(links))) for flow in plan.flows]
+    found = {}
+    for choice in spec.schemes:
+        order = _orders(_priority(spec, choice), plan)
+        found[choice.label] = np.array(completion_times(jobs, order, links, rate))
+    found[SRPT] = np.array(completion_times(jobs, [by_remaining(job.size) for job in jobs], links, rate))
+    return found
+
+
+def _priority(spec: Spec, choice: SchemeChoice) -> Priority:
+    scheme = with_overrides(loader.load(choice.name), merge_overrides(spec.policy, choice.overrides))
+    if scheme.priority is None:
+        raise ValueError(f"scheme {choice.name!r} has no priority by bytes sent or size")
+    return scheme.priority
+
+
+def _orders(priority: Priority, plan: Plan) -> list[Order]:
+    """What decides over the packets of each of the plan's flows."""
+    default = priority.scaled()
+    if priority.kind == "size":
+        return [by_size(default, flow.size_bytes or 0) for flow in plan.flows]
+    if priority.prediction is None:
+        return [by_bytes_sent(default)] * len(plan.flows)
+    records, hosts = _records([flow for flow in plan.flows if flow.start_s < LEARNT_BY_S])
+    found = flow_types(records, hosts, default, priority.prediction.load, priority.prediction.delta_bytes)
+    of_value = (
+        {} if found is None else {value: one.thresholds_bytes for one in found.types for value in one.values}
+    )
+    features = () if found is None else found.features
+    return [
+        by_bytes_sent(of_value.get(tuple(_text(flow, one) for one in features), default))
+        for flow in plan.flows
+    ]
+
+
+def _text(flow: PlannedFlow, feature: str) -> str:
+    """A flow's value of one feature, as `flow_types` writes it."""
+    return {
+        "source": flow.source,
+        "destination": flow.destination,
+        "source_port": str(flow.source_port),
+        "destination_port": str(flow.port or PORT),
+    }[feature]
+
+
+def _records(flows: list[PlannedFlow]) -> tuple[NDArray[np.void], list[str]]:
+    """What agents would tell of *flows* and of their answers of a byte each; names of hosts are their addresses."""
+    hosts = sorted({flow.source for flow in flows} | {flow.destination for flow in flows})
+    number = {host: index for index, host in enumerate(hosts)}
+    answers = [
+        replace(
+            flow,
+            source=flow.destination,
+            destination=flow.source,
+            source_port=flow.port or PORT,
+            port=flow.source_port,
+            size_bytes=1,
+        )
+        for flow in flows
+    ]
+    records = np.zeros(2 * len(flows), RECORD)
+    for record, flow in zip(records, [*flows, *answers], strict=True):
+        record["host"] = record["source"] = number[flow.source]
+        record["destination"] = number[flow.destination]
+        record["source_port"], record["destination_port"] = flow.source_port, flow.port or PORT
+        record["protocol"], record["bytes"] = 6, flow.size_bytes or 0
+        record["start"] = record["end"] = flow.start_s
+    return records, hosts

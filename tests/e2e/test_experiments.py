@@ -1,0 +1,174 @@
+"""Experiments from the page: begun, watched, cancelled and compared, on a real controller whose worker runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.conftest import PATIENCE_MS
+from tests.e2e.test_dashboard import AXE, SCREENSHOTS
+from tests.lab.engine_server import Server
+
+RUN_MS = 120_000
+"""A lab has to come up and go away again, on a machine that has other things to do."""
+SIZES = {"projector": (1280, 800), "desk": (1920, 1080)}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A controller with a queue, at all addresses: so it asks for a token."""
+    made = Server(tmp_path_factory.mktemp("experiments"))
+    made.api = "0.0.0.0:0"
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def page(server: Server, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, base_url=f"http://127.0.0.1:{server.api.rpartition(':')[2]}"
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    expect.set_options(timeout=PATIENCE_MS)
+    yield context.new_page()
+    context.close()
+
+
+def enter(page: Page, server: Server, token: str) -> None:
+    """Come in with the token of a file."""
+    page.context.clear_cookies()
+    page.goto("/experiments")
+    page.get_by_label("Token").fill((server.data / token).read_text().strip())
+    page.get_by_role("button", name="Enter").click()
+    expect(page.get_by_test_id("connection")).to_have_text(re.compile("● live"))
+
+
+def begin(page: Page, flows: str) -> None:
+    """Submit `small` with ECMP alone and so many flows."""
+    page.goto("/experiments")
+    for scheme in ("rps", "caps"):
+        page.get_by_label(scheme, exact=True).uncheck()
+    page.get_by_role("button", name="Change another field").click()
+    page.get_by_label("Field", exact=True).fill("workload.flows.count")
+    page.get_by_label("Value", exact=True).fill(flows)
+    expect(page.get_by_text(re.compile("✓ 1 run, about"))).to_be_visible()
+    page.get_by_role("button", name="Begin").click()
+    expect(page).to_have_url(re.compile(r"/experiments/\d+$"))
+
+
+def finished(page: Page) -> None:
+    expect(page.locator("[data-state=finished]").first).to_be_visible(timeout=RUN_MS)
+
+
+def test_who_may_only_look_is_told_why_nothing_can_be_begun(page: Page, server: Server) -> None:
+    enter(page, server, "api-read-token")
+    expect(page.get_by_text("Your token is for looking only")).to_be_visible()
+    expect(page.get_by_role("button", name="Begin")).to_have_count(0)
+    enter(page, server, "api-token")
+    expect(page.get_by_role("button", name="Begin")).to_be_visible()
+
+
+def test_what_is_wrong_is_said_at_its_field_and_at_its_line(page: Page) -> None:
+    page.goto("/experiments")
+    page.get_by_role("button", name="Change another field").click()
+    page.get_by_label("Field", exact=True).fill("workload.flows.count")
+    page.get_by_label("Value", exact=True).fill("nonsense")
+    expect(page.locator(".problems")).to_contain_text("workload.flows.count")
+    expect(page.get_by_label("Field", exact=True)).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("button", name="Begin")).to_be_disabled()
+    page.get_by_text("Edit the whole spec as YAML").click()
+    text = page.get_by_label("Spec as YAML")
+    spec = text.input_value()
+    line = next(number for number, one in enumerate(spec.splitlines(), 1) if one.startswith("baseline"))
+    text.fill(spec.replace("baseline: ecmp", "baseline: ecmpp"))
+    expect(page.locator(".problems")).to_contain_text(f"line {line}")
+    expect(page.locator(".spec-text .wrong")).to_have_text(re.compile(rf"✕ {line}\b"))
+    page.get_by_role("button", name=f"Go to line {line}").click()
+    selected = "one => one.value.slice(one.selectionStart, one.selectionEnd)"
+    assert text.evaluate(selected) == "baseline: ecmpp"
+    text.fill(spec)
+    expect(page.get_by_text(re.compile("✓ 3 runs, about"))).to_be_visible()
+
+
+def test_an_experiment_is_begun_and_watched_to_its_end(page: Page) -> None:
+    begin(page, "4")
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    finished(page)
+    expect(page.get_by_role("img", name=re.compile("mean completion time: ecmp [0-9.]+ ms"))).to_be_visible()
+    expect(page.get_by_role("table").first).to_contain_text("ecmp")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="All flows (CSV)").click()
+    assert len(saved.value.path().read_text().splitlines()) > 4
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="PNG", exact=True).first.click()
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+    page.get_by_role("link", name="Experiments", exact=True).click()
+    expect(page.get_by_role("row").filter(has_text="small").first).to_contain_text("finished")
+
+
+def test_an_experiment_is_cancelled(page: Page) -> None:
+    begin(page, "500")
+    expect(page.get_by_text(re.compile(r"run 1 of 1"))).to_be_visible(timeout=RUN_MS)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("[data-state=cancelled]")).to_be_visible(timeout=RUN_MS)
+    expect(page.get_by_role("button", name="Run what is missing")).to_be_visible()
+
+
+def test_a_sweep_is_begun_and_its_points_are_shown(page: Page) -> None:
+    page.goto("/experiments")
+    page.get_by_label("rps", exact=True).uncheck()
+    page.get_by_role("button", name="Change another field").click()
+    page.get_by_label("Field", exact=True).fill("workload.flows.count")
+    page.get_by_label("Value", exact=True).fill("4")
+    page.get_by_role("button", name="Try a field at several values").click()
+    page.get_by_label("Field to sweep").fill("workload.flows.arrivals.load")
+    page.get_by_label("Values, with commas between").fill("0.2, 0.3")
+    expect(page.get_by_text(re.compile("✓ 4 runs at 2 points, about"))).to_be_visible()
+    page.get_by_role("button", name="Begin").click()
+    expect(page).to_have_url(re.compile(r"/experiments/\d+$"))
+    points = page.get_by_role("region", name="Points of the sweep")
+    expect(points.get_by_text("load = 0.2")).to_be_visible()
+    expect(points.locator("[data-state=finished]")).to_have_count(2, timeout=RUN_MS)
+    finished(page)
+    row = points.get_by_role("row").filter(has_text="load = 0.3")
+    expect(row).to_have_text(re.compile(r"finished[0-9.]+ ms .* Mbit/s[0-9.]+ ms .* Mbit/s"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_its_pages_are_free_of_what_axe_finds_at_both_sizes(page: Page, theme: str) -> None:
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    page.goto("/experiments")
+    sweep = page.get_by_role("link", name=re.compile(r"^\d+: small")).first.get_attribute("href")
+    one = page.get_by_role("row").filter(has_text="finished").get_by_role("link").last.get_attribute("href")
+    found = {}
+    for size, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        for name, address in {"form": "/experiments", "sweep": sweep, "result": one}.items():
+            page.goto(str(address))
+            expect(page.get_by_text(re.compile("^(Asking for|Loading)"))).to_have_count(0)
+            expect(page.get_by_role("heading", level=2).first).to_be_visible()
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")
+            page.wait_for_function(
+                "() => [...document.images].every(one => one.complete && one.naturalWidth > 0)"
+            )
+            page.evaluate("scrollTo(0, 0)")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+                f"{name} at {width} px"
+            )
+            page.screenshot(path=SCREENSHOTS / f"experiments-{name}-{size}-{theme}.png", full_page=True)
+            page.evaluate(Path(AXE).read_text())
+            violations = page.evaluate(
+                "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"
+            )
+            if violations:
+                found[f"{name} {size}"] = [
+                    (item["id"], item["help"], item["nodes"][0]["html"][:200]) for item in violations
+                ]
+    assert not found, json.dumps(found, indent=1)

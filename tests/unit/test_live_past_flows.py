@@ -1,0 +1,50 @@
+"""Flows of long ago: the newest are kept, in order, and found by number."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.live import flows as live
+from controller.live import past_flows
+from controller.live.flows import LiveFlows
+from controller.live.past_flows import PastFlows
+from protocol.control import ActiveFlows, FlowEntry
+
+
+@given(st.integers(0, 60), st.integers(1, 60), st.one_of(st.none(), st.integers(0, 80)))
+def test_the_newest_are_kept_and_found(count: int, first: int, before: int | None) -> None:
+    kept, spare = 20, 7
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(past_flows, "KEPT_PAST", kept)
+        patch.setattr(past_flows, "_SPARE", spare)
+        past = PastFlows()
+        for number in range(first, first + count):
+            past.put({"id": number, "source": f"h{number % 3}"})
+        found = [one["id"] for one in past.newest(before)]
+    every = list(range(first + count - 1, first - 1, -1))
+    held = [number for number in every if past.get(number) is not None]
+    assert held == every[: len(held)], "the newest of all"
+    assert min(count, kept) <= len(held) <= kept + spare
+    assert found == [number for number in held if before is None or number < before]
+    assert all(past.get(number) == {"id": number, "source": f"h{number % 3}"} for number in held)
+
+
+def test_a_flow_that_has_no_room_keeps_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "KEPT_FLOWS", 3)
+    flows = LiveFlows()
+    for number in range(8):
+        entry = FlowEntry(
+            "sender", 6, "10.128.1.1", 20000 + number, "10.128.2.1", 7000, "short", 4, 5000 + number, 5.0, 5.5
+        )
+        flows.take("h1", ActiveFlows(6.0, [entry]), 1006.0, {"10.128.2.1": "h3"})
+        flows.step(1006.0 + number)
+    every = list(flows.newest())
+    assert [one["id"] for one in every] == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert [one["bytes"] for one in every] == [5007 - index for index in range(8)]
+    assert [one["state"] for one in flows.newest(before=6)] == ["ended"] * 5
+    assert flows.get(5) is None
+    assert flows.past(5) == every[3]
+    assert {one["id"] for one in flows.newest(state="active")} <= {6, 7, 8}
+    assert not list(flows.newest(host="h2"))

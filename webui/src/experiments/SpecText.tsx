@@ -1,0 +1,61 @@
+import { useRef } from "react";
+import { lineOf } from "./problems";
+import type { SpecProblem } from "./types";
+
+interface Props {
+  text: string;
+  edit: (text: string) => void;
+  problems: readonly SpecProblem[];
+}
+
+/** A whole spec as YAML, numbered; a line with a problem is marked, and the problem leads to it. */
+export function SpecText({ text, edit, problems }: Props) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const numbers = useRef<HTMLPreElement>(null);
+  const wrong = new Set(problems.map((one) => one.line));
+  const lines = text.split("\n");
+  const goTo = (line: number): void => {
+    const area = field.current;
+    if (!area) return;
+    area.focus();
+    area.setSelectionRange(...lineOf(text, line));
+    area.scrollTop = (area.scrollHeight * Math.max(0, line - 4)) / Math.max(1, lines.length);
+  };
+  return (
+    <>
+      <div className="spec-text">
+        <pre ref={numbers} aria-hidden="true">
+          {lines.map((_, index) => (
+            <span key={index} className={wrong.has(index + 1) ? "wrong" : ""}>
+              {wrong.has(index + 1) ? "✕ " : ""}
+              {index + 1}
+              {"\n"}
+            </span>
+          ))}
+        </pre>
+        <textarea
+          ref={field}
+          aria-label="Spec as YAML"
+          aria-invalid={problems.length > 0}
+          rows={20}
+          wrap="off"
+          spellCheck={false}
+          value={text}
+          onChange={(event) => edit(event.target.value)}
+          onScroll={(event) => {
+            if (numbers.current) numbers.current.scrollTop = event.currentTarget.scrollTop;
+          }}
+        />
+      </div>
+      {problems.some((one) => one.line) && (
+        <p>
+          {[...new Set(problems.flatMap((one) => one.line ?? []))].map((line) => (
+            <button key={line} type="button" onClick={() => goTo(line)}>
+              Go to line {line}
+            </button>
+          ))}
+        </p>
+      )}
+    </>
+  );
+}

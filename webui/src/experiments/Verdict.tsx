@@ -1,0 +1,21 @@
+import { count } from "../parts/units";
+import { roughly } from "./roughly";
+import { useEngine } from "./queries";
+import type { Check } from "./types";
+
+/** What a submission would be: runs, time, and what is before it in the queue. */
+export function Verdict({ check }: { check: Check }) {
+  const engine = useEngine().data;
+  const before = engine ? engine.running.length + engine.queued.length : 0;
+  return (
+    <>
+      <p>
+        ✓ {count(check.runs, "run")}
+        {check.points > 1 && ` at ${check.points} points`}
+        {check.estimated_s !== null && `, about ${roughly(check.estimated_s)}`}
+        {before > 0 && `, after ${count(before, "other experiment")}`}
+      </p>
+      {engine?.paused && <p className="state warn">⚠ Nothing is run for now: {engine.paused}</p>}
+    </>
+  );
+}

@@ -1,0 +1,34 @@
+/** What the controller found wrong with a submission, in the words of the form. */
+
+import { RefusedError } from "../api/client";
+import type { SpecProblem } from "./types";
+
+/** The problems that a refusal tells of, or null where there was none. */
+export function problemsOf(error: Error | null): SpecProblem[] | null {
+  if (!(error instanceof RefusedError)) return null;
+  const all = error.problem["problems"];
+  if (Array.isArray(all)) return all as SpecProblem[];
+  return [{ field: error.field ?? "", message: error.message }];
+}
+
+/** The spec's own name of a field: the controller names it from the body of the request on. */
+export function fieldOf(problem: SpecProblem): string {
+  return problem.field.replace(/^body\.?/, "").replace(/^(preset|text|spec|set)(\.|$)/, "");
+}
+
+/** Those that are about *field*, or about something in it. */
+export function about(problems: readonly SpecProblem[], field: string): SpecProblem[] {
+  if (field === "") return [];
+  return problems.filter((one) => {
+    const name = fieldOf(one);
+    return name === field || name.startsWith(`${field}.`) || name.startsWith(`${field}[`);
+  });
+}
+
+/** Where line *number* (from 1) of *text* begins and ends. */
+export function lineOf(text: string, number: number): [number, number] {
+  const lines = text.split("\n");
+  const at = Math.min(Math.max(1, number), lines.length) - 1;
+  const start = lines.slice(0, at).reduce((sum, line) => sum + line.length + 1, 0);
+  return [start, start + (lines[at]?.length ?? 0)];
+}

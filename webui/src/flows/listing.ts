@@ -1,0 +1,71 @@
+/** The controller's list of flows, brought up to date without asking for all of it again. */
+
+import { get } from "../api/client";
+import type { FlowsPage, LiveFlow } from "../api/types";
+
+const PAGE = 1_000;
+/** Of flows that have ended unnoticed, so many pages are asked for at a time; the others wait for the next time. */
+const MOST_PAGES = 10;
+/** A little more than a controller keeps. */
+const KEPT = 125_000;
+
+const ask = (search: string, signal: AbortSignal): Promise<FlowsPage> =>
+  get<FlowsPage>(`/flows?limit=${PAGE}${search}`, signal);
+
+/** Flows, newest first; `whole`: all that the controller knows, not only the newest of them. */
+export interface Listing {
+  flows: readonly LiveFlow[];
+  whole: boolean;
+}
+
+/**
+ * *before* as the controller tells it now: flows that are new, those that are active, and those that were active and have
+ * ended since. Where it was not whole all of them, and *tell* gets what is there so far.
+ */
+export async function refreshed(
+  before: Listing | undefined,
+  signal: AbortSignal,
+  tell: (soFar: Listing) => void,
+): Promise<Listing> {
+  const top = await ask("", signal);
+  const known = before?.whole && goesOn(before.flows, top) ? before.flows : [];
+  const newest = known[0]?.id ?? 0;
+  const found: LiveFlow[] = [];
+  for (let page = top; ;) {
+    const fresh = page.flows.filter((flow) => flow.id > newest);
+    found.push(...fresh);
+    if (page.next === null || fresh.length < page.flows.length) break;
+    if (known.length === 0 && found.length % (10 * PAGE) === 0) tell({ flows: [...found], whole: false });
+    page = await ask(`&before=${page.next}`, signal);
+  }
+  const news = await changed(known, signal);
+  const same = known.map((flow) => news.get(flow.id) ?? flow);
+  return { flows: [...found, ...same].slice(0, KEPT), whole: true };
+}
+
+/** Whether the controller is the one that told *known*: another one's numbers begin anew. */
+function goesOn(known: readonly LiveFlow[], top: FlowsPage): boolean {
+  return (top.flows[0]?.id ?? 0) >= (known[0]?.id ?? 0);
+}
+
+/** What those of *known* that count as active are now, by number. */
+async function changed(known: readonly LiveFlow[], signal: AbortSignal): Promise<Map<number, LiveFlow>> {
+  const open = new Set(known.filter((flow) => flow.state === "active").map((flow) => flow.id));
+  const news = new Map<number, LiveFlow>();
+  const take = (flows: readonly LiveFlow[]): void => {
+    for (const flow of flows) if (open.delete(flow.id)) news.set(flow.id, flow);
+  };
+  if (open.size === 0) return news;
+  for (let before = ""; ;) {
+    const page = await ask(`&state=active${before}`, signal);
+    take(page.flows);
+    if (page.next === null) break;
+    before = `&before=${page.next}`;
+  }
+  for (let pages = 0; open.size > 0 && pages < MOST_PAGES; pages++) {
+    const highest = Math.max(...open);
+    take((await ask(`&before=${highest + 1}`, signal)).flows);
+    open.delete(highest); // it is gone if it was not there
+  }
+  return news;
+}

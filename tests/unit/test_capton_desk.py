@@ -98,6 +98,12 @@ def test_three_tiers_have_pods() -> None:
     without = Reader(cut, {}).surroundings()
     assert without.shape == seen.shape
     assert without.groups["e01"] == Rates(1_000_000, 1_000_000)
+    # a03 loses one of its two links to the core: of three paths, two lead through a04
+    cut = replace(fabric, links=tuple(replace(one, up=one.a != PortRef(3, 5)) for one in links))
+    without = Reader(cut, {}).surroundings()
+    assert without.groups["e01"] == Rates(1_500_000, 1_500_000)
+    assert without.groups["pod 1"] == Rates(3_000_000, 3_000_000)
+    assert without.groups["e11"] == Rates(2_000_000, 2_000_000)
     paths = Reader(fabric, {}).single_paths()
     assert sorted(path.stamp for path in paths["e01", "e11"]) == [50, 51, 52, 53]
 

@@ -231,6 +231,30 @@ def test_single_paths_are_granted_by_name_and_nobody_shares_one(tmp_path: Path) 
         assert moved.stamp not in (first.stamp, second.stamp)
 
 
+def test_doubled_and_late_messages_change_nothing_and_a_lost_decision_is_told_again(tmp_path: Path) -> None:
+    with served(tmp_path) as channel:
+        world = World(channel)
+        h1 = world.agent(1)
+        for message in (Request(3, 7, "10.0.2.1", 1000), Request(3, 7, "10.0.2.1", 1000)):
+            h1.send(message)
+        h1.send(Request(2, 7, "10.0.2.1", 9_000_000))  # overtaken by the one before
+        first = h1.next(Grant)
+        assert first.answers == 3
+        h1.send(Request(4, 7, "10.0.2.1", 1000))  # as an agent that did not get the grant
+        second = h1.next(Grant)
+        assert (second.answers, second.rate_bps) == (4, RATE), "one answer to each that is new"
+        assert second.sequence > first.sequence
+        h1.send(Finished(6, 7))
+        h1.send(Request(5, 7, "10.0.2.1", 1000))  # does not bring it back
+        h1.send(Finished(6, 7))
+        h1.send(Request(7, 8, "10.0.2.2", 1000))
+        assert h1.next(Grant).flow == 8
+        standing = world.desk.standing()
+        assert standing is not None
+        assert [flow.active.destination for flow in standing.flows] == ["h4"]
+        assert standing.counters["messages_late"] == 4
+
+
 def test_another_scheme_forgets_all_grants(tmp_path: Path) -> None:
     with served(tmp_path) as channel:
         world = World(channel)

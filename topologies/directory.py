@@ -1,4 +1,4 @@
-"""The hosts of a lab as other programs see them: addresses, names, and the process that holds each."""
+"""Hosts and switches of a lab as other programs see them: addresses, names, and the process that holds each."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def describe_hosts(hosts: Iterable[Any]) -> dict[str, dict[str, Any]]:
         }
         for host in hosts
     }
+
+
+def describe_switches(switches: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    """By name of each (Mininet) switch: pid of the process that holds its namespace, and its datapath id."""
+    return {switch.name: {"pid": switch.pid, "dpid": switch.dpid} for switch in switches}
 
 
 def hosts_file(hosts: Mapping[str, Mapping[str, Any]]) -> str:

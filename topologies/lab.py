@@ -7,11 +7,10 @@ look for a controller.
 from __future__ import annotations
 
 import ipaddress
-import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +19,11 @@ from typing import Any, Final, Self
 
 from topologies.cgroup import PRESSURE_FILE, enter, place_for
 from topologies.counters import PortCounters, read_counters
-from topologies.directory import HOSTS_FILE, describe_hosts, hosts_file
+from topologies.directory import HOSTS_FILE, describe_hosts, describe_switches, hosts_file
 from topologies.fabric_spec import FabricSpec, unknown_link
+from topologies.interrupts import without_interrupts
 from topologies.links import Link, shape_commands
-from topologies.machine import check_machine, free_port, kernel_datapath_present, netem_present
+from topologies.machine import best_datapath, check_machine, free_port, netem_present
 from topologies.namespaces import Namespace, run_batch, write_sysctls
 from topologies.nodes import MANAGER, Nodes
 from topologies.ovs import Datapath, OvsSwitch, SwitchSetting, create_database
@@ -47,7 +47,6 @@ from topologies.registry import (
     register,
 )
 from topologies.wiring import (
-    LabHost,
     LabLink,
     TcpProfile,
     host_setup,
@@ -238,7 +237,7 @@ class Lab:
 
     def stop(self) -> Ended:
         """End every process of the lab and remove all that was made for it. Returns what was ended."""
-        with _without_interrupts():
+        with without_interrupts():
             if self._redialer is not None:
                 self._redialer.stop()
                 self._redialer = None
@@ -279,7 +278,7 @@ class Lab:
         if self._record.group is not None and enter(self._record.group):
             self._group = self._record.group
         self._spawner = Spawner(self.lab_id, self._group)
-        datapath = self._choose_datapath()
+        datapath = self._datapath or best_datapath(self._notice)
         database = self.run_dir / "empty.db"
         create_database(database)
         setting = SwitchSetting(
@@ -346,9 +345,7 @@ class Lab:
             "fabric": self.spec.to_dict(),
             "controller": list(self.controller_endpoint),
             "hosts": hosts,
-            "switches": {
-                switch.name: {"pid": switch.pid, "dpid": switch.dpid} for switch in self.net.switches
-            },
+            "switches": describe_switches(self.net.switches),
             "notices": self.notices,
         }
 
@@ -367,15 +364,6 @@ class Lab:
     def _notice(self, text: str) -> None:
         if text not in self.notices:
             self.notices.append(text)
-
-    def _choose_datapath(self) -> Datapath:
-        if self._datapath is not None:
-            return self._datapath
-        if kernel_datapath_present():
-            self._notice("switches use the kernel datapath of Open vSwitch")
-            return "system"
-        self._notice("this kernel has no openvswitch: switches use Open vSwitch's userspace datapath")
-        return "netdev"
 
     def _management_address(self, index: int) -> str:
         if self._record is None:
@@ -402,34 +390,14 @@ class Lab:
                 return link
         raise LabError(unknown_link(name, list(self.links)))
 
-    @staticmethod
-    def _lowered_end(link: LabLink) -> Any:
-        # One end is enough: its peer loses its carrier. The switch's end, for a host's would lose its route.
-        return link.intf2 if isinstance(link.intf1.node, LabHost) else link.intf1
-
     def _set_up(self, link: LabLink, up: bool) -> None:
-        end = self._lowered_end(link)
+        end = link.lowered_end
         line = f"link set dev {end.name} {'up' if up else 'down'}"
         self._started().inside(end.node.name, partial(run_batch, "ip", [line])).result()
 
     def _set_ports(self, switch: OvsSwitch, state: str) -> None:
         """All ports of a switch, but for links that were taken down one by one."""
-        lowered = {self._lowered_end(link).name for link in self.net.links if link.name in self._down}
+        lowered = {link.lowered_end.name for link in self.net.links if link.name in self._down}
         names = [name for name in switch.intfNames() if name not in lowered]
         lines = [f"link set dev {name} {state}" for name in names]
         self._started().inside(switch.name, partial(run_batch, "ip", lines)).result()
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """A second Ctrl-C, or SIGTERM, does not cut the clean-up short."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.SIG_IGN) or signal.SIG_DFL for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

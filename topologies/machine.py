@@ -6,10 +6,12 @@ import os
 import shutil
 import socket
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
 from topologies.namespaces import run
+from topologies.ovs import Datapath
 from topologies.registry import LabError
 
 PROGRAMS: Final = {
@@ -42,6 +44,15 @@ def kernel_datapath_present() -> bool:
     """Whether the kernel can switch packets itself; asking loads its module where there is one."""
     found = subprocess.run(["genl", "ctrl", "get", "name", "ovs_datapath"], capture_output=True, check=False)
     return found.returncode == 0 and b"ovs_datapath" in found.stdout
+
+
+def best_datapath(notice: Callable[[str], None]) -> Datapath:
+    """The kernel's datapath where there is one, else userspace; *notice* is told which."""
+    if kernel_datapath_present():
+        notice("switches use the kernel datapath of Open vSwitch")
+        return "system"
+    notice("this kernel has no openvswitch: switches use Open vSwitch's userspace datapath")
+    return "netdev"
 
 
 def netem_present() -> bool:

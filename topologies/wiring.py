@@ -64,6 +64,11 @@ class LabLink(Link):  # type: ignore[misc]
         """Like `l1-s3`."""
         return link_name(self.intf1.node.name, self.intf2.node.name)
 
+    @property
+    def lowered_end(self) -> Any:
+        """Which end takes the link down: one is enough, its peer loses its carrier. A host's would lose its route."""
+        return self.intf2 if isinstance(self.intf1.node, LabHost) else self.intf1
+
     @classmethod
     def makeIntfPair(cls, *_args: Any, **_kwargs: Any) -> None:
         """Nothing: made by a batch."""

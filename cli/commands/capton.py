@@ -81,6 +81,7 @@ def _flows(view: dict[str, Any]) -> Table:
     for name in ("flow", "from", "to", "state", "rate Mbit/s", "left kB", "asked kB", "since s", "path"):
         table.add_column(name, justify="left" if name in ("from", "to", "state") else "right")
     for flow in view["flows"][:MOST_ROWS]:
+        path = flow["path"] if view["paths"] == "one" else "all"
         table.add_row(
             str(flow["flow"]),
             flow["source"],
@@ -90,7 +91,7 @@ def _flows(view: dict[str, Any]) -> Table:
             f"{flow['remaining_bytes'] / 1000:.1f}",
             f"{flow['asked_bytes'] / 1000:.1f}",
             f"{flow['asked_s_ago']:.2f}",
-            "all" if flow["path"] is None else str(flow["path"]),
+            "-" if path is None else str(path),
         )
     more = len(view["flows"]) - MOST_ROWS
     if more > 0:
@@ -112,6 +113,9 @@ def _links(view: dict[str, Any]) -> Table:
             _mbps(link["granted_bps"]),
             Text(f"{100 * link['utilisation']:.0f}", style="bold" if busy else ""),
         )
+    more = len(used) - MOST_ROWS
+    if more > 0:
+        table.caption = f"and {more} more, used less"
     return table
 
 

@@ -11,7 +11,7 @@ import click
 from cli.console import json_option, results, write_json
 from cli.specs import load_spec, print_problems, problems_of
 from controller.schemes.loader import all_schemes
-from controller.schemes.scheme import ClassScheme, Coding, Priority, Queues, Replication, Scheme
+from controller.schemes.scheme import Admission, ClassScheme, Coding, Priority, Queues, Replication, Scheme
 from experiments.progress import Steps
 from experiments.sweep import points
 
@@ -41,6 +41,8 @@ def schemes_command(json_file: str | None) -> None:
                 f"  {'classes':<12}from the first packet on, for flows whose size is announced",
                 soft_wrap=True,
             )
+        if scheme.admission is not None:
+            results.print(f"  {'admission':<12}{_admission(scheme.admission)}", soft_wrap=True)
         if scheme.partition is not None:
             results.print(
                 f"  {'partition':<12}paths of their own for short and for long flows, by load", soft_wrap=True
@@ -58,6 +60,13 @@ _REPLICAS: Final[dict[Replication, str]] = {
     "flow": "short flows are sent twice, on connections of their own",
     "syn": "short flows open two connections and send on the one that is there first",
 }
+
+
+def _admission(rule: Admission) -> str:
+    paths = "all paths in turn" if rule.paths == "all" else "a path of its own each"
+    return (
+        f"flows above {rule.threshold_bytes} B ask the controller, which grants the least left first: {paths}"
+    )
 
 
 def _queues(scheme: Scheme, queues: Queues) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from controller.agents.listeners import ChannelError
 from controller.agents.membership import Member, Membership
 from controller.agents.session import Session, SessionClosed
-from protocol.control import FlowEntry, Impair, Report
+from protocol.control import Crash, FlowEntry, Impair, Report
 
 
 @dataclass(frozen=True)
@@ -149,3 +151,35 @@ async def impair_host(
             raise ChannelError(f"agent {host!r} has no channel to the controller now")
         raise KeyError(host)
     await impair(session, host, impairment, timeout)
+
+
+async def applied(
+    membership: Membership,
+    sessions: Mapping[str, Session],
+    version: int,
+    timeout: float,
+    pulse: Callable[[], asyncio.Future[None]],
+) -> tuple[Unconfirmed, ...]:
+    """Who has not applied a policy after *timeout* seconds, or refused it. *pulse*: done when something has changed."""
+    deadline = time.monotonic() + timeout
+    while True:
+        changed = pulse()
+        refused, silent = unconfirmed(membership.members(), sessions, version)
+        left = deadline - time.monotonic()
+        if not silent or left <= 0:
+            return (*refused, *silent)
+        await asyncio.wait((changed,), timeout=left)
+
+
+async def crash_host(
+    sessions: Mapping[str, Session], host: str, timeout: float, pulse: Callable[[], asyncio.Future[None]]
+) -> None:
+    """Have an agent end as by a crash, and wait until its channel has ended. Raises KeyError, ChannelError."""
+    session = sessions[host]
+    with suppress(SessionClosed):
+        session.queue(Crash())
+    deadline = time.monotonic() + timeout
+    while sessions.get(host) is session:
+        if time.monotonic() >= deadline:
+            raise ChannelError(f"agent {host!r} has not ended within {timeout:g} s")
+        await asyncio.wait((pulse(),), timeout=max(0.0, deadline - time.monotonic()))

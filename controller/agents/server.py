@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from controller.agents import asking
 from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
-from controller.agents.listeners import ChannelError, Listeners, TcpListener
+from controller.agents.listeners import Listeners, TcpListener
 from controller.agents.loop_thread import LoopThread
 from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
@@ -158,7 +158,9 @@ class AgentServer:
 
         Returns those who have not: refused it (known at once), silent, or without a channel.
         """
-        return self._thread.run(self._wait_applied(version, timeout))
+        return self._thread.run(
+            asking.applied(self._membership, self._sessions, version, timeout, lambda: self._pulse)
+        )
 
     def report(self, forget: bool, timeout: float) -> FlowReports:
         """Ask all members for their flow entries, up to *timeout* seconds."""
@@ -180,7 +182,7 @@ class AgentServer:
             KeyError: no such agent is connected.
             ChannelError: it is still there after *timeout* seconds.
         """
-        self._thread.run(self._crash(host, timeout))
+        self._thread.run(asking.crash_host(self._sessions, host, timeout, lambda: self._pulse))
 
     def crash_soon(self, host: str) -> None:
         """The same for the channel's own thread (`on_joined`): returns at once."""
@@ -381,23 +383,3 @@ class AgentServer:
         self._kept[kind] = frame
         for session in self._sessions.values():
             session.put_newest(kind, frame)
-
-    async def _wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
-        deadline = time.monotonic() + timeout
-        while True:
-            pulse = self._pulse
-            refused, silent = asking.unconfirmed(self._membership.members(), self._sessions, version)
-            left = deadline - time.monotonic()
-            if not silent or left <= 0:
-                return (*refused, *silent)
-            await asyncio.wait((pulse,), timeout=left)
-
-    async def _crash(self, host: str, timeout: float) -> None:
-        session = self._sessions[host]
-        with suppress(SessionClosed):
-            session.queue(Crash())
-        deadline = time.monotonic() + timeout
-        while self._sessions.get(host) is session:
-            if time.monotonic() >= deadline:
-                raise ChannelError(f"agent {host!r} has not ended within {timeout:g} s")
-            await asyncio.wait((self._pulse,), timeout=max(0.0, deadline - time.monotonic()))

@@ -1,7 +1,8 @@
 """HyLine's scheduling: a granted flow has one path of its own, which the controller chooses.
 
 S. Abbasloo, Y. Xu, H. J. Chao: "HyLine: a Simple and Practical Flow Scheduling for Commodity Datacenters", IFIP
-Networking 2018, joins routing and scheduling of the flows above a threshold in a central entity. Here, to compare with
+Networking 2018, joins routing and scheduling of the flows above a threshold in a central entity (the threshold:
+`controller/schemes/hyline.yaml`). Here, to compare with
 `controller.capton.scheduler`: at each event, in increasing order of what flows have left, a flow is granted the path on
 which it gets the highest rate, if that is its line rate or at least ``least_share`` of it. A flow that was granted
 keeps its path as long as that holds it. Plain: all flows are gone through at each event.

@@ -60,7 +60,7 @@ class Reader:
             places.append(HostPlace(host.name, Rates(rate, rate), groups))
         capacities: dict[str, Rates] = {}
         for leaf in sorted({host.place.dpid for host in located if host.place}):
-            capacities[self._names[leaf]] = self._above((leaf,))
+            capacities[self._names[leaf]] = self._above_leaf(leaf) if self._pods else self._above((leaf,))
         pods = {host.groups[1] for host in places if len(host.groups) > 1}
         for pod in sorted(pods):
             inside = [
@@ -118,6 +118,43 @@ class Reader:
                     up.append(self._rate(low, link.speed_kbps))
                     down.append(self._rate(high, link.speed_kbps))
         return Rates(len(up) * min(up, default=0), len(down) * min(down, default=0))
+
+    def _above_leaf(self, leaf: int) -> Rates:
+        """The same for a leaf of three tiers, whose packets take the *paths* in turn: a link carries its share of them.
+
+        Where each switch above has as many links upwards, that is the sum. Traffic within the pod takes the switches
+        in turn; of both the lower counts.
+        """
+        even = self._above((leaf,))
+        by_switch: dict[int, list[LinkInfo]] = {}
+        for link in self._up:
+            other = link.b if link.a.dpid == leaf else link.a if link.b.dpid == leaf else None
+            if other is not None and self._is_above(other.dpid, leaf):
+                by_switch.setdefault(other.dpid, []).append(link)
+        paths = {
+            dpid: sum(
+                (link.a.dpid == dpid and self._is_above(link.b.dpid, dpid))
+                or (link.b.dpid == dpid and self._is_above(link.a.dpid, dpid))
+                for link in self._up
+            )
+            for dpid in by_switch
+        }
+        total = sum(paths.values())
+        if not total:
+            return even
+        rates = []
+        for inner in (True, False):
+            several = [
+                total * len(links) * min(self._end_rate(link, leaf, inner) for link in links) // paths[dpid]
+                for dpid, links in by_switch.items()
+                if paths[dpid]
+            ]
+            rates.append(min(several))
+        return Rates(min(even.up, rates[0]), min(even.down, rates[1]))
+
+    def _end_rate(self, link: LinkInfo, leaf: int, inner: bool) -> int:
+        """Of what the leaf's end of a link sends (*inner*), or the other one."""
+        return self._rate(link.a if (link.a.dpid == leaf) is inner else link.b, link.speed_kbps)
 
     def _is_above(self, high: int, low: int) -> bool:
         tiers = self._tiers.get(high), self._tiers.get(low)

@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -43,15 +43,23 @@ class Job:
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
 
+    def prepare(self) -> None:
+        """Start the process now, if there is none: what it loads takes a second, on a busy machine ten."""
+        if self._pool is None:
+            self._submit(_load)
+
     def ask(self, question: Question) -> Future[object]:
         """The `FlowTypes` of the records, or None; in the background."""
+        return self._submit(answer, question)
+
+    def _submit(self, work: Callable[..., object], *arguments: object) -> Future[object]:
         for _ in range(2):
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(
                     1, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)
                 )
             with contextlib.suppress(BrokenProcessPool):
-                return self._pool.submit(answer, question)
+                return self._pool.submit(work, *arguments)
             self.close()  # it was killed; another one
         raise RuntimeError("the process that finds types of flows does not start")
 
@@ -72,6 +80,11 @@ class Job:
         for process in processes:
             process.terminate()
             process.join()
+
+
+def _load() -> None:
+    """Runs in the process."""
+    import controller.tpfs.types  # noqa: F401
 
 
 def answer(question: Question) -> object:

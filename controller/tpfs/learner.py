@@ -241,6 +241,7 @@ class TypeLearner:
         window.expire(time.time())
         began = time.monotonic()
         if len(window) < LEAST_RECORDS:
+            self._job.prepare()
             self._record(0.0, len(window), f"{len(window)} records are too few to learn from")
             return
         with tempfile.NamedTemporaryFile(prefix="capstan-records-") as file:

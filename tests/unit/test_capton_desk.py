@@ -98,6 +98,12 @@ def test_three_tiers_have_pods() -> None:
     without = Reader(cut, {}).surroundings()
     assert without.shape == seen.shape
     assert without.groups["e01"] == Rates(1_000_000, 1_000_000)
+    # a03 loses one of its two links to the core: of three paths, two lead through a04
+    cut = replace(fabric, links=tuple(replace(one, up=one.a != PortRef(3, 5)) for one in links))
+    without = Reader(cut, {}).surroundings()
+    assert without.groups["e01"] == Rates(1_500_000, 1_500_000)
+    assert without.groups["pod 1"] == Rates(3_000_000, 3_000_000)
+    assert without.groups["e11"] == Rates(2_000_000, 2_000_000)
     paths = Reader(fabric, {}).single_paths()
     assert sorted(path.stamp for path in paths["e01", "e11"]) == [50, 51, 52, 53]
 
@@ -223,6 +229,30 @@ def test_single_paths_are_granted_by_name_and_nobody_shares_one(tmp_path: Path) 
         world.see(snapshot(down=frozenset({first.stamp - 10})))
         moved = h1.next(Grant)
         assert moved.stamp not in (first.stamp, second.stamp)
+
+
+def test_doubled_and_late_messages_change_nothing_and_a_lost_decision_is_told_again(tmp_path: Path) -> None:
+    with served(tmp_path) as channel:
+        world = World(channel)
+        h1 = world.agent(1)
+        for message in (Request(3, 7, "10.0.2.1", 1000), Request(3, 7, "10.0.2.1", 1000)):
+            h1.send(message)
+        h1.send(Request(2, 7, "10.0.2.1", 9_000_000))  # overtaken by the one before
+        first = h1.next(Grant)
+        assert first.answers == 3
+        h1.send(Request(4, 7, "10.0.2.1", 1000))  # as an agent that did not get the grant
+        second = h1.next(Grant)
+        assert (second.answers, second.rate_bps) == (4, RATE), "one answer to each that is new"
+        assert second.sequence > first.sequence
+        h1.send(Finished(6, 7))
+        h1.send(Request(5, 7, "10.0.2.1", 1000))  # does not bring it back
+        h1.send(Finished(6, 7))
+        h1.send(Request(7, 8, "10.0.2.2", 1000))
+        assert h1.next(Grant).flow == 8
+        standing = world.desk.standing()
+        assert standing is not None
+        assert [flow.active.destination for flow in standing.flows] == ["h4"]
+        assert standing.counters["messages_late"] == 4
 
 
 def test_another_scheme_forgets_all_grants(tmp_path: Path) -> None:

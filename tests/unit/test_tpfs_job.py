@@ -54,6 +54,19 @@ def test_a_process_that_was_killed_is_replaced(tmp_path: Path) -> None:
     assert job.processes() == []
 
 
+def test_a_process_that_was_prepared_answers(tmp_path: Path) -> None:
+    job = Job()
+    try:
+        job.prepare()
+        prepared = job.processes()
+        job.prepare()
+        assert isinstance(job.ask(_question(tmp_path)).result(60), FlowTypes)
+        assert job.processes() == prepared
+        assert len(prepared) == 1
+    finally:
+        job.close()
+
+
 def test_it_ends_with_a_controller_that_was_killed(tmp_path: Path) -> None:
     program = tmp_path / "asker.py"
     program.write_text(PROGRAM)

@@ -1,0 +1,146 @@
+"""CAPTON with other schemes' parts, and flows that are older than it, on real switches. By counters."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from experiments.deployment import Deployment
+from experiments.spec import SchemeChoice
+from tests.lab.test_capton_on_switches import PATHS, counter, flows_of, receive, send
+from tests.lab.test_schemes_on_switches import (
+    PORT,
+    RECEIVER,
+    deployment,
+    eventually,
+    fabric,
+    programs,
+    received,
+    result,
+    said,
+    start,
+)
+
+SMALL: Final = 9_000
+LARGE: Final = 2_000_000
+FLOWS: Final = 25
+SMALL_PORT: Final = PORT + 50
+_MANY: Final = """
+import socket, sys
+sys.path.insert(0, sys.argv.pop())
+from workloads.announce import announce
+address, port, own, total, flows = sys.argv[1], int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:])
+for _ in range(flows):
+    with socket.socket() as connection:
+        connection.bind((own, 0))
+        assert announce(connection.getsockname(), (address, port), total)
+        connection.connect((address, port))
+        connection.sendall(bytes(total))
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Deployment]:
+    shape = fabric(PATHS, hosts=2, rate=20.0) | {"access": {"rate_mbps": 10}}
+    with deployment(shape, "ecmp") as running:
+        said(start(running, "h3", programs.DISCARD, SMALL_PORT), "listening")
+        yield running
+
+
+def take(lab: Deployment, scheme: str, **overrides: Any) -> None:
+    """Put the scheme in force, and wait until grants are given by the whole fabric."""
+    lab.set_scheme(
+        SchemeChoice(scheme, scheme, {key.replace("__", "."): one for key, one in overrides.items()})
+    )
+    eventually(lambda: len(lab.client.capton()["links"]) == 12)
+
+
+def small_flows(lab: Deployment, host: str) -> subprocess.Popen[str]:
+    own = next(place.overlay for place in lab.spec.fabric.hosts() if place.name == host)
+    root = str(programs.__file__).rsplit("/tests/", 1)[0]
+    return start(lab, host, _MANY, RECEIVER, SMALL_PORT, own, SMALL, FLOWS, root)
+
+
+def transfer(lab: Deployment, port: int) -> None:
+    """A large flow of h1 and small ones of h2, all to h3, at once."""
+    receiver = receive(lab, port)
+    large = send(lab, "h1", port, LARGE)
+    said(large, "connected")
+    small = small_flows(lab, "h2")
+    assert result(large, 30) == ["done", str(LARGE)]
+    assert small.wait(30) == 0, small.stderr.read() if small.stderr else ""
+    receiver.wait(10)
+
+
+def test_a_flow_that_is_open_when_the_scheme_comes_is_scheduled(lab: Deployment) -> None:
+    receivers = [receive(lab, PORT), receive(lab, PORT + 1)]
+    old = start(lab, "h1", programs.SEND, RECEIVER, PORT, 1 << 40, 0)
+    said(old, "connected")
+    eventually(lambda: any(flow["bytes"] > 100_000 for flow in received(lab, "h3", PORT)))
+    take(lab, "capton")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
+    smaller = send(lab, "h2", PORT + 1, 400_000)
+    said(smaller, "connected")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["waiting"])
+    assert result(smaller, 30) == ["done", "400000"]
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
+    assert counter(lab, "h1", "flows_unscheduled_by_fail_safe") == 0
+    for process in (old, *receivers):
+        process.kill()
+        process.communicate()
+    eventually(lambda: lab.client.capton()["flows"] == [])
+
+
+def test_with_caps_granted_flows_use_all_paths_alike_and_small_ones_are_coded(lab: Deployment) -> None:
+    take(lab, "capton-caps")
+    lab.client.report_flows(forget=True)
+    transfer(lab, PORT + 2)
+    flows = received(lab, "h3")
+    (large,) = [flow for flow in flows if flow["destination_port"] == PORT + 2]
+    counts = list(large["paths_by_class"]["long"].values())
+    share = sum(counts) / PATHS
+    assert len(counts) == PATHS
+    assert share > 300
+    assert all(abs(count - share) <= 0.01 * share + 2 for count in counts), counts
+    assert large["repairs"] == 0, "what is granted needs no code"
+    small = [flow for flow in flows if flow["destination_port"] == SMALL_PORT]
+    assert len(small) == FLOWS
+    assert all("long" not in flow["paths_by_class"] for flow in small)
+    assert sum(flow["repairs"] for flow in small) > 0
+    assert {stamp for flow in small for stamp in flow["paths"]} == set(large["paths"]), "sprayed"
+
+
+def queued(lab: Deployment, queues: int) -> list[int]:
+    """Bytes that went through each queue of the first leaf's ports to the spines."""
+    asked = time.monotonic()
+    eventually(
+        lambda: all(
+            one["counted_s_ago"] is not None and one["counted_s_ago"] < time.monotonic() - asked
+            for one in lab.client.queues()["switches"]
+        )
+    )
+    (leaf,) = [one for one in lab.client.queues()["switches"] if one["switch"] == "l1"]
+    links = [link for link in lab.lab.net.links if link.name.startswith("l1-s")]
+    names = {(link.intf1 if link.intf1.node.name == "l1" else link.intf2).name for link in links}
+    uplinks = [one["counters"] for one in leaf["ports"] if one["counters"] and one["name"] in names]
+    assert len(uplinks) == PATHS
+    return [sum(counters[queue]["sent_bytes"] for counters in uplinks) for queue in range(queues)]
+
+
+def test_with_queues_small_flows_go_before_granted_ones(lab: Deployment) -> None:
+    """A flow sinks by what it has sent, granted or not; what nobody has to grant stays in the first queue."""
+    take(lab, "capton-tpfs", queues__number=3, priority__thresholds_bytes=[20_000, 40_000])
+    before = queued(lab, 3)
+    transfer(lab, PORT + 3)
+    first, second, third = (now - then for now, then in zip(queued(lab, 3), before, strict=True))
+    assert first >= FLOWS * SMALL, "all of the flows that nobody has to grant"
+    assert first < FLOWS * SMALL * 1.5 + 60_000, "and control packets besides"
+    assert second >= 20_000
+    assert second < 0.05 * LARGE
+    assert third >= LARGE - 60_000, "the flow that was granted, but for its first packets"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.browser import program
+from benchmarks.figures import ToolError
 from experiments.deployment import ROOT
 
 GOAL: Final = 95.0
@@ -26,7 +27,7 @@ _FILES: Final = ("package.json", "package-lock.json", ".npmrc")
 _CHROMIUM: Final = "--headless=new --no-sandbox --window-size=1280,800"
 
 
-class LighthouseError(RuntimeError):
+class LighthouseError(ToolError):
     """It cannot be installed, or did not judge; the text holds the end of what it said."""
 
 

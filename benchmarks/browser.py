@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks.figures import ToolError
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -27,7 +29,7 @@ _FRAMES: Final = """async ({milliseconds}) => {
 }"""
 
 
-class BrowserError(RuntimeError):
+class BrowserError(ToolError):
     """There is no Chromium, or nothing that steers it; the text says what to do."""
 
 

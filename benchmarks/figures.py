@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 
+class ToolError(RuntimeError):
+    """What a benchmark needs beside Capstan is not here or fails; the text says what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One measured figure. ``goal`` is what it should reach, None where it is shown for comparison only."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 from rich.table import Table
 
+from benchmarks.figures import ToolError
 from cli.console import fail, json_option, progress, results, write_json
 from cli.privileges import need_lab
 from protocol.plain import did_you_mean
@@ -23,8 +24,8 @@ BENCHMARKS: Final = {
     "store": "flow records kept a second, and pages among five million",
     "queues": "strictness of priority queues: what a flood in a low queue costs a high one",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
-    "webui": "what the dashboard costs a browser with 64 links and 2000 flows, a table of 100 000, and accessibility",
     "tpfs": "types and thresholds from records of finished flows: time and memory",
+    "webui": "what the dashboard costs a browser with 64 links and 2000 flows, a table of 100 000, and accessibility",
 }
 """Name (and module in benchmarks/) of each benchmark, and what it measures."""
 
@@ -40,7 +41,10 @@ def bench_command(name: str | None, json_file: str | None) -> None:
     documents: dict[str, dict[str, Any]] = {}
     for one in [name] if name else list(BENCHMARKS):
         with progress.status(f"bench {one}: {BENCHMARKS[one]}"):
-            documents[one] = importlib.import_module(f"benchmarks.{one}").run()
+            try:
+                documents[one] = importlib.import_module(f"benchmarks.{one}").run()
+            except ToolError as error:
+                fail(str(error))
         if json_file != "-":
             _print(one, documents[one])
     if json_file:

@@ -43,6 +43,8 @@ export function FlowTable({ rows, choice, sortBy, chosen, choose }: Props) {
     getScrollElement: () => frame.current,
     estimateSize: () => ROW,
     overscan: 12,
+    // Rows come with React's next frame, not within the browser's scroll event: there are some to spare.
+    useFlushSync: false,
   });
   return (
     <div ref={frame} className="flow-frame" tabIndex={0} role="region" aria-label="Flows">

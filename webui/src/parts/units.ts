@@ -49,13 +49,15 @@ export function percent(share: number): string {
 
 /** `14:05:09` of this day. */
 export function clockTime(at: number): string {
-  return new Date(at * 1000).toLocaleTimeString("en-GB");
+  const date = new Date(at * 1000);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
 }
+
+const two = (value: number): string => String(value).padStart(2, "0");
 
 /** `2026-11-21 14:05`. */
 export function dayTime(at: number): string {
   const date = new Date(at * 1000);
-  const two = (value: number) => String(value).padStart(2, "0");
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }

@@ -1,0 +1,37 @@
+"""What the page's benchmark tells a controller, and how it says that a tool is missing."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from benchmarks import browser
+from benchmarks.figures import ToolError
+from benchmarks.told_flows import ADDRESSES, _flows
+from controller.live.flows import LiveFlows
+
+
+def test_flows_that_are_told_are_as_many_flows_in_the_table() -> None:
+    flows = LiveFlows()
+    for first in range(0, 50_000, 5_000):
+        flows.take("told", _flows(first, 5_000, "10.128.1.1"), 1e9, {"10.128.1.1": "h1"})
+    flows.step(1e9)
+    found = list(flows.newest())
+    assert len(found) == 50_000
+    assert {(one["source"], one["destination"]) for one in found} == {("told", "h1")}
+    assert all(one["bytes"] >= 1_500 and one["last_at"] <= 1e9 for one in found)
+    assert len({(one["source_port"], one["destination_port"]) for one in found}) == 50_000
+    assert ADDRESSES[1] not in {one["source"] for one in found}, "named by its host"
+
+
+def test_without_chromium_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ToolError, match="capstan test tests/e2e"):
+        browser.program()
+
+
+def test_without_playwright_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
+    with pytest.raises(ToolError, match="Playwright is missing"), browser.chromium("http://127.0.0.1:1"):
+        raise AssertionError("a browser was started")

@@ -82,7 +82,7 @@ def test_a_flow_that_is_open_when_the_scheme_comes_is_scheduled(lab: Deployment)
     receivers = [receive(lab, PORT), receive(lab, PORT + 1)]
     old = start(lab, "h1", programs.SEND, RECEIVER, PORT, 1 << 40, 0)
     said(old, "connected")
-    eventually(lambda: any(flow["bytes"] > 100_000 for flow in received(lab, "h3", PORT)))
+    eventually(lambda: any(flow["bytes"] > 100_000 for flow in lab.client.report_flows(forget=False)["h3"]))
     take(lab, "capton")
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
     smaller = send(lab, "h2", PORT + 1, 400_000)

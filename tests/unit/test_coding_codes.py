@@ -44,7 +44,8 @@ def test_what_is_determined_is_rebuilt_and_nothing_else(
     found = code.decode(without(packets, lost), {j: made[j] for j in got}, r, seed)
     expected = reference.determined(code.name, k, r, seed, lost, got)
     assert found == [(index, packets[index]) for index in sorted(expected)]
-    if not code.worth_trying(len(lost), len(got)):
+    # of rlc's units, one in a thousand has a source that even too few repairs happen to determine
+    if code.name == "mds" and not code.worth_trying(len(lost), len(got)):
         assert found == []
 
 

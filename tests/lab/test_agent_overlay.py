@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.agent_pair import OVERLAY, OVERLAY6, UNDERLAY, AgentPair, simple_policy, wait_until
 from protocol.control import Impair
 from protocol.policy import CodingPolicy
-from tests.lab.agent_pair import OVERLAY, OVERLAY6, UNDERLAY, AgentPair, simple_policy, wait_until
 
 PLAIN = simple_policy(1)
 CODED = simple_policy(1, coding=CodingPolicy(), release_s=0.02, short_limit_bytes=1 << 40)

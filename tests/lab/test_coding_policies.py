@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.agent_pair import INTERFACE, OVERLAY, AgentPair, end, wait_until
 from controller.schemes.loader import load
 from controller.schemes.policy import policy_for
 from experiments.deployment import Deployment
 from experiments.spec import SchemeChoice, spec_from_dict
 from protocol.control import Impair
 from protocol.policy import Policy, Weight
-from tests.lab.agent_pair import INTERFACE, OVERLAY, AgentPair, end, wait_until
 from tests.unit.coded_units import UnitWatch
 from tests.unit.test_coding_policies import equation_5
 

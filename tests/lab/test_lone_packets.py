@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from benchmarks.agent_pair import HOSTS, OVERLAY, AgentPair, simple_policy, wait_until
 from protocol.control import Impair
 from protocol.policy import CodingPolicy
-from tests.lab.agent_pair import HOSTS, OVERLAY, AgentPair, simple_policy, wait_until
 
 PINGS = 60
 QUESTIONS = 200

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+from benchmarks.agent_pair import OVERLAY, AgentPair
 from controller.schemes.loader import SCHEME_DIRECTORY, load
 from controller.schemes.policy import policy_for
 from protocol.control import Impair
 from protocol.policy import CodeName, Policy
-from tests.lab.agent_pair import OVERLAY, AgentPair
 from tests.lab.overlay_transfer import RECEIVE, SEND
 
 PORT = 7100

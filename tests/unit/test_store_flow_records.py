@@ -17,6 +17,7 @@ from controller.store.experiments import ExperimentStore
 from controller.store.flow_records import forget_flows, insert_flows, page_of_flows
 from controller.store.models import Experiment, FlowRecord, ModeEvent, Run
 from controller.store.retention import DAY_S, Retention
+from tests.unit.agents_channel import wait_for
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, new_experiment, run_row
 
@@ -80,10 +81,9 @@ def test_old_records_go_and_results_stay(new_database: NewDatabase) -> None:
         connection.execute(long_ago.values(finished_at=time.time() - 3 * DAY_S))
     keeping = Retention(engine, 2.0)
     keeping.start()
-    deadline = time.monotonic() + 10
-    while store.flows(old, None, 0, 1) or store.modes(old, None):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(
+        lambda: not (store.flows(old, None, 0, 1) or store.modes(old, None)), "old records are let go of"
+    )
     keeping.stop()
     for number in (new, running):
         assert len(store.flows(number, None, 0, 100)) == 30

@@ -122,13 +122,13 @@ def serve(settings: Settings) -> None:
         running.stop()
         if isinstance(error, OSError):
             at = settings.openflow_address, settings.openflow_port
-            raise _not_listening("switches", *at, error) from None
+            raise _not_listening("switches", "--openflow", *at, error) from None
         raise
     try:
         try:
             server = make_server(app, settings.api_address, settings.api_port, API_THREADS, MAX_BODY_BYTES)
         except OSError as error:
-            raise _not_listening("the API", settings.api_address, settings.api_port, error) from None
+            raise _not_listening("the API", "--api", settings.api_address, settings.api_port, error) from None
         api = f"http://{_in_url(settings.api_address)}:{_port(server)}"
         told_to_end = _told_to_end()
         _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
@@ -169,8 +169,11 @@ def _api_tokens(data: Path) -> tuple[Path, Path]:
     return data / "api-token", data / "api-read-token"
 
 
-def _not_listening(who: str, address: str, port: int, error: OSError) -> OSError:
-    return OSError(f"{who} cannot be listened for at {_in_url(address)}:{port}: {error.strerror or error}")
+def _not_listening(who: str, option: str, address: str, port: int, error: OSError) -> OSError:
+    why = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror or error
+    return OSError(
+        f"{who} cannot be listened for at {_in_url(address)}:{port}: {why}; choose another address or port ({option})"
+    )
 
 
 def _agents_at(settings: Settings, running: RunningController, socket_path: Path | None) -> str:

@@ -168,7 +168,8 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
         published = [list(port) for port in (one["HostConfig"]["PortBindings"] or {}).values()]
         assert all(place["HostIp"] == "127.0.0.1" for places in published for place in places)
 
-    # Programs run on hosts of the fabric, over the overlay.
+    # The command line is whole, and programs run on hosts of the fabric, over the overlay.
+    assert "bench" in stack.compose("exec", "-T", "lab", "capstan", "--help")
     said = stack.compose(
         "exec", "-T", "lab", "capstan", "exec", "h1", "--", "ping", "-c", "1", "-W", "5", "h3"
     )

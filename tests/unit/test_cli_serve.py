@@ -112,8 +112,8 @@ def test_agents_by_tls_and_an_api_on_ipv6(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--openflow", "switches cannot be listened for at 127.0.0.1:{port}: Address already in use"),
-        ("--api", "the API cannot be listened for at 127.0.0.1:{port}: Address already in use"),
+        ("--openflow", "switches cannot be listened for at 127.0.0.1:{port}: Address already in use; choose"),
+        ("--api", "the API cannot be listened for at 127.0.0.1:{port}: Address already in use; choose"),
         ("--agents-tls", "agents cannot be listened for at tls:127.0.0.1:{port}: "),
     ],
 )

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { useHealth } from "../api/queries";
+import { useHas, useHealth } from "../api/queries";
 import { useLive, useStore } from "../live/useLive";
 import { duration } from "../parts/units";
 import { SchemeMark } from "../parts/SchemeMark";
@@ -15,7 +15,10 @@ interface Props {
 
 export function Header({ theme, toggleTheme, help }: Props) {
   const health = useHealth();
+  const queue = useHas("/specs") === true;
   const role = useRole();
+  // A queue of experiments needs no fabric of its own: each runs in a lab that is built for it.
+  const fabricless = queue && health.data?.switches === 0;
   return (
     <header>
       <Link href="/fabric" className="brand">
@@ -27,7 +30,12 @@ export function Header({ theme, toggleTheme, help }: Props) {
         </span>
       )}
       <ConnectionState />
-      {health.data && !health.data.ready && (
+      {fabricless && (
+        <span className="state" title="Each experiment builds its own; switches that call this controller would be shown, too.">
+          no fabric: experiments only
+        </span>
+      )}
+      {health.data && !health.data.ready && !fabricless && (
         <span className="state warn" title={health.data.reasons.join("; ")}>
           ⚠ not ready: {health.data.reasons[0]}
         </span>

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from flask import Blueprint, Response, jsonify, request
 
 from controller.api.access import Rate
-from controller.api.answers import ExperimentObject
+from controller.api.answers_experiments import ExperimentObject
 from controller.api.bodies import body, number
 from controller.api.describing import Description, Query, describe
 from controller.api.exporting import drawn

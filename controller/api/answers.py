@@ -1,17 +1,15 @@
-"""What the API answers: types that mypy checks the views by, and that `openapi` describes."""
+"""What the API answers about the fabric: types that mypy checks the views by, and that `openapi` describes."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from controller.agents.asking import AgentInfo, Unconfirmed
 from controller.api.bodies import ImpairmentBody
-from controller.api.describing import Open, With
-from controller.live.flows import State
+from controller.api.describing import Open
 from controller.live.naming import Role
 from controller.queues.ports import By
 from controller.schemes.scheme import Mode, Scheme
-from controller.store.models import Experiment, FlowRecord, Run
 from controller.tpfs.learner import LearnerState
 from protocol.control import FlowEntry
 from protocol.policy import Policy
@@ -21,47 +19,6 @@ AgentObject = Annotated[dict[str, Any], AgentInfo]
 UnconfirmedObject = Annotated[dict[str, Any], Unconfirmed]
 ImpairmentObject = Annotated[dict[str, Any], ImpairmentBody]
 LearnerObject = Annotated[dict[str, Any], LearnerState]
-_OF_JOB: Final[dict[str, Any]] = {
-    "kind": Literal["experiment", "sweep", "point", "recorded"],
-    "title": str,
-    "parent": int | None,
-    "point": int | None,
-    "at": list[Any] | None,
-    "words": str,
-    "points": int,
-    "started_at": float | None,
-    "attempt": int,
-}
-ExperimentObject = Annotated[dict[str, Any], With(Experiment, _OF_JOB)]
-RunObject = Annotated[dict[str, Any], Run]
-FlowObject = Annotated[dict[str, Any], FlowRecord]
-AddedRun = Annotated[dict[str, Any], With(Run, {"mode_events": int})]
-
-
-class ChildView(TypedDict):
-    """A point of a sweep. ``cpu_limited``: null while it has no results."""
-
-    id: int
-    point: int
-    at: list[Any]
-    words: str
-    state: str
-    error: str
-    cpu_limited: bool | None
-
-
-ExperimentWithRuns = Annotated[
-    dict[str, Any],
-    With(
-        Experiment,
-        {
-            **_OF_JOB,
-            "runs": list[RunObject],
-            "children": list[ChildView],
-            "progress": dict[str, Any] | None,
-        },
-    ),
-]
 
 
 class Health(TypedDict):
@@ -135,157 +92,6 @@ class PathsView(TypedDict):
     paths: list[PathView]
 
 
-class QueueLoadView(TypedDict):
-    """A queue of the sending port; 0 is served first."""
-
-    queue: int
-    waiting_packets: int
-    bits_per_s: float
-    dropped_per_s: float
-
-
-class LoadView(TypedDict):
-    """One direction of a link. ``share``: of its rate, 0..1; null where that is not known. ``queued_packets`` and
-    ``dropped_per_s``: of all ``queues`` of the sending port; null where it does not tell."""
-
-    bits_per_s: float
-    packets_per_s: float
-    share: float | None
-    queued_packets: int | None
-    dropped_per_s: float | None
-    queues: list[QueueLoadView]
-
-
-class LinkLoadView(TypedDict):
-    """``ab``: from the end named first to the other, ``ba``: back; null: not measured."""
-
-    name: str
-    kind: Literal["fabric", "access"]
-    up: bool
-    rate_kbps: float | None
-    ab: LoadView | None
-    ba: LoadView | None
-
-
-class LinksView(TypedDict):
-    """``at``: when it was measured, over the ``interval_s`` before."""
-
-    at: float
-    interval_s: float
-    links: list[LinkLoadView]
-
-
-class LiveFlow(TypedDict):
-    """A flow as agents tell of it; times are Unix seconds. ``paths``: packets by path stamp (as text),
-    ``paths_now``: of them, those since the sample before; ``bytes``, ``packets``, ``repairs``, ``priority`` (0 is
-    served first; a port's last queue takes what is beyond it) are the sender's."""
-
-    id: int
-    source: str
-    destination: str
-    protocol: str
-    source_port: int
-    destination_port: int
-    traffic_class: str
-    priority: int
-    state: State
-    started_at: float
-    last_at: float
-    bytes: int
-    received_bytes: int
-    packets: int
-    bits_per_s: float
-    paths: dict[str, int]
-    paths_now: dict[str, int]
-    repairs: int
-    recovered: int
-    lost: int
-    reordered: int
-    held: int
-    release_timeouts: int
-
-
-class LiveFlowsView(TypedDict):
-    """Newest first; ``next``: go on with ``before=next``, null at the end."""
-
-    flows: list[LiveFlow]
-    next: int | None
-
-
-class FlowStep(TypedDict):
-    """What a flow has done since the step before; ``priority``: what its newest packets had."""
-
-    at: float
-    priority: int
-    bytes: int
-    received_bytes: int
-    packets: int
-    repairs: int
-    recovered: int
-    lost: int
-    reordered: int
-    held: int
-    release_timeouts: int
-    paths: dict[str, int]
-
-
-class ModeAt(TypedDict):
-    at: float
-    leaf: str
-    mode: Mode
-    cause: str
-
-
-class FullestView(TypedDict):
-    """Of the queues on a flow's way, the fullest at a moment. ``direction``: "ab" is from the end named first."""
-
-    at: float
-    link: str
-    direction: Literal["ab", "ba"]
-    queued_packets: int
-    dropped_per_s: float
-
-
-class FaultChange(TypedDict):
-    at: float
-    kind: Literal["fault-began", "fault-ended"]
-    fault: FaultView
-
-
-class FlowStory(TypedDict):
-    """``modes``: of its two leaves; the first of each is from before its start. ``queues``: moments at which something
-    waited on its paths, as far as somebody watched the links. ``faults``: what began and ended meanwhile."""
-
-    flow: LiveFlow
-    timeline: list[FlowStep]
-    modes: list[ModeAt]
-    paths: list[PathView]
-    queues: list[FullestView]
-    faults: list[FaultChange]
-
-
-class FaultView(TypedDict):
-    """``rate_mbps``, ``delay_ms``: of slow links; null where the fault is not about them."""
-
-    id: int
-    kind: str
-    target: str
-    rate_mbps: float | None
-    delay_ms: float | None
-    began_at: float
-
-
-class FaultsView(TypedDict):
-    """``possible``: whether this controller makes faults at all: in labs only."""
-
-    faults: list[FaultView]
-    possible: bool
-
-
-class EndedFault(TypedDict):
-    ended: int
-
-
 class FabricView(TypedDict):
     """The fabric as discovered; ``settled``: links are not still being found."""
 
@@ -344,80 +150,6 @@ class SwitchQueuesObject(TypedDict):
 class QueuesView(TypedDict):
     wanted: QueuesWanted
     switches: list[SwitchQueuesObject]
-
-
-class CaptonTotals(TypedDict):
-    granted_flows: int
-    waiting_flows: int
-    granted_bps: int
-    remaining_bytes: int
-
-
-class CaptonFlow(TypedDict):
-    """``rate_bps``: of the link, 0 while it waits. ``asked_bytes``: with its first request. ``path``: its stamp, where
-    it was granted one of its own."""
-
-    flow: int
-    source: str
-    destination: str
-    state: Literal["granted", "waiting"]
-    rate_bps: int
-    remaining_bytes: int
-    asked_bytes: int
-    asked_s_ago: float
-    path: int | None
-
-
-class CaptonLink(TypedDict):
-    """A virtual link: a host's, or all those above a leaf or pod together. ``kind`` path: one link of single paths."""
-
-    name: str
-    of: str
-    kind: str
-    direction: str
-    capacity_bps: int
-    granted_bps: int
-    utilisation: float
-
-
-class CaptonHost(TypedDict):
-    """What an agent has counted since its start, but ``unscheduled_now``: flows that send although nobody decided."""
-
-    host: str
-    flows_small: int
-    flows_scheduled: int
-    flows_unscheduled_by_fail_safe: int
-    unscheduled_now: int
-    bytes_sent_again: int
-
-
-class LatencyBucket(TypedDict):
-    from_us: float
-    to_us: float
-    count: int
-
-
-class CaptonLatency(TypedDict):
-    """From request to decision, as agents have measured it; quantiles are the upper ends of their buckets."""
-
-    count: int
-    median_us: float | None
-    p99_us: float | None
-    buckets: list[LatencyBucket]
-
-
-class CaptonView(TypedDict):
-    """``enabled``: whether the scheme has admission. ``flows``: those with the least left first, at most 1000."""
-
-    enabled: bool
-    scheme: str
-    paths: str | None
-    totals: CaptonTotals
-    flows: list[CaptonFlow]
-    links: list[CaptonLink]
-    counters: dict[str, int]
-    hosts: list[CaptonHost]
-    latency: CaptonLatency
 
 
 class LeafMode(TypedDict):
@@ -488,93 +220,6 @@ class ReportView(TypedDict):
 
     hosts: dict[str, list[Annotated[dict[str, Any], FlowEntry]]]
     missing: list[str]
-
-
-class ExperimentsView(TypedDict):
-    """Newest first; ``next``: go on with ``before=next``, null at the end."""
-
-    experiments: list[ExperimentObject]
-    next: int | None
-
-
-class ResultsView(TypedDict):
-    experiment: ExperimentObject
-    runs: list[RunObject]
-    summary: dict[str, Any] | None
-
-
-class FlowsView(TypedDict):
-    """Oldest first; ``next``: go on with ``after=next``, null at the end."""
-
-    flows: list[FlowObject]
-    next: int | None
-
-
-class KeptMode(TypedDict):
-    """A mode change during a run; ``at_s``: from the run's start."""
-
-    run: int
-    at_s: float
-    leaf: str
-    mode: Mode
-    cause: str
-
-
-class KeptModes(TypedDict):
-    modes: list[Annotated[dict[str, Any], KeptMode]]
-
-
-class FigureView(TypedDict):
-    """A figure: ``NAME.FORMAT`` beside the list of them."""
-
-    name: str
-    caption: str
-    formats: list[Literal["svg", "png"]]
-
-
-class FiguresView(TypedDict):
-    figures: list[FigureView]
-
-
-class ExperimentHead(TypedDict):
-    id: int
-    name: str
-    state: str
-    created_at: float
-
-
-class EstimateView(TypedDict):
-    """``low`` and ``high``: its interval, null where it has none; ``n``: flows that it is of."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    n: int | None
-
-
-class ComparedMeasure(TypedDict):
-    """``ratio``: b / a; null where a is 0."""
-
-    name: str
-    unit: str
-    a: EstimateView
-    b: EstimateView
-    ratio: float | None
-
-
-class ComparedScheme(TypedDict):
-    """``cpu_limited``: of a and of b."""
-
-    label: str
-    cpu_limited: list[bool]
-    measures: list[ComparedMeasure]
-
-
-class ComparisonView(TypedDict):
-    """``experiments``: a and b; ``schemes``: those that both have, with what both have measured."""
-
-    experiments: list[ExperimentHead]
-    schemes: list[ComparedScheme]
 
 
 class SessionView(TypedDict):

@@ -7,7 +7,7 @@ from typing import Any, Final
 from flask import Blueprint
 
 from controller.agents.asking import AgentInfo
-from controller.api import answers
+from controller.api import answers_capton
 from controller.api.describing import Description, describe
 from controller.capton.desk import Standing
 from controller.capton.fabric import VirtualLink
@@ -29,7 +29,9 @@ def capton_routes(running: RunningController) -> Blueprint:
 
     @routes.get("/capton")
     @describe(
-        Description("CAPTON: flows that are granted or wait, use of virtual links.", answers.CaptonView)
+        Description(
+            "CAPTON: flows that are granted or wait, use of virtual links.", answers_capton.CaptonView
+        )
     )
     def capton() -> Any:
         return capton_view(running.admission.standing(), running.agents.agents(), running.current.scheme.name)
@@ -37,7 +39,7 @@ def capton_routes(running: RunningController) -> Blueprint:
     return routes
 
 
-def capton_view(standing: Standing | None, agents: list[AgentInfo], scheme: str) -> answers.CaptonView:
+def capton_view(standing: Standing | None, agents: list[AgentInfo], scheme: str) -> answers_capton.CaptonView:
     """*standing*: None under a scheme without admission."""
     flows = [] if standing is None else standing.flows
     granted = [one.active for one in flows if one.active.rate_bps]
@@ -74,7 +76,7 @@ def capton_view(standing: Standing | None, agents: list[AgentInfo], scheme: str)
     }
 
 
-def _links(standing: Standing) -> list[answers.CaptonLink]:
+def _links(standing: Standing) -> list[answers_capton.CaptonLink]:
     def name(link: VirtualLink, kind: str) -> str:
         return link.of if kind == "path" else f"{link.of} {link.direction}"
 
@@ -92,7 +94,7 @@ def _links(standing: Standing) -> list[answers.CaptonLink]:
     ]
 
 
-def _host(agent: AgentInfo) -> answers.CaptonHost:
+def _host(agent: AgentInfo) -> answers_capton.CaptonHost:
     small, scheduled, fail_safe, again = (int(agent.counters.get(name, 0)) for name in HOST_COUNTERS)
     return {
         "host": agent.host,
@@ -104,7 +106,7 @@ def _host(agent: AgentInfo) -> answers.CaptonHost:
     }
 
 
-def _latency(found: Latencies) -> answers.CaptonLatency:
+def _latency(found: Latencies) -> answers_capton.CaptonLatency:
     return {
         "count": len(found),
         "median_us": found.quantile_us(0.5),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from flask import Blueprint, Response
 
-from controller.api import answers
+from controller.api import answers_experiments
 from controller.api.access import Rate
 from controller.api.bodies import EndBody, ExperimentBody, RunBody, body, number, optional_text, text
 from controller.api.comparing import compare
@@ -40,7 +40,7 @@ def experiment_routes(
     @describe(
         Description(
             "Begin an experiment that the caller runs, and has kept here.",
-            answers.ExperimentObject,
+            answers_experiments.ExperimentObject,
             ExperimentBody,
             status=201,
             problems=(429,),
@@ -57,7 +57,7 @@ def experiment_routes(
     @describe(
         Description(
             "Experiments, newest first.",
-            answers.ExperimentsView,
+            answers_experiments.ExperimentsView,
             tagged=True,
             query=(
                 Query("before", "Only those with a number below this."),
@@ -68,7 +68,7 @@ def experiment_routes(
             ),
         )
     )
-    def listing() -> answers.ExperimentsView:
+    def listing() -> answers_experiments.ExperimentsView:
         limit = number("limit", 50, 1, 500) or 50
         found = store.experiments(
             number("before", None),
@@ -81,7 +81,12 @@ def experiment_routes(
 
     @routes.get(ONE)
     @describe(
-        Description("One experiment with its runs.", answers.ExperimentWithRuns, tagged=True, problems=(404,))
+        Description(
+            "One experiment with its runs.",
+            answers_experiments.ExperimentWithRuns,
+            tagged=True,
+            problems=(404,),
+        )
     )
     def one(experiment: int) -> dict[str, Any]:
         found = store.experiment(experiment)
@@ -91,7 +96,9 @@ def experiment_routes(
         return found
 
     @routes.patch(ONE)
-    @describe(Description("End an experiment.", answers.ExperimentObject, EndBody, problems=(404, 409)))
+    @describe(
+        Description("End an experiment.", answers_experiments.ExperimentObject, EndBody, problems=(404, 409))
+    )
     def end(experiment: int) -> dict[str, Any]:
         wanted = body(EndBody)
         ended = store.finish(experiment, wanted.state, wanted.summary, wanted.error)
@@ -99,7 +106,11 @@ def experiment_routes(
         return ended
 
     @routes.post(ONE + "/runs")
-    @describe(Description("Keep a finished run.", answers.AddedRun, RunBody, status=201, problems=(404, 409)))
+    @describe(
+        Description(
+            "Keep a finished run.", answers_experiments.AddedRun, RunBody, status=201, problems=(404, 409)
+        )
+    )
     def add_run(experiment: int) -> tuple[dict[str, Any], int]:
         wanted = body(RunBody)
         finished_at = wanted.finished_at if wanted.finished_at is not None else time.time()
@@ -133,9 +144,11 @@ def experiment_routes(
 
     @routes.get(ONE + "/results")
     @describe(
-        Description("An experiment's runs and summary.", answers.ResultsView, tagged=True, problems=(404,))
+        Description(
+            "An experiment's runs and summary.", answers_experiments.ResultsView, tagged=True, problems=(404,)
+        )
     )
-    def results(experiment: int) -> answers.ResultsView:
+    def results(experiment: int) -> answers_experiments.ResultsView:
         data = store.experiment(experiment)
         return {"runs": data.pop("runs"), "summary": data["summary"], "experiment": data}
 
@@ -143,7 +156,7 @@ def experiment_routes(
     @describe(
         Description(
             "The same measures of two finished experiments.",
-            answers.ComparisonView,
+            answers_experiments.ComparisonView,
             query=(Query("with", "The other experiment's number.", 1, required=True),),
             problems=(404, 409),
         )
@@ -163,7 +176,7 @@ def experiment_routes(
     @describe(
         Description(
             "Flow records, oldest first.",
-            answers.FlowsView,
+            answers_experiments.FlowsView,
             tagged=True,
             query=(
                 _RUN,
@@ -173,7 +186,7 @@ def experiment_routes(
             problems=(404,),
         )
     )
-    def flows(experiment: int) -> answers.FlowsView:
+    def flows(experiment: int) -> answers_experiments.FlowsView:
         limit = number("limit", 1000, 1, 10_000) or 1000
         found = store.flows(experiment, number("run", None), number("after", 0) or 0, limit)
         return {"flows": found, "next": found[-1]["id"] if len(found) == limit else None}
@@ -199,10 +212,14 @@ def experiment_routes(
     @routes.get(ONE + "/modes")
     @describe(
         Description(
-            "Mode changes during the runs.", answers.KeptModes, tagged=True, query=(_RUN,), problems=(404,)
+            "Mode changes during the runs.",
+            answers_experiments.KeptModes,
+            tagged=True,
+            query=(_RUN,),
+            problems=(404,),
         )
     )
-    def modes(experiment: int) -> answers.KeptModes:
+    def modes(experiment: int) -> answers_experiments.KeptModes:
         return {"modes": store.modes(experiment, number("run", None))}
 
     return routes

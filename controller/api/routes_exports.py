@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from flask import Blueprint, Response
 
-from controller.api import answers
+from controller.api import answers_experiments
 from controller.api.bodies import number
 from controller.api.describing import Description, Query, describe
 from controller.api.exporting import parquet_file, picture, pieces
@@ -44,8 +44,12 @@ def export_routes(store: ExperimentStore) -> Blueprint:
         return Response(pieces(parquet_file(rows)), mimetype=PARQUET)
 
     @routes.get("/figures")
-    @describe(Description("Figures that can be had of an experiment.", answers.FiguresView, problems=(404,)))
-    def figures(experiment: int) -> answers.FiguresView:
+    @describe(
+        Description(
+            "Figures that can be had of an experiment.", answers_experiments.FiguresView, problems=(404,)
+        )
+    )
+    def figures(experiment: int) -> answers_experiments.FiguresView:
         found = store.experiment(experiment)
         if found["kind"] == "sweep":
             there = OF_SWEEP if found["summary"] else {}

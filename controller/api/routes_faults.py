@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Blueprint
 
-from controller.api import answers
+from controller.api import answers_live
 from controller.api.bodies import FaultBody, body
 from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
@@ -24,7 +24,7 @@ def fault_routes(running: RunningController, lab: bool) -> Blueprint:
             raise ProblemError(403, "faults are made in labs only: this controller does not run for one")
 
     @routes.get("")
-    @describe(Description("Faults in force.", answers.FaultsView))
+    @describe(Description("Faults in force.", answers_live.FaultsView))
     def listing() -> Any:
         return {"faults": [fault_object(one) for one in running.faults.all()], "possible": lab}
 
@@ -32,7 +32,7 @@ def fault_routes(running: RunningController, lab: bool) -> Blueprint:
     @describe(
         Description(
             "Take a link, a switch or an agent down, or make a link slower (labs only).",
-            answers.FaultView,
+            answers_live.FaultView,
             FaultBody,
             status=201,
             problems=(403, 404, 409, 503),
@@ -51,8 +51,8 @@ def fault_routes(running: RunningController, lab: bool) -> Blueprint:
             raise ProblemError(409, str(error), "body.target") from None
 
     @routes.delete("/<number:fault>")
-    @describe(Description("End a fault (labs only).", answers.EndedFault, problems=(403, 404, 503)))
-    def end(fault: int) -> answers.EndedFault:
+    @describe(Description("End a fault (labs only).", answers_live.EndedFault, problems=(403, 404, 503)))
+    def end(fault: int) -> answers_live.EndedFault:
         only_in_labs()
         try:
             return {"ended": running.faults.end(fault).id}

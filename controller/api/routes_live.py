@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from flask import Blueprint, Response, request
 
-from controller.api import answers, views
+from controller.api import answers, answers_live, views
 from controller.api.bodies import number, optional_text
 from controller.api.describing import Description, Query, Text, describe
 from controller.api.hand_over import HAND_OVER, HandOverError
@@ -58,7 +58,7 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
         return {"events": [views.event_view(one, names) for one in logged], "cursor": cursor}
 
     @routes.get("/links")
-    @describe(Description("All links, with what they carry now.", answers.LinksView))
+    @describe(Description("All links, with what they carry now.", answers_live.LinksView))
     def links() -> Any:
         links = running.live.links
         patience = FIRST_SAMPLE_S if running.live.names().connected else 0.0
@@ -74,7 +74,7 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
     @describe(
         Description(
             "Flows that agents carry or have carried while somebody watched, newest first.",
-            answers.LiveFlowsView,
+            answers_live.LiveFlowsView,
             query=(
                 Text("state", "Only those in this state.", choices=STATES),
                 Text("class", "Only those of this traffic class.", choices=CLASSES),
@@ -96,7 +96,7 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
     @describe(
         Description(
             "One flow's story: what it carried step by step, its paths, and modes that it lived through.",
-            answers.FlowStory,
+            answers_live.FlowStory,
             problems=(404,),
         )
     )

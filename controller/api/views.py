@@ -11,8 +11,6 @@ from controller.api.answers import (
     AgentObject,
     EventObject,
     FabricView,
-    FaultChange,
-    ModeAt,
     ModesView,
     PathView,
     Place,
@@ -20,6 +18,7 @@ from controller.api.answers import (
     QueuesView,
     SchemeView,
 )
+from controller.api.answers_live import FaultChange, ModeAt
 from controller.effects import ModeChanged
 from controller.events import EventLog, Logged
 from controller.fabric.graph import PortRef

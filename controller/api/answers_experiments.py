@@ -1,0 +1,138 @@
+"""What the API answers about experiments that are kept: runs, records, figures, comparisons."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, TypedDict
+
+from controller.api.describing import With
+from controller.schemes.scheme import Mode
+from controller.store.models import Experiment, FlowRecord, Run
+
+_OF_JOB: Final[dict[str, Any]] = {
+    "kind": Literal["experiment", "sweep", "point", "recorded"],
+    "title": str,
+    "parent": int | None,
+    "point": int | None,
+    "at": list[Any] | None,
+    "words": str,
+    "points": int,
+    "started_at": float | None,
+    "attempt": int,
+}
+ExperimentObject = Annotated[dict[str, Any], With(Experiment, _OF_JOB)]
+RunObject = Annotated[dict[str, Any], Run]
+FlowObject = Annotated[dict[str, Any], FlowRecord]
+AddedRun = Annotated[dict[str, Any], With(Run, {"mode_events": int})]
+
+
+class ChildView(TypedDict):
+    """A point of a sweep. ``cpu_limited``: null while it has no results."""
+
+    id: int
+    point: int
+    at: list[Any]
+    words: str
+    state: str
+    error: str
+    cpu_limited: bool | None
+
+
+ExperimentWithRuns = Annotated[
+    dict[str, Any],
+    With(
+        Experiment,
+        {
+            **_OF_JOB,
+            "runs": list[RunObject],
+            "children": list[ChildView],
+            "progress": dict[str, Any] | None,
+        },
+    ),
+]
+
+
+class ExperimentsView(TypedDict):
+    """Newest first; ``next``: go on with ``before=next``, null at the end."""
+
+    experiments: list[ExperimentObject]
+    next: int | None
+
+
+class ResultsView(TypedDict):
+    experiment: ExperimentObject
+    runs: list[RunObject]
+    summary: dict[str, Any] | None
+
+
+class FlowsView(TypedDict):
+    """Oldest first; ``next``: go on with ``after=next``, null at the end."""
+
+    flows: list[FlowObject]
+    next: int | None
+
+
+class KeptMode(TypedDict):
+    """A mode change during a run; ``at_s``: from the run's start."""
+
+    run: int
+    at_s: float
+    leaf: str
+    mode: Mode
+    cause: str
+
+
+class KeptModes(TypedDict):
+    modes: list[Annotated[dict[str, Any], KeptMode]]
+
+
+class FigureView(TypedDict):
+    """A figure: ``NAME.FORMAT`` beside the list of them."""
+
+    name: str
+    caption: str
+    formats: list[Literal["svg", "png"]]
+
+
+class FiguresView(TypedDict):
+    figures: list[FigureView]
+
+
+class ExperimentHead(TypedDict):
+    id: int
+    name: str
+    state: str
+    created_at: float
+
+
+class EstimateView(TypedDict):
+    """``low`` and ``high``: its interval, null where it has none; ``n``: flows that it is of."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int | None
+
+
+class ComparedMeasure(TypedDict):
+    """``ratio``: b / a; null where a is 0."""
+
+    name: str
+    unit: str
+    a: EstimateView
+    b: EstimateView
+    ratio: float | None
+
+
+class ComparedScheme(TypedDict):
+    """``cpu_limited``: of a and of b."""
+
+    label: str
+    cpu_limited: list[bool]
+    measures: list[ComparedMeasure]
+
+
+class ComparisonView(TypedDict):
+    """``experiments``: a and b; ``schemes``: those that both have, with what both have measured."""
+
+    experiments: list[ExperimentHead]
+    schemes: list[ComparedScheme]

@@ -170,7 +170,8 @@ def _api_tokens(data: Path) -> tuple[Path, Path]:
 
 
 def _not_listening(who: str, option: str, address: str, port: int, error: OSError) -> OSError:
-    why = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror or error
+    number = error.errno or 0  # asyncio's text repeats the address; a resolver's numbers are negative
+    why = os.strerror(number) if number > 0 else error.strerror or error
     return OSError(
         f"{who} cannot be listened for at {_in_url(address)}:{port}: {why}; choose another address or port ({option})"
     )

@@ -81,6 +81,10 @@ class ControllerClient:
         """What CAPTON has granted (docs/capton.md)."""
         return self._ask("GET", "/capton")
 
+    def capton_resent(self) -> dict[str, Any]:
+        """What TCP has sent again under CAPTON, and why (docs/capton.md)."""
+        return self._ask("GET", "/capton/resent")
+
     def flow_types(self) -> dict[str, Any]:
         """What the controller has learnt of flows (docs/api.md, ``GET /tpfs``)."""
         return self._ask("GET", "/tpfs")

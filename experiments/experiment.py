@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.admissions import SETTLE_S, AdmissionCount
+from experiments.admissions import RESENT_S, SETTLE_S, AdmissionCount, Admissions
 from experiments.controller_client import ControllerClient
 from experiments.cpu import CpuWatch
 from experiments.deployment import Deployment
@@ -103,12 +103,18 @@ class Experiment:
         return Result(document, directory, number)
 
     def _admission_count(self) -> AdmissionCount:
-        return AdmissionCount(self._settled_agents())
-
-    def _settled_agents(self) -> list[dict[str, Any]]:
-        """All agents, with counters that hold what has happened until now."""
         time.sleep(SETTLE_S)
-        return self._client.agents()
+        return AdmissionCount(self._client.agents(), self._client.capton_resent())
+
+    def _admitted(self, count: AdmissionCount, epoch: float) -> Admissions:
+        """What agents have counted until now; they take a moment to tell it."""
+        time.sleep(SETTLE_S)
+        deadline = time.monotonic() + RESENT_S
+        while True:
+            agents, resent = self._client.agents(), self._client.capton_resent()
+            if count.explained(agents, resent) or time.monotonic() > deadline:
+                return count.until(agents, resent, time.monotonic() - epoch)
+            time.sleep(0.2)
 
     def _one(
         self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan
@@ -142,7 +148,7 @@ class Experiment:
         entries = self._client.report_flows(forget=True)
         events, _ = self._client.modes(cursor)
         happened, _ = self._client.events(before)
-        admitted = None if admission is None else admission.until(self._settled_agents())
+        admitted = None if admission is None else self._admitted(admission, epoch)
         self._deployment.check_health()
         if switched := [
             one for one in happened if one["kind"] == "scheme-changed" and one["cursor"] > cursor

@@ -43,6 +43,7 @@ from protocol.control import (
     WatchFlows,
 )
 from protocol.policy import Policy, PolicyError
+from protocol.sent_again import SentAgain
 
 _LOG: Final = logging.getLogger(__name__)
 VERSION: Final = "0.1.0"
@@ -157,6 +158,8 @@ class Agent:
                 planned = plans is not None
             events = passage.wait(poll.fileno(), max(0.0, timer - now), GRACE_S)
             now = time.monotonic()
+            if now > timer:
+                core.gate.late(now - timer, now)
             if planned:
                 self._hear_of_lone()
             for fd in events:
@@ -190,6 +193,9 @@ class Agent:
             if now >= next_counters:
                 next_counters = now + COUNTERS_EVERY_S
                 self._channel.send(Counters(self._counters(now)))
+                resent = core.gate.resent(now)
+                if resent:
+                    self._channel.send(SentAgain(now, resent))
                 if now >= next_announcement:
                     next_announcement = now + ANNOUNCE_EVERY_S
                     announce(self._config.interface, self._config.underlay_ip)

@@ -10,8 +10,8 @@ Opening, so that neither side's token ever crosses the wire::
     controller -> Welcome(proof = HMAC-SHA256(token, "controller" + agent's nonce)) or Refused
 
 then Directory, Policy and Paths whenever they change; the agent answers a Policy with PolicyApplied, sends Counters
-every second, FlowReport when asked by Report, and ActiveFlows while WatchFlows asks for them. PathLoad goes both ways,
-under policies that share it.
+every second, FlowReport when asked by Report, and ActiveFlows while WatchFlows asks for them; SentAgain where admission
+is in force and TCP has sent something again. PathLoad goes both ways, under policies that share it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Final
 from protocol import admission
 from protocol.plain import PlainError, build
 from protocol.priority import FeatureName, TypePriority
+from protocol.sent_again import SentAgain
 
 MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
 JSON_FORMAT: Final = 0x4A
@@ -290,6 +291,7 @@ Message = (
     | Crash
     | Ping
     | Pong
+    | SentAgain
     | admission.AdmissionMessage
 )
 _BY_TYPE: Final[dict[str, Any]] = {

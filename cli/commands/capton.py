@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from cli.commands.capton_resent import resent_tables
 from cli.commands.lab import lab_client
 from cli.console import fail, json_option, results, write_json
 
@@ -19,13 +20,16 @@ BUSY: Final = 0.95
 
 
 @click.command(
-    "capton", epilog="Examples:  ./capstan capton    ./capstan capton --once    ./capstan capton --json -"
+    "capton",
+    epilog="Examples:  ./capstan capton    ./capstan capton --once    ./capstan capton --resent    "
+    "./capstan capton --json -",
 )
 @click.option("--lab", "lab_id", help="Which lab, if several run.")
 @click.option("--once", is_flag=True, help="Print it once, and end.")
 @click.option("--every", default=0.5, show_default=True, help="Seconds between two looks.")
+@click.option("--resent", is_flag=True, help="Print what TCP has sent again, and why.")
 @json_option
-def capton_command(lab_id: str | None, once: bool, every: float, json_file: str | None) -> None:
+def capton_command(lab_id: str | None, once: bool, every: float, resent: bool, json_file: str | None) -> None:
     """Watch CAPTON's grants in the running lab: flows that send and wait, and use of virtual links; Ctrl-C ends."""
     from experiments.controller_client import ControllerError
 
@@ -33,6 +37,13 @@ def capton_command(lab_id: str | None, once: bool, every: float, json_file: str 
         raise click.BadParameter("must be at least 0.05 s", param_hint="--every")
     with lab_client(lab_id) as client:
         try:
+            if resent:
+                told = client.capton_resent()
+                if json_file is not None:
+                    write_json(told, json_file)
+                else:
+                    results.print(resent_tables(told))
+                return
             view = client.capton()
             if json_file is not None:
                 write_json(view, json_file)

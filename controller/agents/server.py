@@ -38,6 +38,7 @@ from protocol.control import (
     encode,
 )
 from protocol.policy import Policy
+from protocol.sent_again import SentAgain
 
 LOG: Final = logging.getLogger("capstan.agents")
 T = TypeVar("T")
@@ -77,6 +78,8 @@ class AgentServer:
         self._on_finished = on_finished
         self.on_admission: Callable[[str, Request | Finished], None] = lambda host, message: None
         """Gets what agents ask and say of their flows, in the loop's thread."""
+        self.on_sent_again: Callable[[str, SentAgain], None] = lambda host, said: None
+        """Gets what an agent's host has sent again, in the loop's thread."""
         self.on_gone: Callable[[str], None] = lambda host: None
         """Gets the host whose channel has ended, or whose agent began anew, in the loop's thread."""
         self._settings = settings
@@ -259,6 +262,7 @@ class AgentServer:
                 await old.refuse(f"another agent of host {member.host!r} has registered")
         session.on_finished = lambda said: self._finished(member.host, session, said)
         session.on_admission = lambda message: self._admission(member.host, session, message)
+        session.on_sent_again = lambda said: self.on_sent_again(member.host, said)
         session.on_path_load = lambda load: self._load_paths(member.host, session, load)
         self._paths.came(member.host)
         session.welcome(self._token)

@@ -34,6 +34,7 @@ from protocol.control import (
     encode,
     proof,
 )
+from protocol.sent_again import SentAgain
 
 OPENING_TIMEOUT_S: Final = 5.0
 OPENING_BYTES: Final = 64 * 1024
@@ -69,6 +70,7 @@ class Session:
     on_active_flows: Callable[[ActiveFlows], None] = lambda active: None
     on_finished: Callable[[FinishedFlows], None] = lambda said: None
     on_admission: Callable[[Request | Finished], None] = lambda message: None
+    on_sent_again: Callable[[SentAgain], None] = lambda said: None
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -232,6 +234,8 @@ class Session:
                 self.on_admission(message)
             case FinishedFlows():
                 self.on_finished(message)
+            case SentAgain():
+                self.on_sent_again(message)
             case FlowReport(number, flows):
                 report = self._reports.pop(number, None)
                 if report is not None and not report.done():

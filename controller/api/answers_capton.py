@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from protocol.sent_again import FlowState, Trigger, Verdict
+
 
 class CaptonTotals(TypedDict):
     granted_flows: int
@@ -77,3 +79,44 @@ class CaptonView(TypedDict):
     counters: dict[str, int]
     hosts: list[CaptonHost]
     latency: CaptonLatency
+
+
+class ResentCause(TypedDict):
+    """``verdict``: "queue" (dropped in the host's queue, before its agent), "needless" (it was there), "lost"."""
+
+    state: FlowState
+    trigger: Trigger
+    verdict: Verdict
+    bytes: int
+
+
+class ResentStory(TypedDict):
+    """Payload that one connection sent again, until all was acknowledged that had left by then. ``quiet_s``: how long
+    nothing new had been acknowledged when it began. ``late_s``: how late the agent's loop was at most in the second
+    before. ``number``: of all that were told."""
+
+    number: int
+    s_ago: float
+    host: str
+    source: str
+    source_port: int
+    destination: str
+    destination_port: int
+    state: FlowState
+    trigger: Trigger
+    lasted_s: float
+    quiet_s: float
+    late_s: float
+    in_flight_bytes: int
+    bytes: int
+    needless_bytes: int
+    queue_bytes: int
+
+
+class ResentView(TypedDict):
+    """Since the controller's start. ``told``: how many stories; ``newest``: at most 1000 of them, the newest first."""
+
+    told: int
+    bytes: int
+    by_cause: list[ResentCause]
+    newest: list[ResentStory]

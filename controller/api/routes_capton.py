@@ -11,10 +11,12 @@ from controller.api import answers_capton
 from controller.api.describing import Description, describe
 from controller.capton.desk import Standing
 from controller.capton.fabric import VirtualLink
+from controller.capton.resent import ResentView
 from controller.running import RunningController
 from protocol.latency import Latencies, bounds_us
 
 MOST_FLOWS: Final = 1000
+MOST_RESENT: Final = 1000
 HOST_COUNTERS: Final = (
     "flows_small",
     "flows_scheduled",
@@ -35,6 +37,11 @@ def capton_routes(running: RunningController) -> Blueprint:
     )
     def capton() -> Any:
         return capton_view(running.admission.standing(), running.agents.agents(), running.current.scheme.name)
+
+    @routes.get("/capton/resent")
+    @describe(Description("Payload that TCP has sent again under CAPTON, and why.", answers_capton.ResentView))
+    def resent() -> Any:
+        return resent_view(running.admission.resent())
 
     return routes
 
@@ -73,6 +80,39 @@ def capton_view(standing: Standing | None, agents: list[AgentInfo], scheme: str)
         "counters": {} if standing is None else standing.counters,
         "hosts": [_host(agent) for agent in agents] if standing is not None else [],
         "latency": _latency(Latencies.from_counters(agent.counters for agent in agents)),
+    }
+
+
+def resent_view(view: ResentView) -> answers_capton.ResentView:
+    """The newest first."""
+    return {
+        "told": view.told,
+        "bytes": view.bytes,
+        "by_cause": [
+            {"state": state, "trigger": trigger, "verdict": verdict, "bytes": count}
+            for (state, trigger, verdict), count in view.by_cause.items()
+        ],
+        "newest": [
+            {
+                "number": one.number,
+                "s_ago": round(view.at - one.at, 4),
+                "host": one.host,
+                "source": one.resent.source,
+                "source_port": one.resent.source_port,
+                "destination": one.resent.destination,
+                "destination_port": one.resent.destination_port,
+                "state": one.resent.state,
+                "trigger": one.resent.trigger,
+                "lasted_s": one.resent.lasted_s,
+                "quiet_s": one.resent.quiet_s,
+                "late_s": one.resent.late_s,
+                "in_flight_bytes": one.resent.in_flight_bytes,
+                "bytes": one.resent.bytes,
+                "needless_bytes": one.resent.needless_bytes,
+                "queue_bytes": one.resent.queue_bytes,
+            }
+            for one in reversed(view.newest[-MOST_RESENT:])
+        ],
     }
 
 

@@ -16,11 +16,13 @@ from typing import Any, Final
 from controller.agents.server import AgentServer
 from controller.capton.admission import Admission, Answers, FlowScheduler, StandingFlow
 from controller.capton.fabric import VirtualFabric, VirtualLink
+from controller.capton.resent import ResentLog, ResentView
 from controller.capton.scheduler import LinkUse, Parameters, Scheduler
 from controller.capton.single_path import Pair, SinglePath, SinglePathScheduler
 from controller.capton.surroundings import Surroundings
 from controller.schemes.scheme import Admission as AdmissionRule
 from protocol.admission import Finished, Request
+from protocol.sent_again import SentAgain
 
 LOG: Final = logging.getLogger("capstan.capton")
 Paths = Mapping[Pair, tuple[SinglePath, ...]]
@@ -59,7 +61,9 @@ class AdmissionDesk:
         self._paths: Paths = {}
         self._admission: Admission | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._resent: Final = ResentLog()
         agents.on_admission = self._heard
+        agents.on_sent_again = self._sent_again
         agents.on_gone = self._gone
 
     # from any thread
@@ -81,6 +85,10 @@ class AdmissionDesk:
     def standing(self) -> Standing | None:
         """What is granted now; None under schemes without admission. Raises ChannelError."""
         return self._agents.call(self._standing)
+
+    def resent(self) -> ResentView:
+        """What hosts have sent again since the start, under whatever scheme. Raises ChannelError."""
+        return self._agents.call(lambda: self._resent.view(time.monotonic()))
 
     # in the loop
 
@@ -125,6 +133,9 @@ class AdmissionDesk:
         if self._admission is not None:
             self._answer(self._admission.receive(host, message, time.monotonic()))
             self._plan()
+
+    def _sent_again(self, host: str, said: SentAgain) -> None:
+        self._on_event(self._resent.heard(host, said, time.monotonic()))
 
     def _gone(self, host: str) -> None:
         if self._admission is not None:

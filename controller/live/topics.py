@@ -25,6 +25,7 @@ _TOPIC_OF: Final = {
     "agent-event": "agents",
     "capton-capacity": "agents",
     "capton-fail-safe": "agents",
+    "capton-sent-again": "agents",
     "experiment-created": "experiments",
     "experiment-submitted": "experiments",
     "experiment-changed": "experiments",

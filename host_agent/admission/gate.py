@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Final
 
 from host_agent.admission.host import HostAdmission
+from host_agent.admission.sent_again import ResentBytes
 from host_agent.admission.unsent import Unsent
-from host_agent.inner_packet import TCP, InnerPacket
+from host_agent.inner_packet import TCP, InnerPacket, PacketError, look
 from host_agent.peers import PeerState
 from host_agent.sending import Sender
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request, Stop
+from protocol.sent_again import Resent
+
+AFTERWARDS_S: Final = 5.0
+"""How long after its end what is sent again is told: a change of the scheme is not to blame for it unseen."""
 
 
 class Gate:
@@ -27,11 +33,19 @@ class Gate:
         """What the host is to be told of an admission that is over."""
         self._totals: Counter[str] = Counter()
         """Of admissions that are over."""
+        self._resent: Final = ResentBytes()
+        self._looks_until: float | None = None
+        """No admission is in force, but what is sent again is still looked at; None: it is not."""
 
     @property
     def shut(self) -> bool:
         """Whether packets have to pass `sent` and `delivered`."""
-        return self._admission is not None or bool(self._given) or bool(self._messages)
+        return (
+            self._admission is not None
+            or self._looks_until is not None
+            or bool(self._given)
+            or bool(self._messages)
+        )
 
     def set_policy(self, policy: AdmissionPolicy | None, now: float) -> None:
         """Hold flows by this from now on; what was held by another one is let go."""
@@ -44,11 +58,17 @@ class Gate:
             self._messages += old.messages_to_send()
             self._totals.update(old.totals())
             self._last = old
-        self._admission = None if policy is None else HostAdmission(policy, self._last)
+        self._admission = None if policy is None else HostAdmission(policy, self._last, self._resent)
+        self._looks_until = now + AFTERWARDS_S if old is not None and policy is None else None
 
     def sent(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
         """The host has sent a packet or super-packet, which is on its way to *peer*."""
-        if self._admission is None or seen.protocol != TCP:
+        if seen.protocol != TCP or seen.flow[-4:] == bytes(4):
+            return
+        if self._admission is None:
+            if self._looks_until is not None:
+                again = self._resent.left(packet, seen, "no-admission", now)
+                self._totals["bytes_sent_again"] += again
             return
         flow = None
         if seen.opening or seen.flow not in self._admission:
@@ -60,7 +80,11 @@ class Gate:
     def delivered(self, packets: list[bytes], now: float) -> list[bytes]:
         """What the host is to get in place of these."""
         given, self._given = self._given, []
-        return given + (packets if self._admission is None else self._admission.received(packets, now))
+        if self._admission is not None:
+            return given + self._admission.received(packets, now)
+        if self._looks_until is not None:
+            self._look_at(packets, now)
+        return given + packets
 
     def decided(self, message: Grant | Stop, now: float) -> None:
         """The controller has decided about a flow."""
@@ -92,8 +116,20 @@ class Gate:
         if self._admission is not None:
             self._admission.handle_timer(now)
 
+    def late(self, late_s: float, now: float) -> None:
+        """The agent's loop woke so much later than it wanted: told with what is sent again."""
+        if self.shut:
+            self._resent.late(late_s, now)
+
+    def resent(self, now: float) -> list[Resent]:
+        """What was sent again, and is over; each is given once."""
+        self._resent.settle(now)
+        return self._resent.stories()
+
     def sweep(self, now: float) -> None:
         """Forget flows that have been idle for long."""
+        if self._looks_until is not None and now >= self._looks_until:
+            self._looks_until = None
         if self._admission is not None:
             self._admission.sweep(now)
 
@@ -104,3 +140,12 @@ class Gate:
             counters.update(self._admission.totals())
             counters.update(self._admission.standing())
         return counters
+
+    def _look_at(self, packets: list[bytes], now: float) -> None:
+        for packet in packets:
+            try:
+                seen = look(packet)
+            except PacketError:
+                continue
+            if seen.protocol == TCP and seen.flow[-4:] != bytes(4):
+                self._resent.arrived(packet, seen, now)

@@ -16,12 +16,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from host_agent.admission.requests import Requests
+from host_agent.admission.sent_again import ResentBytes
 from host_agent.admission.unsent import Unsent
 from host_agent.admission.window import Valve
 from host_agent.inner_packet import FIN, RST, SYN, TCP, InnerPacket, PacketError, look
 from host_agent.wire import OUTER_HEADER_BYTES
 from protocol.admission import MODULUS, AdmissionPolicy, Finished, Grant, Request, Stop
 from protocol.datagram import HEADER_BYTES
+from protocol.sent_again import FlowState
 
 IDLE_S: Final = 60.0
 MAX_FLOWS: Final = 65536
@@ -50,10 +52,16 @@ class _Flow:
 
 
 class HostAdmission:
-    """The TCP flows of a host. Times are seconds of one monotonic clock. *after*: the one whose numbers go on."""
+    """The TCP flows of a host. Times are seconds of one monotonic clock.
 
-    def __init__(self, policy: AdmissionPolicy, after: HostAdmission | None = None) -> None:
+    after: the one whose numbers go on. resent: hears of all packets; None: one of its own.
+    """
+
+    def __init__(
+        self, policy: AdmissionPolicy, after: HostAdmission | None = None, resent: ResentBytes | None = None
+    ) -> None:
         self._policy: Final = policy
+        self._resent: Final = ResentBytes() if resent is None else resent
         self._requests: Requests = Requests(policy, 0 if after is None else after._requests.sequence)
         self._flows: Final[dict[bytes, _Flow]] = {}
         self._keys: Final[dict[int, bytes]] = {}
@@ -88,6 +96,9 @@ class HostAdmission:
             return
         flags = packet[seen.transport + 13]
         flow = self._flows.get(seen.flow)
+        again = self._resent.left(packet, seen, self._state(seen.flow, flow), now)
+        if again:
+            self._counts["bytes_sent_again"] += again
         if flags & SYN and (flow is None or flow.valve.sent_bytes):
             flow = self._begin(seen.flow, peer, announced, now)
         if flow is None:
@@ -95,9 +106,7 @@ class HostAdmission:
                 return
             flow = self._join(seen.flow, peer, announced, before, now)
         flow.last = now
-        again = flow.valve.left(packet, seen)
-        if again:
-            self._counts["bytes_sent_again"] += again
+        flow.valve.left(packet, seen)
         done = flow.valve.sent_bytes
         if flags & RST or flags & FIN:
             self._forget(seen.flow)
@@ -191,6 +200,15 @@ class HostAdmission:
         granted, waiting, unscheduled = self._requests.standing()
         return {"flows_granted": granted, "flows_waiting": waiting, "flows_unscheduled": unscheduled}
 
+    def _state(self, key: bytes, flow: _Flow | None) -> FlowState:
+        if flow is None:
+            return "done" if key in self._resent else "unknown"
+        if flow.number in self._requests:
+            return self._requests.state(flow.number)
+        if flow.asked:
+            return "done"
+        return "unknown" if flow.joined else "small"
+
     def _begin(self, key: bytes, peer: str, announced: float | None, now: float) -> _Flow:
         if key in self._flows:
             self._forget(key)
@@ -278,7 +296,10 @@ class HostAdmission:
             seen = look(packet)
         except PacketError:
             return packet
-        flow = self._flows.get(seen.reverse) if seen.protocol == TCP and seen.flow[-4:] != bytes(4) else None
+        if seen.protocol != TCP or seen.flow[-4:] == bytes(4):
+            return packet
+        self._resent.arrived(packet, seen, now)
+        flow = self._flows.get(seen.reverse)
         if flow is None:
             return packet
         if packet[seen.transport + 13] & RST:

@@ -14,6 +14,7 @@ from typing import Final
 
 from protocol.admission import MODULUS, AdmissionPolicy, Finished, Grant, Request, Stop, newer
 from protocol.latency import Latencies
+from protocol.sent_again import FlowState
 
 
 @dataclass(slots=True)
@@ -57,6 +58,13 @@ class Requests:
         """Rate on the link that a flow may send at: 0 while it waits, inf where it does not have to ask."""
         asked = self._flows.get(flow)
         return math.inf if asked is None or asked.unscheduled else asked.rate_bps
+
+    def state(self, flow: int) -> FlowState:
+        """Of a flow that has asked."""
+        asked = self._flows[flow]
+        if asked.unscheduled:
+            return "unscheduled"
+        return "granted" if asked.rate_bps else "waiting"
 
     def stamp(self, flow: int) -> int:
         """The path that a flow was granted; 0: none of its own."""

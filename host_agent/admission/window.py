@@ -68,8 +68,8 @@ class Valve:
         self._scale = min(scale, _MOST_SCALE)
         self.segment_bytes = segment_bytes
 
-    def left(self, packet: bytes, seen: InnerPacket) -> int:
-        """The host has sent a packet, or a super-packet; how many bytes of its payload had left before."""
+    def left(self, packet: bytes, seen: InnerPacket) -> None:
+        """The host has sent a packet, or a super-packet."""
         at = seen.transport
         flags, start = packet[at + 13], _number(packet, at + 4)
         if flags & SYN:
@@ -87,7 +87,6 @@ class Valve:
         if new > 0:
             self._highest = end
             self.sent_bytes += max(0, new - extra)
-        return min(seen.payload, max(0, seen.payload - max(0, new - extra)))
 
     def set_rate(self, bytes_per_s: float, now: float) -> None:
         """From now on the host may send so much payload per second; 0: nothing, inf: whatever TCP lets it."""

@@ -10,6 +10,7 @@ from controller.capton.admission import StandingFlow
 from controller.capton.desk import Standing
 from controller.capton.fabric import VirtualLink
 from controller.capton.scheduler import ActiveFlow, LinkUse
+from host_agent.admission.gate import AFTERWARDS_S
 from host_agent.admission.unsent import Unsent
 from host_agent.core import AgentCore
 from host_agent.inner_packet import look
@@ -87,6 +88,8 @@ def test_another_scheme_lets_go_of_what_is_held_and_numbers_go_on() -> None:
     assert isinstance(finished, Finished)
     (update,) = agent.packets_to_deliver()
     assert window(update) << 7 >= 65535 - 127
+    assert agent.gate.shut, "what is sent again is looked at for a while"
+    agent.gate.sweep(1.0 + AFTERWARDS_S)
     assert not agent.gate.shut
     agent.set_policy(policy(3), 2.0)
     opened(agent, peer, 2.0, 10**6)

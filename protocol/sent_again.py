@@ -1,0 +1,87 @@
+"""What agents tell of payload that their hosts' TCP sent again, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+FlowState = Literal["small", "waiting", "granted", "unscheduled", "done", "unknown", "no-admission"]
+Trigger = Literal["gap", "time-out", "probe", "crossed"]
+Verdict = Literal["queue", "needless", "lost"]
+STATES: Final[dict[FlowState, str]] = {
+    "small": "below the threshold, or not asked yet",
+    "waiting": "held, until it is granted",
+    "granted": "sends at its granted rate",
+    "unscheduled": "went on because the controller did not answer",
+    "done": "had sent all that it asked for",
+    "unknown": "open before the agent or the scheme",
+    "no-admission": "the scheme has none, or has none any more",
+}
+TRIGGERS: Final[dict[Trigger, str]] = {
+    "gap": "the receiver said that it had later bytes",
+    "time-out": "nothing was acknowledged for a retransmission time-out",
+    "probe": "a tail loss probe: the newest bytes, before a time-out",
+    "crossed": "they were acknowledged already: that was on its way to the host",
+}
+VERDICTS: Final[dict[Verdict, str]] = {
+    "queue": "dropped in the host's own queue, before its agent",
+    "needless": "the receiver had it twice (D-SACK)",
+    "lost": "nobody reports it twice: it was lost behind the agent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Resent:
+    """Payload that a connection sent again, from its first such byte until all was acknowledged that had left by then.
+
+    ``at_s``: seconds of the host's monotonic clock. ``quiet_s``: how long nothing new had been acknowledged then.
+    ``late_s``: how late the agent's loop was at most in the last second or two; where that is near ``quiet_s`` the
+    machine has too few processors. ``in_flight_bytes``: what was not acknowledged. ``bytes``: payload; of it
+    ``needless_bytes`` were there already, as the receiver says by D-SACK (RFC 2883), and ``queue_bytes`` had never
+    reached the agent.
+    """
+
+    source: str
+    source_port: int
+    destination: str
+    destination_port: int
+    state: FlowState
+    trigger: Trigger
+    at_s: float
+    lasted_s: float
+    quiet_s: float
+    late_s: float
+    in_flight_bytes: int
+    bytes: int
+    needless_bytes: int = 0
+    queue_bytes: int = 0
+
+    def verdicts(self) -> dict[Verdict, int]:
+        """Its bytes by what became of what was sent first; those that are 0 are missing."""
+        rest = max(0, self.bytes - self.needless_bytes - self.queue_bytes)
+        several: dict[Verdict, int] = {
+            "queue": self.queue_bytes,
+            "needless": self.needless_bytes,
+            "lost": rest,
+        }
+        return {name: count for name, count in several.items() if count}
+
+
+@dataclass(frozen=True, slots=True)
+class SentAgain:
+    """What a host sent again and is over by now; each is told once. ``now_s``: the clock that its times are of."""
+
+    type: ClassVar[str] = "sent-again"
+    now_s: float
+    resent: list[Resent]
+
+
+def by_cause(resent: Iterable[Resent]) -> dict[tuple[FlowState, Trigger, Verdict], int]:
+    """Bytes by state of the flow, trigger and verdict, the most first."""
+    totals: dict[tuple[FlowState, Trigger, Verdict], int] = {}
+    for one in resent:
+        for verdict, count in one.verdicts().items():
+            key = one.state, one.trigger, verdict
+            totals[key] = totals.get(key, 0) + count
+    return dict(sorted(totals.items(), key=lambda item: -item[1]))

@@ -1,0 +1,230 @@
+"""What is sent again is told once, with its trigger and what became of it first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.api.routes_capton import resent_view
+from controller.capton.resent import ResentLog
+from experiments.admissions import AdmissionCount, admission_entry, admission_note
+from host_agent.admission.sent_again import IDLE_S, SETTLE_S, ResentBytes
+from host_agent.inner_packet import look
+from protocol.control import FrameReader, encode
+from protocol.sent_again import FlowState, Resent, SentAgain, by_cause
+from tests.unit.inner_packets import HOST1, HOST2, tcp
+
+MSS = 1000
+SYN, RST, ACK = 0x02, 0x04, 0x10
+PORTS = (40000, 80)
+ISN = 2**32 - 2 * MSS - 1
+"""Numbers wrap within the third segment."""
+
+
+class Watched:
+    """A connection whose packets an agent sees; positions are bytes of payload."""
+
+    def __init__(self) -> None:
+        self.resent = ResentBytes()
+        syn = tcp(b"", HOST1, HOST2, ports=PORTS, sequence=ISN, flags=SYN)
+        assert self.resent.left(syn, look(syn), "small", 0.0) == 0
+
+    def send(self, start: int, end: int, now: float, state: FlowState = "granted") -> int:
+        number = (ISN + 1 + start) % 2**32
+        packet = tcp(bytes(end - start), HOST1, HOST2, ports=PORTS, sequence=number, flags=ACK)
+        return self.resent.left(packet, look(packet), state, now)
+
+    def ack(self, upto: int, now: float, sack: Sequence[tuple[int, int]] = (), flags: int = ACK) -> None:
+        options = b""
+        if sack:
+            numbers = [(ISN + 1 + edge) % 2**32 for block in sack for edge in block]
+            options = bytes((1, 1, 5, 2 + 4 * len(numbers))) + b"".join(n.to_bytes(4, "big") for n in numbers)
+        packet = tcp(
+            b"",
+            HOST2,
+            HOST1,
+            ports=PORTS[::-1],
+            sequence=77,
+            ack=(ISN + 1 + upto) % 2**32,
+            flags=flags,
+            options=options,
+        )
+        self.resent.arrived(packet, look(packet), now)
+
+    def told(self, now: float) -> list[Resent]:
+        self.resent.settle(now)
+        return self.resent.stories()
+
+
+def sent(count: int = 4) -> Watched:
+    """With so many segments in flight since 1.0."""
+    watched = Watched()
+    for index in range(count):
+        assert watched.send(index * MSS, (index + 1) * MSS, 1.0) == 0
+    return watched
+
+
+def test_after_a_time_out_all_that_goes_again_is_one_story() -> None:
+    watched = sent()
+    watched.ack(MSS, 1.1)
+    assert watched.send(MSS, 2 * MSS, 1.4, "waiting") == MSS
+    watched.ack(2 * MSS, 1.5)
+    assert watched.send(2 * MSS, 4 * MSS, 1.5) == 2 * MSS
+    watched.ack(4 * MSS, 1.6)
+    assert watched.told(1.6) == []
+    (story,) = watched.told(1.7 + SETTLE_S)
+    assert (story.source, story.source_port, story.destination_port) == (HOST1, *PORTS)
+    assert (story.state, story.trigger, story.bytes) == ("waiting", "time-out", 3 * MSS)
+    assert story.quiet_s == pytest.approx(0.3)
+    assert story.lasted_s == pytest.approx(0.1)
+    assert story.in_flight_bytes == 3 * MSS
+    assert story.verdicts() == {"lost": 3 * MSS}
+    assert watched.told(9.0) == []
+
+
+def test_a_gap_is_what_selective_or_duplicate_acknowledgements_tell() -> None:
+    selective, duplicate = sent(), sent()
+    selective.ack(0, 1.01, [(MSS, 4 * MSS)])
+    for index in range(4):
+        duplicate.ack(0, 1.01 + index / 1000)
+    for watched in (selective, duplicate):
+        watched.send(0, MSS, 1.02)
+        watched.ack(4 * MSS, 1.04)
+        (story,) = watched.told(3.0)
+        assert (story.trigger, story.verdicts()) == ("gap", {"lost": MSS})
+
+
+def test_the_newest_bytes_alone_are_a_probe() -> None:
+    watched = sent()
+    watched.send(3 * MSS, 4 * MSS, 1.05)
+    watched.ack(4 * MSS, 1.06, [(3 * MSS, 4 * MSS)])
+    (story,) = watched.told(3.0)
+    assert (story.trigger, story.verdicts()) == ("probe", {"needless": MSS})
+
+
+def test_a_repair_that_is_lost_itself_is_a_time_out_of_its_own() -> None:
+    watched = sent()
+    watched.ack(0, 1.01, [(MSS, 3 * MSS)])
+    watched.send(0, MSS, 1.02)
+    watched.ack(MSS, 1.03)
+    watched.send(MSS, 2 * MSS, 1.3)  # the receiver has it, by its word; who resends it has given that up
+    watched.ack(4 * MSS, 1.4)
+    assert [one.bytes for one in watched.told(3.0)] == [2 * MSS]
+    again = sent()
+    again.ack(0, 1.01, [(MSS, 2 * MSS)])
+    again.send(0, MSS, 1.02)
+    again.ack(2 * MSS, 1.03)
+    again.send(2 * MSS, 3 * MSS, 1.3)
+    again.ack(4 * MSS, 1.4)
+    assert [one.trigger for one in again.told(3.0)] == ["gap", "time-out"]
+
+
+def test_what_never_reached_the_agent_was_dropped_before_it() -> None:
+    watched = Watched()
+    watched.send(0, MSS, 1.0)
+    watched.send(3 * MSS, 4 * MSS, 1.0)
+    watched.ack(MSS, 1.1, [(3 * MSS, 4 * MSS)])
+    watched.send(MSS, 2 * MSS, 1.1)
+    watched.send(2 * MSS, 3 * MSS, 1.1)
+    watched.ack(4 * MSS, 1.2)
+    (story,) = watched.told(3.0)
+    assert story.verdicts() == {"queue": 2 * MSS}
+
+
+def test_duplicates_are_told_below_or_within_what_is_acknowledged() -> None:
+    watched = sent()
+    watched.send(0, MSS, 1.3)
+    watched.ack(MSS, 1.31, [(0, MSS)])
+    (below,) = watched.told(3.0)
+    assert below.verdicts() == {"needless": MSS}
+    watched = sent()
+    watched.ack(0, 1.01, [(2 * MSS, 4 * MSS)])
+    watched.send(0, MSS, 1.02)
+    watched.send(2 * MSS, 3 * MSS, 1.02)
+    watched.ack(0, 1.03, [(2 * MSS, 3 * MSS), (2 * MSS, 4 * MSS)])
+    (within,) = watched.told(3.0)
+    assert within.verdicts() == {"needless": MSS, "lost": MSS}
+
+
+def test_what_crosses_its_acknowledgement_and_a_late_agent_are_told() -> None:
+    watched = sent()
+    watched.resent.late(0.2, 1.0)
+    watched.resent.late(0.1, 1.2)
+    watched.ack(4 * MSS, 1.3)
+    watched.send(0, MSS, 1.3)
+    (story,) = watched.told(3.0)
+    assert (story.trigger, story.in_flight_bytes, story.late_s) == ("crossed", 0, 0.2)
+    watched.send(4 * MSS, 5 * MSS, 5.0)
+    watched.send(4 * MSS, 5 * MSS, 5.3)
+    (later,) = watched.told(9.0)
+    assert later.late_s == 0.0
+
+
+def test_connections_that_end_tell_at_once_and_idle_ones_are_forgotten() -> None:
+    watched = sent()
+    watched.send(0, MSS, 1.3)
+    watched.ack(0, 1.4, flags=ACK | RST)
+    assert [one.bytes for one in watched.resent.stories()] == [MSS]
+    watched = sent()
+    watched.send(0, MSS, 1.3)
+    assert len(watched.told(1.3 + IDLE_S + 1)) == 1
+    assert watched.send(0, MSS, 99.0) == 0, "another connection, for all that is known"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 19), st.integers(1, 5), st.sampled_from("sa")), max_size=60))
+def test_every_byte_that_left_before_is_counted_and_told_once(steps: list[tuple[int, int, str]]) -> None:
+    watched, now = Watched(), 1.0
+    highest = acked = again = 0
+    stories: list[Resent] = []
+    for start, count, kind in steps:
+        now += 0.05
+        begin, end = start * MSS, (start + count) * MSS
+        if kind == "a":
+            acked = max(acked, min(begin, highest))
+            watched.ack(acked, now)
+            continue
+        expected = max(0, min(end, highest) - begin)
+        assert watched.send(begin, end, now) == expected
+        again += expected
+        highest = max(highest, end)
+        stories += watched.told(now)
+    stories += watched.told(now + 2 * SETTLE_S)
+    assert sum(one.bytes for one in stories) == again
+    assert all(sum(one.verdicts().values()) == one.bytes for one in stories)
+    assert sum(by_cause(stories).values()) == again
+
+
+def story(size: int, needless: int, at: float) -> Resent:
+    return Resent("10.1.0.1", 1, "10.1.0.2", 2, "granted", "gap", at, 0.01, 0.002, 0.0, 9000, size, needless)
+
+
+def test_stories_reach_a_result_with_their_cause() -> None:
+    log = ResentLog()
+    before = resent_view(log.view(100.0))
+    assert (before["told"], before["by_cause"]) == (0, [])
+    (message,) = FrameReader().feed(encode(SentAgain(50.0, [story(3000, 1000, 49.0), story(500, 0, 48.0)])))
+    assert isinstance(message, SentAgain)
+    event = log.heard("h7", message, 200.0)
+    assert (event.host, event.bytes) == ("h7", 3500)
+    view = json.loads(json.dumps(resent_view(log.view(202.0))))
+    assert view["by_cause"][0] == {"state": "granted", "trigger": "gap", "verdict": "lost", "bytes": 2500}
+    assert [one["s_ago"] for one in view["newest"]] == [4.0, 3.0], (
+        "the newest first; the host's clock is its own"
+    )
+    count = AdmissionCount([{"counters": {}}], before)
+    agents = [{"counters": {"bytes_sent_again": 4000}}]
+    assert not count.explained(agents, view)
+    assert count.explained([{"counters": {"bytes_sent_again": 3500}}], view)
+    admitted = count.until(agents, view, 10.0)
+    assert [one["at_s"] for one in admitted.resent] == [7.0, 6.0]
+    entry = admission_entry([admitted], 3)
+    assert entry is not None
+    note = admission_note("capton", entry, 3500)
+    assert (
+        "3500 B sent again (by the agents: 2500 B granted, gap, lost; 1000 B granted, gap, needless)" in note
+    )

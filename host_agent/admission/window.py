@@ -116,6 +116,11 @@ class Valve:
         assert self._highest is not None
         if serial_difference(ack, self._highest) > 0:
             self._highest = ack  # sent before we knew of it
+        if self._overtaken(packet, at, ack):
+            told = self._told
+            packet = self._limited(packet, at, ack, window, scale, now)
+            self._told = told
+            return packet
         self._last = (packet, seen, ack, window)
         return self._limited(packet, at, ack, window, scale, now)
 
@@ -147,6 +152,18 @@ class Valve:
     def _grain(self) -> int:
         """Bytes that can be told at least: a segment, or a step of the window."""
         return max(self.segment_bytes, 1 << (self._scale or 0))
+
+    def _overtaken(self, packet: bytes, at: int, ack: int) -> bool:
+        """Whether a newer packet of the peer was faster on another path: the host takes no window from an old one
+        (RFC 9293, 3.10.7.4; RFC 7323, 5)."""
+        if self._last is None:
+            return False
+        newest, seen, acked, _ = self._last
+        ahead = serial_difference(ack, acked)
+        if ahead or not self._stamped:
+            return ahead < 0
+        stamps = _option(packet, at, _TIMESTAMPS, 0), _option(newest, seen.transport, _TIMESTAMPS, 0)
+        return serial_difference(stamps[0] >> 32, stamps[1] >> 32) < 0
 
     def _advance(self, now: float) -> None:
         """Move the edge to where it is by now."""

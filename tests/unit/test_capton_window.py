@@ -54,6 +54,9 @@ class Connection:
         self.log: list[tuple[float, int]] = []
         self.given: list[bytes] = []
         self.stopped_in_flight = 0
+        self.overtaking = False
+        """Every second ACK is faster than the one before it."""
+        self.stamp = self.newest_stamp = 5
         self.data = tcp(bytes(MSS), *self.names, ports=PORTS, flags=ACK | PSH, partial=True)
         syn = tcp(b"", *self.names, ports=PORTS, sequence=isn, flags=SYN, options=scaled(own))
         valve.left(syn, look(syn))
@@ -76,6 +79,11 @@ class Connection:
         check_transport(packet, at, 6)
         self.given.append(packet)
         ack = (int.from_bytes(packet[at + 8 : at + 12], "big") - self.isn - 1) % 2**32
+        if packet[at + 12] >> 4 == 8:
+            stamp = int.from_bytes(packet[at + 24 : at + 28], "big")
+            if stamp < self.newest_stamp or ack < self.acked:
+                return  # what was overtaken says nothing (RFC 7323, 5.3; RFC 9293, 3.10.7.4)
+            self.newest_stamp = stamp
         window = int.from_bytes(packet[at + 14 : at + 16], "big")
         self.acked = max(self.acked, ack)
         self.room = ack + (window << (0 if packet[at + 13] & SYN else self.scale))
@@ -92,9 +100,11 @@ class Connection:
                 self.log.append((now, self.sent))
                 self.way.append((now + self.rtt, self.sent))
             while self.way and self.way[0][0] <= now:
-                _, ack = self.way.pop(0)
-                packet = self.ack(ack)
-                self.take(self.valve.arrived(packet, look(packet), now))
+                few = 2 if self.overtaking else 1
+                packets = [self.ack(ack) for _, ack in self.way[:few]]
+                del self.way[:few]
+                for packet in reversed(packets):
+                    self.take(self.valve.arrived(packet, look(packet), now))
             due = self.valve.deadline()
             if due is not None and due <= now:
                 update = self.valve.update(now)
@@ -110,13 +120,14 @@ class Connection:
 
     def ack(self, ack: int) -> bytes:
         """The peer's, with its real window."""
+        self.stamp += 1
         return tcp(
             b"",
             *reversed(self.names),
             ports=PORTS[::-1],
             sequence=78,
             ack=self.isn + 1 + ack,
-            options=b"\x01\x01\x08\x0a" + (5).to_bytes(4, "big") + (9).to_bytes(4, "big"),
+            options=b"\x01\x01\x08\x0a" + self.stamp.to_bytes(4, "big") + (9).to_bytes(4, "big"),
             window=self.real_window >> self.scale,
         )
 
@@ -156,6 +167,27 @@ def test_a_granted_sender_keeps_to_its_rate_and_a_stopped_one_to_what_it_was_tol
     host.told(rate, now)
     host.run(0.5, now)
     assert host.sent > sent + min(most * 0.2 * 0.8, 10 * MSS)
+
+
+def test_an_acknowledgement_that_was_overtaken_does_not_close_a_granted_window() -> None:
+    valve = Valve(0.002)
+    host = Connection(valve)
+    host.overtaking = True
+    host.told(1e6, 0.0)
+    now = host.run(0.2, 0.0)
+    assert host.sent >= 0.85 * 0.2e6
+    host.told(0.0, now)
+    now = host.run(0.4, now)
+    assert (host.way, host.acked) == ([], host.sent)
+    old, sent = host.ack(host.sent - MSS), host.sent
+    host.stamp -= 2
+    same = host.ack(host.sent)  # acknowledges as much, but was sent before the newest
+    for packet in (old, same):
+        host.take(valve.arrived(packet, look(packet), now))
+    host.told(1e6, now)
+    assert host.room >= sent + MSS, "the host was told by a packet that it believes"
+    host.run(0.6, now)
+    assert host.sent - sent >= 0.85 * 0.2e6
 
 
 @settings(deadline=None, max_examples=10)

@@ -2,13 +2,15 @@
 
 A payload that leaves a second time is a *story*: it begins with the first such byte and ends when all is acknowledged
 that had left until then (the recovery point of RFC 6675). The trigger is what the agent has seen by its first byte:
-selective acknowledgements above it, or three duplicate ones (RFC 5681); else a time-out where it is the oldest byte
-in flight; else a tail loss probe (RFC 8985, 7); unless it and its acknowledgement have crossed in the host. Whether
-the receiver had those bytes already it says by D-SACK (RFC 2883), up to `SETTLE_S` after they left.
+selective acknowledgements above it, or three duplicate ones (RFC 5681), also if they were a moment ago, for the host
+hears of what fills the gap later than its agent; else a time-out where it is the oldest byte in flight and nothing was
+acknowledged for that long; else a tail loss probe (RFC 8985, 7); unless it and its acknowledgement have crossed in the
+host. Whether the receiver had those bytes already it says by D-SACK (RFC 2883), up to `SETTLE_S` after they left.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -58,6 +60,8 @@ class _Connection:
     sacked: int | None = None
     """Right end of the highest bytes that were acknowledged out of order; None: there are none."""
     duplicates: int = 0
+    gap_at: float = -math.inf
+    """When the receiver told of a gap last."""
     window: int = -1
     unseen: list[tuple[int, int]] = field(default_factory=list)
     """Ranges that were skipped: they have not reached the agent."""
@@ -161,10 +165,12 @@ class ResentBytes:
                 connection.story = None
         elif ahead == 0 and not seen.payload and not flags & (SYN | FIN) and window == connection.window:
             connection.duplicates += connection.highest != ack
+            if connection.duplicates >= _DUPLICATES:
+                connection.gap_at = now
         connection.window = window
         blocks = list(_sack_blocks(packet, at))
         if blocks:
-            self._selective(connection, ack, blocks)
+            self._selective(connection, ack, blocks, now)
 
     def settle(self, now: float) -> None:
         """End what has been settled by now, and forget connections that have been idle for long."""
@@ -199,7 +205,7 @@ class ResentBytes:
     def _again(
         self, key: bytes, connection: _Connection, start: int, end: int, state: FlowState, now: float
     ) -> None:
-        trigger = _trigger(connection, start, end)
+        trigger = _trigger(connection, start, end, now)
         story = connection.story
         timed_out = (
             story is not None
@@ -231,7 +237,9 @@ class ResentBytes:
         if len(story.ranges) < _MOST_RANGES:
             story.ranges.append((start, end))
 
-    def _selective(self, connection: _Connection, ack: int, blocks: list[tuple[int, int]]) -> None:
+    def _selective(
+        self, connection: _Connection, ack: int, blocks: list[tuple[int, int]], now: float
+    ) -> None:
         low, high = blocks[0]
         inside = len(blocks) > 1 and _common(*blocks[0], *blocks[1]) == serial_difference(high, low)
         if serial_difference(high, ack) <= 0 or inside:
@@ -240,6 +248,8 @@ class ResentBytes:
                 room = story.bytes - story.queue_bytes - story.needless_bytes
                 story.needless_bytes += min(had, max(0, room))
             blocks = blocks[1:]
+        if blocks:
+            connection.gap_at = now
         for _, right in blocks:
             if serial_difference(right, ack) > 0 and (
                 connection.sacked is None or serial_difference(right, connection.sacked) > 0
@@ -247,14 +257,15 @@ class ResentBytes:
                 connection.sacked = right
 
 
-def _trigger(connection: _Connection, start: int, end: int) -> Trigger:
+def _trigger(connection: _Connection, start: int, end: int, now: float) -> Trigger:
     if serial_difference(end, connection.acked) <= 0:
         return "crossed"
     if connection.sacked is not None and serial_difference(connection.sacked, start) > 0:
         return "gap"
-    if connection.duplicates >= _DUPLICATES:
+    quiet = now - connection.since
+    if connection.duplicates >= _DUPLICATES or max(quiet, now - connection.gap_at) < LEAST_TIMEOUT_S:
         return "gap"
-    return "time-out" if start == connection.acked else "probe"
+    return "time-out" if start == connection.acked and quiet >= 0.9 * LEAST_TIMEOUT_S else "probe"
 
 
 def _common(low: int, high: int, start: int, end: int) -> int:

@@ -96,9 +96,20 @@ def test_a_gap_is_what_selective_or_duplicate_acknowledgements_tell() -> None:
         watched.ack(4 * MSS, 1.04)
         (story,) = watched.told(3.0)
         assert (story.trigger, story.verdicts()) == ("gap", {"lost": MSS})
+    late = sent()
+    late.ack(0, 1.01, [(2 * MSS, 4 * MSS)])
+    late.ack(MSS, 1.02, [(2 * MSS, 4 * MSS)])
+    late.ack(4 * MSS, 1.03)
+    late.send(4 * MSS, 5 * MSS, 1.03)
+    late.send(3 * MSS, 5 * MSS, 1.04)
+    assert [one.trigger for one in late.told(3.0)] == ["gap"], "the host has not heard that it is filled"
 
 
 def test_the_newest_bytes_alone_are_a_probe() -> None:
+    lonely = sent(1)
+    lonely.send(0, MSS, 1.05)
+    (early,) = lonely.told(3.0)
+    assert early.trigger == "probe", "too early for a time-out"
     watched = sent()
     watched.send(3 * MSS, 4 * MSS, 1.05)
     watched.ack(4 * MSS, 1.06, [(3 * MSS, 4 * MSS)])

@@ -57,6 +57,8 @@ class _Connection:
     since: float
     """When something new was acknowledged last, or the oldest byte in flight left."""
     last: float
+    joined: bool = False
+    """It was open before we saw it: what it skips may have left by then."""
     sacked: int | None = None
     """Right end of the highest bytes that were acknowledged out of order; None: there are none."""
     duplicates: int = 0
@@ -123,13 +125,13 @@ class ResentBytes:
                 self._end(seen.flow)
             return 0
         if connection is None:
-            connection = _Connection(start, start, now, now)
+            connection = _Connection(start, start, now, now, joined=True)
             self._begin(seen.flow, connection)
         connection.last = now
         if connection.highest == connection.acked:
             connection.since = now
         end = (start + seen.payload) % NUMBER_MODULUS
-        if serial_difference(start, connection.highest) > 0:
+        if serial_difference(start, connection.highest) > 0 and not connection.joined:
             connection.unseen.append((connection.highest, start))
             del connection.unseen[:-_MOST_RANGES]
         again = connection.highest if serial_difference(end, connection.highest) > 0 else end

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.deployment import Deployment
 from experiments.spec import SchemeChoice
-from tests.lab.test_capton_on_switches import PATHS, counter, flows_of, receive, send
+from tests.lab.test_capton_on_switches import ANNOUNCED, PATHS, counter, flows_of, receive, send
 from tests.lab.test_schemes_on_switches import (
     PORT,
     RECEIVER,
@@ -25,6 +25,13 @@ from tests.lab.test_schemes_on_switches import (
     start,
 )
 
+_COUNTED: Final = (
+    ANNOUNCED
+    + """
+from workloads.tcp_info import tcp_info
+print("resent", tcp_info(connection).bytes_retransmitted, connection.getsockname()[1], flush=True)
+"""
+)
 SMALL: Final = 9_000
 LARGE: Final = 2_000_000
 FLOWS: Final = 25
@@ -58,7 +65,7 @@ def take(lab: Deployment, scheme: str, **overrides: Any) -> None:
     lab.set_scheme(
         SchemeChoice(scheme, scheme, {key.replace("__", "."): one for key, one in overrides.items()})
     )
-    eventually(lambda: len(lab.client.capton()["links"]) == 12)
+    eventually(lambda: len(lab.client.capton()["links"]) >= 12)
 
 
 def small_flows(lab: Deployment, host: str) -> subprocess.Popen[str]:
@@ -144,3 +151,71 @@ def test_with_queues_small_flows_go_before_granted_ones(lab: Deployment) -> None
     assert second >= 20_000
     assert second < 0.05 * LARGE
     assert third >= LARGE - 60_000, "the flow that was granted, but for its first packets"
+
+
+def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deployment) -> None:
+    take(lab, "hyline")
+    lab.client.report_flows(forget=True)
+    ports = (PORT + 4, PORT + 5)
+    receivers = [receive(lab, port) for port in ports]
+    first = send(lab, "h1", ports[0], 1_500_000)
+    said(first, "connected")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
+    (granted,) = flows_of(lab, "h1")
+    second = send(lab, "h2", ports[1], 3_000_000)
+    said(second, "connected")
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["waiting"])
+    (waiting,) = flows_of(lab, "h2")
+    assert (waiting["path"], waiting["remaining_bytes"]) == (None, waiting["asked_bytes"]), (
+        "it has sent nothing"
+    )
+    assert result(first, 30) == ["done", "1500000"]
+    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["granted"])
+    (late,) = flows_of(lab, "h2")
+    assert result(second, 30) == ["done", "3000000"]
+    for process in receivers:
+        process.wait(10)
+    flows = received(lab, "h3")
+    for port, told in zip(ports, (granted, late), strict=True):
+        (flow,) = [one for one in flows if one["destination_port"] == port]
+        assert list(flow["paths_by_class"]["long"]) == [str(told["path"])], (
+            "all of it by the path of its grant"
+        )
+    for host in ("h1", "h2"):
+        assert counter(lab, host, "flows_unscheduled_by_fail_safe") == 0
+
+
+def test_what_is_sent_again_is_told_with_its_cause_also_over_changes_of_the_scheme(lab: Deployment) -> None:
+    """Losses that are made on purpose: all that the sending kernel has counted, agents have told."""
+    take(lab, "capton")
+    before = lab.client.capton_resent()
+    receiver = receive(lab, PORT + 6)
+    lab.client.impair("h3", loss=0.01)
+    try:
+        own = next(place.overlay for place in lab.spec.fabric.hosts() if place.name == "h1")
+        root = str(programs.__file__).rsplit("/tests/", 1)[0]
+        sender = start(lab, "h1", _COUNTED, RECEIVER, PORT + 6, own, 2 * LARGE, root)
+        said(sender, "connected")
+        eventually(lambda: counter(lab, "h1", "bytes_sent_again") > 0, 15)
+        for scheme in ("ecmp", "capton"):
+            lab.set_scheme(SchemeChoice(scheme, scheme, {}))
+        out, error = sender.communicate(timeout=60)
+    finally:
+        lab.client.impair("h3", loss=0.0)
+    assert sender.returncode == 0, error
+    receiver.wait(10)
+    counted, port = map(int, out.split()[-2:])
+    assert counted > 0
+
+    def told() -> list[dict[str, Any]]:
+        newest = lab.client.capton_resent()["newest"]
+        return [one for one in newest if one["number"] > before["told"] and one["source_port"] == port]
+
+    eventually(lambda: sum(one["bytes"] for one in told()) == counted)
+    stories = told()
+    assert {one["host"] for one in stories} == {"h1"}
+    assert all(one["queue_bytes"] == 0 for one in stories)
+    lost = sum(one["bytes"] - one["needless_bytes"] for one in stories)
+    assert lost > 0, "what was dropped on purpose was not there"
+    assert "granted" in {one["state"] for one in stories}
+    assert {one["trigger"] for one in stories} <= {"gap", "time-out", "probe", "crossed"}

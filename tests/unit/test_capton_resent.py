@@ -146,6 +146,17 @@ def test_what_never_reached_the_agent_was_dropped_before_it() -> None:
     assert story.verdicts() == {"queue": 2 * MSS}
 
 
+def test_of_an_open_connection_nobody_knows_what_had_left() -> None:
+    watched = Watched()
+    watched.resent = ResentBytes()
+    assert watched.send(MSS, 2 * MSS, 1.0, "unknown") == 0
+    watched.send(5 * MSS, 6 * MSS, 1.0)
+    assert watched.send(2 * MSS, 3 * MSS, 1.0) == MSS
+    watched.ack(6 * MSS, 1.1)
+    (story,) = watched.told(3.0)
+    assert story.queue_bytes == 0
+
+
 def test_duplicates_are_told_below_or_within_what_is_acknowledged() -> None:
     watched = sent()
     watched.send(0, MSS, 1.3)

@@ -39,7 +39,9 @@ def capton_routes(running: RunningController) -> Blueprint:
         return capton_view(running.admission.standing(), running.agents.agents(), running.current.scheme.name)
 
     @routes.get("/capton/resent")
-    @describe(Description("Payload that TCP has sent again under CAPTON, and why.", answers_capton.ResentView))
+    @describe(
+        Description("Payload that TCP has sent again under CAPTON, and why.", answers_capton.ResentView)
+    )
     def resent() -> Any:
         return resent_view(running.admission.resent())
 

@@ -27,6 +27,7 @@ from controller.effects import (
     Effects,
     Event,
     Held,
+    HostLinkChanged,
     LinkDown,
     LinkUp,
     MeterReading,
@@ -180,7 +181,11 @@ class ControlPlane:
     def port_changed(self, dpid: int, port: Port, now: float) -> Effects:
         """A port is new, changed or gone (then with ``up`` False)."""
         out = _Outcome()
+        place = PortRef(dpid, port.number)
+        before = self._discovery.port(place)
         out.events += self._discovery.port_changed(dpid, port, now)
+        if before is not None and before.up != port.up:
+            out.events += [HostLinkChanged(now, host.ipv4, place, port.up) for host in self._hosts.at(place)]
         self._clear_stale = True
         self._send_probes(out, now)
         return self._finish(out, now)
@@ -284,7 +289,7 @@ class ControlPlane:
                 for dpid, switch in sorted(self._switches.items())
             ),
             links=link_infos(self._discovery),
-            hosts=host_infos(self._hosts),
+            hosts=host_infos(self._hosts, self._discovery),
             modes=self._modes.infos(),
             scheme="" if self._scheme is None else self._scheme.name,
             settled=self._settled(),

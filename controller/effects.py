@@ -113,6 +113,16 @@ class HostSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class HostLinkChanged:
+    """The switch's port at which a host is has gone down, or is up again."""
+
+    at: float
+    ipv4: str
+    place: PortRef
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
 class HostConflict:
     """Somebody at ``place`` claims an address that belongs to another host; the claim is not believed."""
 
@@ -177,6 +187,7 @@ Event = (
     | LinkUp
     | LinkDown
     | HostSeen
+    | HostLinkChanged
     | HostConflict
     | ModeChanged
     | PathsChanged

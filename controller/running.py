@@ -19,7 +19,16 @@ from controller.agents.server import AgentServer, ChannelSettings
 from controller.capton.desk import AdmissionDesk
 from controller.capton.watching import FabricWatch
 from controller.control_plane import ControlPlane
-from controller.effects import HostSeen, LinkDown, LinkUp, ModeChanged, PathsChanged, SwitchDown, SwitchUp
+from controller.effects import (
+    HostLinkChanged,
+    HostSeen,
+    LinkDown,
+    LinkUp,
+    ModeChanged,
+    PathsChanged,
+    SwitchDown,
+    SwitchUp,
+)
 from controller.events import EventLog
 from controller.fabric.graph import PortRef
 from controller.faults import Faults
@@ -243,7 +252,7 @@ class RunningController:
             self.agents.set_paths(_leaf_key(event.leaf), Paths(paths, dict(event.by_class)))
             return  # not news in itself: what changed it is
         self.events.add(event)
-        if isinstance(event, LinkUp | LinkDown | SwitchUp | SwitchDown | HostSeen):
+        if isinstance(event, LinkUp | LinkDown | SwitchUp | SwitchDown | HostSeen | HostLinkChanged):
             self._fabric_watch.stir()
         if isinstance(event, SwitchUp) and (down := self.faults.held_down(event.dpid)):
             self.shell.take_down(down)

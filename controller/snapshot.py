@@ -44,6 +44,8 @@ class HostInfo:
     mac: str
     agent: bool
     place: PortRef | None
+    up: bool = True
+    """Whether the port of its place is, as far as is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,15 @@ class PathInfo:
     stamp: int
 
 
-def host_infos(hosts: Iterable[Host]) -> tuple[HostInfo, ...]:
+def host_infos(hosts: Iterable[Host], discovery: LinkDiscovery) -> tuple[HostInfo, ...]:
     """By address."""
+
+    def up(place: PortRef | None) -> bool:
+        port = None if place is None else discovery.port(place)
+        return port is None or port.up
+
     return tuple(
-        HostInfo(host.name, host.ipv4, host.mac, host.agent, host.place)
+        HostInfo(host.name, host.ipv4, host.mac, host.agent, host.place, up(host.place))
         for host in sorted(hosts, key=lambda one: tuple(map(int, one.ipv4.split("."))))
     )
 

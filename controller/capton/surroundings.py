@@ -54,7 +54,7 @@ class Reader:
         places = []
         for host in located:
             assert host.place is not None
-            rate = self._rates.get((host.place.dpid, host.place.port)) or UNKNOWN_BPS
+            rate = (self._rates.get((host.place.dpid, host.place.port)) or UNKNOWN_BPS) if host.up else 0
             leaf = host.place.dpid
             groups = (self._names[leaf],) + ((self._pods.get(leaf, UNKNOWN_POD),) if self._pods else ())
             places.append(HostPlace(host.name, Rates(rate, rate), groups))

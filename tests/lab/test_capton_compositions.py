@@ -185,6 +185,38 @@ def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deploymen
         assert counter(lab, host, "flows_unscheduled_by_fail_safe") == 0
 
 
+def test_a_receiver_whose_link_is_down_holds_up_nobody(lab: Deployment) -> None:
+    """By the grants: the sender's other flow goes on at once, and the smaller one first again when the link is back."""
+    take(lab, "capton")
+    ports = {"h3": PORT + 7, "h4": PORT + 8}
+    senders = []
+    for (host, port), total in zip(ports.items(), (1 << 28, 1 << 30), strict=True):
+        said(start(lab, host, programs.DISCARD, port), "listening")
+        own, to = (
+            next(place.overlay for place in lab.spec.fabric.hosts() if place.name == name)
+            for name in ("h1", host)
+        )
+        root = str(programs.__file__).rsplit("/tests/", 1)[0]
+        senders.append(start(lab, "h1", ANNOUNCED, to, port, own, total, root))
+        said(senders[-1], "connected")
+
+    def states() -> dict[str, str]:
+        return {flow["destination"]: flow["state"] for flow in flows_of(lab, "h1")}
+
+    eventually(lambda: states() == {"h3": "granted", "h4": "waiting"})
+    lab.lab.set_link("h3-l2", up=False)
+    eventually(lambda: states() == {"h3": "waiting", "h4": "granted"})
+    links = {link["name"]: link["capacity_bps"] for link in lab.client.capton()["links"]}
+    assert (links["h3 down"], links["h4 down"]) == (0, 10_000_000)
+    assert any(one["kind"] == "host-link-changed" and not one["up"] for one in lab.client.events()[0])
+    lab.lab.set_link("h3-l2", up=True)
+    eventually(lambda: states() == {"h3": "granted", "h4": "waiting"}, 15)
+    for sender in senders:
+        sender.kill()
+        sender.communicate()
+    eventually(lambda: lab.client.capton()["flows"] == [])
+
+
 def test_what_is_sent_again_is_told_with_its_cause_also_over_changes_of_the_scheme(lab: Deployment) -> None:
     """Losses that are made on purpose: all that the sending kernel has counted, agents have told."""
     take(lab, "capton")

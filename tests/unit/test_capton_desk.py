@@ -215,6 +215,53 @@ def test_failed_links_lower_the_capacity_at_once_and_are_told(tmp_path: Path) ->
         assert world.remaining() == {"h1": RATE}
 
 
+def test_a_host_whose_link_is_down_holds_up_nobody(tmp_path: Path) -> None:
+    def unplugged(name: str) -> FabricSnapshot:
+        seen = snapshot()
+        return replace(seen, hosts=tuple(replace(host, up=host.name != name) for host in seen.hosts))
+
+    with served(tmp_path) as channel:
+        world = World(channel)
+        h1 = world.agent(1)
+        h1.send(Request(1, 7, "10.0.2.1", 1000))
+        assert h1.next(Grant).rate_bps == RATE
+        h1.send(Request(2, 8, "10.0.2.2", 1_000_000))
+        assert h1.next(Stop).flow == 8
+        world.see(unplugged("h3"))
+        assert h1.next(Stop).flow == 7
+        granted = h1.next(Grant)
+        assert (granted.flow, granted.rate_bps) == (8, RATE)
+        wait_for(lambda: len(world.events) == 2, "events")
+        assert {(event.link, event.capacity_bps) for event in world.events} == {("h3 up", 0), ("h3 down", 0)}
+        world.see(snapshot())
+        assert h1.next(Stop).flow == 8
+        assert h1.next(Grant).flow == 7
+
+
+def test_a_spine_that_is_gone_takes_its_links_and_one_of_parallel_links_only_itself() -> None:
+    fabric = snapshot()
+    dead = replace(
+        fabric, switches=tuple(replace(one, connected=one.name != "s2") for one in fabric.switches)
+    )
+    assert set(read(dead).groups.values()) == {Rates(3 * CORE, 3 * CORE)}
+    twin = LinkInfo(PortRef(1, 20), PortRef(101, 20), True, 0)
+    double = replace(fabric, links=(*fabric.links, twin))
+    assert read(double).groups == {"l1": Rates(5 * CORE, 5 * CORE), "l2": Rates(4 * CORE, 4 * CORE)}
+    single = replace(fabric, links=(*fabric.links, replace(twin, up=False)))
+    assert read(single).groups == read(fabric).groups
+
+
+def test_a_link_that_failed_elsewhere_lowers_what_leads_there_only() -> None:
+    """docs/capton.md: the first leaf may still be promised all of its links, of which three lead to the second."""
+    fabric = snapshot(leaves=3)
+    links = tuple(replace(one, up=one.a != PortRef(2, 3)) for one in fabric.links)
+    assert read(replace(fabric, links=links)).groups == {
+        "l1": Rates(4 * CORE, 4 * CORE),
+        "l2": Rates(3 * CORE, 3 * CORE),
+        "l3": Rates(4 * CORE, 4 * CORE),
+    }
+
+
 def test_single_paths_are_granted_by_name_and_nobody_shares_one(tmp_path: Path) -> None:
     with served(tmp_path) as channel:
         world = World(channel, replace(RULE, paths="one"))

@@ -9,6 +9,7 @@ import pytest
 from controller.control_plane import ControlPlane
 from controller.effects import (
     HostConflict,
+    HostLinkChanged,
     HostSeen,
     LinkDown,
     LinkUp,
@@ -288,6 +289,20 @@ def test_a_host_that_moves_is_followed() -> None:
     assert (seen.place, seen.moved_from) == (moved.place, h2.place)  # type: ignore[attr-defined]
     assert sim.delivers(h1, moved)
     assert sim.delivers(h3, moved)
+
+
+def test_a_port_of_a_host_that_goes_down_is_told_once_and_again_when_it_is_back() -> None:
+    sim = running(leaf_spine(2, 2, 1))
+    h1, h2 = sim.shape.hosts
+    for up in (False, False, True):
+        sim.port(h1.place, up=up)
+        known = {host.ipv4: host.up for host in sim.plane.snapshot().hosts}
+        assert known == {h1.ipv4: up, h2.ipv4: True}
+    told = since(sim, HostLinkChanged)
+    assert [(one.ipv4, one.place, one.up) for one in told] == [  # type: ignore[attr-defined]
+        (h1.ipv4, h1.place, False),
+        (h1.ipv4, h1.place, True),
+    ]
 
 
 def test_an_agents_address_is_not_given_to_somebody_else() -> None:

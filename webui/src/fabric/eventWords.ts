@@ -28,6 +28,8 @@ export function eventWords(event: EventHead): string | null {
       return `fault: ${fault(event)}`;
     case "fault-ended":
       return `ended: ${fault(event)}`;
+    case "host-link-changed":
+      return `the link of host ${text(event["ipv4"])} is ${event["up"] ? "up" : "down"}`;
     case "host-conflict":
       return `two hosts claim the address ${text(event["ipv4"])}`;
     case "switch-refused":

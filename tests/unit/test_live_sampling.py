@@ -10,7 +10,7 @@ import pytest
 
 from controller.live import sampling
 from controller.live.sampling import Sample, Sampler
-from tests.unit.agents_channel import wait_for
+from tests.waiting import eventually
 
 
 class Counting(Sampler):
@@ -51,9 +51,9 @@ def test_nothing_is_taken_while_nobody_watches(sampler: Counting) -> None:
     assert sampler.log == []
     sampler.watching = True
     sampler.stir()
-    wait_for(lambda: len(sampler.published) > 5, "samples, for all that fail")
+    eventually(lambda: len(sampler.published) > 5, "samples, for all that fail")
     sampler.watching = False
-    wait_for(lambda: sampler.log == ["begin", "end"], "the end")
+    eventually(lambda: sampler.log == ["begin", "end"], "the end")
     count = len(sampler.published)
     time.sleep(0.05)
     assert len(sampler.published) == count
@@ -63,7 +63,7 @@ def test_who_asks_waits_for_the_first_and_is_served_for_a_while(sampler: Countin
     first: Any = sampler.newest(5.0)
     assert first["number"] == 2, "the first that there was"
     assert sampler.log == ["begin"]
-    wait_for(lambda: sampler.log == ["begin", "end"], "the end of the lease")
+    eventually(lambda: sampler.log == ["begin", "end"], "the end of the lease")
     assert sampler.newest(5.0) is not None, "and anew"
     assert sampler.log == ["begin", "end", "begin"]
 

@@ -23,8 +23,8 @@ from controller.live import stream as stream_module
 from controller.live.backlog import Backlog
 from controller.live.topics import LOG_TOPICS, parse_topics, topic_of
 from controller.running import AgentEvent
-from tests.unit.agents_channel import wait_for
 from tests.unit.api_world import BASE, World, api_world
+from tests.waiting import eventually
 
 
 @dataclass
@@ -179,7 +179,7 @@ def test_a_reader_that_does_not_read_holds_up_nobody_and_loses_the_oldest(served
             longest = max(longest, time.monotonic() - began)
             stream.sample("links", {"number": index, "filling": "x" * 400})
             if index % 200 == 199:  # as a fabric would: no faster than a quick reader reads
-                wait_for(lambda done=index: len(seen) > done, "the quick one", 20.0)  # type: ignore[misc]
+                eventually(lambda done=index: len(seen) > done, "the quick one", 20.0)  # type: ignore[misc]
         reader.join(20.0)
         assert seen == sorted(seen)
         assert len(seen) == count, "the quick one has them all"
@@ -207,7 +207,7 @@ def test_a_stream_takes_no_thread_of_the_server(served: Served) -> None:
         served.world.running.events.add(mode(1, True))
         assert {reading.next()["topic"] for reading in readings} == {"modes"}
         assert served.world.running.live.stream.counters()["readers"] == 10
-    wait_for(lambda: served.world.running.live.stream.counters()["readers"] == 0, "all gone")
+    eventually(lambda: served.world.running.live.stream.counters()["readers"] == 0, "all gone")
 
 
 @contextmanager

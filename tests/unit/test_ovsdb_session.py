@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from controller.queues.service import QueueService
 from ovsdb.port_queues import ONE_QUEUE, Applied, PortQueues, QueueCounters, counters_to_text
 from ovsdb.session import PROBE_S, Changed, Done, OvsdbError, OvsdbSession, Tables, delete_keys, set_keys
 from ovsdb.watcher import OvsdbWatcher
+from tests.waiting import eventually
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 COLUMNS = {"Port": ("name", "qos"), "QoS": ("other_config",)}
@@ -152,13 +153,6 @@ class Server:
     def say_applied(self, applied: Applied) -> None:
         quoted = json.dumps(applied.to_text())
         self.vsctl("set", "qos", self.qos("_uuid").strip(), f"external_ids:capstan-applied={quoted}")
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ WAITING_CLIENT = """
 import os, signal
 lab.switch("s1").database_server.send_signal(signal.SIGSTOP)
 print("asks", flush=True)
-lab.switch("s1").vsctl("--timeout=600", "show")
+lab.switch("s1").vsctl("show", timeout_s=600)
 """
 VOLATILE = re.compile(r"conntrack_count|fastopen_key|/fs/(?!file-max|nr_open)|/pty/nr$")
 

@@ -25,7 +25,7 @@ from tests.waiting import eventually
 PATHS = 4
 RATE_MBPS = 20.0
 QUIET_S = 2.0
-"""A split that is this old is the only one packets know: three times what a full buffer of 1000 takes to leave (0.6 s)."""
+"""A split that is this old is the only one packets know: three times what a full buffer takes (0.6 s)."""
 WINDOW_S = 0.7
 LONG_PACKETS = 50
 """Of each long flow, at least so many datagrams are looked at."""

@@ -85,7 +85,7 @@ class Job:
 def _load() -> None:
     """Runs in the process: what takes seconds to import is there before it is asked for."""
     import scipy.optimize
-    import scipy.sparse
+    import scipy.sparse  # noqa: F401
     import sklearn.cluster  # noqa: F401
 
     import controller.tpfs.types  # noqa: F401

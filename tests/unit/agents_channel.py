@@ -24,7 +24,7 @@ from protocol.control import Challenge, FrameReader, Hello, Message, Welcome, en
 from tests.waiting import eventually
 
 TOKEN = "the token that both sides know"
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 @dataclass

@@ -152,9 +152,7 @@ def test_a_scheme_that_cannot_be_is_refused_by_field_and_changes_nothing(
 def test_who_does_not_confirm_is_named_and_the_scheme_stays(world: World) -> None:
     with obedient_agent(world, 1), obedient_agent(world, 2, refuses="policy.short: no"):
         deaf = RawAgent.joined(world.directory / "agents.sock", 3)
-        began = time.monotonic()
-        said = world.ask("PUT", "/scheme", 504, json={"scheme": "caps", "timeout_s": 0.5})
-        assert time.monotonic() - began < 5
+        said = world.ask("PUT", "/scheme", 504, json={"scheme": "caps", "timeout_s": 2.0})
         assert said["unconfirmed"] == [
             {"who": "agent h2", "why": "policy.short: no"},
             {"who": "agent h3", "why": "has not confirmed policy 2"},

@@ -182,15 +182,15 @@ def test_an_agent_that_dies_gives_its_grant_back_at_once(tmp_path: Path) -> None
 def test_a_host_that_lies_loses_its_grant_by_the_time_out(tmp_path: Path) -> None:
     """It says that little is left, and goes on: its flow is stopped, and others get the capacity."""
     with served(tmp_path) as channel:
-        world = World(channel, replace(RULE, finish_timeout_s=0.3))
+        world = World(channel, replace(RULE, finish_timeout_s=1.5))
         h1, h2 = world.agent(1), world.agent(2)
+        began = time.monotonic()
         h1.send(Request(1, 7, "10.0.2.1", 10))
         h1.next(Grant)
         h2.send(Request(1, 9, "10.0.2.1", 1_000_000))
         h2.next(Stop)
-        began = time.monotonic()
         assert h2.next(Grant).rate_bps == RATE
-        assert 0.2 < time.monotonic() - began < 5
+        assert time.monotonic() - began >= 1.5
         assert h1.next(Stop).flow == 7
         standing = world.desk.standing()
         assert standing is not None

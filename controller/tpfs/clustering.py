@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from sklearn.cluster import DBSCAN
 
 from controller.tpfs.distributions import Distributions, distances
 from controller.tpfs.features import Floats, Integers
@@ -51,6 +50,10 @@ def clusters(values: Distributions) -> Clusters:
     if not len(forming):
         return Clusters(of_value, 0)
     apart = _scaled(values.of(forming), values.of(forming))
+    from sklearn.cluster import (
+        DBSCAN,  # seconds of processor time, which only the process that computes needs
+    )
+
     labels = DBSCAN(eps=1.0, min_samples=1, metric="precomputed").fit(apart).labels_.astype(np.int64)
     of_value[forming] = _by_size(labels, values.flows[forming])
     count = int(of_value.max()) + 1

@@ -83,13 +83,17 @@ class Job:
 
 
 def _load() -> None:
-    """Runs in the process."""
+    """Runs in the process: what takes seconds to import is there before it is asked for."""
+    import scipy.optimize
+    import scipy.sparse  # noqa: F401
+    import sklearn.cluster  # noqa: F401
+
     import controller.tpfs.types  # noqa: F401
 
 
 def answer(question: Question) -> object:
     """Runs in the process."""
-    from controller.tpfs.types import flow_types  # scikit-learn and scipy: a second, and 100 MB
+    from controller.tpfs.types import flow_types
 
     records = np.fromfile(question.records, dtype=RECORD)
     return flow_types(records, question.addresses, question.default, question.load, question.delta)

@@ -32,8 +32,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
 from controller.tpfs.features import Floats
 from controller.tpfs.slowdown import SlowdownSums, mean_slowdown
@@ -292,6 +290,9 @@ def _knapsack(
     data += list(cost / unit)
     low.append(-np.inf)
     high.append(delta / unit)
+    from scipy.optimize import Bounds, LinearConstraint, milp  # a second of processor time
+    from scipy.sparse import coo_array
+
     matrix = coo_array((data, (rows, columns)), shape=(row + 1, len(cost))).tocsr()
     found = milp(
         -value / scale,

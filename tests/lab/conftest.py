@@ -70,7 +70,7 @@ def nothing_left() -> Iterator[None]:
     """Fail the test if it leaves a process, directory, interface or control group of a lab of ours that has ended."""
     before = _orphans()
     yield
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while (left := _orphans() - before) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not left

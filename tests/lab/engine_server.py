@@ -76,7 +76,7 @@ class Server:
 
     def ask(self, method: str, path: str, status: int = 200, **more: Any) -> Any:
         """The answer's JSON, or its text."""
-        answer = requests.request(method, f"http://{self.api}/api/v1{path}", timeout=30, **more)
+        answer = requests.request(method, f"http://{self.api}/api/v1{path}", timeout=60, **more)
         assert answer.status_code == status, answer.text
         return answer.json() if "json" in answer.headers["Content-Type"] else answer.text
 

@@ -43,7 +43,7 @@ WAITING_CLIENT = """
 import os, signal
 lab.switch("s1").database_server.send_signal(signal.SIGSTOP)
 print("asks", flush=True)
-lab.switch("s1").vsctl("show")
+lab.switch("s1").vsctl("show", timeout_s=600)
 """
 VOLATILE = re.compile(r"conntrack_count|fastopen_key|/fs/(?!file-max|nr_open)|/pty/nr$")
 
@@ -69,7 +69,7 @@ def group_for_world() -> Iterator[list[str]]:
     try:
         yield ["sh", "-c", f'echo 0 >{group}/cgroup.procs && exec "$@"', "in-group"]
     finally:
-        deadline = time.monotonic() + 5  # the kernel has not done with those that ended just now
+        deadline = time.monotonic() + 60  # the kernel has not done with those that ended just now
         while group.exists():
             with suppress(OSError):
                 group.rmdir()
@@ -78,7 +78,7 @@ def group_for_world() -> Iterator[list[str]]:
             time.sleep(0.02)
 
 
-def run_in_world(*argv: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
+def run_in_world(*argv: str, timeout: float = 280) -> subprocess.CompletedProcess[str]:
     """Run a program in a world of its own, return what it said and its exit code."""
     with group_for_world() as enter_group:
         return subprocess.run(
@@ -193,7 +193,7 @@ def start_launcher(then: str = "signal.pause()") -> tuple[subprocess.Popen[bytes
     pipe = process.stdout
 
     def wait_for(word: str) -> None:
-        assert select.select([pipe], [], [], 30)[0], f"the launcher did not say {word!r} in 30 s"
+        assert select.select([pipe], [], [], 60)[0], f"the launcher did not say {word!r} in 60 s"
         assert pipe.readline().decode().strip() == word
 
     return process, wait_for
@@ -232,28 +232,28 @@ def interrupt(signal_name: str) -> None:
     assert len(during["networks"]) == len(before["networks"]) + 2 + 4 + 1
     process.send_signal(number)
     process.wait()
-    expect_same(before, 5, f"{signal_name} when the lab was up")
+    expect_same(before, 60, f"{signal_name} when the lab was up")
     for part in (0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0):
         process, wait_for = start_launcher()
         wait_for("go")
         time.sleep(part * took)
         process.send_signal(number)
-        process.wait(20)
-        expect_same(before, 5, f"{signal_name} after {part:.0%} of the start")
+        process.wait(60)
+        expect_same(before, 60, f"{signal_name} after {part:.0%} of the start")
 
 
 def killed_while_a_client_waits() -> None:
-    """A client of a switch whose database does not answer ends with the lab, not ten seconds later."""
+    """A client of a switch whose database does not answer ends with the lab, not when it has no more patience."""
     before = look()
     process, wait_for = start_launcher(WAITING_CLIENT)
     for word in ("go", "up", "asks"):
         wait_for(word)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while "ovs-vsctl" not in output("ps", "-eo", "comm"):
         assert time.monotonic() < deadline, "no ovs-vsctl waits"
     process.kill()
     process.wait()
-    expect_same(before, 5, "SIGKILL while ovs-vsctl waited")
+    expect_same(before, 60, "SIGKILL while ovs-vsctl waited")
 
 
 def launcher_and_reaper_killed() -> None:
@@ -278,7 +278,7 @@ def launcher_and_reaper_killed() -> None:
     ended = clean()
     assert [entry.lab_id for entry in ended] == ["doomed"]
     assert ended[0].directories == ("/run/capstan/doomed",)
-    expect_same(before, 2, "after clean()")
+    expect_same(before, 60, "after clean()")
     assert clean() == []
 
 
@@ -300,7 +300,7 @@ def foreign_things_stay() -> None:
     while not (place / "db.sock").exists():
         time.sleep(0.02)
     switch.append(subprocess.Popen(daemon, env=env, **quiet))
-    bridge = ["ovs-vsctl", f"--db=unix:{place}/db.sock", "--timeout=10", "add-br", "l1"]
+    bridge = ["ovs-vsctl", f"--db=unix:{place}/db.sock", "--timeout=60", "add-br", "l1"]
     subprocess.run([*bridge, "--", "set", "bridge", "l1", "datapath_type=netdev"], check=True)
     others = [
         subprocess.Popen(["sleep", "60"], env={**os.environ, "CAPSTAN_LAB": "someoneelse"}),
@@ -315,7 +315,7 @@ def foreign_things_stay() -> None:
     wait_for("up")
     process.kill()
     process.wait()
-    expect_same(before, 5, "after the reaper")
+    expect_same(before, 60, "after the reaper")
 
     from topologies.registry import clean
 

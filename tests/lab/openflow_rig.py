@@ -17,9 +17,10 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+
+from tests.waiting import eventually
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _numbers = iter(range(1, 4096))
@@ -31,16 +32,6 @@ def run(*argv: str) -> str:
     if done.returncode:
         raise RuntimeError(f"{' '.join(argv)}: {done.stderr.strip()}")
     return done.stdout
-
-
-def eventually(condition: Callable[[], object], seconds: float = 5.0, what: str = "condition") -> float:
-    """Wait until *condition* holds; return how long it took in seconds."""
-    begin = time.monotonic()
-    while not condition():
-        if time.monotonic() - begin > seconds:
-            raise AssertionError(f"{what} did not come true within {seconds} s")
-        time.sleep(0.005)
-    return time.monotonic() - begin
 
 
 class Netns:
@@ -115,7 +106,7 @@ class Switch:
                 f"--unixctl={self.dir}/ovsdb.ctl", f"--log-file={self.dir}/ovsdb.log",
             ],
         )  # fmt: skip
-        eventually((self.dir / "db.sock").exists, what="the database's socket")
+        eventually((self.dir / "db.sock").exists, "the database's socket")
         self._start(
             "ovs-vswitchd",
             [

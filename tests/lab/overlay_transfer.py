@@ -15,6 +15,25 @@ connection.sendall(digest.digest())
 print(digest.hexdigest(), total, flush=True)
 """
 
+HALVES = """
+import hashlib, socket, sys
+address, port, total = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+connection = socket.create_connection((address, port))
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+data = hashlib.shake_256(b"capstan").digest(total)
+connection.sendall(data[: total // 2])
+print("half", flush=True)
+connection.sendall(data[total // 2 : total // 2 + 100_000])
+sys.stdin.readline()
+connection.sendall(data[total // 2 + 100_000 :])
+connection.shutdown(socket.SHUT_WR)
+answer = b""
+while received := connection.recv(64):
+    answer += received
+assert answer == hashlib.sha256(data).digest(), "the receiver got other bytes"
+print(answer.hex(), total, flush=True)
+"""
+
 ANSWER = """
 import socket, sys
 server = socket.create_server(("0.0.0.0", int(sys.argv[1])))
@@ -25,16 +44,17 @@ while connection.recv(1 << 16):
 """
 
 SEND = """
-import hashlib, socket, sys, time
+import hashlib, select, socket, sys, time
 address, port, total, rate = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+until_told = not total  # then a line on standard input ends it
 connection = socket.socket()
 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
 connection.connect((address, port))
 print("connected", flush=True)
 digest, sent, began = hashlib.sha256(), 0, time.monotonic()
 block = hashlib.shake_256(b"capstan").digest(1 << 16)
-while sent < total:
-    piece = block[: min(len(block), total - sent)]
+while not select.select([sys.stdin], [], [], 0)[0] if until_told else sent < total:
+    piece = block if until_told else block[: min(len(block), total - sent)]
     connection.sendall(piece)
     digest.update(piece)
     sent += len(piece)

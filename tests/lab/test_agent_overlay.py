@@ -74,7 +74,7 @@ while True:
     ask = f"""
 import socket
 one = socket.socket(socket.{family}, socket.SOCK_DGRAM)
-one.settimeout(5)
+one.settimeout(60)
 for size in (1, 1000, 1398, 1399, 3000, 9000, 30000):
     data = bytes(index * 7 % 251 for index in range(size))
     one.sendto(data, ({address!r}, 7001))
@@ -117,12 +117,12 @@ def test_curl(pair: AgentPair, address: str, tmp_path: Path) -> None:
 def test_iperf3_both_ways(pair: AgentPair, address: str) -> None:
     for direction in ((), ("-R",)):
         server = pair.popen(1, ["iperf3", "-s", "-1", "-B", address], stdout=subprocess.DEVNULL)
-        wait_until(lambda: ":5201" in pair.run(1, ["ss", "-Hltn"]), 10, lambda: "iperf3 listens")
+        wait_until(lambda: ":5201" in pair.run(1, ["ss", "-Hltn"]), 60, lambda: "iperf3 listens")
         argv = ["iperf3", "-c", address, "-n", "5M", "-C", "cubic", "-J", *direction]
         report = json.loads(pair.run(0, argv))
         assert report["end"]["sum_sent"]["bytes"] >= 5_000_000
         assert report["end"]["sum_received"]["bytes"] > 0
-        server.wait(10)
+        server.wait(60)
 
 
 def test_redis(pair: AgentPair) -> None:
@@ -137,7 +137,7 @@ def test_redis(pair: AgentPair) -> None:
         return pair.run(0, ["redis-cli", "-h", address, "-p", "6399", *words], check=False).strip()
 
     try:
-        wait_until(lambda: ask(OVERLAY[1], "ping") == "PONG", 10, lambda: "redis answers")
+        wait_until(lambda: ask(OVERLAY[1], "ping") == "PONG", 60, lambda: "redis answers")
         assert ask(OVERLAY[1], "set", "key", "v" * 5000) == "OK"
         assert ask(OVERLAY6[1], "get", "key") == "v" * 5000
         pair.run(
@@ -159,7 +159,7 @@ def test_redis(pair: AgentPair) -> None:
         )
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(60)
 
 
 def test_unknown_hosts_and_groups(pair: AgentPair) -> None:
@@ -168,7 +168,7 @@ def test_unknown_hosts_and_groups(pair: AgentPair) -> None:
     pair.run(0, ["ping", "-c", "1", "-W", "1", "224.0.0.1"], check=False)
     pair.run(0, ["ping", "-b", "-c", "1", "-W", "1", "10.255.255.255"], check=False)
     wait_until(
-        lambda: pair.counters(0).get("dropped_group_address", 0) >= 1, 5, lambda: "group packets are counted"
+        lambda: pair.counters(0).get("dropped_group_address", 0) >= 1, 60, lambda: "group packets are counted"
     )
 
 
@@ -188,7 +188,7 @@ for size in (0, 1, 31, 32, 100, 1400) * 20:
         names = ("dropped_foreign", "dropped_truncated", "dropped_crc", "dropped_version", "dropped_kind")
         return sum(now.get(name, 0) - before.get(name, 0) for name in names) >= 230
 
-    wait_until(dropped, 10, lambda: f"all are counted: {pair.counters(1)}")
+    wait_until(dropped, 60, lambda: f"all are counted: {pair.counters(1)}")
     assert " 0% packet loss" in pair.run(0, ["ping", "-c", "3", "-i", "0.05", OVERLAY[1]])
 
 
@@ -279,7 +279,7 @@ def test_an_agent_that_is_told_to_end_leaves_nothing_behind() -> None:
         agent = pair.agents[0]
         assert agent is not None
         agent.send_signal(signal.SIGINT)
-        assert agent.wait(10) == 0
+        assert agent.wait(60) == 0
         assert "capstan0" not in pair.run(0, ["ip", "-o", "link"])
         assert "Traceback" not in pair.log(0)
         pair.kill_agent(1)
@@ -292,5 +292,5 @@ def test_the_controller_is_not_needed_to_carry_packets() -> None:
         assert " 0% packet loss" in pair.run(0, ["ping", "-c", "5", "-i", "0.1", OVERLAY[1]])
         pair.start_server()
         wait_until(
-            lambda: sum(one.connected for one in pair.server.agents()) == 2, 10, lambda: "both came back"
+            lambda: sum(one.connected for one in pair.server.agents()) == 2, 60, lambda: "both came back"
         )

@@ -20,7 +20,7 @@ if sys.argv[1] == "refused":
     module._OFFLOADS |= 1 << 30  # an offload that no kernel knows: TUNSETOFFLOAD says EINVAL
 tun = module.Tun("probe0", ["10.99.0.1/24"], 1426, offloads=sys.argv[1] != "unwanted")
 ours = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-ours.settimeout(5)
+ours.settimeout(60)
 ours.bind(("10.99.0.1", 4000))
 ours.sendto(b"question", ("10.99.0.2", 4001))
 while True:

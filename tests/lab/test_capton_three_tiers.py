@@ -9,7 +9,8 @@ import pytest
 
 from experiments.deployment import Deployment
 from tests.lab.test_capton_on_switches import ANNOUNCED
-from tests.lab.test_schemes_on_switches import deployment, eventually, programs, said, start
+from tests.lab.test_schemes_on_switches import deployment, programs, said, start
+from tests.waiting import eventually
 
 RATE: Final = 10_000_000
 PORT: Final = 7100
@@ -26,7 +27,7 @@ def lab() -> Iterator[Deployment]:
         "access": {"rate_mbps": RATE / 1e6},
     }
     with deployment(shape, "capton") as running:
-        eventually(lambda: len(running.client.capton()["links"]) == 2 * (EDGES + PODS + HOSTS), 15)
+        eventually(lambda: len(running.client.capton()["links"]) == 2 * (EDGES + PODS + HOSTS))
         yield running
 
 
@@ -66,7 +67,7 @@ def test_a_link_that_goes_down_lowers_its_edges_capacity_at_once_and_flows_wait(
     assert ("e1 up", RATE) in [(event["link"], event["capacity_bps"]) for event in told]
 
     lab.lab.set_link("e1-a1", up=True)
-    eventually(lambda: links(lab)["e1 up"]["granted_bps"] == 2 * RATE, 15)
+    eventually(lambda: links(lab)["e1 up"]["granted_bps"] == 2 * RATE)
     lab.lab.set_link("a1-c1", up=False)  # two of three paths lead through a2
     eventually(lambda: links(lab)["e2 up"]["capacity_bps"] == 1.5 * RATE)
     after = links(lab)

@@ -82,7 +82,7 @@ def test_a_run_that_is_interrupted_ends_soon_with_an_exit_code_of_its_own(spec: 
         assert process.poll() is None, errors.read_text()
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)
-    said, _ = process.communicate(timeout=30)
+    said, _ = process.communicate(timeout=60)
     assert said == ""
     assert "Traceback" not in errors.read_text()
     assert process.returncode == 130, errors.read_text()
@@ -111,7 +111,7 @@ class Held:
     def end(self) -> str:
         """Ctrl-C; what was on standard output."""
         self.process.send_signal(signal.SIGINT)
-        said, _ = self.process.communicate(timeout=30)
+        said, _ = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, self.errors.read_text()
         assert "Traceback" not in self.errors.read_text()
         return said

@@ -82,9 +82,9 @@ def transfer(pair: AgentPair, size: int, port: int) -> None:
     sender = pair.popen(
         0, [sys.executable, "-c", programs.SEND, OVERLAY[1], str(port), str(size), "0"], **options
     )
-    out, err = sender.communicate(timeout=40)
+    out, err = sender.communicate(timeout=60)
     assert sender.returncode == 0, err
-    assert out.split()[-2:] == receiver.communicate(timeout=10)[0].split()[-2:]
+    assert out.split()[-2:] == receiver.communicate(timeout=60)[0].split()[-2:]
 
 
 def watched(pair: AgentPair, name: str, size: int, port: int) -> UnitWatch:
@@ -112,7 +112,7 @@ def watched(pair: AgentPair, name: str, size: int, port: int) -> UnitWatch:
         units = [unit for unit in seen.units(whole=False) if seen.ports[unit.flow][1] == port]
         return sum(len(unit.indices) for unit in units) == repairs
 
-    wait_until(all_seen, 10, lambda: "the agent counts as many repairs as are on the wire")
+    wait_until(all_seen, 60, lambda: "the agent counts as many repairs as are on the wire")
     end(tap)
     return seen
 
@@ -187,7 +187,7 @@ def test_adaptive_redundancy_reaches_its_target_although_the_estimate_is_wrong()
         def decided() -> float:
             return told("units_in_time") + told("units_not_in_time")
 
-        wait_until(lambda: decided() > 200, 10, lambda: f"units are decided: {pair.counters(0)}")
+        wait_until(lambda: decided() > 200, 60, lambda: f"units are decided: {pair.counters(0)}")
         assert told("blocking_probability.h2") == 0.1
         assert told("units_in_time") / decided() == pytest.approx(0.9, abs=0.06)
 
@@ -247,7 +247,7 @@ def test_bytes_arrive_as_they_were_through_loss_and_reordering(lab: Deployment, 
         sender = start(lab, "h1", programs.SEND, "10.128.2.1", PORT, 4_000_000, 0)
         out, err = sender.communicate(timeout=60)
         assert sender.returncode == 0, err
-        assert out.split()[-2:] == receiver.communicate(timeout=10)[0].split()[-2:]
+        assert out.split()[-2:] == receiver.communicate(timeout=60)[0].split()[-2:]
     finally:
         lab.client.impair("h2")
     (flow,) = [
@@ -269,7 +269,7 @@ def test_announced_sizes_decide_the_class_where_the_scheme_believes_them(lab: De
         lab.set_scheme(SchemeChoice(scheme, scheme))
         for source_port, size in ((20_001, 10_000_000), (20_002, 60_000)):
             client = start(lab, "h1", ANNOUNCE_AND_SEND, "10.128.2.1", PORT + 2, size, 60_000, source_port)
-            out, err = client.communicate(timeout=30)
+            out, err = client.communicate(timeout=60)
             assert client.returncode == 0, out + err
         for flow in lab.client.report_flows(forget=True)["h1"]:
             if flow["side"] == "sender" and flow["source_port"] in (20_001, 20_002):

@@ -14,7 +14,7 @@ import pytest
 from tests.lab.engine_server import TINY, Server, gone, serving
 from topologies.registry import labs
 
-pytestmark = pytest.mark.timeout(200)
+pytestmark = pytest.mark.timeout(400)
 
 
 def tiny(count: int = 6, repeats: int = 1) -> dict[str, Any]:

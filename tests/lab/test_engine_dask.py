@@ -13,7 +13,7 @@ import pytest
 
 from tests.lab.engine_server import ROOT, TINY, Server, serving
 
-pytestmark = pytest.mark.timeout(200)
+pytestmark = pytest.mark.timeout(400)
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def cluster(directory: Path, workers: int) -> Iterator[str]:
             process.terminate()
         for process in processes:
             try:
-                process.wait(20)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -17,7 +17,7 @@ import yaml
 from tests.lab.engine_server import ROOT, TINY, Server, gone, serving
 from tests.unit.postgresql import postgresql_server
 
-pytestmark = pytest.mark.timeout(200)
+pytestmark = pytest.mark.timeout(400)
 FULL = "the database refuses: database or disk is full; what it has taken before stays"
 DOWN = r"the database refuses: .*; what it has taken before stays"
 SPEC = {**TINY, "schemes": ["ecmp"], "repeats": 3}
@@ -89,7 +89,7 @@ def test_a_worker_gives_up_on_a_database_that_is_down_and_is_gone_on_with(tmp_pa
 
 def finish_again(server: Server, number: int, first: set[int], words: str) -> None:
     """It ended with these words, and when it is run again those first runs stay and the others are added."""
-    server.until(number, "interrupted", "failed", timeout_s=20)
+    server.until(number, "interrupted", "failed", timeout_s=120)
     assert re.search(words, server.ask("GET", f"/experiments/{number}")["error"])
     server.ask("POST", f"/experiments/{number}/rerun", 202)
     assert server.until(number, "finished", "failed", "interrupted") == "finished"

@@ -12,7 +12,8 @@ import pytest
 
 from experiments.deployment import Deployment
 from experiments.spec import SchemeChoice
-from tests.lab.test_schemes_on_switches import RECEIVER, deployment, eventually, fabric, said, start
+from tests.lab.test_schemes_on_switches import RECEIVER, deployment, fabric, said, start
+from tests.waiting import eventually
 
 SHORT_PORT: Final = 7001
 LONG_PORT: Final = 7002
@@ -38,7 +39,7 @@ FLOWS: Final = textwrap.dedent("""
     import socket, sys
     target, port, count, size = sys.argv[1], *map(int, sys.argv[2:])
     for number in range(count):
-        with socket.create_connection((target, port), timeout=20) as flow:
+        with socket.create_connection((target, port), timeout=60) as flow:
             flow.sendall(bytes(size + number % 100))
             flow.shutdown(socket.SHUT_WR)
             assert flow.recv(1) == b""
@@ -108,7 +109,7 @@ def test_flows_sink_by_bytes_sent_until_their_type_is_known_and_then_begin_where
         types = _learner(lab)["types"]
         return types is not None and types["features"] == ["destination_port"] and len(types["types"]) == 2
 
-    eventually(learnt, 30)
+    eventually(learnt)
     types = {one["values"][0][0]: one for one in _learner(lab)["types"]["types"]}
     assert types[str(LONG_PORT)]["thresholds_bytes"] == [0, 0]
     assert types[str(SHORT_PORT)]["thresholds_bytes"] == THRESHOLDS
@@ -131,7 +132,7 @@ def test_an_application_that_changes_its_port_is_unknown_and_known_from_the_next
         found = [one for one in _learner(lab)["history"] if one["at"] > began]
         return [one for one in found if one["outcome"] != "told again"]
 
-    eventually(lambda: bool(computed()), 30)
+    eventually(lambda: bool(computed()))
     assert _learner(lab)["types_version"] == lab.client.scheme()["version"]
     records, unknown = _learner(lab)["records"], _unknown(lab)
     moved = _flows(lab, MOVED_PORT, 60, LONG_BYTES)
@@ -141,7 +142,7 @@ def test_an_application_that_changes_its_port_is_unknown_and_known_from_the_next
     eventually(lambda: _learner(lab)["records"] >= records + 60)
     began = time.time()
     _learn_every(lab, 0.5)
-    eventually(lambda: bool(computed()), 30)
+    eventually(lambda: bool(computed()))
     assert computed()[0]["outcome"] == "told to agents"
     (longs,) = [one for one in _learner(lab)["types"]["types"] if one["thresholds_bytes"] == [0, 0]]
     assert sorted(longs["values"]) == [[str(LONG_PORT)], [str(MOVED_PORT)]]

@@ -10,12 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "own-fabric.md"
@@ -44,7 +45,7 @@ print(digest.hexdigest(), flush=True)
 SEND = f"""
 import hashlib, socket
 data = hashlib.shake_256(b"own fabric").digest({BYTES})
-with socket.create_connection(("10.128.2.1", 5000), timeout=20) as connection:
+with socket.create_connection(("10.128.2.1", 5000), timeout=60) as connection:
     connection.sendall(data)
 """
 
@@ -100,7 +101,7 @@ class Machines:
             place = PLACE / switch
             run("ovsdb-tool", "create", f"{place}/conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
             self.start(switch, f"ovsdb-server {place}/conf.db --remote=punix:{place}/db.sock -vconsole:off")
-            wait_for((place / "db.sock").exists, "a database")
+            eventually((place / "db.sock").exists, "a database")
             self.start(switch, f"ovs-vswitchd unix:{place}/db.sock -vconsole:off --disable-system")
 
     def command(self, machine: str, command: str) -> list[str]:
@@ -160,14 +161,6 @@ def run(*argv: str) -> None:
     assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr}"
 
 
-def wait_for(true: Callable[[], Any], what: str, seconds: float = 30) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (got := true()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        time.sleep(0.1)
-    return got
-
-
 @contextmanager
 def machines() -> Iterator[Machines]:
     one = Machines()
@@ -191,7 +184,7 @@ def follow_the_page() -> None:
     """The whole page in a world of its own."""
     with machines() as fabric:
         fabric.follow("The controller")
-        wait_for(lambda: health(fabric).get("reasons") == ["no switch is connected"], "the controller")
+        eventually(lambda: health(fabric).get("reasons") == ["no switch is connected"], "the controller")
         for host in ("h1", "h2"):
             for name in ("ca.pem", "capstan-data/agents-token"):
                 shutil.copy2(PLACE / "controller" / name, PLACE / host)
@@ -203,7 +196,7 @@ def follow_the_page() -> None:
                     command = command.replace(f" -- add-port {switch} eth3", "")
                 fabric.run(switch, command)
         fabric.follow("The hosts")
-        wait_for(
+        eventually(
             lambda: (found := health(fabric))["ready"] and found["agents"] == 2, "a fabric that is ready"
         )
         found = health(fabric)
@@ -224,7 +217,7 @@ def follow_the_page() -> None:
         assert receiver.stdout.readline() == "listening\n"
         fabric.run("h1", f"{sys.executable} -c '{SEND}'")
         wanted = hashlib.sha256(hashlib.shake_256(b"own fabric").digest(BYTES)).hexdigest()
-        assert receiver.communicate(timeout=20)[0].strip() == wanted
+        assert receiver.communicate(timeout=60)[0].strip() == wanted
         body = """-X POST -H 'Content-Type: application/json' -d '{}'"""
         report = fabric.run("controller", f"curl -s {body} http://127.0.0.1:8080/api/v1/flows/report")
         flows = [
@@ -238,7 +231,7 @@ def follow_the_page() -> None:
         for agent in fabric.background[-2:]:
             agent.send_signal(signal.SIGTERM)
         for agent in fabric.background[-2:]:
-            assert agent.wait(10) == 0, fabric.logs()
+            assert agent.wait(60) == 0, fabric.logs()
         assert "capstan0" not in fabric.run("h1", "ip link")
 
 

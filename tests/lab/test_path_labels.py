@@ -13,8 +13,9 @@ from controller.openflow.view import LocalHost, RemoteHost, SwitchView, Towards
 from protocol.underlay import BASE_PORT, TrafficClass, dscp, label_of
 from tests.lab.openflow_plane import ScriptedPlane
 from tests.lab.openflow_rig import Switch, switch
-from tests.lab.test_schemes_on_switches import PORT, deployment, eventually, programs, received, start
+from tests.lab.test_schemes_on_switches import PORT, deployment, programs, received, start
 from tests.unit.simulated_fabric import LABELS
+from tests.waiting import eventually
 
 UPLINKS = {2: 2049, 3: 2050, 4: 2051}
 """Port and path stamp; to stamp 2052 lead two parallel links."""
@@ -75,7 +76,7 @@ def test_each_label_takes_its_uplink_and_a_dead_one_is_sprayed_at_once() -> None
         with switch(DPID, shell.port, 6) as real:
             eventually(lambda: plane.of("connected"))
             eventually(lambda: len(plane.ports[DPID]) == 7)
-            shell.wait_applied(5)
+            shell.wait_applied(60)
             for port, stamp in UPLINKS.items():
                 assert sent_to(real, [label_of(stamp)] * 64) == {port: 64}
             both = sent_to(real, [label_of(STAMP)] * 64)
@@ -105,7 +106,7 @@ def test_in_a_fat_tree_labels_name_cores_and_within_a_pod_aggregations() -> None
             """Of 400 packets from h1, none of which may be lost."""
             lab.client.report_flows(forget=True)
             arguments = (overlay[host], PORT, next(source_ports), 1, 1, 400, 500, 0.0)
-            assert start(lab, "h1", programs.DATAGRAMS, *arguments).wait(30) == 0
+            assert start(lab, "h1", programs.DATAGRAMS, *arguments).wait(60) == 0
             seen: Counter[str] = Counter()
 
             def all_came() -> bool:
@@ -130,4 +131,4 @@ def test_in_a_fat_tree_labels_name_cores_and_within_a_pod_aggregations() -> None
         assert set(paths_to(near)) == {stamps["a1"]}
         lab.lab.set_link("e1-a2", up=True)
         lab.lab.set_link("a1-c1", up=True)
-        eventually(lambda: len(paths_to(far)) == 4, 10)
+        eventually(lambda: len(paths_to(far)) == 4)

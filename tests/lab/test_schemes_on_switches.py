@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments.deployment import Deployment
 from experiments.spec import SchemeChoice, spec_from_dict
-
-_FILE = Path(__file__).with_name("overlay_transfer.py")
-_SPEC = importlib.util.spec_from_file_location("overlay_transfer", _FILE)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-programs = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(programs)
+from tests.lab import overlay_transfer as programs
+from tests.waiting import eventually
 
 PORT = 7000
 RECEIVER = "10.128.2.1"
+SPRAYED_WIDELY = 14
+"""So many sprayed packets are all on the same one of four paths once in 67 million times."""
 
 
 def fabric(spines: int, hosts: int = 1, rate: float | None = None, **more: Any) -> dict[str, Any]:
@@ -55,6 +50,7 @@ def start(lab: Deployment, host: str, program: str, *arguments: object) -> subpr
     return lab.lab.popen(
         host,
         [sys.executable, "-c", program, *map(str, arguments)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -82,35 +78,32 @@ def received(lab: Deployment, host: str, port: int | None = None) -> list[dict[s
     ]
 
 
-def eventually(condition: Any, seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass in time"
-        time.sleep(0.02)
-
-
 def mode_of(lab: Deployment, leaf: str) -> str:
     return lab.client.leaf_modes()[leaf]
 
 
 @pytest.mark.parametrize("spines", [4, 5, 8, 20])
 def test_rps_gives_every_path_its_share_within_5_percent(spines: int) -> None:
-    packets = 12_000 * spines  # the standard deviation of a share is then 0.9 % (1.1 % if a third is lost)
+    """By what the leaf sends: what is lost on its way there was on no path yet."""
+    packets = 12_000 * spines  # the standard deviation of a share is then 0.9 %
+    uplinks = [f"l1-s{number}" for number in range(1, spines + 1)]
+
+    def sent(lab: Deployment) -> list[int]:
+        counters = [lab.lab.port_counters(link)[0] for link in uplinks]
+        return [one.sent_packets + one.dropped_packets for one in counters]
+
     with deployment(fabric(spines, rate=200.0), "rps") as lab:
         lab.client.report_flows(forget=True)
-        start(lab, "h1", programs.BLAST, RECEIVER, PORT, packets).wait(90)
-        time.sleep(0.5)
-        paths: dict[str, int] = {}
-        # eight flows: of one, whose hashes differ by the entropy value only, 49152 values fall into 256 slots, which
-        # alone makes shares differ by 2 % (standard deviation) at 20 paths
-        for flow in received(lab, "h2"):
-            for stamp, count in flow["paths"].items():
-                paths[stamp] = paths.get(stamp, 0) + count
-    total = sum(paths.values())
-    assert len(paths) == spines
-    assert total > 0.6 * packets  # a busy machine loses some, whatever their path
-    for stamp, count in paths.items():
-        assert count == pytest.approx(total / spines, rel=0.05), f"path {stamp}: {paths}"
+        before, shares = sent(lab), [0] * spines
+        while sum(shares) < packets:
+            # eight flows: of one, whose hashes differ by the entropy value only, 49152 values fall into 256 slots,
+            # which alone makes shares differ by 2 % (standard deviation) at 20 paths
+            start(lab, "h1", programs.BLAST, RECEIVER, PORT, packets - sum(shares) + 1000).wait(120)
+            shares = [now - then for now, then in zip(sent(lab), before, strict=True)]
+        stamps = {stamp for flow in received(lab, "h2") for stamp in flow["paths"]}
+    assert len(stamps) == spines
+    for link, count in zip(uplinks, shares, strict=True):
+        assert count == pytest.approx(sum(shares) / spines, rel=0.05), f"{link}: {shares}"
 
 
 def test_ecmp_keeps_each_flow_on_one_path_and_uses_all_paths_of_both_stages() -> None:
@@ -128,7 +121,7 @@ def test_ecmp_keeps_each_flow_on_one_path_and_uses_all_paths_of_both_stages() ->
             for target in targets
         ]
         for sender in senders:
-            assert sender.wait(30) == 0
+            assert sender.wait(60) == 0
         flows = [flow for target in targets for flow in received(lab, target.name, PORT)]
     assert len(flows) > 40  # so many hashes miss one of four paths once in 25 000 times
     for flow in flows:
@@ -144,24 +137,26 @@ def test_caps_sprays_short_flows_and_keeps_long_ones_to_one_path_while_short_one
         long = start(lab, "h1", programs.SEND, RECEIVER, PORT, 1 << 40, 0)
         said(long, "connected")
         eventually(lambda: mode_of(lab, "l1") == "off")
-        time.sleep(0.5)
-        lab.client.report_flows(forget=True)
-        time.sleep(1.0)
-        (off,) = received(lab, "h3", PORT)
-        assert mode_of(lab, "l1") == "off"
-        assert len(off["paths"]) == 4, off
 
-        bursts = [start(lab, "h2", programs.BURSTS, "10.128.2.2", PORT, 20.0) for _ in range(12)]
+        def sprayed() -> bool:
+            lab.client.report_flows(forget=True)
+            time.sleep(0.5)
+            return any(len(flow["paths"]) == 4 for flow in received(lab, "h3", PORT))
+
+        eventually(sprayed, "the long flow on all paths while its leaf is OFF")
+        assert mode_of(lab, "l1") == "off"
+
+        bursts = [start(lab, "h2", programs.BURSTS, "10.128.2.2", PORT, 120.0) for _ in range(12)]
         eventually(lambda: mode_of(lab, "l1") == "on")
         on, short = all_on(lab)
         assert len(on["paths"]) == 1, on
-        assert on["packets"] > 20
+        assert on["packets"] >= SPRAYED_WIDELY
         used = {stamp for flow in short for stamp in flow["paths"]}
         assert len(used) == 4
-        assert all(len(flow["paths"]) >= 3 for flow in short if flow["packets"] >= 14)
-        for burst in bursts:
-            assert burst.wait(30) == 0
-        long.kill()
+        assert all(len(flow["paths"]) > 1 for flow in short if flow["packets"] >= SPRAYED_WIDELY)
+        for process in (*bursts, long):
+            process.kill()
+            process.wait()
         eventually(lambda: mode_of(lab, "l1") == "off")
 
 
@@ -173,7 +168,7 @@ def all_on(lab: Deployment) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """
     _, cursor = lab.client.modes()
     steady = 0
-    for _ in range(24):
+    for _ in range(100):
         lab.client.report_flows(forget=True)
         time.sleep(0.7)
         flows = lab.client.report_flows(forget=True)
@@ -185,9 +180,10 @@ def all_on(lab: Deployment) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             [flow for flow in flows[host] if flow["side"] == "receiver" and flow["destination_port"] == PORT]
             for host in ("h3", "h4")
         )
-        (on,) = at_long
-        if len(on["paths"]) == 1 or steady > 5:
-            return on, at_short
+        if not at_long or at_long[0]["packets"] < SPRAYED_WIDELY:
+            continue
+        if len(at_long[0]["paths"]) == 1 or steady > 5:
+            return at_long[0], at_short
     pytest.fail("leaf l1 never stayed ON for 1.4 s under twelve streams of short flows")
 
 
@@ -198,25 +194,23 @@ def wide() -> Iterator[Deployment]:
 
 
 @pytest.mark.parametrize("scheme", ["ecmp", "rps", "rps-inorder", "caps", "caps-spray", "caps-paper"])
-@pytest.mark.timeout(180)
-def test_50_mb_arrive_unharmed_through_loss_and_reordering(wide: Deployment, scheme: str) -> None:
+def test_20_mb_arrive_unharmed_through_loss_and_reordering(wide: Deployment, scheme: str) -> None:
     wide.set_scheme(SchemeChoice(scheme, scheme))
     wide.client.impair("h2", loss=0.02, reorder=0.3, reorder_delay_s=0.002, duplicate=0.01, corrupt=0.001)
     try:
         receiver = start(wide, "h2", programs.RECEIVE, PORT)
         said(receiver, "listening")
-        sender = start(wide, "h1", programs.SEND, RECEIVER, PORT, 50_000_000, 0)
-        assert result(sender, 150) == result(receiver, 10)
+        sender = start(wide, "h1", programs.SEND, RECEIVER, PORT, 20_000_000, 0)
+        assert result(sender, 150) == result(receiver, 60)
     finally:
         wide.client.impair("h2")
 
 
-@pytest.mark.timeout(180)
 def test_a_transfer_survives_everything_that_happens_to_the_fabric() -> None:
     with deployment(fabric(4, rate=100.0), "ecmp") as lab:
         receiver = start(lab, "h2", programs.RECEIVE, PORT)
         said(receiver, "listening")
-        sender = start(lab, "h1", programs.SEND, RECEIVER, PORT, 60_000_000, 3_000_000)
+        sender = start(lab, "h1", programs.SEND, RECEIVER, PORT, 0, 3_000_000)
         said(sender, "connected")
         for scheme in ("rps", "caps"):
             time.sleep(1.0)
@@ -233,5 +227,6 @@ def test_a_transfer_survives_everything_that_happens_to_the_fabric() -> None:
         time.sleep(1.0)
         lab.lab.restart_switch("s1")
         lab.set_scheme(SchemeChoice("ecmp", "ecmp"))
-        assert sender.poll() is None, "the transfer was over before the last event"
-        assert result(sender, 120) == result(receiver, 10)
+        assert sender.stdin is not None
+        print("that is all", file=sender.stdin, flush=True)
+        assert result(sender, 120) == result(receiver, 60)

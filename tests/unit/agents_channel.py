@@ -21,18 +21,10 @@ from controller.agents.session import Timing
 from host_agent.channel import Channel, Connected
 from host_agent.config import AgentConfig, Endpoint
 from protocol.control import Challenge, FrameReader, Hello, Message, Welcome, encode, proof
+from tests.waiting import eventually
 
 TOKEN = "the token that both sides know"
-PATIENCE_S = 10.0
-
-
-def wait_for(true: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> Any:
-    """Whatever *true* returns once that is truthy; fails the test after *patience_s*."""
-    deadline = time.monotonic() + patience_s
-    while not (got := true()):
-        assert time.monotonic() < deadline, f"not within {patience_s:g} s: {what}"
-        time.sleep(0.005)
-    return got
+PATIENCE_S = 60.0
 
 
 @dataclass
@@ -186,7 +178,7 @@ class RunningChannel:
         return found if len(found) >= count else []
 
     def wait(self, kind: type[Any], count: int = 1) -> list[Any]:
-        found: list[Any] = wait_for(lambda: self.has(kind, count), f"{count} {kind.__name__}")
+        found: list[Any] = eventually(lambda: self.has(kind, count), f"{count} {kind.__name__}")
         return found
 
 

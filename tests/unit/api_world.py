@@ -26,7 +26,8 @@ from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
 from engine.serving import experiments_extension
 from protocol.control import FlowEntry, FlowReport, PolicyApplied, Report, SetPolicy
-from tests.unit.agents_channel import TOKEN, agent_config, running_channel, wait_for
+from tests.unit.agents_channel import TOKEN, agent_config, running_channel
+from tests.waiting import eventually
 
 BASE = "/api/v1"
 
@@ -137,7 +138,7 @@ def obedient_agent(world: World, number: int = 1, refuses: str = "") -> Iterator
         thread = threading.Thread(target=obey)
         thread.start()
         try:
-            wait_for(lambda: f"h{number}" in _connected(world), f"h{number} connected")
+            eventually(lambda: f"h{number}" in _connected(world), f"h{number} connected")
             yield
         finally:
             ended.set()

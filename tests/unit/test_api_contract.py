@@ -41,7 +41,7 @@ def served(directory: Path) -> Iterator[tuple[str, Path]]:
         process = subprocess.Popen(argv, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
     try:
         endpoints = directory / "data" / "endpoints.json"
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not endpoints.exists():
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline
@@ -49,7 +49,7 @@ def served(directory: Path) -> Iterator[tuple[str, Path]]:
         yield json.loads(endpoints.read_text())["api"], log
     finally:
         process.terminate()
-        assert process.wait(15) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.timeout(600)

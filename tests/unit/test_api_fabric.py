@@ -11,8 +11,9 @@ import pytest
 
 from controller.schemes import loader
 from protocol.policy import Policy
-from tests.unit.agents_channel import RawAgent, wait_for
+from tests.unit.agents_channel import RawAgent
 from tests.unit.api_world import World, api_world, obedient_agent
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def test_health_says_what_is_waited_for(world: World) -> None:
     assert (first["switches"], first["links"], first["hosts"], first["agents"]) == (0, 0, 0, 0)
     assert 0 <= first["uptime_s"] < 60
     deaf = RawAgent.joined(world.directory / "agents.sock", 3)
-    wait_for(lambda: world.get("/health")["agents"] == 1, "the agent counted")
+    eventually(lambda: world.get("/health")["agents"] == 1, "the agent counted")
     reasons = world.get("/health")["reasons"]
     assert "agents without the current policy: h3" in reasons
     assert "not heard at any port yet: h3" in reasons
@@ -43,13 +44,13 @@ def test_agents_are_shown_with_what_they_confirmed(world: World) -> None:
         assert (one["host"], one["policy_version"], one["policy_error"]) == ("h1", 1, "")
         assert (two["host"], two["policy_version"], two["policy_error"]) == ("h2", -1, "no such code")
         assert one["overlay"] == ["10.128.1.1"]
-    wait_for(lambda: not any(agent["connected"] for agent in world.get("/agents")["agents"]), "both away")
+    eventually(lambda: not any(agent["connected"] for agent in world.get("/agents")["agents"]), "both away")
     assert len(world.get("/agents")["agents"]) == 2
 
 
 def test_a_hosts_place_is_unknown_until_it_is_heard(world: World) -> None:
     with obedient_agent(world, 1):
-        wait_for(lambda: world.get("/fabric")["hosts"], "the host")
+        eventually(lambda: world.get("/fabric")["hosts"], "the host")
         (host,) = world.get("/fabric")["hosts"]
     assert host == {
         "name": "h1", "underlay_ip": "10.0.1.1", "mac": "00:00:00:00:01:01", "agent": True, "place": None,
@@ -151,9 +152,7 @@ def test_a_scheme_that_cannot_be_is_refused_by_field_and_changes_nothing(
 def test_who_does_not_confirm_is_named_and_the_scheme_stays(world: World) -> None:
     with obedient_agent(world, 1), obedient_agent(world, 2, refuses="policy.short: no"):
         deaf = RawAgent.joined(world.directory / "agents.sock", 3)
-        began = time.monotonic()
-        said = world.ask("PUT", "/scheme", 504, json={"scheme": "caps", "timeout_s": 0.5})
-        assert time.monotonic() - began < 5
+        said = world.ask("PUT", "/scheme", 504, json={"scheme": "caps", "timeout_s": 2.0})
         assert said["unconfirmed"] == [
             {"who": "agent h2", "why": "policy.short: no"},
             {"who": "agent h3", "why": "has not confirmed policy 2"},
@@ -187,7 +186,7 @@ def test_impairments_are_for_labs_and_for_agents_that_are_there(world: World, tm
             ({"los": 0.1}, "body"),
         ):
             assert world.ask("PUT", "/agents/h1/impairment", 422, json=body)["field"] == field
-    wait_for(lambda: not world.get("/agents")["agents"][0]["connected"], "h1 away")
+    eventually(lambda: not world.get("/agents")["agents"][0]["connected"], "h1 away")
     assert "no channel" in world.ask("PUT", "/agents/h1/impairment", 503, json={})["detail"]
 
 
@@ -201,7 +200,7 @@ def test_events_tell_in_order_what_happened_with_a_cursor(world: World) -> None:
     before = time.time()
     with obedient_agent(world, 1):
         world.ask("PUT", "/scheme", json={"scheme": "rps"})
-    events = wait_for(lambda: _of(world, start, {"agent-event", "scheme-changed"}), "both events")
+    events = eventually(lambda: _of(world, start, {"agent-event", "scheme-changed"}), "both events")
     assert [event["cursor"] for event in events] == sorted(event["cursor"] for event in events)
     assert all(before - 1 < event["at"] < time.time() + 1 for event in events)
     assert {"host": "h1", "joined": True}.items() <= events[0].items()

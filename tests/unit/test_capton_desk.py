@@ -18,7 +18,8 @@ from controller.schemes.scheme import Admission
 from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import Ping, Pong
-from tests.unit.agents_channel import RawAgent, Served, served, wait_for
+from tests.unit.agents_channel import RawAgent, Served, served
+from tests.waiting import eventually
 
 RATE = 15_000_000
 CORE = 5_000_000
@@ -181,15 +182,15 @@ def test_an_agent_that_dies_gives_its_grant_back_at_once(tmp_path: Path) -> None
 def test_a_host_that_lies_loses_its_grant_by_the_time_out(tmp_path: Path) -> None:
     """It says that little is left, and goes on: its flow is stopped, and others get the capacity."""
     with served(tmp_path) as channel:
-        world = World(channel, replace(RULE, finish_timeout_s=0.3))
+        world = World(channel, replace(RULE, finish_timeout_s=1.5))
         h1, h2 = world.agent(1), world.agent(2)
+        began = time.monotonic()
         h1.send(Request(1, 7, "10.0.2.1", 10))
         h1.next(Grant)
         h2.send(Request(1, 9, "10.0.2.1", 1_000_000))
         h2.next(Stop)
-        began = time.monotonic()
         assert h2.next(Grant).rate_bps == RATE
-        assert 0.2 < time.monotonic() - began < 5
+        assert time.monotonic() - began >= 1.5
         assert h1.next(Stop).flow == 7
         standing = world.desk.standing()
         assert standing is not None
@@ -204,7 +205,7 @@ def test_failed_links_lower_the_capacity_at_once_and_are_told(tmp_path: Path) ->
         assert h1.next(Grant).rate_bps == RATE
         world.see(snapshot(down=frozenset({1, 2})))
         assert h1.next(Grant).rate_bps == 2 * CORE
-        wait_for(lambda: len(world.events) == 2, "events")
+        eventually(lambda: len(world.events) == 2, "events")
         assert {(event.link, event.capacity_bps) for event in world.events} == {
             ("l1 up", 2 * CORE),
             ("l1 down", 2 * CORE),
@@ -309,7 +310,7 @@ def test_another_scheme_forgets_all_grants(tmp_path: Path) -> None:
         h1.send(Request(1, 7, "10.0.2.1", 1_000_000))
         h1.next(Grant)
         world.desk.set_rule(None)
-        wait_for(lambda: world.desk.standing() is None, "no rule")
+        eventually(lambda: world.desk.standing() is None, "no rule")
         h1.send(Request(2, 8, "10.0.2.1", 1_000_000))
         h1.send(Ping(77))
         h1.next(Pong)

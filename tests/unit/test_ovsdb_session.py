@@ -6,8 +6,7 @@ import json
 import shutil
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from controller.queues.service import QueueService
 from ovsdb.port_queues import ONE_QUEUE, Applied, PortQueues, QueueCounters, counters_to_text
 from ovsdb.session import PROBE_S, Changed, Done, OvsdbError, OvsdbSession, Tables, delete_keys, set_keys
 from ovsdb.watcher import OvsdbWatcher
+from tests.waiting import eventually
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 COLUMNS = {"Port": ("name", "qos"), "QoS": ("other_config",)}
@@ -143,7 +143,7 @@ class Server:
         self.process.wait()
 
     def vsctl(self, *words: str) -> str:
-        command = ["ovs-vsctl", "--no-wait", "--timeout=5", f"--db=unix:{self.place}/db.sock", *words]
+        command = ["ovs-vsctl", "--no-wait", "--timeout=60", f"--db=unix:{self.place}/db.sock", *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def qos(self, column: str) -> str:
@@ -152,13 +152,6 @@ class Server:
     def say_applied(self, applied: Applied) -> None:
         quoted = json.dumps(applied.to_text())
         self.vsctl("set", "qos", self.qos("_uuid").strip(), f"external_ids:capstan-applied={quoted}")
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -221,7 +214,7 @@ def test_the_service_asks_for_queues_waits_and_reads_counters(server: Server) ->
         eventually(lambda: "capstan-queues=8" in server.qos("other_config"))
         assert service.wait(0.2) == ["br: eth1: not in force yet"]
         server.say_applied(Applied(8, 100, 10**7))
-        assert service.wait(2.0) == []
+        assert service.wait(60) == []
         (view,) = service.snapshot(0.05)
         assert (view.name, view.datapath, view.in_force, view.counted_at) == ("br", "netdev", True, None)
 
@@ -241,23 +234,21 @@ def test_the_service_asks_for_queues_waits_and_reads_counters(server: Server) ->
 
         server.say_applied(Applied(1, 100, 10**7, "no more memory"))
         eventually(lambda: service.problems() == ["br: eth1: no more memory"])
-        began = time.monotonic()
-        assert service.wait(5.0) == ["br: eth1: no more memory"]
-        assert time.monotonic() - began < 1.0, "there is nothing to wait for"
+        assert service.wait(3600) == ["br: eth1: no more memory"], "there is nothing to wait for"
 
         service.set_queues(ONE_QUEUE)
         eventually(lambda: "capstan-queues" not in server.qos("other_config"))
         server.kill()
         eventually(lambda: not service.snapshot(0.0)[0].ports)
-        assert service.wait(1.0) == [], "one queue is what a switch has, whoever answers"
+        assert service.wait(60) == [], "one queue is what a switch has, whoever answers"
         service.set_queues(eight)
         assert "cannot be asked for queues" in service.wait(0.1)[0]
         server.start()
-        assert "no bridge of this datapath id" in service.wait(0.5)[0]
+        eventually(lambda: "no bridge of this datapath id" in service.wait(0.1)[0])
         server.be_the_switch()
         eventually(lambda: "capstan-queues=8" in server.qos("other_config"))
         service.switch_down(DPID)
         assert service.snapshot(0.0) == []
-        assert service.wait(1.0) == []
+        assert service.wait(60) == []
     finally:
         service.stop()

@@ -28,7 +28,7 @@ class Thread:
 
     def run(self) -> None:
         with self.come:
-            assert self.come.wait_for(lambda: bool(self.posted), 5)
+            assert self.come.wait_for(lambda: bool(self.posted), 60)
             work = self.posted.pop(0)
         work()
 
@@ -55,7 +55,7 @@ def test_all_get_what_was_made_after_they_asked(groups: list[int]) -> None:
     def work() -> None:
         while not ended.is_set():
             with there.come:
-                there.come.wait_for(lambda: bool(there.posted) or ended.is_set(), 5)
+                there.come.wait_for(lambda: bool(there.posted) or ended.is_set(), 60)
                 todo, there.posted = there.posted, []
             for one in todo:
                 one()

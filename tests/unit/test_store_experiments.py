@@ -225,7 +225,7 @@ def test_kill_9_of_the_writer_loses_nothing_that_was_acknowledged(new_database: 
         acknowledged.append(line.split())
         if len(acknowledged) == 12:
             os.kill(writer.pid, signal.SIGKILL)
-    assert writer.wait(10) == -signal.SIGKILL
+    assert writer.wait(60) == -signal.SIGKILL
     number = int(acknowledged[0][1])
     wanted = [int(one) for what, one in acknowledged if what == "run"]
     assert len(wanted) >= 11

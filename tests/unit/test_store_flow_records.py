@@ -17,9 +17,9 @@ from controller.store.experiments import ExperimentStore
 from controller.store.flow_records import forget_flows, insert_flows, page_of_flows
 from controller.store.models import Experiment, FlowRecord, ModeEvent, Run
 from controller.store.retention import DAY_S, Retention
-from tests.unit.agents_channel import wait_for
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, new_experiment, run_row
+from tests.waiting import eventually
 
 MODE = {"at_s": 0.41, "leaf": "l1", "mode": "on", "cause": "first-packet"}
 
@@ -81,7 +81,7 @@ def test_old_records_go_and_results_stay(new_database: NewDatabase) -> None:
         connection.execute(long_ago.values(finished_at=time.time() - 3 * DAY_S))
     keeping = Retention(engine, 2.0)
     keeping.start()
-    wait_for(
+    eventually(
         lambda: not (store.flows(old, None, 0, 1) or store.modes(old, None)), "old records are let go of"
     )
     keeping.stop()

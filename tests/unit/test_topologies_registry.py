@@ -100,7 +100,7 @@ def test_clean_ends_dead_labs_only(run_root: Path, sleeper: subprocess.Popen[byt
         assert [entry.lab_id for entry in ended] == ["dead"]
         assert [(entry.pid, entry.command) for entry in ended[0].processes] == [(marked.pid, "sleep 60")]
         assert "ended 1 process" in str(ended[0])
-        assert marked.wait(5) == -9
+        assert marked.wait(60) == -9
         assert spared.poll() is None
         assert sleeper.poll() is None
         assert sorted(os.listdir(run_root)) == ["alive"]
@@ -130,7 +130,7 @@ def test_marks_are_whole_variables() -> None:
     for variable, expected in cases.items():
         name, _, value = variable.partition("=")
         with subprocess.Popen(["sleep", "60"], env={**os.environ, name: value}) as process:
-            deadline = time.monotonic() + 5
+            deadline = time.monotonic() + 60
             while b"sleep" not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
                 assert time.monotonic() < deadline
             assert is_marked(process.pid, "abc") is expected, variable
@@ -149,7 +149,7 @@ def test_children_of_what_is_ended_are_ended_too() -> None:
 
 def test_a_zombie_is_gone() -> None:
     with subprocess.Popen(["true"]) as process:
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while start_time(process.pid) is not None:
             assert time.monotonic() < deadline
     assert start_time(process.pid) is None
@@ -169,7 +169,7 @@ def test_spawner_marks_and_outlives_the_thread_that_asked() -> None:
     assert process.poll() is None, "the parent-death signal must not come from the thread that asked"
     assert os.getsid(process.pid) == process.pid
     spawner.close()
-    assert process.wait(5) == -9
+    assert process.wait(60) == -9
     with pytest.raises(FileNotFoundError, match="no-such-program"):
         Spawner("abc").popen(None, ["no-such-program"])
 
@@ -195,7 +195,7 @@ def test_the_reaper_ends_when_told(run_root: Path) -> None:
         input=b"",
         capture_output=True,
         cwd=Path(registry.__file__).parents[1],
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")

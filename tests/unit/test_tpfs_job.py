@@ -13,8 +13,8 @@ import numpy as np
 
 from controller.tpfs.job import Job, Question
 from controller.tpfs.types import FlowTypes
-from tests.unit.agents_channel import wait_for
 from tests.unit.application_records import FOUR, addresses, records_of
+from tests.waiting import eventually
 
 PROGRAM = """
 import sys, time
@@ -43,7 +43,7 @@ def test_a_process_that_was_killed_is_replaced(tmp_path: Path) -> None:
         assert first.features == ("destination_port",)
         (process,) = job.processes()
         os.kill(process, signal.SIGKILL)
-        wait_for(lambda: not _alive(process), "it is gone")
+        eventually(lambda: not _alive(process), "it is gone")
         for _ in range(2):  # the pool may take a question before it knows
             with suppress(Exception):
                 again = job.ask(question).result(60)
@@ -82,7 +82,7 @@ def test_it_ends_with_a_controller_that_was_killed(tmp_path: Path) -> None:
     assert _alive(process)
     controller.kill()
     controller.wait()
-    wait_for(lambda: not _alive(process), "it is gone")
+    eventually(lambda: not _alive(process), "it is gone")
 
 
 def _alive(process: int) -> bool:

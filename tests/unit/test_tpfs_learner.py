@@ -14,9 +14,10 @@ from controller.store.finished_flows import ABANDONED_S, FinishedFlowStore
 from controller.tpfs.records import Names, Records, RecordWindow
 from controller.tpfs.types import differ, flow_types
 from protocol.control import FinishedFlows, FlowTypes, SetPolicy
-from tests.unit.agents_channel import RunningChannel, agent_config, running_channel, wait_for
+from tests.unit.agents_channel import RunningChannel, agent_config, running_channel
 from tests.unit.api_world import World, api_world
 from tests.unit.application_records import FOUR, addresses, records_of
+from tests.waiting import eventually
 
 OVERLAY = ("10.128.1.1", "10.128.1.2")
 QUICK = {"scheme": "tpfs", "overrides": {"priority.prediction.interval_s": 0.5}, "timeout_s": 0.2}
@@ -44,7 +45,7 @@ def _tell(agent: RunningChannel, records: Records, ended_s_ago: float = 1.0) -> 
 
 def _learnt(world: World) -> dict[str, object]:
     """The API's answer once there are types."""
-    found: dict[str, object] = wait_for(
+    found: dict[str, object] = eventually(
         lambda: (answer := world.get("/tpfs"))["types"] and answer, "types are learnt", 90
     )
     return found
@@ -58,7 +59,7 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
         running_channel(agent_config(socket, 1)) as agent,
         running_channel(agent_config(socket, 2)),
     ):
-        wait_for(lambda: len(world.get("/agents")["agents"]) == 2, "both agents are there")
+        eventually(lambda: len(world.get("/agents")["agents"]) == 2, "both agents are there")
         assert world.get("/tpfs")["learning"] is False
         world.ask("PUT", "/scheme", 504, json=QUICK)  # these agents confirm nothing
         _tell(agent, records)
@@ -73,7 +74,7 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
         ]
         assert answer["refused"] == {"h1": {"foreign_source": 20}}
         assert answer["types_version"] == world.get("/scheme")["version"]
-        first = wait_for(
+        first = eventually(
             lambda: next((one for one in world.get("/tpfs")["history"] if one["types"]), None), "its record"
         )
         assert (first["features"], first["types"], first["outcome"]) == (
@@ -88,7 +89,7 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
         assert [list(map(list, one.values)) for one in told.types] == [
             one["values"] for one in types["types"]
         ]
-        wait_for(
+        eventually(
             lambda: world.get("/tpfs")["last_outcome"] == "as before", "nothing new is not told again", 90
         )
         assert len(agent.has(FlowTypes)) == 1
@@ -109,9 +110,9 @@ def test_a_scheme_that_does_not_predict_learns_nothing(tmp_path: Path) -> None:
     socket = f"unix:{tmp_path / 'agents.sock'}"
     records, _ = records_of(FOUR, 400, np.random.default_rng(0))
     with api_world(tmp_path, scheme="pias") as world, running_channel(agent_config(socket, 1)) as agent:
-        wait_for(lambda: len(world.get("/agents")["agents"]) == 1, "the agent is there")
+        eventually(lambda: len(world.get("/agents")["agents"]) == 1, "the agent is there")
         agent.channel.send(_said(records, destination=OVERLAY[0]))
-        wait_for(lambda: world.get("/tpfs")["records"] == 400, "records are taken")
+        eventually(lambda: world.get("/tpfs")["records"] == 400, "records are taken")
         answer = world.get("/tpfs")
         assert (answer["learning"], answer["last_at"], answer["types"]) == (False, None, None)
         assert not agent.has(FlowTypes)
@@ -196,17 +197,17 @@ def test_a_run_that_begins_anew_learns_from_its_own_flows_and_so_does_a_restarte
         running_channel(agent_config(socket, 1)) as agent,
         running_channel(agent_config(socket, 2)),
     ):
-        wait_for(lambda: len(world.get("/agents")["agents"]) == 2, "both agents are there")
+        eventually(lambda: len(world.get("/agents")["agents"]) == 2, "both agents are there")
         world.ask("PUT", "/scheme", 504, json=QUICK)
         _tell(agent, before)
         _learnt(world)
         world.ask("PUT", "/scheme", 504, json=anew)
-        wait_for(lambda: world.get("/tpfs")["types"] is None, "what was learnt is forgotten")
+        eventually(lambda: world.get("/tpfs")["types"] is None, "what was learnt is forgotten")
         assert world.get("/tpfs")["records"] == 0
         assert len(agent.has(FlowTypes)) == 1, "the new policy's agents are not told of old types"
         agent.channel.send(replace(_said(before[:500]), now_s=1000.0))  # they ended a quarter of an hour ago
         _tell(agent, own, ended_s_ago=0.0)
-        wait_for(lambda: world.get("/tpfs")["records"] == 1000, "its own are taken, late ones are not")
+        eventually(lambda: world.get("/tpfs")["records"] == 1000, "its own are taken, late ones are not")
         types = _learnt(world)["types"]
         assert isinstance(types, dict)
         assert types["flows"] == 1000

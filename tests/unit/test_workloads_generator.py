@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import eventually
 from workloads.wire import ENDLESS, decode_header, encode_header
 
 TIME_WAIT = "06"
@@ -54,7 +55,7 @@ def driver() -> Iterator[Driver]:
     driver = Driver()
     yield driver
     driver.process.stdin.close()  # type: ignore[union-attr]
-    assert driver.process.wait(5) == 0, "the generator ends with its standard input"
+    assert driver.process.wait(60) == 0, "the generator ends with its standard input"
     driver.process.stdout.close()  # type: ignore[union-attr]
 
 
@@ -113,14 +114,14 @@ def test_applications_have_ports_of_their_own(driver: Driver) -> None:
 
 
 def test_a_background_flow_sends_until_it_is_stopped_and_its_window_is_measured(driver: Driver) -> None:
-    driver.run([flow(7, None), flow(8, 5000, 0.3)], window=(0.05, 0.25))
+    driver.run([flow(7, None), flow(8, 5000, 1.1)], window=(0.05, 1.05))
     driver.until("over")
     driver.say(do="stop")
     records = driver.until("records")
     background = next(record for record in records["sent"] if record["id"] == 7)
     assert background["state"] == "background"
     assert background["fct_s"] is None
-    assert background["window_s"] == pytest.approx(0.2, abs=0.1)
+    assert background["window_s"] == pytest.approx(1.0, abs=0.5)
     assert 0 < background["window_bytes"] < background["bytes_acked"]
     got = next(record for record in records["received"] if record["id"] == 7)
     assert got["bytes"] >= background["window_bytes"]
@@ -129,6 +130,7 @@ def test_a_background_flow_sends_until_it_is_stopped_and_its_window_is_measured(
 def test_what_is_not_finished_at_the_end_has_failed_and_says_so(driver: Driver) -> None:
     endless, late = flow(2, 10**13), flow(3, 5000, start=60.0)
     driver.run([flow(1, 5000), endless, late, flow(4, None, start=60.0)])
+    assert driver.until("progress")["finished"] == 1
     time.sleep(0.2)
     driver.say(do="stop")
     sent = {record["id"]: record for record in driver.until("records")["sent"]}
@@ -186,10 +188,7 @@ def test_a_replicated_flow_counts_once_and_its_loser_leaves_no_connection(driver
     flows = [replicated(number, size, how) for number, size in enumerate((16, 2000, 90_000, 3_000_000))]
     driver.run(flows)
     driver.until("over")
-    deadline = time.monotonic() + 5
-    while left := {one for one in connections(driver.port) if one[0] != TIME_WAIT}:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.01)
+    eventually(lambda: {state for state, _ in connections(driver.port)} <= {TIME_WAIT}, "no connection")
     driver.say(do="stop")
     records = driver.until("records")
     assert [record["id"] for record in records["sent"]] == [0, 1, 2, 3]

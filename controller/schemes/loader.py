@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -308,7 +309,11 @@ def _read(path: Path) -> Scheme:
         raise SchemeError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SchemeError(f"{path}: cannot be read: {error}") from None
-    shown = path.name if path.parent == SCHEME_DIRECTORY else str(path)
+    return _scheme_of(text, path.name if path.parent == SCHEME_DIRECTORY else str(path))
+
+
+@lru_cache(maxsize=64)  # reading YAML takes 10 ms a file, and holds up who else needs the interpreter
+def _scheme_of(text: str, shown: str) -> Scheme:
     try:
         file = parse(text)
         return scheme_from_dict(file.data, "scheme")

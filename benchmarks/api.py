@@ -1,8 +1,8 @@
-"""What watching costs: mode switches of a leaf without readers, and with 200 of the stream and 1000 link samples/s.
+"""What watching and asking cost: mode switches of a leaf alone, with readers of the stream, and with 50 clients asking.
 
-Both halves in one run, on one fabric, so that their ratio means something. While readers read, the API is asked for
-the whole fabric again and again by a few clients, too. Then 50 clients ask for all kinds of things, each as soon as it
-is answered, while the leaf goes on to switch its mode.
+The three take turns on one fabric, block by block in one run, so that their ratio means something: 200 readers of the
+stream with 1000 link samples a second, and a few clients that ask for the whole fabric; then 50 clients that ask for
+all that a page asks for, each as soon as it is answered. At last the 50 ask for what nobody else asks for.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import numpy as np
 import requests
 
+from benchmarks.api_load import CLIENTS, Load, load, program
+from benchmarks.blocks import apart
 from benchmarks.figures import Figure, document
-from benchmarks.mode import Cycle, evaluate, mode_spec, percentile, traffic
+from benchmarks.mode import evaluate, mode_spec, percentile, traffic
 from controller.modes.monitor import ModeMonitor
 from controller.schemes import loader
 from experiments.deployment import ROOT, Deployment
@@ -30,62 +34,103 @@ SPINES: Final = 8
 SAMPLES_PER_S: Final = 28.0
 """Of each direction of 16 links between switches and two of hosts: 1008 in all."""
 DIRECTIONS: Final = 2 * (2 * SPINES + 2)
-CYCLES: Final = 120
-"""Of each half: of more than 100 the long stream is steady."""
-CLIENTS: Final = 4
-MANY_CLIENTS: Final = 50
-MANY_S: Final = 10.0
+ROUNDS: Final = 4
+CYCLES: Final = 30
+"""Of each block: of more than 100 of each kind the long stream is steady."""
+CYCLE_S: Final = 0.4
+"""Somewhat less than a cycle takes, so that a block is not over before its load."""
+WATCHERS: Final = 4
+APART_S: Final = 5.0
 ON_P99_GOAL_MS: Final = 15.0
 GET_P99_GOAL_MS: Final = 100.0
 
 
-def run(cycles: int = CYCLES, readers: int = READERS) -> dict[str, Any]:
-    """All figures. Takes about 0.4 s a cycle."""
+@dataclass
+class _Measured:
+    """Milliseconds of OFF->ON, a list a block; what readers got, a dictionary a block; loads, all blocks' together."""
+
+    alone: list[list[float]] = field(default_factory=list)
+    watched: list[list[float]] = field(default_factory=list)
+    pressed: list[list[float]] = field(default_factory=list)
+    read: list[dict[str, Any]] = field(default_factory=list)
+    got_ms: list[float] = field(default_factory=list)
+    asked: Load = field(default_factory=Load)
+    asked_apart: Load = field(default_factory=Load)
+
+
+def run(rounds: int = ROUNDS, cycles: int = CYCLES, readers: int = READERS) -> dict[str, Any]:
+    """All figures. Takes about 1.5 s a cycle of each round."""
     spec = mode_spec(SPINES)
     rule = loader.load("caps").mode
     assert rule is not None
     t_ms = ModeMonitor(rule, spec.packet_time_s).sampling_time_s * 1e3
     options = ("--link-samples-per-s", str(SAMPLES_PER_S))
+    found = _Measured()
     with Deployment(spec, controller_options=options) as lab:
-        alone = evaluate(traffic(lab, cycles, t_ms), t_ms)
-        gets: list[float] = []
-        with _reading(lab, readers) as result, _asking(lab, gets):
-            watched = evaluate(traffic(lab, cycles, t_ms), t_ms)
-        with _many(lab) as answers:
-            pressed = evaluate(traffic(lab, max(cycles // 4, 8), t_ms), t_ms)
+
+        def switches() -> list[float]:
+            return [one.on_ms for one in evaluate(traffic(lab, cycles, t_ms), t_ms)]
+
+        for _ in range(rounds):
+            found.alone.append(switches())
+            with _reading(lab, readers) as read, _asking(lab, found.got_ms):
+                found.watched.append(switches())
+            found.read.append(read)
+            with load(lab, max(1.0, cycles * CYCLE_S)) as measured:
+                found.pressed.append(switches())
+            found.asked += measured
+        with load(lab, APART_S, apart=True) as measured:
+            pass
+        found.asked_apart += measured
         told = requests.get(f"{lab.client.url}/api/v1/metrics", timeout=10).text
-    figures = _figures(alone, watched, result, gets, readers) | _figures_of_many(answers, pressed)
-    return document(figures, _notes(readers, told))
+    return document(_figures(found, readers), _notes(readers, rounds, told))
 
 
-def _figures(
-    alone: Sequence[Cycle],
-    watched: Sequence[Cycle],
-    result: dict[str, Any],
-    gets: Sequence[float],
-    readers: int,
-) -> dict[str, Figure]:
-    before, after = [one.on_ms for one in alone], [one.on_ms for one in watched]
-    per_reader = [count / result["seconds"] for count in result["samples"]]
+def _figures(found: _Measured, readers: int) -> dict[str, Figure]:
+    rng = np.random.default_rng(1)
+    figures: dict[str, Figure] = {}
+    blocks = {"alone": found.alone, "watched": found.watched, "pressed": found.pressed}
+    for name, of_rounds in blocks.items():
+        every = [one for block in of_rounds for one in block]
+        figures[f"off_to_on_median_{name}"] = Figure(statistics.median(every), "ms")
+        figures[f"off_to_on_p99_{name}"] = Figure(percentile(every, 99), "ms", ON_P99_GOAL_MS)
+        figures[f"cycles_{name}"] = Figure(len(every), "cycles")
+    for name in ("watched", "pressed"):
+        against = apart(found.alone, blocks[name], rng)
+        ratio, cost = against.ratio, against.difference
+        figures[f"off_to_on_p99_{name}_to_alone"] = Figure(ratio.value, "times")
+        figures[f"off_to_on_p99_{name}_to_alone_low"] = Figure(ratio.low, "times", 1.0)
+        figures[f"off_to_on_p99_{name}_to_alone_high"] = Figure(ratio.high, "times")
+        figures[f"off_to_on_p99_added_{name}"] = Figure(cost.value, "ms")
+        figures[f"off_to_on_p99_added_{name}_low"] = Figure(cost.low, "ms")
+        figures[f"off_to_on_p99_added_{name}_high"] = Figure(cost.high, "ms")
+    return figures | _of_readers(found, readers) | _of_clients(found)
+
+
+def _of_readers(found: _Measured, readers: int) -> dict[str, Figure]:
+    seconds = sum(one["seconds"] for one in found.read)
+    per_reader = [count / one["seconds"] for one in found.read for count in one["samples"]]
     return {
-        "off_to_on_median_alone": Figure(statistics.median(before), "ms"),
-        "off_to_on_median_watched": Figure(statistics.median(after), "ms"),
-        "off_to_on_p99_alone": Figure(percentile(before, 99), "ms", ON_P99_GOAL_MS),
-        "off_to_on_p99_watched": Figure(percentile(after, 99), "ms", ON_P99_GOAL_MS),
-        "off_to_on_median_watched_to_alone": Figure(
-            statistics.median(after) / statistics.median(before), "times"
-        ),
-        "off_to_on_p99_watched_to_alone": Figure(percentile(after, 99) / percentile(before, 99), "times"),
-        "cycles_alone": Figure(len(before), "cycles"),
-        "cycles_watched": Figure(len(after), "cycles"),
         "link_samples_per_s": Figure(
             statistics.median(per_reader) * DIRECTIONS, "samples/s a reader", 950, "higher"
         ),
         "slowest_reader": Figure(min(per_reader) * DIRECTIONS, "samples/s"),
         "readers": Figure(readers, "readers"),
-        "stream": Figure(result["bytes"] * 8 / result["seconds"] / 1e6, "Mbit/s in all"),
-        "get_fabric_p99": Figure(percentile(gets, 99), "ms", GET_P99_GOAL_MS),
-        "get_fabric": Figure(len(gets) / result["seconds"], "requests/s"),
+        "stream": Figure(sum(one["bytes"] for one in found.read) * 8 / seconds / 1e6, "Mbit/s in all"),
+        "get_fabric_p99": Figure(percentile(found.got_ms, 99), "ms", GET_P99_GOAL_MS),
+        "get_fabric": Figure(len(found.got_ms) / seconds, "requests/s"),
+    }
+
+
+def _of_clients(found: _Measured) -> dict[str, Figure]:
+    asked, alone = found.asked, found.asked_apart
+    return {
+        f"get_p99_of_{CLIENTS}_clients": Figure(asked.percentile_ms(99), "ms", GET_P99_GOAL_MS),
+        f"get_median_of_{CLIENTS}_clients": Figure(asked.percentile_ms(50), "ms"),
+        f"gets_of_{CLIENTS}_clients": Figure(asked.answers / asked.seconds, "requests/s"),
+        f"get_p99_of_{CLIENTS}_clients_apart": Figure(alone.percentile_ms(99), "ms", GET_P99_GOAL_MS),
+        f"get_median_of_{CLIENTS}_clients_apart": Figure(alone.percentile_ms(50), "ms"),
+        f"gets_of_{CLIENTS}_clients_apart": Figure(alone.answers / alone.seconds, "requests/s"),
     }
 
 
@@ -111,32 +156,6 @@ def _reading(lab: Deployment, readers: int) -> Iterator[dict[str, Any]]:
     result |= json.loads(said)
 
 
-def _figures_of_many(answers: dict[str, list[float]], pressed: Sequence[Cycle]) -> dict[str, Figure]:
-    every = [one for of_path in answers.values() for one in of_path]
-    slowest = max(answers, key=lambda path: percentile(answers[path], 99))
-    return {
-        f"get_p99_of_{MANY_CLIENTS}_clients": Figure(percentile(every, 99), "ms", GET_P99_GOAL_MS),
-        f"get_median_of_{MANY_CLIENTS}_clients": Figure(statistics.median(every), "ms"),
-        f"get_p99_of_slowest{slowest.partition('?')[0].replace('/', '_')}": Figure(
-            percentile(answers[slowest], 99), "ms"
-        ),
-        f"gets_of_{MANY_CLIENTS}_clients": Figure(len(every) / MANY_S, "requests/s"),
-        "off_to_on_median_pressed": Figure(statistics.median([one.on_ms for one in pressed]), "ms"),
-    }
-
-
-@contextmanager
-def _many(lab: Deployment) -> Iterator[dict[str, list[float]]]:
-    """Clients in a process of their own; what they measured is in the dictionary afterwards."""
-    place = urlsplit(lab.client.url)
-    argv = [sys.executable, "-m", "benchmarks.api_clients", str(place.hostname), str(place.port)]
-    process = lab.lab.popen(None, [*argv, str(MANY_CLIENTS), str(MANY_S)], stdout=-1, text=True, cwd=ROOT)
-    took: dict[str, list[float]] = {}
-    yield took
-    said, _ = process.communicate(timeout=MANY_S + 30)
-    took |= json.loads(said)
-
-
 @contextmanager
 def _asking(lab: Deployment, took_ms: list[float]) -> Iterator[None]:
     """Clients that ask for the fabric, ten times a second each."""
@@ -149,7 +168,7 @@ def _asking(lab: Deployment, took_ms: list[float]) -> Iterator[None]:
                 session.get(f"{lab.client.url}/api/v1/fabric", timeout=10).raise_for_status()
                 took_ms.append((time.monotonic() - began) * 1e3)
 
-    threads = [threading.Thread(target=ask) for _ in range(CLIENTS)]
+    threads = [threading.Thread(target=ask) for _ in range(WATCHERS)]
     for thread in threads:
         thread.start()
     try:
@@ -160,11 +179,14 @@ def _asking(lab: Deployment, took_ms: list[float]) -> Iterator[None]:
             thread.join()
 
 
-def _notes(readers: int, metrics: str) -> tuple[str, ...]:
+def _notes(readers: int, rounds: int, metrics: str) -> tuple[str, ...]:
     values = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
     dropped = values['capstan_stream_total{what="dropped_samples"}']
     return (
-        f"{readers} readers, every tenth of which takes nothing; {CLIENTS} clients ask for /fabric beside them",
+        f"{rounds} rounds of three blocks: alone, watched, pressed; low and high are of 95 % intervals",
+        f"watched: {readers} readers, every tenth of which takes nothing; beside them {WATCHERS} ask for /fabric",
+        f"pressed: {CLIENTS} clients, each asking again as soon as it is answered, by {program()}",
+        "apart: with no two requests alike, so that none can have the answer of another",
         f"samples that readers did not take before the next one: {dropped}",
     )
 

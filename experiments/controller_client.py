@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -138,7 +141,8 @@ class ControllerClient:
 
     def report_flows(self, forget: bool, timeout_s: float = 30.0) -> dict[str, list[dict[str, Any]]]:
         """Flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
-        body = {"forget": forget, "timeout_s": timeout_s}
+        # A number of its own: where the request is sent twice since an answer was lost, nothing is forgotten unheard.
+        body = {"forget": forget, "timeout_s": timeout_s, "question": secrets.randbits(53)}
         data = self._ask("POST", "/flows/report", body, timeout_s + ANSWER_TIMEOUT_S)
         if data["missing"]:
             raise ControllerError(
@@ -220,7 +224,9 @@ class ControllerClient:
                 method, f"{self.url}/api/v1{path}", json=body, timeout=(CONNECT_TIMEOUT_S, timeout_s)
             )
         except requests.RequestException as error:
-            raise ControllerError(f"the controller at {self.url} does not answer {what}: {error}") from None
+            raise ControllerError(
+                f"the controller at {self.url} does not answer {what}: {_unanswered(error, timeout_s)}"
+            ) from None
         try:
             data = answer.json()
         except ValueError:
@@ -230,6 +236,29 @@ class ControllerClient:
         if answer.status_code >= 400 or not isinstance(data, dict):
             raise ControllerError(f"{what}: {_problem(data)}", answer.status_code)
         return data
+
+
+def _unanswered(error: requests.RequestException, timeout_s: float) -> str:
+    """Why, in words of the system and not of the libraries in between."""
+    if isinstance(
+        error,
+        requests.exceptions.InvalidURL
+        | requests.exceptions.MissingSchema
+        | requests.exceptions.InvalidSchema,
+    ):
+        return "that is no URL of a controller, such as http://192.0.2.1:8080"
+    if isinstance(error, requests.ConnectTimeout):
+        return f"no connection within {CONNECT_TIMEOUT_S:g} s"
+    if isinstance(error, requests.Timeout):
+        return f"nothing came within {timeout_s:g} s"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return "no machine of that name is known"
+        if isinstance(cause, OSError) and cause.errno:
+            return os.strerror(cause.errno).lower()
+        cause = cause.__cause__ or cause.__context__
+    return "the connection ended before there was an answer"
 
 
 def _problem(data: Any) -> str:

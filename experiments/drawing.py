@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -124,20 +124,26 @@ def draw_sweep(document: Document, directory: Path) -> tuple[Path, ...]:
 
     Further axes get a figure for each of their combinations: sweep-1, sweep-2, ... Returns the files.
     """
-    groups: dict[tuple[Any, ...], list[Document]] = {}
-    for point in document["points"]:
-        groups.setdefault(tuple(point["at"][1:]), []).append(point)
     files: list[Path] = []
-    for number, (rest, points) in enumerate(groups.items(), 1):
-        stem = "sweep" if len(groups) == 1 else f"sweep-{number}"
-        title = document["title"]
-        for axis, value in zip(document["sweep"][1:], rest, strict=True):
-            title += f", {axis['label']} = {show(value)}{' ' + axis['unit'] if axis['unit'] else ''}"
-        files += _draw_lines(document, points, title, directory / stem)
+    with applied():
+        for stem, _, figure in sweep_figures(document):
+            files += save(figure, directory / stem)
     return tuple(files)
 
 
-def _draw_lines(document: Document, points: Sequence[Document], title: str, stem: Path) -> tuple[Path, ...]:
+def sweep_figures(document: Document) -> Iterator[tuple[str, str, Figure]]:
+    """The figures of `draw_sweep`: file stem, title, figure; use inside `figures.style.applied`."""
+    groups: dict[tuple[Any, ...], list[Document]] = {}
+    for point in document["points"]:
+        groups.setdefault(tuple(point["at"][1:]), []).append(point)
+    for number, (rest, points) in enumerate(groups.items(), 1):
+        title = document["title"]
+        for axis, value in zip(document["sweep"][1:], rest, strict=True):
+            title += f", {axis['label']} = {show(value)}{' ' + axis['unit'] if axis['unit'] else ''}"
+        yield "sweep" if len(groups) == 1 else f"sweep-{number}", title, _lines(document, points, title)
+
+
+def _lines(document: Document, points: Sequence[Document], title: str) -> Figure:
     axis = document["sweep"][0]
     ticks = [point["at"][0] for point in points]
     numbers = all(isinstance(tick, int | float) and not isinstance(tick, bool) for tick in ticks)
@@ -149,18 +155,16 @@ def _draw_lines(document: Document, points: Sequence[Document], title: str, stem
         series = {name: [_absolute(panel, point["schemes"][name]) for point in points] for name in labels}
         if any(one is not None for line in series.values() for one in line):
             panels.append((panel, series))
-    with applied():
-        figure = new_figure(max(6.4, 3.6 * len(panels)), 3.8)
-        for index, (panel, series) in enumerate(panels):
-            axes = figure.add_subplot(1, len(panels), index + 1)
-            scheme_lines(axes, xs, series, names)
-            axes.set_xticks(xs, [show(tick) for tick in ticks])
-            axes.set_ylim(bottom=0.0)
-            label(axes, x=axis["label"], x_unit=axis["unit"], y=panel.axis, y_unit=panel.unit)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
-        every = [scheme for point in points for scheme in point["schemes"].values()]
-        _caption(figure, document, every)
-        return save(figure, stem)
+    figure = new_figure(max(6.4, 3.6 * len(panels)), 3.8)
+    for index, (panel, series) in enumerate(panels):
+        axes = figure.add_subplot(1, len(panels), index + 1)
+        scheme_lines(axes, xs, series, names)
+        axes.set_xticks(xs, [show(tick) for tick in ticks])
+        axes.set_ylim(bottom=0.0)
+        label(axes, x=axis["label"], x_unit=axis["unit"], y=panel.axis, y_unit=panel.unit)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+    _caption(figure, document, [scheme for point in points for scheme in point["schemes"].values()])
+    return figure
 
 
 def _absolute(panel: _Panel, scheme: Document) -> Estimate | None:

@@ -1,4 +1,4 @@
-"""A result as one page for people: HTML with everything in it, or Markdown with its figures beside it."""
+"""A result of an experiment or a sweep as one page: HTML with all in it, or Markdown with its figures beside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from experiments.drawing import comparison_figure
+from experiments.drawing import comparison_figure, sweep_figures
+from experiments.sweep_results import sweep_notes, sweep_tables_of
 from experiments.tables import notes, tables_of
 from figures import results as result_figures
 from figures.style import applied
@@ -57,15 +58,18 @@ class Drawing:
 
 
 def read_result(directory: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """Result document and flow records from a directory that `capstan run` wrote. Raises ReportError."""
+    """Result document and flow records (none of a sweep) from a directory that `capstan run` wrote.
+
+    Raises ReportError.
+    """
     try:
         document = json.loads((directory / "result.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ReportError(f"{directory} holds no result.json: give the directory of one result") from None
     except ValueError as error:
         raise ReportError(f"{directory / 'result.json'} cannot be read: {error}") from None
-    if "schemes" not in document or "runs" not in document:
-        raise ReportError(f"{directory} is the result of a sweep: give the directory of one of its points")
+    if not isinstance(document, dict) or not ({"schemes", "runs"} <= document.keys() or _is_sweep(document)):
+        raise ReportError(f"{directory / 'result.json'} is no result that `capstan run` has written")
     records = directory / "flows.csv"
     if not records.exists():
         return document, []
@@ -75,6 +79,12 @@ def read_result(directory: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
 
 def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[Drawing]:
     """All figures that the result has enough for."""
+    if _is_sweep(document):
+        with applied():
+            return [
+                Drawing(name, f"Each measure over the first axis: {title}.", _svg(figure))
+                for name, title, figure in sweep_figures(document)
+            ]
     wanted: tuple[tuple[str, str, Callable[[], Figure | None]], ...] = (
         ("comparison", "Every scheme over the baseline.", lambda: comparison_figure(document)),
         (
@@ -118,7 +128,7 @@ def html_report(document: Document, records: Sequence[Mapping[str, str]]) -> str
             f'<h2>{_e(title)}</h2><div class="wide"><table><thead><tr>{head}</tr></thead>\n'
             f"<tbody>{lines}</tbody></table></div>"
         )
-    parts += [f"<p>{_e(line)}</p>" for line in notes(document) if line.strip()]
+    parts += [f"<p>{_e(line)}</p>" for line in _notes(document) if line.strip()]
     for title, text in _circumstances(document):
         parts.append(f"<h2>{_e(title)}</h2><pre>{_e(text)}</pre>")
     content = "\n".join(parts)
@@ -140,7 +150,7 @@ def markdown_report(document: Document, files: Mapping[str, str]) -> str:
         lines = ["| " + " | ".join(row) + " |" for row in cells]
         rule = "|" + "|".join([" --- "] + [" ---: "] * (len(cells[0]) - 1)) + "|"
         parts.append(f"## {title}\n\n" + "\n".join([lines[0], rule, *lines[1:]]))
-    parts += [line for line in notes(document) if line.strip()]
+    parts += [line for line in _notes(document) if line.strip()]
     parts += [f"## {title}\n\n```\n{text}\n```" for title, text in _circumstances(document)]
     return "\n\n".join(parts) + "\n"
 
@@ -168,14 +178,21 @@ def write_report(directory: Path, out: Path) -> list[Path]:
 
 def _question(document: Document) -> str:
     spec = document["spec"]
-    return str(
-        spec.get("description") or f"{document['name']}: {', '.join(document['schemes'])} on the same flows."
-    )
+    schemes = (document["points"][0] if _is_sweep(document) else document)["schemes"]
+    return str(spec.get("description") or f"{document['name']}: {', '.join(schemes)} on the same flows.")
+
+
+def _is_sweep(document: Document) -> bool:
+    return document.get("kind") == "sweep"
+
+
+def _notes(document: Document) -> list[str]:
+    return sweep_notes(document) if _is_sweep(document) else notes(document)
 
 
 def _tables(document: Document) -> Iterator[tuple[str, list[list[str]]]]:
     """Title and rows (the first is the head) of each table."""
-    for table in tables_of(document):
+    for table in sweep_tables_of(document) if _is_sweep(document) else tables_of(document):
         columns = [[_plain(column.header), *map(_plain, column.cells)] for column in table.columns]
         yield _plain(table.title), [list(row) for row in zip(*columns, strict=True)]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from experiments.claims import RATIOS, WORDS, compared, found, heading
@@ -115,9 +116,13 @@ def _csv_cells(block: Document, name: str) -> list[Any]:
 
 def sweep_tables(document: Document) -> Group:
     """Everything that `capstan run` prints of a sweep: a table for each measure, schemes by points."""
-    parts: list[RenderableType] = []
-    if document["cpu_limited"]:
-        parts.append(cpu_warning())
+    warning: list[RenderableType] = [cpu_warning()] if document["cpu_limited"] else []
+    return Group(*warning, *sweep_tables_of(document), *(Text(line) for line in sweep_notes(document)))
+
+
+def sweep_tables_of(document: Document) -> list[Table]:
+    """The tables alone."""
+    parts: list[Table] = []
     measures: list[tuple[str, Callable[[Document], str | None]]] = [
         ("Mean completion time of short flows, ms [95 % CI]", lambda scheme: _time(scheme, "short", "afct")),
         ("p99 of the completion time of short flows, ms [95 % CI]", _p99),
@@ -136,11 +141,10 @@ def sweep_tables(document: Document) -> Group:
             parts.append(_table(document, title, cells))
     if len(document["points"][0]["schemes"]) > 1:
         parts += _over_baseline(document)
-    parts += [Text(line) for line in _notes(document)]
-    return Group(*parts)
+    return parts
 
 
-def _over_baseline(document: Document) -> list[RenderableType]:
+def _over_baseline(document: Document) -> list[Table]:
     """A table for each measure of time: every other scheme over the baseline at every point."""
     baseline = document["baseline"]
 
@@ -150,7 +154,7 @@ def _over_baseline(document: Document) -> list[RenderableType]:
             return None
         return f"{value:.2f}\n{interval_text(scheme['against'][baseline][f'{name}_ci'], lambda one: f'{one:.2f}')}"
 
-    tables: list[RenderableType] = []
+    tables: list[Table] = []
     for measure, name in RATIOS.items():
         cells = _cells(document, lambda scheme, name=name: ratio(scheme, name))  # type: ignore[misc]
         del cells[baseline]
@@ -170,7 +174,7 @@ def _cells(document: Document, cell: Callable[[Document], str | None]) -> dict[s
     return {label: [cell(point["schemes"][label]) for point in document["points"]] for label in labels}
 
 
-def _table(document: Document, title: str, cells: Mapping[str, Sequence[str | None]]) -> RenderableType:
+def _table(document: Document, title: str, cells: Mapping[str, Sequence[str | None]]) -> Table:
     axes = document["sweep"]
     heads = ["\n".join(show(value) for value in point["at"]) for point in document["points"]]
     units = "\n".join(f"{axis['label']}{', ' + axis['unit'] if axis['unit'] else ''}" for axis in axes)
@@ -213,7 +217,8 @@ def _reordered(scheme: Document) -> str | None:
     return f"{scheme['reordered_in_fabric'] / packets * 100:.2f}" if packets else None
 
 
-def _notes(document: Document) -> list[str]:
+def sweep_notes(document: Document) -> list[str]:
+    """What stands below the tables."""
     lines = [
         f"{len(document['points'])} points, {document['repeats']} runs of each of "
         f"{len(document['points'][0]['schemes'])} schemes at each, seed {document['seed']}, congestion control "

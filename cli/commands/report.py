@@ -22,7 +22,7 @@ from experiments.report import write_report
     help="File to write (default: report.html in RESULT).",
 )
 def report_command(result: Path, out: Path | None) -> None:
-    """Make one page of RESULT, the directory of a finished experiment: HTML, or Markdown (--out NAME.md).
+    """Make one page of RESULT, the directory of a finished experiment or sweep: HTML, or Markdown (--out NAME.md).
 
     Question, figures, tables with intervals, versions, and how to run it again. The HTML file has everything in it.
     """

@@ -16,6 +16,8 @@ from ovsdb.port_queues import LONGEST_DELAY_US
 from protocol.plain import PlainError, build, did_you_mean
 
 T = TypeVar("T")
+MOST_EXACT: Final = (1 << 53) - 1
+"""The largest whole number that every reader of JSON takes for itself (RFC 8259, section 6)."""
 DEEPEST: Final = 64
 """Levels of objects and lists in a body."""
 
@@ -43,6 +45,8 @@ class SchemeBody:
 class ReportBody:
     forget: bool = False
     timeout_s: float = 5.0
+    question: int | None = within(0, MOST_EXACT, default=None)
+    """Drawn by the asker; asked again with the same number, the same answer is given and agents are not asked again."""
 
 
 @dataclass(frozen=True, slots=True)

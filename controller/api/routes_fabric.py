@@ -8,10 +8,12 @@ from typing import Any
 
 from flask import Blueprint
 
+from controller.agents.asking import FlowReports
 from controller.api import answers, views
 from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, number, text
 from controller.api.describing import Description, Query, Text, describe
 from controller.api.problems import ProblemError
+from controller.api.repeatable import Repeatable
 from controller.live.naming import FabricNames
 from controller.running import RunningController
 from controller.schemes import loader
@@ -26,6 +28,7 @@ MAX_WAIT_S = 60.0
 def fabric_routes(running: RunningController, lab: bool, version: str, started: float) -> Blueprint:
     """The blueprint. *started*: monotonic time of the controller's start."""
     routes = Blueprint("fabric", __name__, url_prefix="/api/v1")
+    told: Repeatable[FlowReports] = Repeatable()
 
     @routes.get("/health")
     @describe(Description("Whether everything that is known is set up.", answers.Health))
@@ -174,7 +177,8 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
     @describe(Description("Ask all agents for their flows.", answers.ReportView, ReportBody))
     def report() -> answers.ReportView:
         wanted = body(ReportBody)
-        reports = running.agents.report(wanted.forget, min(max(wanted.timeout_s, 0.1), MAX_WAIT_S))
+        timeout_s = min(max(wanted.timeout_s, 0.1), MAX_WAIT_S)
+        reports = told.ask(wanted.question, lambda: running.agents.report(wanted.forget, timeout_s))
         hosts = {host: [dataclasses.asdict(flow) for flow in flows] for host, flows in reports.hosts.items()}
         return {"hosts": hosts, "missing": reports.missing}
 

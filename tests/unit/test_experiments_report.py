@@ -14,8 +14,10 @@ import pytest
 from experiments.cpu import CpuUse
 from experiments.report import CPU_WARNING, ReportError, drawings, html_report, read_result, write_report
 from experiments.results import Run, write_result
+from experiments.sweep_results import write_sweep
 from figures.results import on_spans
 from tests.unit.test_experiments_results import FINE, document, runs_of, spec_small
+from tests.unit.test_experiments_sweep import whole
 
 SPANS = [{"at_s": 1.0, "leaf": "l1", "mode": "on"}, {"at_s": 2.5, "leaf": "l1", "mode": "off"}]
 
@@ -116,7 +118,7 @@ def test_figures_without_enough_to_show_are_left_out(result: Path) -> None:
 def test_what_is_no_result_is_told(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"holds no result\.json"):
         read_result(tmp_path)
-    for text, words in (("{", "cannot be read"), ('{"points": []}', "result of a sweep")):
+    for text, words in (("{", "cannot be read"), ('{"points": []}', "is no result"), ("[]", "is no result")):
         (tmp_path / "result.json").write_text(text)
         with pytest.raises(ReportError, match=words):
             read_result(tmp_path)
@@ -139,3 +141,24 @@ def test_times_on_are_those_between_changes(
     changes: list[tuple[str, float]], spans: list[tuple[float, float]]
 ) -> None:
     assert on_spans([{"mode": mode, "at_s": at} for mode, at in changes], 5.0) == spans
+
+
+def test_a_sweep_has_one_page_with_its_tables_and_figures(tmp_path: Path) -> None:
+    document = whole()
+    write_sweep(tmp_path, document, "name: sweep\n")
+    (out,) = write_report(tmp_path, tmp_path / "report.html")
+    page = Page(out.read_text())
+    assert page.tags.count("img") == 3, "a line over the first axis for each value of the second"
+    for words in ("Goodput of long flows, sum in Mbit/s", "asymmetry, times", "6 points", "numpy 2"):
+        assert words in page.text
+    assert CPU_WARNING not in page.text
+    first, *figures = write_report(tmp_path, tmp_path / "paper.md")
+    assert [figure.name for figure in figures] == [f"paper-sweep-{part}.svg" for part in (1, 2, 3)]
+    text = first.read_text()
+    assert all(f"({figure.name})" in text for figure in figures)
+    for label in document["points"][0]["schemes"]:
+        rows = [line for line in text.splitlines() if line.startswith(f"| {label}")]
+        assert rows
+        assert {row.count("|") for row in rows} == {2 + len(document["points"])}
+    write_sweep(tmp_path, whole(limited=True), "name: sweep\n")
+    assert CPU_WARNING in Page(html_report(*read_result(tmp_path))).text

@@ -1,0 +1,98 @@
+"""Many clients of the API at once, each asking again once it is answered: by wrk where it is, else in Python."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from benchmarks.api_clients import SCRIPT
+from experiments.deployment import ROOT, Deployment
+
+CLIENTS: Final = 50
+PATIENCE_S: Final = 30.0
+
+
+class LoadError(RuntimeError):
+    """Requests failed; the text tells how many."""
+
+
+@dataclass
+class Load:
+    """What all clients together have measured. ``us``: answers by the microseconds that they took."""
+
+    us: Counter[int] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def __iadd__(self, other: Load) -> Load:
+        self.us += other.us
+        self.seconds += other.seconds
+        return self
+
+    @property
+    def answers(self) -> int:
+        return self.us.total()
+
+    def percentile_ms(self, percent: float) -> float:
+        """The least time within which so many answers came. Raises LoadError if there was none."""
+        left = self.answers * percent / 100
+        for us, count in sorted(self.us.items()):
+            left -= count
+            if left <= 0:
+                return us / 1e3
+        raise LoadError("no request was answered")
+
+
+def program() -> str:
+    """Who asks."""
+    return "wrk" if shutil.which("wrk") else "our clients in Python (apt-get install wrk for faster ones)"
+
+
+@contextmanager
+def load(lab: Deployment, seconds: float, apart: bool = False) -> Iterator[Load]:
+    """So many seconds of it, beside what the block does; the result is whole after the block.
+
+    apart: every request is unlike all others. Raises LoadError if a request failed.
+    """
+    place = urlsplit(lab.client.url)
+    argv = _argv(str(place.hostname), str(place.port), seconds, apart)
+    process = lab.lab.popen(None, argv, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    measured = Load()
+    try:
+        yield measured
+        said, _ = process.communicate(timeout=seconds + PATIENCE_S)
+    except BaseException:
+        process.kill()
+        raise
+    if process.returncode:
+        raise LoadError(f"`{' '.join(argv)}` ended with {process.returncode}: {said.strip()[-500:]}")
+    measured += parse(json.loads(said.strip().splitlines()[-1]))
+
+
+def parse(told: dict[str, Any]) -> Load:
+    """What either program prints. Raises LoadError if a request failed."""
+    if told["refused"] or told["broken"]:
+        raise LoadError(
+            f"of {told['requests']} requests {told['refused']} were answered by an error, "
+            f"{told['broken']} connections or answers broke off"
+        )
+    counts: Counter[int] = Counter()
+    for us, count in told["us"]:
+        counts[us] += count
+    return Load(counts, told["seconds"])
+
+
+def _argv(address: str, port: str, seconds: float, apart: bool) -> Sequence[str]:
+    how = ["apart"] if apart else []
+    if shutil.which("wrk"):
+        # A thread of wrk's serves thousands of requests a second; a second one would take a core from the lab.
+        options = ["-t1", f"-c{CLIENTS}", f"-d{max(1, round(seconds))}s", "--timeout", "10s"]
+        return ["wrk", *options, "-s", str(SCRIPT), f"http://{address}:{port}", "--", *how]
+    return [sys.executable, "-m", "benchmarks.api_clients", address, port, str(CLIENTS), str(seconds), *how]

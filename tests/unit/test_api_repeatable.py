@@ -1,0 +1,90 @@
+"""A question that is asked again gets the answer that it had; a client that cannot ask says why in plain words."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from controller.api.repeatable import Repeatable
+from experiments.controller_client import ControllerClient, ControllerError
+from tests.unit.agents_channel import wait_for
+from tests.unit.api_world import api_world, obedient_agent
+
+
+def test_the_same_question_has_one_answer_and_old_ones_go() -> None:
+    numbers, kept = count(), Repeatable[int](most=2)
+
+    def work() -> int:
+        return next(numbers)
+
+    assert [kept.ask(number, work) for number in (7, 7, 8, 7, 9)] == [0, 0, 1, 0, 2]
+    assert kept.ask(7, work) == 3, "two others have been asked since it was first"
+    assert kept.ask(None, work) != kept.ask(None, work)
+
+
+def test_who_asks_while_it_is_being_answered_waits_for_that_answer() -> None:
+    kept, go_on, asked = Repeatable[int](), threading.Event(), []
+
+    def work() -> int:
+        asked.append(1)
+        assert go_on.wait(10)
+        return 5
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(kept.ask, 1, work) for _ in range(4)]
+        wait_for(lambda: bool(asked), "one is at work")
+        go_on.set()
+        assert [one.result(10) for one in answers] == [5] * 4
+    assert asked == [1]
+
+
+def test_what_failed_is_no_answer() -> None:
+    kept = Repeatable[int]()
+
+    def fail() -> int:
+        raise KeyError("h9")
+
+    with pytest.raises(KeyError):
+        kept.ask(1, fail)
+    assert kept.ask(1, lambda: 4) == 4
+
+
+def test_a_report_that_is_asked_for_again_is_the_same_report(tmp_path: Path) -> None:
+    with api_world(tmp_path) as world:
+        body = {"forget": True, "question": 4711}
+        first = world.ask("POST", "/flows/report", json=body)
+        assert first["hosts"] == {}
+        with obedient_agent(world):
+            assert world.ask("POST", "/flows/report", json=body) == first
+            assert (
+                len(world.ask("POST", "/flows/report", json={**body, "question": 4712})["hosts"]["h1"]) == 1
+            )
+        problem = world.ask("POST", "/flows/report", 422, json={"question": -1})
+        assert problem["field"] == "body.question"
+
+
+def test_a_controller_that_does_not_answer_is_told_in_words_of_the_system() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        threading.Thread(target=lambda: silent.accept()[0].close(), daemon=True).start()
+        assert "connection" in _error(f"http://127.0.0.1:{port}")
+        assert "nothing came within 0.2 s" in _error(f"http://127.0.0.1:{port}")
+    assert "connection refused" in _error(f"http://127.0.0.1:{port}")
+    assert "no machine of that name is known" in _error("http://nowhere.invalid:1")
+    assert "such as http://192.0.2.1:8080" in _error("192.0.2.1")
+
+
+def _error(url: str) -> str:
+    with ControllerClient(url) as client, pytest.raises(ControllerError) as raised:
+        client.health(timeout_s=0.2)
+    text = str(raised.value)
+    assert url in text
+    assert not [
+        word for word in ("urllib3", "HTTPConnection", "Caused by", "Max retries", "'", "(") if word in text
+    ]
+    return text

@@ -232,7 +232,7 @@ def test_a_host_whose_link_is_down_holds_up_nobody(tmp_path: Path) -> None:
         assert h1.next(Stop).flow == 7
         granted = h1.next(Grant)
         assert (granted.flow, granted.rate_bps) == (8, RATE)
-        wait_for(lambda: len(world.events) == 2, "events")
+        eventually(lambda: len(world.events) == 2, "events")
         assert {(event.link, event.capacity_bps) for event in world.events} == {("h3 up", 0), ("h3 down", 0)}
         world.see(snapshot())
         assert h1.next(Stop).flow == 8

@@ -34,9 +34,9 @@ def test_command(arguments: tuple[str, ...]) -> None:
         for step in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
             _check(step, [sys.executable, "-m", *step])
         _check(_CARGO, _CARGO)
-        # Those without a lab share nothing, so all processors may; a lab wants two of them for itself.
+        # Those without a lab share nothing, so all processors may; a lab leaves a part of them idle.
         _check(["pytest", "tests/unit"], [*_PYTEST, "tests/unit", "--numprocesses=auto", "--dist=worksteal"])
-        labs_at_once = max(1, len(os.sched_getaffinity(0)) // 2)
+        labs_at_once = max(1, len(os.sched_getaffinity(0)) * 3 // 4)
         arguments = ("tests", "--ignore=tests/unit", f"--numprocesses={labs_at_once}", "--dist=loadfile")
     os.chdir(_ROOT)
     os.execv(sys.executable, [*_PYTEST, *arguments])

@@ -193,13 +193,13 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
     wait_for(
         "a controller started again",
         lambda: stack.container("controller")["State"]["Pid"] not in (0, controller["State"]["Pid"]),
-        30,
+        120,
         stack,
     )
     wait_for(
         "a lab started again",
         lambda: stack.container("lab")["State"]["StartedAt"] != lab["State"]["StartedAt"],
-        60,
+        120,
         stack,
     )
     wait_for("a whole fabric again", lambda: whole(stack), UP_S, stack)

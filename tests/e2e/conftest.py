@@ -18,7 +18,7 @@ from tests.e2e.live_traffic import LONG, SHORT, SINK
 from tests.lab.conftest import nothing_left  # noqa: F401
 
 PORT = 7000
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 MAY_BE_REFUSED = ("status of 401", "/figures/by-size.svg")
 """The first question where the controller wants a token; a figure that a few flows are not enough for."""
 SPINES, LEAVES, HOSTS = 4, 2, 2

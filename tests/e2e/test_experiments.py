@@ -14,7 +14,7 @@ from tests.e2e.conftest import PATIENCE_MS
 from tests.e2e.test_dashboard import AXE, SCREENSHOTS
 from tests.lab.engine_server import Server
 
-RUN_MS = 120_000
+RUN_MS = 240_000
 """A lab has to come up and go away again, on a machine that has other things to do."""
 SIZES = {"projector": (1280, 800), "desk": (1920, 1080)}
 

@@ -24,7 +24,7 @@ ours.settimeout(60)
 ours.bind(("10.99.0.1", 4000))
 ours.sendto(b"question", ("10.99.0.2", 4001))
 while True:
-    assert select.select([tun.fd], [], [], 5)[0], "the packet does not come"
+    assert select.select([tun.fd], [], [], 60)[0], "the packet does not come"
     got = tun.read()
     if got is None:
         continue
@@ -46,7 +46,7 @@ stream = socket.socket()
 stream.setblocking(False)
 stream.connect_ex(("10.99.0.2", 80))
 while True:
-    assert select.select([tun.fd], [], [], 5)[0], "the SYN does not come"
+    assert select.select([tun.fd], [], [], 60)[0], "the SYN does not come"
     got = tun.read()
     if got is not None and look(got[0]).opening:
         break

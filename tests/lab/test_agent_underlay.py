@@ -34,7 +34,7 @@ def received(underlay: Underlay, count: int) -> list[tuple[bytes, str, int, int]
     """Datagrams as they were sent, put together again where they came as runs."""
     got: list[tuple[bytes, str, int, int]] = []
     while len(got) < count:
-        ready, _, _ = select.select(list(underlay.sockets), [], [], 5)
+        ready, _, _ = select.select(list(underlay.sockets), [], [], 60)
         assert ready, f"{len(got)} of {count} came"
         for fd in ready:
             for item in underlay.receive(fd):

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.deployment import Deployment
 from experiments.spec import SchemeChoice
-from tests.lab.test_capton_on_switches import ANNOUNCED, PATHS, counter, flows_of, receive, send
+from tests.lab.test_capton_on_switches import ANNOUNCED, FAIL_SAFE_S, PATHS, counter, flows_of, receive, send
 from tests.lab.test_schemes_on_switches import (
     PORT,
     RECEIVER,
@@ -62,8 +62,11 @@ def lab() -> Iterator[Deployment]:
 
 def take(lab: Deployment, scheme: str, **overrides: Any) -> None:
     """Put the scheme in force, and wait until grants are given by the whole fabric."""
+    patient = {"admission.fail_safe_s": FAIL_SAFE_S}
     lab.set_scheme(
-        SchemeChoice(scheme, scheme, {key.replace("__", "."): one for key, one in overrides.items()})
+        SchemeChoice(
+            scheme, scheme, patient | {key.replace("__", "."): one for key, one in overrides.items()}
+        )
     )
     eventually(lambda: len(lab.client.capton()["links"]) >= 12)
 

@@ -58,7 +58,7 @@ def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
         cluster(tmp_path, 2) as address,
         serving(tmp_path / "data", "--dask", address, "--labs", "2") as server,
     ):
-        server.wait(lambda: server.ask("GET", "/engine")["workers"] == 2, 30)
+        server.wait(lambda: server.ask("GET", "/engine")["workers"] == 2, 120)
         assert server.ask("GET", "/engine")["address"] == address
         number = server.submit(spec=TINY, sweep={"seed": [1, 2]}, schemes=["ecmp"])
         seen: set[str] = set()

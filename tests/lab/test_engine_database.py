@@ -62,7 +62,7 @@ def test_a_worker_gives_up_on_a_full_database_and_is_gone_on_with(disk: Path) ->
         worker = server.worker(number)
         filler = fill(disk)
         assert FULL in server.ask("POST", "/experiments", 503, json={"preset": "small"})["detail"]
-        server.wait(lambda: gone(worker), 60)
+        server.wait(lambda: gone(worker), 120)
         first = {run["id"] for run in server.ask("GET", f"/experiments/{number}")["runs"]}
         assert first, "what was written can be read"
         filler.unlink()
@@ -82,7 +82,7 @@ def test_a_worker_gives_up_on_a_database_that_is_down_and_is_gone_on_with(tmp_pa
         for method, path in (("GET", f"/experiments/{number}"), ("GET", "/engine")):
             assert re.match(DOWN, server.ask(method, path, 503)["detail"])
         server.ask("GET", "/health")  # the fabric goes on
-        server.wait(lambda: gone(worker), 60)
+        server.wait(lambda: gone(worker), 120)
         database.start()
         finish_again(server, number, first, DOWN)
 

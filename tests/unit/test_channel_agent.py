@@ -241,7 +241,10 @@ def test_pings_are_answered_and_keep_the_channel(tmp_path: Path, monkeypatch: py
     assert pongs == list(range(12))
 
 
-def test_a_controller_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_controller_that_does_not_read_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_module, "SILENCE_S", 3600.0)
     path = tmp_path / "agents.sock"
     with (
         impostor(path, lambda connection, _: welcome(connection)) as times,

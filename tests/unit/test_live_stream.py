@@ -232,7 +232,7 @@ def test_a_head_request_is_not_a_stream(served: Served) -> None:
 
 def test_a_connection_with_answers_on_their_way_is_not_taken(served: Served) -> None:
     """The stream would run into what the server still has to send."""
-    pipelined = f"GET {BASE}/schemes HTTP/1.1\r\nHost: localhost:8080\r\n\r\n" * 40
+    pipelined = f"GET {BASE}/schemes HTTP/1.1\r\nHost: localhost:8080\r\n\r\n" * 12
     stream = f"GET {BASE}/events HTTP/1.1\r\nHost: localhost:8080\r\nAccept: text/event-stream\r\n\r\n"
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
         connection.sendall((pipelined + stream).encode())
@@ -241,7 +241,7 @@ def test_a_connection_with_answers_on_their_way_is_not_taken(served: Served) -> 
             data = connection.recv(65536)
             assert data
             received += data
-        assert received.count(b"HTTP/1.1 200 OK") >= 40, "every answer before it is whole"
+        assert received.count(b"HTTP/1.1 200 OK") >= 12, "every answer before it is whole"
 
 
 def test_with_no_server_that_can_stream_the_reader_is_told(served: Served) -> None:

@@ -9,7 +9,8 @@ tokens and ``If-None-Match`` among them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -18,6 +19,12 @@ from waitress.task import ThreadedTaskDispatcher
 
 LARGEST_ANSWER: Final = 4 << 20
 """Bytes; what is larger goes to its reader as it is made, and is not kept for others."""
+
+AT_WORK: Final = 2
+"""Threads that make answers for readers at a time. Each that computes lets all others wait for the interpreter, one
+after the other, and the control plane is one of them; more threads make no answer earlier."""
+TURN_PATIENCE_S: Final = 0.02
+"""After which a thread goes on nevertheless: those before it wait for something, or make something large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,10 @@ class _Asked:
         self.askers = [asker]
 
     def service(self) -> None:
+        with self._dispatcher.turn(self):
+            self._serve()
+
+    def _serve(self) -> None:
         self._dispatcher.begin(self)
         waiting = list(self.askers)
         try:
@@ -82,6 +93,7 @@ class CollapsingDispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]
         super().__init__()
         self._joinable: dict[Hashable, _Asked] = {}
         self._joining = threading.Lock()
+        self._turns = threading.Semaphore(AT_WORK)
         self.collapsed = 0
         """Requests that got the answer of another one."""
         self.set_thread_count(threads)
@@ -102,6 +114,16 @@ class CollapsingDispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]
 
     def add_alone(self, asker: Asker) -> None:
         self._enqueue(_Asked(self, None, asker))
+
+    @contextmanager
+    def turn(self, asked: _Asked) -> Iterator[None]:
+        """What a thread that makes an answer for readers waits for; nobody waits for others that wait themselves."""
+        taken = asked.same is not None and self._turns.acquire(timeout=TURN_PATIENCE_S)
+        try:
+            yield
+        finally:
+            if taken:
+                self._turns.release()
 
     def begin(self, asked: _Asked) -> None:
         """Who asks from now on gets a later answer."""

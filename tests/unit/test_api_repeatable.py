@@ -12,8 +12,8 @@ import pytest
 
 from controller.api.repeatable import Repeatable
 from experiments.controller_client import ControllerClient, ControllerError
-from tests.unit.agents_channel import wait_for
 from tests.unit.api_world import api_world, obedient_agent
+from tests.waiting import PATIENCE_S, eventually
 
 
 def test_the_same_question_has_one_answer_and_old_ones_go() -> None:
@@ -32,14 +32,14 @@ def test_who_asks_while_it_is_being_answered_waits_for_that_answer() -> None:
 
     def work() -> int:
         asked.append(1)
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE_S)
         return 5
 
     with ThreadPoolExecutor(4) as pool:
         answers = [pool.submit(kept.ask, 1, work) for _ in range(4)]
-        wait_for(lambda: bool(asked), "one is at work")
+        eventually(lambda: bool(asked), "one is at work")
         go_on.set()
-        assert [one.result(10) for one in answers] == [5] * 4
+        assert [one.result(PATIENCE_S) for one in answers] == [5] * 4
     assert asked == [1]
 
 
@@ -69,19 +69,20 @@ def test_a_report_that_is_asked_for_again_is_the_same_report(tmp_path: Path) -> 
 
 
 def test_a_controller_that_does_not_answer_is_told_in_words_of_the_system() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
-        threading.Thread(target=lambda: silent.accept()[0].close(), daemon=True).start()
-        assert "connection" in _error(f"http://127.0.0.1:{port}")
-        assert "nothing came within 0.2 s" in _error(f"http://127.0.0.1:{port}")
-    assert "connection refused" in _error(f"http://127.0.0.1:{port}")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert "nothing came within 0.2 s" in _error(url, 0.2), "nobody accepts"
+        server.accept()[0].close()
+        threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
+        assert "connection" in _error(url)
+    assert "connection refused" in _error(url)
     assert "no machine of that name is known" in _error("http://nowhere.invalid:1")
     assert "such as http://192.0.2.1:8080" in _error("192.0.2.1")
 
 
-def _error(url: str) -> str:
+def _error(url: str, timeout_s: float = PATIENCE_S) -> str:
     with ControllerClient(url) as client, pytest.raises(ControllerError) as raised:
-        client.health(timeout_s=0.2)
+        client.health(timeout_s=timeout_s)
     text = str(raised.value)
     assert url in text
     assert not [

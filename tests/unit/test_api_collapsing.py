@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -16,6 +16,7 @@ import requests
 from flask import Flask, Response, request
 from waitress.server import BaseWSGIServer
 
+from controller.api.collapsing import AT_WORK
 from controller.api.hand_over import HAND_OVER, make_server
 from tests.waiting import PATIENCE_S, eventually
 
@@ -24,7 +25,7 @@ PIECE = b"x" * (1 << 20)
 
 @dataclass
 class Served:
-    """An application with one thread, whose answers tell how many were made before."""
+    """An application whose answers tell how many were made before."""
 
     server: BaseWSGIServer
     may_go_on: threading.Event = field(default_factory=threading.Event)
@@ -63,6 +64,12 @@ class Asking:
 
 @pytest.fixture
 def served() -> Iterator[Served]:
+    with serving(1) as one:
+        yield one
+
+
+@contextmanager
+def serving(threads: int) -> Iterator[Served]:
     app = Flask("collapsing", static_folder=None)
     numbers = count(1)
 
@@ -96,7 +103,7 @@ def served() -> Iterator[Served]:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken")
         return ""
 
-    server = make_server(app, "127.0.0.1", 0, 1, 1 << 20)
+    server = make_server(app, "127.0.0.1", 0, threads, 1 << 20)
     held = Served(server)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -201,6 +208,13 @@ def test_who_left_keeps_nobody_from_an_answer(served: Served) -> None:
         gone.connection.close()
         served.may_go_on.set()
         assert stays.body().startswith(b"a ")
+
+
+def test_answers_that_wait_for_something_keep_no_thread_from_others() -> None:
+    with serving(AT_WORK + 2) as served, ExitStack() as stack:
+        for number in range(AT_WORK + 1):
+            stack.enter_context(served.ask(f"GET /hold?{number} HTTP/1.1").connection)
+        assert served.ask("GET /number/a HTTP/1.1").body().startswith(b"a "), "while those are being answered"
 
 
 def test_read_after_write_under_load(served: Served) -> None:

@@ -17,7 +17,7 @@ from flask import Flask, Response, request
 from waitress.server import BaseWSGIServer
 
 from controller.api.hand_over import HAND_OVER, make_server
-from tests.unit.agents_channel import wait_for
+from tests.waiting import eventually
 
 PIECE = b"x" * (1 << 20)
 
@@ -123,7 +123,7 @@ def test_who_waits_for_the_same_gets_one_answer(served: Served) -> None:
         headers = served.ask("GET /number/a HTTP/1.1", "Accept: text/plain", "Authorization: Bearer x")
         posts = [served.ask("POST /number/c HTTP/1.1", "Content-Length: 2", body=b"{}") for _ in range(3)]
         bodies = [served.ask("GET /number/d HTTP/1.1", "Content-Length: 1", body=b"x") for _ in range(2)]
-        wait_for(lambda: served.waiting() == 27, "all requests are there")
+        eventually(lambda: served.waiting() == 27, "all requests are there")
         served.may_go_on.set()
         assert len({one.body() for one in same}) == 1
         assert other.body().startswith(b"b ")
@@ -138,7 +138,7 @@ def test_nobody_gets_an_answer_that_was_begun_before(served: Served) -> None:
     with ExitStack() as stack:
         hold(served, stack)
         late = [served.ask("GET /hold HTTP/1.1") for _ in range(3)]
-        wait_for(lambda: served.waiting() == 3, "they wait, and do not get what is being made")
+        eventually(lambda: served.waiting() == 3, "they wait, and do not get what is being made")
         served.may_go_on.set()
         assert [one.body() for one in late] == [b"held"] * 3
 
@@ -159,7 +159,7 @@ def test_answers_of_every_kind_are_those_that_each_would_have_got_alone(served: 
     with ExitStack() as stack:
         hold(served, stack)
         asked = {name: [served.ask(*lines) for _ in range(3)] for name, lines in kinds.items()}
-        wait_for(lambda: served.waiting() == 3 * len(kinds), "all requests are there")
+        eventually(lambda: served.waiting() == 3 * len(kinds), "all requests are there")
         served.may_go_on.set()
         with ThreadPoolExecutor(3 * len(kinds)) as pool:
             heard = {name: list(pool.map(_shape, found)) for name, found in asked.items()}
@@ -185,7 +185,7 @@ def test_one_connection_gets_its_answers_in_order(served: Served) -> None:
         hold(served, stack)
         line = "GET /number/a HTTP/1.1\r\nHost: localhost\r\n\r\nGET /number/b HTTP/1.1"
         asked = [served.ask(line) for _ in range(8)]
-        wait_for(lambda: served.waiting() == 8, "the first of each is there")
+        eventually(lambda: served.waiting() == 8, "the first of each is there")
         served.may_go_on.set()
         for one in asked:
             first, second = (body for _, body in one.heard(2))
@@ -197,7 +197,7 @@ def test_who_left_keeps_nobody_from_an_answer(served: Served) -> None:
     with ExitStack() as stack:
         hold(served, stack)
         gone, stays = (served.ask("GET /number/a HTTP/1.1") for _ in range(2))
-        wait_for(lambda: served.waiting() == 2, "both are there")
+        eventually(lambda: served.waiting() == 2, "both are there")
         gone.connection.close()
         served.may_go_on.set()
         assert stays.body().startswith(b"a ")

@@ -12,8 +12,8 @@ import pytest
 
 from controller.api.repeatable import Repeatable
 from experiments.controller_client import ControllerClient, ControllerError
-from tests.unit.agents_channel import wait_for
 from tests.unit.api_world import api_world, obedient_agent
+from tests.waiting import eventually
 
 
 def test_the_same_question_has_one_answer_and_old_ones_go() -> None:
@@ -37,7 +37,7 @@ def test_who_asks_while_it_is_being_answered_waits_for_that_answer() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         answers = [pool.submit(kept.ask, 1, work) for _ in range(4)]
-        wait_for(lambda: bool(asked), "one is at work")
+        eventually(lambda: bool(asked), "one is at work")
         go_on.set()
         assert [one.result(10) for one in answers] == [5] * 4
     assert asked == [1]

@@ -80,8 +80,11 @@ class EventStream:
         """End the thread and all streams. Harmless if it does not run."""
         if self._thread is not None and self._thread.is_alive():
             self._stopping = True
-            os.eventfd_write(self._wake, 1)
+            os.eventfd_write(
+                self._wake, 1
+            )  # it may be on its way out already, so we close this, not the thread
             self._thread.join()
+            os.close(self._wake)
 
     def note(self, logged: Logged) -> None:
         """An event has been logged. Returns at once."""
@@ -143,7 +146,6 @@ class EventStream:
         for reader in tuple(self._readers):
             self._drop(reader, "the controller ends")
         self._selector.close()
-        os.close(self._wake)
 
     def _poll(self, patience: float) -> bool:
         """Serve sockets; whether there is news."""

@@ -173,7 +173,8 @@ def all_on(lab: Deployment) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         time.sleep(0.7)
         flows = lab.client.report_flows(forget=True)
         changes, cursor = lab.client.modes(cursor)
-        steady = 0 if [change for change in changes if change["leaf"] == "l1"] else steady + 1
+        on = mode_of(lab, "l1") == "on" and not [change for change in changes if change["leaf"] == "l1"]
+        steady = steady + 1 if on else 0
         if steady < 2:
             continue
         at_long, at_short = (

@@ -20,7 +20,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
 FEWEST = 2000
-EXAMPLES = 16
+EXAMPLES = 6
+"""Of each operation, besides those that cover what the document says, which are most of the cases."""
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def served(directory: Path) -> Iterator[tuple[str, Path]]:
         assert process.wait(60) == 0
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_api_does_what_its_document_says(tmp_path: Path) -> None:
     with served(tmp_path) as (api, log):
         argv = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(SETTINGS), "run"]

@@ -29,8 +29,11 @@ IDLE_S: Final = 60.0
 MAX_FLOWS: Final = 65536
 _INNER_HEADERS_BYTES: Final = 52
 _ETHERNET_BYTES: Final = 14
-OVERHEAD_BYTES: Final = _INNER_HEADERS_BYTES + HEADER_BYTES + OUTER_HEADER_BYTES + _ETHERNET_BYTES
-"""What a segment has besides its payload on the link (IPv4, TCP with timestamps)."""
+_HEADERS_BYTES: Final = _INNER_HEADERS_BYTES + HEADER_BYTES + OUTER_HEADER_BYTES + _ETHERNET_BYTES
+OVERHEAD_BYTES: Final = _HEADERS_BYTES + _HEADERS_BYTES // 2
+"""What a segment takes besides its payload: its headers (IPv4, TCP with timestamps), and half an acknowledgement the
+other way (RFC 9293, 3.8.6.3: one for two segments), for links that are granted whole both ways would else have no room
+for those, and their queues would grow for as long as that lasts."""
 
 
 @dataclass(slots=True)

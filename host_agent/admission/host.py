@@ -27,10 +27,15 @@ from protocol.sent_again import FlowState
 
 IDLE_S: Final = 60.0
 MAX_FLOWS: Final = 65536
+STALLED_S: Final = 1.0
+"""Who is granted a rate and sends nothing new for so long gives it back: its receiver does not read, or is dead."""
 _INNER_HEADERS_BYTES: Final = 52
 _ETHERNET_BYTES: Final = 14
-OVERHEAD_BYTES: Final = _INNER_HEADERS_BYTES + HEADER_BYTES + OUTER_HEADER_BYTES + _ETHERNET_BYTES
-"""What a segment has besides its payload on the link (IPv4, TCP with timestamps)."""
+_HEADERS_BYTES: Final = _INNER_HEADERS_BYTES + HEADER_BYTES + OUTER_HEADER_BYTES + _ETHERNET_BYTES
+OVERHEAD_BYTES: Final = _HEADERS_BYTES + _HEADERS_BYTES // 2
+"""What a segment takes besides its payload: its headers (IPv4, TCP with timestamps), and half an acknowledgement the
+other way (RFC 9293, 3.8.6.3: one for two segments), for links that are granted whole both ways would else have no room
+for those, and their queues would grow for as long as that lasts."""
 
 
 @dataclass(slots=True)
@@ -43,6 +48,8 @@ class _Flow:
     last: float
     free_bytes: int
     """It asks once it has sent more than that."""
+    moved: float = 0.0
+    """When something new left last, or a rate was granted."""
     asked: bool = False
     """Whether it ever did."""
     joined: bool = False
@@ -106,8 +113,11 @@ class HostAdmission:
                 return
             flow = self._join(seen.flow, peer, announced, before, now)
         flow.last = now
+        before_it = flow.valve.sent_bytes
         flow.valve.left(packet, seen)
         done = flow.valve.sent_bytes
+        if done > before_it:
+            flow.moved = now
         if flags & RST or flags & FIN:
             self._forget(seen.flow)
         elif flow.number in self._requests:
@@ -161,7 +171,9 @@ class HostAdmission:
         for message in self._requests.messages_to_send():
             key = self._keys.get(message.flow) if isinstance(message, Request) else None
             flow = None if key is None else self._flows[key]
-            if key is None or flow is None or flow.size is not None or isinstance(message, Finished):
+            if flow is not None and self._stalled(flow, now):
+                self._pause(flow, now)
+            elif key is None or flow is None or flow.size is not None or isinstance(message, Finished):
                 messages.append(message)
             elif (holds := unsent(key)) is not None and not holds.bytes and not holds.more:
                 self._end(flow, now)
@@ -261,6 +273,17 @@ class HostAdmission:
         flow.valve.set_rate(math.inf, now)
         self._tell(flow.valve, now)
 
+    def _stalled(self, flow: _Flow, now: float) -> bool:
+        return now - flow.moved >= STALLED_S and self._requests.state(flow.number) == "granted"
+
+    def _pause(self, flow: _Flow, now: float) -> None:
+        """It gives its grant back, and asks anew with the first segment that leaves; that much it was told already."""
+        self._counts["flows_stalled"] += 1
+        self._requests.end(flow.number)
+        del self._keys[flow.number]
+        flow.free_bytes = flow.valve.sent_bytes
+        flow.valve.set_rate(0.0, now)
+
     def _forget(self, key: bytes) -> None:
         flow = self._flows.pop(key)
         self._strangers.discard(key)
@@ -270,7 +293,8 @@ class HostAdmission:
         self._requests.end(flow.number)
 
     def _apply(self, number: int, now: float) -> None:
-        valve = self._flows[self._keys[number]].valve
+        flow = self._flows[self._keys[number]]
+        flow.moved, valve = now, flow.valve
         rate = self._requests.rate_bps(number) / 8
         valve.set_rate(rate / _on_the_link(valve), now)
         self._tell(valve, now)

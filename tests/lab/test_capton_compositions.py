@@ -32,6 +32,13 @@ from workloads.tcp_info import tcp_info
 print("resent", tcp_info(connection).bytes_retransmitted, connection.getsockname()[1], flush=True)
 """
 )
+_READS_NOTHING: Final = """
+import signal, socket, sys
+server = socket.create_server(("", int(sys.argv[1])))
+print("listening", flush=True)
+connection, _ = server.accept()
+signal.pause()
+"""
 SMALL: Final = 9_000
 LARGE: Final = 2_000_000
 FLOWS: Final = 25
@@ -188,20 +195,43 @@ def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deploymen
         assert counter(lab, host, "flows_unscheduled_by_fail_safe") == 0
 
 
-def test_a_receiver_whose_link_is_down_holds_up_nobody(lab: Deployment) -> None:
-    """By the grants: the sender's other flow goes on at once, and the smaller one first again when the link is back."""
-    take(lab, "capton")
-    ports = {"h3": PORT + 7, "h4": PORT + 8}
-    senders = []
-    for (host, port), total in zip(ports.items(), (1 << 28, 1 << 30), strict=True):
-        said(start(lab, host, programs.DISCARD, port), "listening")
+def two_flows(lab: Deployment, port: int, first: str) -> list[subprocess.Popen[str]]:
+    """Endless flows of h1 to h3, which runs the program *first*, and to h4; the former has less left. All processes."""
+    processes = []
+    for host, total, program in (("h3", 1 << 28, first), ("h4", 1 << 30, programs.DISCARD)):
+        receiver = start(lab, host, program, port)
+        said(receiver, "listening")
         own, to = (
             next(place.overlay for place in lab.spec.fabric.hosts() if place.name == name)
             for name in ("h1", host)
         )
         root = str(programs.__file__).rsplit("/tests/", 1)[0]
-        senders.append(start(lab, "h1", ANNOUNCED, to, port, own, total, root))
-        said(senders[-1], "connected")
+        sender = start(lab, "h1", ANNOUNCED, to, port, own, total, root)
+        said(sender, "connected")
+        processes += [sender, receiver]
+    return processes
+
+
+def end(lab: Deployment, processes: list[subprocess.Popen[str]]) -> None:
+    for process in processes:
+        process.kill()
+        process.communicate()
+    eventually(lambda: lab.client.capton()["flows"] == [])
+
+
+def test_a_receiver_that_does_not_read_holds_up_nobody(lab: Deployment) -> None:
+    take(lab, "capton")
+    before = counter(lab, "h1", "flows_stalled")
+    processes = two_flows(lab, PORT + 9, _READS_NOTHING)
+    eventually(lambda: [one["destination"] for one in flows_of(lab, "h1") if one["rate_bps"]] == ["h4"])
+    eventually(lambda: counter(lab, "h1", "flows_stalled") > before)
+    end(lab, processes)
+
+
+def test_a_receiver_whose_link_is_down_holds_up_nobody(lab: Deployment) -> None:
+    """By the grants: the sender's other flow goes on at once, and the smaller one first again when the link is back."""
+    take(lab, "capton")
+    processes = two_flows(lab, PORT + 7, programs.DISCARD)
 
     def states() -> dict[str, str]:
         return {flow["destination"]: flow["state"] for flow in flows_of(lab, "h1")}
@@ -214,10 +244,7 @@ def test_a_receiver_whose_link_is_down_holds_up_nobody(lab: Deployment) -> None:
     assert any(one["kind"] == "host-link-changed" and not one["up"] for one in lab.client.events()[0])
     lab.lab.set_link("h3-l2", up=True)
     eventually(lambda: states() == {"h3": "granted", "h4": "waiting"}, 15)
-    for sender in senders:
-        sender.kill()
-        sender.communicate()
-    eventually(lambda: lab.client.capton()["flows"] == [])
+    end(lab, processes)
 
 
 def test_what_is_sent_again_is_told_with_its_cause_also_over_changes_of_the_scheme(lab: Deployment) -> None:

@@ -9,7 +9,7 @@ import pytest
 from controller.capton.admission import Admission
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Scheduler
-from host_agent.admission.host import OVERHEAD_BYTES, HostAdmission
+from host_agent.admission.host import OVERHEAD_BYTES, STALLED_S, HostAdmission
 from host_agent.inner_packet import look
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request, Stop
 from tests.unit.inner_packets import HOST1, HOST2, check_ip, check_transport, tcp
@@ -123,6 +123,52 @@ def test_an_announced_large_flow_is_held_from_its_first_packet_granted_and_finis
     assert central.get_timer() is None
     packet = host.peer(host.sent)
     assert agent.received([packet], now) == [packet]  # nothing is held any longer
+
+
+def test_who_cannot_use_its_grant_gives_it_back_and_asks_anew_when_it_can() -> None:
+    agent, central = HostAdmission(POLICY), controller()
+    host, other = (
+        Host(agent, announced=1000.0 * MSS),
+        Host(agent, 40001, announced=2000.0 * MSS),
+    )
+    host.open(0.0)
+    other.open(0.0)
+
+    def messages(now: float) -> None:
+        agent.handle_timer(now)
+        for message in agent.messages_to_send(now):
+            for to, answer in central.receive("h1", message, now):
+                assert to == "h1"
+                agent.decided(answer, now)
+        updates = agent.updates()
+        host.took(updates)
+        other.took(updates)
+
+    def rates() -> dict[int, int]:
+        return {one.active.flow: one.active.rate_bps for one in central.standing(0.0)}
+
+    messages(0.0)
+    now = 0.0
+    while host.sent < 50 * MSS:
+        now += 0.001
+        host.send(2, now)
+        messages(now)
+    assert list(rates().values()) == [RATE, 0]
+    begun = now
+    while len(rates()) == 2:  # its peer's window is closed, say
+        now += 0.01
+        messages(now)
+    assert STALLED_S <= now - begun <= STALLED_S + POLICY.refresh_s + 0.02
+    assert list(rates().values()) == [RATE]
+    assert other.send(2, now) > 0
+    assert agent.totals()["flows_stalled"] == 1
+    sent = host.sent
+    assert host.send(50, now + 0.01) <= 3, "no more than it had been told"
+    assert host.sent > sent
+    messages(now + 0.01)
+    assert sorted(rates().values()) == [0, RATE]
+    assert agent.standing() == {"flows_granted": 1, "flows_waiting": 1, "flows_unscheduled": 0}
+    assert host.send(50, now + 0.02) > 0, "it has less left, and is first again"
 
 
 def test_an_unannounced_flow_asks_when_it_has_sent_more_for_as_much_again() -> None:

@@ -166,7 +166,7 @@ def test_flows_are_reported_by_host_and_silent_ones_named(world: World) -> None:
     assert world.ask("POST", "/flows/report", json={}) == {"hosts": {}, "missing": []}
     with obedient_agent(world, 1):
         deaf = RawAgent.joined(world.directory / "agents.sock", 3)
-        got = world.ask("POST", "/flows/report", json={"forget": True, "timeout_s": 0.5})
+        got = world.ask("POST", "/flows/report", json={"forget": True, "timeout_s": 2.0})
         assert got["missing"] == ["h3"]
         assert [flow["paths"] for flow in got["hosts"]["h1"]] == [{"3": 3}]
         deaf.close()

@@ -31,7 +31,10 @@ export function Header({ theme, toggleTheme, help }: Props) {
       )}
       <ConnectionState />
       {fabricless && (
-        <span className="state" title="Each experiment builds its own; switches that call this controller would be shown, too.">
+        <span
+          className="state"
+          title="Each experiment builds its own; switches that call this controller would be shown, too."
+        >
           no fabric: experiments only
         </span>
       )}

@@ -27,8 +27,8 @@ export function FabricPage() {
         view.switches.length === 0 ? (
           <Notice title="No switch has connected yet">
             Switches are expected on the controller's OpenFlow address; a lab's are there within seconds
-            (./capstan lab small), an own fabric's as docs/own-fabric.md says. Experiments need none here: each builds
-            its own.
+            (./capstan lab small), an own fabric's as docs/own-fabric.md says. Experiments need none here:
+            each builds its own.
           </Notice>
         ) : (
           <div className={link || host ? "split" : ""}>

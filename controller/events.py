@@ -147,6 +147,10 @@ def kind_of(event: Any) -> str:
     return _name_of(type(event))
 
 
-@lru_cache(maxsize=256)
 def _name_of(kind: type) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
+    return _dashed(kind.__name__)
+
+
+@lru_cache(maxsize=256)
+def _dashed(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()

@@ -14,13 +14,14 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from benchmarks.api_clients import SCRIPT
+from benchmarks.figures import ToolError
 from experiments.deployment import ROOT, Deployment
 
 CLIENTS: Final = 50
 PATIENCE_S: Final = 30.0
 
 
-class LoadError(RuntimeError):
+class LoadError(ToolError):
     """Requests failed; the text tells how many."""
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 
 class ToolError(RuntimeError):
-    """What a benchmark needs beside Capstan is not here or fails; the text says what to do."""
+    """What a benchmark needs, a program or a machine with time for it, is not here or fails; the text says what."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import requests
 
-from benchmarks.figures import Figure, document
+from benchmarks.figures import Figure, ToolError, document
 from controller.modes.monitor import LONGEST_HOLD, ModeMonitor
 from controller.schemes import loader
 from experiments.deployment import ROOT, Deployment
@@ -42,7 +42,7 @@ BLIND_MS: Final = 3.0
 """A gap in the long stream, as it arrives at the leaf, that is too long to see a change in."""
 
 
-class BenchmarkError(RuntimeError):
+class BenchmarkError(ToolError):
     """The traffic did not do what the measurement needs; the text says what is missing."""
 
 

@@ -1,0 +1,32 @@
+"""The log of events: what is after a cursor, whatever has gone by and however much is wanted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller import events
+from controller.events import EventLog
+
+
+@given(
+    added=st.integers(0, 60),
+    kept=st.integers(1, 40),
+    few=st.integers(0, 20),
+    cursor=st.integers(0, 80),
+    limit=st.none() | st.integers(0, 50),
+)
+def test_events_after_a_cursor_are_those_and_no_others(
+    added: int, kept: int, few: int, cursor: int, limit: int | None
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(events, "KEPT", kept)
+        patch.setattr(events, "FEW", few)
+        log = EventLog()
+        for number in range(1, added + 1):
+            log.add(number)
+        wanted = [number for number in range(max(1, added - kept + 1), added + 1) if number > cursor]
+        found = log.since(cursor, limit)
+    assert [one.data for one in found] == (wanted if limit is None else wanted[:limit])
+    assert [one.cursor for one in found] == [one.data for one in found]

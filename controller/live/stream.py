@@ -80,9 +80,8 @@ class EventStream:
         """End the thread and all streams. Harmless if it does not run."""
         if self._thread is not None and self._thread.is_alive():
             self._stopping = True
-            os.eventfd_write(
-                self._wake, 1
-            )  # it may be on its way out already, so we close this, not the thread
+            # The thread may be on its way out already, so we close this, not the thread.
+            os.eventfd_write(self._wake, 1)
             self._thread.join()
             os.close(self._wake)
 

@@ -50,9 +50,8 @@ def clusters(values: Distributions) -> Clusters:
     if not len(forming):
         return Clusters(of_value, 0)
     apart = _scaled(values.of(forming), values.of(forming))
-    from sklearn.cluster import (
-        DBSCAN,  # seconds of processor time, which only the process that computes needs
-    )
+    # Seconds of processor time, which only the process that computes needs.
+    from sklearn.cluster import DBSCAN
 
     labels = DBSCAN(eps=1.0, min_samples=1, metric="precomputed").fit(apart).labels_.astype(np.int64)
     of_value[forming] = _by_size(labels, values.flows[forming])

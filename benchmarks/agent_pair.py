@@ -24,7 +24,7 @@ UNDERLAY: Final = ("10.0.1.1", "10.0.1.2")
 OVERLAY: Final = ("10.128.1.1", "10.128.1.2")
 OVERLAY6: Final = ("fd00:ca::1:1", "fd00:ca::1:2")
 INTERFACE: Final = "fabric0"
-START_S: Final = 20.0
+START_S: Final = 60.0
 
 
 class PairError(RuntimeError):
@@ -130,14 +130,14 @@ class AgentPair:
         agent = self.agents[host]
         assert agent is not None
         agent.terminate()
-        return agent.wait(10)
+        return agent.wait(60)
 
     def kill_agent(self, host: int) -> None:
         """End a host's agent without warning."""
         agent = self.agents[host]
         assert agent is not None
         agent.kill()
-        agent.wait(10)
+        agent.wait(60)
 
     def log(self, host: int) -> str:
         """What a host's agents have said."""

@@ -33,7 +33,7 @@ connection.close()
 RECEIVER = """
 import hashlib, socket, sys
 digest = hashlib.sha256()
-connection = socket.create_connection((sys.argv[1], 7000), 30)
+connection = socket.create_connection((sys.argv[1], 7000), 60)
 connection.settimeout(60)
 while data := connection.recv(1 << 16):
     digest.update(data)
@@ -47,16 +47,32 @@ def pair() -> Iterator[AgentPair]:
         yield one
 
 
+def replies(pair: AgentPair, address: str) -> int:
+    """Answers to pings that have come to host 0, by its kernel."""
+    if ":" in address:
+        lines = pair.run(0, ["cat", "/proc/net/snmp6"]).splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("Icmp6InEchoReplies ")))
+    lines = [line.split() for line in pair.run(0, ["cat", "/proc/net/snmp"]).splitlines()]
+    names, values = (line for line in lines if line[0] == "Icmp:")
+    return int(values[names.index("InEchoReps")])
+
+
+def all_are_answered(pair: AgentPair, address: str, count: int, *options: str) -> None:
+    """Ping so many times: all answers come, once each. (ping itself waits for the last one but two round trips.)"""
+    before = replies(pair, address)
+    said = pair.run(0, ["ping", "-c", str(count), "-W", "60", *options, address], check=False)
+    wait_until(lambda: replies(pair, address) >= before + count, 60, lambda: f"all answers; {said}")
+    assert replies(pair, address) == before + count, said
+
+
 @FAMILIES
 def test_ping(pair: AgentPair, address: str) -> None:
-    said = pair.run(0, ["ping", "-c", "20", "-i", "0.01", "-W", "2", address])
-    assert " 0% packet loss" in said
-    assert "DUP" not in said
+    all_are_answered(pair, address, 20, "-i", "0.01")
 
 
 @FAMILIES
 def test_large_packets_are_fragmented_by_the_host_and_arrive(pair: AgentPair, address: str) -> None:
-    assert " 0% packet loss" in pair.run(0, ["ping", "-c", "3", "-i", "0.05", "-s", "8000", address])
+    all_are_answered(pair, address, 3, "-i", "0.05", "-s", "8000")
 
 
 @FAMILIES
@@ -163,7 +179,7 @@ def test_redis(pair: AgentPair) -> None:
 
 
 def test_unknown_hosts_and_groups(pair: AgentPair) -> None:
-    said = pair.run(0, ["ping", "-c", "1", "-W", "3", "10.128.200.1"], check=False)
+    said = pair.run(0, ["ping", "-c", "1", "-W", "60", "10.128.200.1"], check=False)
     assert "Destination Host Unreachable" in said
     pair.run(0, ["ping", "-c", "1", "-W", "1", "224.0.0.1"], check=False)
     pair.run(0, ["ping", "-b", "-c", "1", "-W", "1", "10.255.255.255"], check=False)
@@ -189,7 +205,7 @@ for size in (0, 1, 31, 32, 100, 1400) * 20:
         return sum(now.get(name, 0) - before.get(name, 0) for name in names) >= 230
 
     wait_until(dropped, 60, lambda: f"all are counted: {pair.counters(1)}")
-    assert " 0% packet loss" in pair.run(0, ["ping", "-c", "3", "-i", "0.05", OVERLAY[1]])
+    all_are_answered(pair, OVERLAY[1], 3, "-i", "0.05")
 
 
 def transfer(
@@ -230,17 +246,14 @@ def test_bytes_are_equal_under_forced_loss_and_reordering(
     assert chosen in (PLAIN, CODED)
     with AgentPair(CODED if chosen is CODED else PLAIN, options=options) as pair:
         for host in ("h1", "h2"):
-            pair.server.impair(host, Impair(0.01, 0.2, 0.004, 0.05, 0.005), 5.0)
+            pair.server.impair(host, Impair(0.01, 0.2, 0.004, 0.05, 0.005), 60.0)
         transfer(pair, address, 3)
+        wanted = ["dropped_replayed", "dropped_crc"] + (["packets_recovered"] if chosen is CODED else [])
         wait_until(
-            lambda: (
-                pair.counters(0).get("dropped_replayed", 0) > 0 and pair.counters(0).get("dropped_crc", 0) > 0
-            ),
-            5,
-            lambda: "duplicates and damaged datagrams were dropped",
+            lambda: all(pair.counters(0).get(name, 0) > 0 for name in wanted),
+            60,
+            lambda: f"all of {wanted} are counted: {pair.counters(0)}",
         )
-        if chosen is CODED:
-            assert pair.counters(0).get("packets_recovered", 0) > 0
 
 
 def test_agents_of_both_kinds_understand_each_other() -> None:
@@ -289,7 +302,7 @@ def test_an_agent_that_is_told_to_end_leaves_nothing_behind() -> None:
 def test_the_controller_is_not_needed_to_carry_packets() -> None:
     with AgentPair(PLAIN) as pair:
         pair.server.stop()
-        assert " 0% packet loss" in pair.run(0, ["ping", "-c", "5", "-i", "0.1", OVERLAY[1]])
+        all_are_answered(pair, OVERLAY[1], 5, "-i", "0.1")
         pair.start_server()
         wait_until(
             lambda: sum(one.connected for one in pair.server.agents()) == 2, 60, lambda: "both came back"

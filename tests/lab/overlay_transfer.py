@@ -112,6 +112,6 @@ for burst in range(bursts):
     for number in range(packets * flows):
         sockets[number % flows].sendto(bytes(size), (address, port))
         if number % 8 == 7:
-            time.sleep(0.001)  # the device's queue is short
+            time.sleep(0.004)  # the device's queue is short
     time.sleep(pause)
 """

@@ -67,16 +67,17 @@ warm_up_s: 1.5
 quiet_s: 0
 """
 SCHEMES = ["ecmp", "rps", "caps"]
-pytestmark = pytest.mark.timeout(240)
 
 
 def spec_tiny() -> Spec:
     return load(TEXT, "tiny.yaml", SCHEMES)
 
 
-def one_scheme() -> Spec:
+def one_scheme(count: int = 12) -> Spec:
+    """One run of so many short flows, twelve a second."""
     spec = spec_tiny()
-    return replace(spec, schemes=spec.schemes[:1], repeats=1)
+    workload = replace(spec.workload, flows=replace(spec.workload.flows, count=count))
+    return replace(spec, schemes=spec.schemes[:1], repeats=1, workload=workload)
 
 
 @pytest.fixture(scope="module")
@@ -149,13 +150,9 @@ def test_no_packet_of_a_run_is_counted_in_the_next(tmp_path: Path) -> None:
 
 
 def test_a_sweep_is_an_experiment_for_each_point_on_one_fabric(tmp_path: Path) -> None:
-    spec = one_scheme()
     axis = Axis("short flows", ("workload.flows.count",), (4, 8))
-    workload = replace(spec.workload, flows=replace(spec.workload.flows, count=4))
     up: list[Deployment] = []
-    result = run_sweep(
-        replace(spec, workload=workload, sweep=(axis,)), TEXT, results=tmp_path, on_up=up.append
-    )
+    result = run_sweep(replace(one_scheme(4), sweep=(axis,)), TEXT, results=tmp_path, on_up=up.append)
     assert len(up) == 1, "both points share the fabric"
     assert len(result.experiments) == 2
     assert [point["at"] for point in result.document["points"]] == [[4], [8]]
@@ -212,8 +209,8 @@ def test_progress_is_told_from_the_first_stage_to_the_last_flow(outcome: Outcome
     assert all(progress.left_s is not None and progress.left_s >= 0 for progress in seen)
 
 
-def fail_when_running(spec: Spec, tmp_path: Path, harm: Any, error: type[BaseException]) -> str:
-    """Run *spec*, do *harm* once flows have finished, and return what the error said."""
+def fail_when_running(tmp_path: Path, harm: Any, error: type[BaseException]) -> str:
+    """Run long enough for any harm to be noticed, do *harm* once flows have finished; returns what the error said."""
     up: list[Deployment] = []
     done: list[int] = []
 
@@ -223,7 +220,7 @@ def fail_when_running(spec: Spec, tmp_path: Path, harm: Any, error: type[BaseExc
             harm(up[0])
 
     with pytest.raises(error) as caught:
-        run_experiment(spec, TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
+        run_experiment(one_scheme(1000), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
     assert done
     assert not list(tmp_path.glob("tiny-*")), "there is no half result"
     return str(caught.value)
@@ -245,7 +242,6 @@ def pid_of(deployment: Deployment, words: str) -> int:
 
 def test_a_dead_agent_is_an_error_that_names_it(tmp_path: Path) -> None:
     said = fail_when_running(
-        one_scheme(),
         tmp_path,
         lambda deployment: os.kill(pid_of(deployment, "host_agent --host h2"), signal.SIGKILL),
         DeploymentError,
@@ -257,7 +253,6 @@ def test_a_dead_agent_is_an_error_that_names_it(tmp_path: Path) -> None:
 
 def test_a_dead_switch_is_an_error_that_says_what_is_missing(tmp_path: Path) -> None:
     said = fail_when_running(
-        one_scheme(),
         tmp_path,
         lambda deployment: deployment.lab.kill_switch("s2", links_down=True),
         DeploymentError,
@@ -273,7 +268,7 @@ def test_a_link_taken_down_on_purpose_is_told_with_the_result(tmp_path: Path) ->
         if progress.run and progress.finished >= 2 and not faults:
             faults.append(up[0].client.begin_fault("link-down", "l1-s1")["id"])
 
-    result = run_experiment(one_scheme(), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
+    result = run_experiment(one_scheme(40), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
     (run,) = result.document["runs"]
     assert [(change["kind"], change["name"], change["cause"]) for change in run["fabric_changes"]] == [
         ("link-down", "l1-s1", "port down")
@@ -286,14 +281,14 @@ def test_an_interrupt_ends_everything_and_the_experiment_is_kept_as_failed(tmp_p
     def interrupt(_: Deployment) -> None:
         raise KeyboardInterrupt
 
-    fail_when_running(one_scheme(), tmp_path, interrupt, KeyboardInterrupt)
+    fail_when_running(tmp_path, interrupt, KeyboardInterrupt)
     with Deployment(one_scheme(), database=f"sqlite:///{tmp_path / 'capstan.db'}") as deployment:
         kept = deployment.client.results(1)
     assert kept["experiment"]["state"] == "failed"
 
 
 def test_a_dead_generator_is_an_error_that_names_its_host(tmp_path: Path) -> None:
-    spec = one_scheme()
+    spec = one_scheme(1000)
     with Deployment(spec) as deployment:
         with Traffic(deployment.lab.popen, spec.endpoints(), tmp_path) as traffic:
             traffic.configure(spec.transport)
@@ -308,6 +303,6 @@ def test_a_dead_generator_is_an_error_that_names_its_host(tmp_path: Path) -> Non
             with pytest.raises(
                 TrafficError, match=r"the traffic generator of h\d has ended \(exit code -9\)"
             ):
-                traffic.run(120, harm)
+                traffic.run(240, harm)
         with pytest.raises(ControllerError, match="99"):
             deployment.client.results(99)

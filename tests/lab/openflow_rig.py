@@ -34,6 +34,14 @@ def run(*argv: str) -> str:
     return done.stdout
 
 
+def answers(path: Path) -> bool:
+    """Whether somebody listens at a Unix socket; its file is there before."""
+    with socket.socket(socket.AF_UNIX) as one, contextlib.suppress(OSError):
+        one.connect(str(path))
+        return True
+    return False
+
+
 class Netns:
     """A named network namespace."""
 
@@ -106,7 +114,7 @@ class Switch:
                 f"--unixctl={self.dir}/ovsdb.ctl", f"--log-file={self.dir}/ovsdb.log",
             ],
         )  # fmt: skip
-        eventually((self.dir / "db.sock").exists, "the database's socket")
+        eventually(lambda: answers(self.dir / "db.sock"), "the database")
         self._start(
             "ovs-vswitchd",
             [

@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import time
+import traceback
 
 from os_ken import cfg
 from os_ken.base.app_manager import AppManager, OSKenApp
@@ -45,9 +46,12 @@ class Bare(OSKenApp):
 
 
 def _tell_threads() -> None:
+    main = threading.main_thread().ident
     while True:
         time.sleep(0.05)
-        print(json.dumps({"threads": threading.active_count()}), flush=True)
+        stack = traceback.walk_stack(sys._current_frames()[main])
+        waits = any(frame.f_code.co_name == "joinall" for frame, _ in stack)
+        print(json.dumps({"threads": threading.active_count(), "waits": waits}), flush=True)
 
 
 if __name__ == "__main__":

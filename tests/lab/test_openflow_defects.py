@@ -6,8 +6,10 @@ a defect; one that fails in its second half says that the shell has it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -15,7 +17,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,14 @@ DPID = 0x21
 
 
 def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("0.0.0.0", 0))
-        return sock.getsockname()[1]
+    """A port for a program that can only be told one: not of those that the kernel gives away meanwhile."""
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    choices = [port for port in range(10_000, 65_536) if not first <= port <= last]
+    while True:
+        port = random.SystemRandom().choice(choices)
+        with socket.socket() as sock, contextlib.suppress(OSError):
+            sock.bind(("0.0.0.0", port))
+            return port
 
 
 class Bare:
@@ -54,18 +60,27 @@ class Bare:
         )
         self.states: list[str] = []
         self.threads = 0
+        self.looks = 0
+        self.waits = False
         threading.Thread(target=self._read, daemon=True).start()
-        eventually(lambda: self.threads, "os-ken's first words")
+        eventually(lambda: self.waits, "os-ken's applications")
 
     def _read(self) -> None:
         for line in self.process.stdout:
             said = json.loads(line)
-            self.threads = said.get("threads", self.threads)
             if "state" in said:
                 self.states.append(said["state"])
+            else:
+                self.threads, self.waits = said["threads"], said["waits"]
+                self.looks += 1
+
+    def look_anew(self) -> None:
+        """Until threads were counted since this call."""
+        looks = self.looks
+        eventually(lambda: self.looks >= looks + 2)
 
 
-@contextmanager
+@contextlib.contextmanager
 def bare(port: int) -> Iterator[Bare]:
     running = Bare(port)
     try:
@@ -75,7 +90,7 @@ def bare(port: int) -> Iterator[Bare]:
         running.process.wait()
 
 
-@contextmanager
+@contextlib.contextmanager
 def ours(plane: ScriptedPlane) -> Iterator[OpenFlowShell]:
     shell = OpenFlowShell(plane, "0.0.0.0", 0, lambda _: None)
     shell.start()
@@ -89,10 +104,11 @@ def test_os_ken_reports_a_lost_switch_only_when_it_is_back_and_leaks_threads() -
     port = free_port()
     with bare(port) as running, switch(DPID, port) as real:
         eventually(lambda: running.states == ["main"], "the switch at os-ken")
-        time.sleep(0.2)
+        running.look_anew()
         with_one = running.threads
         real.kill()
         time.sleep(2.0)
+        running.look_anew()
         assert "dead" not in running.states
         assert running.threads == with_one  # none has ended
         real.start()
@@ -112,13 +128,11 @@ def test_a_lost_switch_is_reported_at_once_and_leaks_nothing() -> None:
             real.start()
             eventually(lambda times=times: len(plane.of("connected")) == times + 1, "the switch")
         eventually(lambda: threading.active_count() == threads, "as many threads as before")
-        assert len(os.listdir("/proc/self/fd")) == files
+        eventually(lambda: len(os.listdir("/proc/self/fd")) == files, "as many files as before")
 
 
 def test_os_ken_crashes_when_interrupted() -> None:
     with bare(free_port()) as running:
-        eventually(lambda: running.threads, "its threads")
-        time.sleep(0.3)
         running.process.send_signal(signal.SIGINT)
         said = "AttributeError: 'HubThread' object has no attribute 'kill'"
         assert any(said in line for line in running.process.stderr), "it ended without saying so"
@@ -204,6 +218,6 @@ def test_our_sender_does_not_block(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(300):  # 12 MB: more than all buffers of the kernel
             shell.call(lambda: whole(DPID, large), timeout=60)
         real.send_signal(signal.SIGCONT)
-        shell.wait_applied(90)
+        shell.wait_applied(120)
         assert shell.errors() == ()
         assert len(real.groups()) == 1

@@ -178,8 +178,8 @@ def traffic(lab: Deployment, cycles: int, t_ms: float) -> list[Passage]:
         print("short", file=sender.stdin, flush=True)
         # Far enough apart that the leaf does not hold its mode longer than T, and out of step with every timer.
         time.sleep((LONGEST_HOLD * t_ms * gaps.uniform(1.3, 1.9)) / 1e3)
-    sender.communicate(timeout=10)
-    seen, _ = observer.communicate(timeout=30)
+    sender.communicate(timeout=60)
+    seen, _ = observer.communicate(timeout=60)
     return [Passage(at, port, leaves, TrafficClass(kind)) for at, port, leaves, kind in json.loads(seen)]
 
 
@@ -198,7 +198,7 @@ def _traces(lab: Deployment, cursor: int) -> list[dict[str, Any]]:
     """The controller's own traces of the changes after *cursor*."""
     traces: list[dict[str, Any]] = []
     while True:
-        answer = requests.get(f"{lab.client.url}/api/v1/events", params={"since": cursor}, timeout=10)
+        answer = requests.get(f"{lab.client.url}/api/v1/events", params={"since": cursor}, timeout=60)
         answer.raise_for_status()
         events = answer.json()["events"]
         if not events:

@@ -78,7 +78,7 @@ def observe() -> None:
     sys.stdout.flush()
     while True:
         ready, _, _ = select.select([tap, sys.stdin], [], [])
-        if sys.stdin in ready:
+        if tap not in ready:  # nothing that has passed is left unseen
             break
         data, ancillary, _, address = tap.recvmsg(_SNAPPED_BYTES, 128)
         kind = _class_of(data)

@@ -79,13 +79,22 @@ def long_stream(fabric: Deployment) -> Any:
 def test_a_short_packet_turns_its_leaf_on_and_silence_turns_it_off(fabric: Deployment) -> None:
     _, cursor = fabric.client.modes()
     observer, sender = program(fabric, None, "observe"), long_stream(fabric)
+
+    def sent() -> int:
+        """Packets that leaf l1 has sent to spines."""
+        return sum(fabric.lab.port_counters(f"l1-s{n}")[0].sent_packets for n in range(1, UPLINKS + 1))
+
+    def wait_until_many_left() -> None:
+        enough = sent() + 3 * JUDGED
+        eventually(lambda: sent() >= enough, "the stream of long datagrams")
+
     for cycle in range(CYCLES):
-        time.sleep(3 * JUDGED / LONG_PER_SECOND)
+        wait_until_many_left()
         print("short", file=sender.stdin, flush=True)
         eventually(
             lambda cycle=cycle: len(own_changes(fabric, cursor)) == 2 * (cycle + 1), "ON, and OFF again"
         )
-    time.sleep(3 * JUDGED / LONG_PER_SECOND)
+    wait_until_many_left()
     sender.communicate(timeout=60)
     own = own_changes(fabric, cursor)
     assert [event["mode"] for event in own] == ["on", "off"] * CYCLES

@@ -23,10 +23,10 @@ from topologies.addressing import OVERLAY6_PREFIX, OVERLAY_PREFIX
 from topologies.lab import Lab
 from workloads.plan import Plan, PlannedFlow
 
-CONTROLLER_START_S: Final = 45.0
-READY_S: Final = 30.0
-PROBE_S: Final = 10.0
-STOP_S: Final = 5.0
+CONTROLLER_START_S: Final = 60.0
+READY_S: Final = 60.0
+PROBE_S: Final = 30.0
+STOP_S: Final = 30.0
 FOUND_AGAIN_S: Final = 5.0
 SERVED_EVERY_S: Final = 2.0
 """A controller that is not our process is asked whether it is there."""

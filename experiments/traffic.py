@@ -18,7 +18,7 @@ from workloads.description import Endpoint, Replication, Transport
 from workloads.plan import Plan, PlannedFlow
 from workloads.records import FlowOrder, ReceivedFlow, SentFlow
 
-ANSWER_TIMEOUT_S: Final = 20.0
+ANSWER_TIMEOUT_S: Final = 60.0
 LEAD_S: Final = 0.3
 """From the order to start until the run's start: all hosts must have it by then."""
 LOG_TAIL_LINES: Final = 15
@@ -173,7 +173,7 @@ class Traffic:
                 one.process.stdin.close()  # type: ignore[union-attr]
         for one in self._hosts.values():
             try:
-                one.process.wait(3)
+                one.process.wait(10)
             except subprocess.TimeoutExpired:
                 one.process.kill()
                 one.process.wait()
@@ -250,7 +250,7 @@ class Traffic:
     def _death(self, host: str) -> str:
         one = self._hosts[host]
         with contextlib.suppress(subprocess.TimeoutExpired):
-            one.process.wait(1)
+            one.process.wait(10)
         return (
             f"the traffic generator of {host} has ended (exit code {one.process.returncode})"
             f"{log_tail(one.log)}"

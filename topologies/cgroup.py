@@ -104,7 +104,7 @@ def members(group: Path) -> list[int]:
         return []
 
 
-def dissolve(group: Path, timeout: float = 2.0) -> bool:
+def dissolve(group: Path, timeout: float = 10.0) -> bool:
     """Move all that is in a lab's group to the directory above, remove it; whether it is gone.
 
     It can be removed when the kernel has done with those that were just killed, so this may try for *timeout* seconds.

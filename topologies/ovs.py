@@ -28,7 +28,7 @@ from topologies.processes import Spawner, lab_environment
 
 Datapath = Literal["netdev", "system"]
 SCHEMA: Final = Path("/usr/share/openvswitch/vswitch.ovsschema")
-START_TIMEOUT: Final = 20.0
+START_TIMEOUT: Final = 60.0
 PROBE_INTERVAL_MS: Final = 5000
 MAX_BACKOFF_MS: Final = 1000
 """The least that Open vSwitch takes. Version 3.1 ignores it: see redial."""
@@ -151,14 +151,14 @@ class OvsSwitch(Switch):  # type: ignore[misc]
         with suppress(CommandError):
             self.vsctl("--no-wait", "set", "controller", self.name, target, timeout_s=1)
 
-    def vsctl(self, *args: str, timeout_s: int = 10) -> str:
+    def vsctl(self, *args: str, timeout_s: int = 30) -> str:
         """Run ovs-vsctl on this switch's database, return its output."""
         return self._ask("ovs-vsctl", f"--timeout={timeout_s}", f"--db=unix:{self.run_dir}/db.sock", *args)
 
     def ofctl(self, command: str, *args: str) -> str:
         """Run an ovs-ofctl command on this switch (the switch itself need not be named)."""
         return self._ask(
-            "ovs-ofctl", "-O", "OpenFlow15", "-t", "10", command, f"unix:{self._management}", *args
+            "ovs-ofctl", "-O", "OpenFlow15", "-t", "30", command, f"unix:{self._management}", *args
         )
 
     def _ask(self, *argv: str) -> str:

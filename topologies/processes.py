@@ -75,7 +75,7 @@ class Spawner:
 
         return self._thread.submit(start).result()
 
-    def reap(self, timeout: float = 2.0) -> None:
+    def reap(self, timeout: float = 10.0) -> None:
         """Collect what has ended, so that no zombie is left. Waits up to *timeout* seconds in all."""
         deadline = time.monotonic() + timeout
         for process in self._started:
@@ -204,7 +204,7 @@ def lab_networks(lab_id: str, home: int | None) -> set[int]:
     return found
 
 
-def end_processes(lab_id: str, networks: Iterable[int] = (), timeout: float = 5.0) -> list[EndedProcess]:
+def end_processes(lab_id: str, networks: Iterable[int] = (), timeout: float = 30.0) -> list[EndedProcess]:
     """Kill the lab's processes until there are none, and wait for their end up to *timeout* seconds."""
     networks = set(networks)
     ended: dict[int, str] = {}

@@ -7,6 +7,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -50,7 +51,7 @@ def _orphans() -> set[str]:
         ]
         if _is_ours(variables):
             found |= {f"process {name} of lab {mark}" for mark in marks if mark not in known}
-    if RUN_ROOT.exists():
+    with suppress(FileNotFoundError):  # it goes with the last lab
         found |= {f"{path}" for path in RUN_ROOT.iterdir() if path.name not in known}
     for name in os.listdir("/proc/sys/net/ipv4/conf"):
         if name.startswith("cap-") and name.removeprefix("cap-") not in known:

@@ -106,8 +106,8 @@ def test_a_killed_agent_is_down_until_its_fault_ends(lab: Deployment) -> None:
     process = lab._part("agent h1").process
     fault = lab.client.begin_fault("agent-down", "h1")
     assert process.wait(60) == -9
+    eventually(lambda: not next(one for one in lab.client.agents() if one["host"] == "h1")["connected"])
     lab.check()
-    assert not next(one for one in lab.client.agents() if one["host"] == "h1")["connected"]
     assert lab._part("agent h1").process is process, "it is not started again yet"
     lab.client.end_fault(fault["id"])
     lab.check()
@@ -115,6 +115,7 @@ def test_a_killed_agent_is_down_until_its_fault_ends(lab: Deployment) -> None:
     assert lab._part("agent h1").process.pid != process.pid
     transfer_s(lab, PORT + 11)
     lab.kill("agent h1")
+    eventually(lambda: lab.client.health().agents == 1)
     with pytest.raises(Exception, match="agent h1 has ended"):
         lab.check()
     lab.relaunch("agent h1")

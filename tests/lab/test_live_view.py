@@ -54,6 +54,11 @@ def paths(lab: Deployment) -> list[dict[str, Any]]:
     return found
 
 
+def over(flow: dict[str, Any], total: int) -> bool:
+    """Whether nothing was told of a flow any longer since it had sent so much; before, a busy machine may be silent."""
+    return flow["state"] == "ended" and flow["bytes"] >= total
+
+
 def test_links_and_flows_are_seen_while_they_carry(lab: Deployment) -> None:
     """A paced transfer of 4 Mbit/s, sprayed over four links of 10 Mbit/s."""
     total, rate = 2_000_000, 500_000
@@ -81,7 +86,7 @@ def test_links_and_flows_are_seen_while_they_carry(lab: Deployment) -> None:
                 for one in data["flows"]:
                     if one["destination_port"] == PORT:
                         flow = one
-                if flow and flow["state"] == "ended":
+                if flow and over(flow, total):
                     break
     assert sender.wait(60) == 0
     assert best["there"] > 1e5, "it was seen"
@@ -103,12 +108,13 @@ def test_links_and_flows_are_seen_while_they_carry(lab: Deployment) -> None:
 
 def test_queues_that_fill_are_seen_by_link_and_in_the_flows_story(lab: Deployment) -> None:
     """Faster than a slowed access link of the receiver: what waits does so at its leaf's port, and nowhere else."""
+    total = 600_000
     fault = ask(lab, "POST", "/faults", json={"kind": "slow-link", "target": "h2-l2", "rate_mbps": 2.0})
     receiver = start(lab, "h2", programs.RECEIVE, PORT + 2)
     assert receiver.stdout is not None
     assert "listening" in receiver.stdout.readline()
     with stream(lab, "links,flows") as events:
-        sender = start(lab, "h1", programs.SEND, RECEIVER, PORT + 2, 600_000, 100_000_000)
+        sender = start(lab, "h1", programs.SEND, RECEIVER, PORT + 2, total, 100_000_000)
         most, flow = 0, {}
         for topic, data in events:
             if topic == "links":
@@ -119,14 +125,15 @@ def test_queues_that_fill_are_seen_by_link_and_in_the_flows_story(lab: Deploymen
                     assert queue["waiting_packets"] == loads["h2-l2"]["queued_packets"]
             elif topic == "flows":
                 flow = next((one for one in data["flows"] if one["destination_port"] == PORT + 2), flow)
-                if flow and flow["state"] == "ended":
+                if flow and over(flow, total):
                     break
     assert sender.wait(60) == 0
     assert most > 20
     ask(lab, "DELETE", f"/faults/{fault['id']}")
     story = ask(lab, "GET", f"/flows/{flow['id']}")
     assert {(one["link"], one["direction"]) for one in story["queues"]} == {("h2-l2", "ba")}
-    assert max(one["queued_packets"] for one in story["queues"]) == most
+    # the stream leaves out samples for which its reader is too slow
+    assert max(one["queued_packets"] for one in story["queues"]) >= most
     assert story["faults"] == []
 
 
@@ -151,17 +158,18 @@ def test_links_and_switches_go_down_and_come_back_without_a_byte_lost(lab: Deplo
         next(events)
         fault = ask(lab, "POST", "/faults", json={"kind": "link-down", "target": "s1-l1"})
         assert fault["target"] == "l1-s1"
-        told = [next(events), next(events)]
-        assert {(topic, one["kind"]) for topic, one in told} == {
-            ("faults", "fault-began"),
-            ("fabric", "link-down"),
-        }
-        assert {one.get("link") or one["fault"]["target"] for _, one in told} == {"l1-s1"}
+        wanted = {("faults", "fault-began", "l1-s1"), ("fabric", "link-down", "l1-s1")}
+        while wanted:  # something else may happen meanwhile
+            topic, told = next(events)
+            wanted.discard((topic, told["kind"], told.get("link") or told.get("fault", {}).get("target")))
     eventually(lambda: len(paths(lab)) == SPINES - 1)
     spine = ask(lab, "POST", "/faults", json={"kind": "switch-down", "target": "s2"})
     eventually(lambda: len(paths(lab)) == SPINES - 2)
-    down = {link["name"] for link in ask(lab, "GET", "/fabric")["links"] if not link["up"]}
-    assert down == {"l1-s1", "l1-s2", "l2-s2"}
+
+    def down() -> set[str]:
+        return {link["name"] for link in ask(lab, "GET", "/fabric")["links"] if not link["up"]}
+
+    eventually(lambda: down() == {"l1-s1", "l1-s2", "l2-s2"})
     assert [one["kind"] for one in ask(lab, "GET", "/faults")["faults"]] == ["link-down", "switch-down"]
     for one in (fault, spine):
         ask(lab, "DELETE", f"/faults/{one['id']}")

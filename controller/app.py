@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from sqlalchemy import Engine
-from waitress.server import BaseWSGIServer, MultiSocketServer
 
 from controller.agents.listeners import TcpListener
 from controller.agents.server import ChannelSettings
 from controller.agents.token import read_or_make_token
-from controller.api.hand_over import make_server
+from controller.api.front.process import HttpFront
 from controller.api.server import MAX_BODY_BYTES, ApiSettings, Extension, make_app
 from controller.live.link_sampling import EVERY_S
 from controller.running import RunningController
@@ -33,8 +32,6 @@ from controller.store.retention import Retention
 VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
 LLDP_KEY_BYTES: Final = 16
-API_PATIENCE_S: Final = 2.0
-"""How long requests that are being answered may take when the controller is told to end."""
 _LOG: Final = logging.getLogger("capstan")
 
 
@@ -126,10 +123,10 @@ def serve(settings: Settings) -> None:
         raise
     try:
         try:
-            server = make_server(app, settings.api_address, settings.api_port, API_THREADS, MAX_BODY_BYTES)
+            front = HttpFront(app, settings.api_address, settings.api_port, API_THREADS, MAX_BODY_BYTES)
         except OSError as error:
             raise _not_listening("the API", "--api", settings.api_address, settings.api_port, error) from None
-        api = f"http://{_in_url(settings.api_address)}:{_port(server)}"
+        api = f"http://{_in_url(settings.api_address)}:{front.port}"
         told_to_end = _told_to_end()
         _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
         print(
@@ -144,18 +141,16 @@ def serve(settings: Settings) -> None:
             )
         if retention is not None:
             retention.start()
-        thread = threading.Thread(target=server.run, name="api", daemon=True)
-        thread.start()
-        if extension is not None:
-            extension.start(api, api_token)
+        front.start()
         try:
+            if extension is not None:
+                extension.start(api, api_token)
             while not told_to_end.wait(3600):
                 continue
         finally:
             if extension is not None:
                 extension.stop()
-        server.task_dispatcher.shutdown(timeout=API_PATIENCE_S)  # what is being answered is answered
-        server.close()
+            front.stop()
     finally:
         running.stop()
         if retention is not None:
@@ -195,13 +190,6 @@ def _told_to_end() -> threading.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: done.set())
     return done
-
-
-def _port(server: BaseWSGIServer | MultiSocketServer) -> int:
-    number: int = (
-        server.effective_listen[0][1] if hasattr(server, "effective_listen") else server.effective_port
-    )
-    return int(number)
 
 
 def _lldp_key(path: Path) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import pytest
 from benchmarks.api_clients import PATHS, SCRIPT
 from benchmarks.api_load import Load, LoadError, parse
 from benchmarks.blocks import apart
-from controller.api.hand_over import make_server
+from controller.api.front.hand_over import make_server
 from experiments.deployment import ROOT
 from tests.unit.api_world import api_world
 
@@ -26,7 +27,7 @@ PROGRAMS = ["python", *(["wrk"] if shutil.which("wrk") else [])]  # the benchmar
 @pytest.mark.parametrize("how", [[], ["apart"]])
 def test_both_programs_ask_for_the_same_and_tell_alike(tmp_path: Path, program: str, how: list[str]) -> None:
     with api_world(tmp_path) as world:
-        server = make_server(world.app, "127.0.0.1", 0, 4, 1 << 20)
+        server = make_server(world.app, socket.create_server(("127.0.0.1", 0)), 4, 1 << 20)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         port = str(server.effective_port)

@@ -16,8 +16,8 @@ import requests
 from flask import Flask, Response, request
 from waitress.server import BaseWSGIServer
 
-from controller.api.collapsing import AT_WORK
-from controller.api.hand_over import HAND_OVER, make_server
+from controller.api.front.collapsing import AT_WORK
+from controller.api.front.hand_over import HAND_OVER, make_server
 from tests.waiting import PATIENCE_S, eventually
 
 PIECE = b"x" * (1 << 20)
@@ -103,7 +103,7 @@ def serving(threads: int) -> Iterator[Served]:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken")
         return ""
 
-    server = make_server(app, "127.0.0.1", 0, threads, 1 << 20)
+    server = make_server(app, socket.create_server(("127.0.0.1", 0)), threads, 1 << 20)
     held = Served(server)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

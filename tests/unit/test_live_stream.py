@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import requests
 
-from controller.api.hand_over import make_server
+from controller.api.front.process import HttpFront
 from controller.effects import LinkDown, ModeChanged
 from controller.fabric.graph import PortRef
 from controller.live import stream as stream_module
@@ -80,15 +80,12 @@ class Served:
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     with api_world(tmp_path) as world:
-        server = make_server(world.app, "127.0.0.1", 0, 2, 1 << 20)
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
+        front = HttpFront(world.app, "127.0.0.1", 0, 2, 1 << 20)
+        front.start()
         try:
-            yield Served(world, server.effective_port)
+            yield Served(world, front.port)
         finally:
-            server.task_dispatcher.shutdown(timeout=1.0)
-            server.close()
-            thread.join(5.0)
+            front.stop()
 
 
 def mode(leaf: int, on: bool) -> ModeChanged:
@@ -198,7 +195,7 @@ def test_a_stream_takes_no_thread_of_the_server(served: Served) -> None:
     with contextmanager_of([served.reading("?topics=modes") for _ in range(10)]) as readings:
         for reading in readings:
             reading.next()
-        assert threading.active_count() <= threads + 1
+        assert threading.active_count() <= threads + 2, "one for each thread of the HTTP process"
         assert requests.get(f"http://127.0.0.1:{served.port}{BASE}/health", timeout=60).status_code == 200
         served.world.running.events.add(mode(1, True))
         assert {reading.next()["topic"] for reading in readings} == {"modes"}

@@ -12,13 +12,13 @@ import socket
 from collections.abc import Hashable
 from functools import partial
 from typing import Any, Final
+from wsgiref.types import WSGIApplication
 
-from flask import Flask
 from waitress.channel import HTTPChannel
-from waitress.server import BaseWSGIServer, MultiSocketServer, create_server
+from waitress.server import BaseWSGIServer, create_server
 from waitress.task import Task, WSGITask
 
-from controller.api.collapsing import LARGEST_ANSWER, Answer, CollapsingDispatcher, sameness
+from controller.api.front.collapsing import LARGEST_ANSWER, Answer, CollapsingDispatcher, sameness
 
 HAND_OVER: Final = "capstan.hand_over"
 
@@ -112,20 +112,17 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
 
 
 def make_server(
-    app: Flask, address: str, port: int, threads: int, max_body_bytes: int
-) -> BaseWSGIServer | MultiSocketServer:
-    """A server that listens, not yet running. Raises OSError if the address cannot be had."""
-    server = create_server(
+    app: WSGIApplication, listener: socket.socket, threads: int, max_body_bytes: int
+) -> BaseWSGIServer:
+    """A server on a socket that listens; not yet running."""
+    server: BaseWSGIServer = create_server(
         app,
-        host=address,
-        port=port,
+        sockets=[listener],
         ident="capstan",
         connection_limit=1000,
         max_request_body_size=max_body_bytes,
         _dispatcher=CollapsingDispatcher(threads),
         asyncore_use_poll=True,  # select() knows descriptors below 1024 only, and streams take many
     )
-    for one in server.map.values() if isinstance(server, MultiSocketServer) else (server,):
-        if isinstance(one, BaseWSGIServer):
-            one.channel_class = _Channel
+    server.channel_class = _Channel
     return server

@@ -1,0 +1,115 @@
+"""Starts the HTTP process, keeps it, and ends it: what the controller holds of it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from wsgiref.types import WSGIApplication
+
+from controller.api.front.backend import serve_control
+
+_LOG: Final = logging.getLogger("capstan.api")
+ROOT: Final = Path(__file__).resolve().parents[3]
+BACKLOG: Final = 1024
+"""Connections that wait to be accepted, as when a class opens the page at once, or while the process begins."""
+AGAIN_S: Final = 0.5
+"""Between the end of a process that should not have ended and the next one."""
+PATIENCE_S: Final = 2.0
+"""How long requests that are being answered may take when it is told to end."""
+GRACE_S: Final = 3.0
+"""Beyond that, after which it is killed."""
+
+
+class HttpFront:
+    """An HTTP server for *app*, at an address that it has from its construction on. Raises OSError if it cannot.
+
+    threads: requests that are answered at a time. address: IPv4 or IPv6; port 0: any that is free.
+    """
+
+    def __init__(
+        self, app: WSGIApplication, address: str, port: int, threads: int, max_body_bytes: int
+    ) -> None:
+        self._app = app
+        self._options = (str(threads), str(max_body_bytes), str(PATIENCE_S))
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._listener = socket.create_server((address, port), family=family, backlog=BACKLOG)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._keeper: threading.Thread | None = None
+        self._ending = threading.Event()
+
+    @property
+    def port(self) -> int:
+        number: int = self._listener.getsockname()[1]
+        return number
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process, while there is one."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Begin to answer; who connects before waits."""
+        self._begin()
+        self._keeper = threading.Thread(target=self._keep, name="http-front", daemon=True)
+        self._keeper.start()
+
+    def stop(self) -> None:
+        """End it; what is being answered is answered, if that takes no longer than PATIENCE_S."""
+        self._ending.set()
+        process = self._process
+        if process is not None:
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(PATIENCE_S + GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        if self._keeper is not None:
+            self._keeper.join()
+        self._listener.close()
+
+    def _begin(self) -> None:
+        ours, theirs = socket.socketpair()
+        argv = [
+            sys.executable,
+            "-m",
+            "controller.api.front",
+            str(theirs.fileno()),
+            str(self._listener.fileno()),
+        ]
+        with theirs:
+            self._process = subprocess.Popen(
+                [*argv, *self._options],
+                pass_fds=(theirs.fileno(), self._listener.fileno()),
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *_python_path()])},
+            )
+        threading.Thread(target=self._serve, args=(ours,), name="api-control", daemon=True).start()
+
+    def _serve(self, control: socket.socket) -> None:
+        with control:
+            serve_control(control, self._app)
+
+    def _keep(self) -> None:
+        """Begin it anew whenever it ends, which it never should."""
+        while self._process is not None:
+            code = self._process.wait()
+            if self._ending.is_set():
+                return
+            _LOG.error("the API's HTTP process %d ended (%d); it is started anew", self._process.pid, code)
+            if self._ending.wait(AGAIN_S):
+                return
+            self._begin()
+
+
+def _python_path() -> list[str]:
+    path = os.environ.get("PYTHONPATH", "")
+    return path.split(os.pathsep) if path else []

@@ -1,0 +1,91 @@
+"""What the HTTP process and the controller say to each other: frames over a pair of Unix sockets, a request at a time.
+
+The HTTP process sends REQUEST (JSON: the strings of its WSGI environment) and the body, of as many bytes as
+CONTENT_LENGTH says. The controller answers with HEAD (JSON: status line, headers), DATA as often as needed, and END.
+Before HEAD it may send TAKE, which asks for the client's connection, and gets TAKEN (with its descriptor) or KEPT (the
+reason, as text). Whoever cannot go on closes the pair.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any, Final
+
+HEADER: Final = struct.Struct("!BI")
+"""Of a frame: kind, bytes that follow."""
+PIECE: Final = 1 << 16
+"""Bytes; at most so many are read, or gathered to be sent, at once."""
+
+
+class Kind(enum.IntEnum):
+    """Of a frame."""
+
+    REQUEST = 1
+    HEAD = 2
+    DATA = 3
+    END = 4
+    TAKE = 5
+    TAKEN = 6
+    KEPT = 7
+
+
+class WireError(ConnectionError):
+    """The other side has gone, or says what makes no sense here."""
+
+
+def frame(kind: Kind, payload: bytes = b"") -> bytes:
+    return HEADER.pack(kind, len(payload)) + payload
+
+
+def request_frame(environ: Mapping[str, Any]) -> bytes:
+    """Of a WSGI environment: its strings, but for what a server says of itself."""
+    strings = {
+        name: value
+        for name, value in environ.items()
+        if isinstance(value, str) and (name == "wsgi.url_scheme" or "." not in name)
+    }
+    return frame(Kind.REQUEST, json.dumps(strings).encode())
+
+
+def head_frame(status: str, headers: list[tuple[str, str]]) -> bytes:
+    return frame(Kind.HEAD, json.dumps([status, headers]).encode())
+
+
+def read_exactly(connection: socket.socket, size: int) -> bytes:
+    """So many bytes. Raises WireError if the other side closes before."""
+    parts = []
+    while size:
+        part = connection.recv(min(size, PIECE))
+        if not part:
+            raise WireError("the other process has closed the connection")
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def read_frame(connection: socket.socket) -> tuple[Kind, bytes]:
+    """The next frame. Raises WireError."""
+    kind, size = HEADER.unpack(read_exactly(connection, HEADER.size))
+    return Kind(kind), read_exactly(connection, size) if size else b""
+
+
+def send_taken(connection: socket.socket, taken: socket.socket) -> None:
+    socket.send_fds(connection, [frame(Kind.TAKEN)], [taken.fileno()])
+
+
+def read_taken(connection: socket.socket) -> socket.socket | str:
+    """The client's connection, or why it is not to be had. Raises WireError."""
+    # Descriptors come with the first byte that they were sent with, and are lost to whoever does not ask for them.
+    header, descriptors, _, _ = socket.recv_fds(connection, HEADER.size, 1)
+    header += read_exactly(connection, HEADER.size - len(header)) if header else b""
+    if len(header) == HEADER.size:
+        kind, size = HEADER.unpack(header)
+        if kind == Kind.TAKEN and descriptors:
+            return socket.socket(fileno=descriptors[0])
+        if kind == Kind.KEPT:
+            return read_exactly(connection, size).decode()
+    raise WireError("the HTTP process did not say what becomes of the connection")

@@ -1,0 +1,264 @@
+"""The API's HTTP process, a real one: what it brings to the controller and back, and whose end ends whom."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from flask import Flask, Response, request
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.api.front.hand_over import HAND_OVER, HandOverError
+from controller.api.front.process import ROOT, HttpFront
+from tests.waiting import eventually
+
+MOST: int = 3 << 20
+"""Bytes of a request's body, at most."""
+THREADS = 2
+PIECE = random.Random(1).randbytes(100_003)
+
+
+@dataclass
+class Served:
+    front: HttpFront
+    may_go_on: threading.Event = field(default_factory=threading.Event)
+    busy: threading.Event = field(default_factory=threading.Event)
+    closed: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def connection(self) -> Iterator[http.client.HTTPConnection]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.front.port, timeout=60)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def get(self, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
+        with self.connection() as connection:
+            connection.request(method, path, body)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with serving() as one:
+        yield one
+
+
+@contextmanager
+def serving() -> Iterator[Served]:
+    app = Flask("front", static_folder=None)
+
+    @app.route("/echo/<path:what>", methods=["GET", "POST", "PUT", "DELETE"])
+    def echo(what: str) -> Response:
+        body = request.get_data()
+        digest = hashlib.sha256(body).hexdigest()
+        response = Response(f"{request.method} {what} {request.query_string.decode()} {len(body)} {digest}")
+        response.headers["X-Heard"] = request.headers.get("X-Said", "")
+        response.headers["X-Peer"] = request.remote_addr or ""
+        response.set_cookie("one", "1")
+        response.set_cookie("two", "2")
+        return response
+
+    @app.post("/unread")
+    def unread() -> tuple[str, int]:
+        return "not read", 409
+
+    @app.get("/bytes/<int:size>")
+    def some(size: int) -> Response:
+        return Response(random.Random(size).randbytes(size), mimetype="application/octet-stream")
+
+    @app.get("/pieces/<int:number>")
+    def pieces(number: int) -> Response:
+        return Response(PIECE for _ in range(number))
+
+    @app.get("/endless")
+    def endless() -> Response:
+        def made() -> Iterator[bytes]:
+            try:
+                while True:
+                    yield PIECE
+            finally:
+                one.closed.set()
+
+        return Response(made())
+
+    @app.get("/broken")
+    def broken() -> Response:
+        def made() -> Iterator[bytes]:
+            yield PIECE
+            raise ValueError("in the middle")
+
+        return Response(made())
+
+    @app.get("/hold")
+    def hold() -> str:
+        one.busy.set()
+        assert one.may_go_on.wait(60)
+        return "held"
+
+    @app.get("/taken")
+    def taken() -> str:
+        try:
+            with request.environ[HAND_OVER]() as connection:
+                connection.setblocking(True)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken")
+        except HandOverError as error:
+            return str(error)
+        return ""
+
+    one = Served(HttpFront(app, "127.0.0.1", 0, THREADS, MOST))
+    one.front.start()
+    try:
+        yield one
+    finally:
+        one.may_go_on.set()
+        one.front.stop()
+
+
+TEXTS = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="%?#/"), max_size=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["GET", "POST", "PUT", "DELETE"]),
+    TEXTS,
+    TEXTS,
+    st.one_of(st.integers(0, 300), st.integers(60_000, 70_000), st.just((1 << 20) + 1)),
+)
+def test_a_request_and_its_answer_are_the_same_on_both_sides(
+    served: Served, method: str, word: str, said: str, size: int
+) -> None:
+    body = random.Random(size).randbytes(size)
+    with served.connection() as connection:
+        connection.request(method, f"/echo/a{word}?q={word}", body, {"X-Said": said})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+    assert text == f"{method} a{word} q={word} {size} {hashlib.sha256(body).hexdigest()}"
+    assert answer.headers["X-Heard"] == said
+    assert answer.headers["X-Peer"] == "127.0.0.1"
+    assert [one.partition(";")[0] for one in answer.headers.get_all("Set-Cookie", [])] == ["one=1", "two=2"]
+
+
+def test_answers_of_any_size_come_whole_one_after_the_other(served: Served) -> None:
+    with served.connection() as connection:
+        for size in (0, 1, 65_535, 65_536, 65_537, 200_000, 5_000_000, 3):
+            connection.request("GET", f"/bytes/{size}")
+            assert connection.getresponse().read() == random.Random(size).randbytes(size)
+            connection.request("HEAD", f"/bytes/{size}")
+            answer = connection.getresponse()
+            assert (answer.read(), answer.headers["Content-Length"]) == (b"", str(size))
+        connection.request("GET", "/pieces/7")
+        assert connection.getresponse().read() == PIECE * 7
+
+
+def test_a_body_that_nobody_reads_is_not_taken_for_the_next_request(served: Served) -> None:
+    with served.connection() as connection:
+        for size in (10, 100_000, (1 << 20) + 1):
+            connection.request("POST", "/unread", b"x" * size)
+            answer = connection.getresponse()
+            assert (answer.status, answer.read()) == (409, b"not read")
+            connection.request("GET", "/bytes/3")
+            assert connection.getresponse().read() == random.Random(3).randbytes(3)
+    assert served.get("/unread", "POST", b"x" * (MOST + 1))[0] == 413
+
+
+def test_a_reader_that_goes_away_ends_what_is_made_for_it(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.front.port), timeout=60) as connection:
+        connection.sendall(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+    assert served.closed.wait(60), "the view still makes what nobody reads"
+    for _ in range(2 * THREADS):
+        assert served.get("/bytes/9")[1] == random.Random(9).randbytes(9)
+
+
+def test_an_answer_that_breaks_off_is_no_whole_answer(served: Served) -> None:
+    for _ in range(2 * THREADS):
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            served.get("/broken")
+    assert served.get("/bytes/9")[0] == 200
+
+
+def test_a_connection_is_handed_over_and_is_the_clients_own(served: Served) -> None:
+    for _ in range(2 * THREADS):
+        assert served.get("/taken") == (200, b"taken")
+    with socket.create_connection(("127.0.0.1", served.front.port), timeout=60) as connection:
+        connection.sendall(
+            b"GET /pieces/200 HTTP/1.1\r\nHost: a\r\n\r\nGET /taken HTTP/1.1\r\nHost: a\r\n\r\n"
+        )
+        heard = b""
+        while b"taken" not in heard[-2000:] and b"earlier requests" not in heard[-2000:]:
+            part = connection.recv(1 << 20)
+            assert part, (len(heard), heard[-300:])
+            heard += part
+    assert served.get("/bytes/9")[0] == 200
+
+
+def test_a_process_that_is_killed_is_started_anew_at_the_same_address() -> None:
+    with serving() as one:
+        port, first = one.front.port, one.front.pid
+        assert first is not None
+        assert one.get("/bytes/9")[0] == 200
+        os.kill(first, signal.SIGKILL)
+        eventually(lambda: one.front.pid != first, "another process")
+        assert one.front.port == port
+        assert one.get("/bytes/9")[1] == random.Random(9).randbytes(9)
+
+
+def test_what_is_being_answered_when_told_to_end_is_answered() -> None:
+    with serving() as one:
+        port = one.front.port
+        with one.connection() as connection:
+            connection.request("GET", "/hold")
+            assert one.busy.wait(60)
+            ending = threading.Thread(target=one.front.stop)
+            ending.start()
+            time.sleep(0.2)  # it has been told by then; were it not yet, the answer would come all the more
+            one.may_go_on.set()
+            assert connection.getresponse().read() == b"held"
+            ending.join()
+        with pytest.raises(ConnectionError):
+            socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+CONTROLLER = """
+import sys, time
+from controller.api.front.process import HttpFront
+front = HttpFront(lambda environ, start: start("200 OK", []) and [] or [b"here"], "127.0.0.1", 0, 1, 100)
+front.start()
+print(front.port, front.pid, flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_it_ends_with_the_controller_however_that_ends(how: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CONTROLLER], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        port, pid = map(int, process.stdout.readline().split())
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/")
+    assert connection.getresponse().read() == b"here"
+    process.send_signal(how)
+    process.wait()
+    eventually(lambda: not Path(f"/proc/{pid}").exists(), "the HTTP process has ended")
+    with pytest.raises(ConnectionError):
+        socket.create_connection(("127.0.0.1", port), timeout=60)

@@ -199,7 +199,7 @@ def test_a_connection_is_handed_over_and_is_the_clients_own(served: Served) -> N
         assert served.get("/taken") == (200, b"taken")
     with socket.create_connection(("127.0.0.1", served.front.port), timeout=60) as connection:
         connection.sendall(
-            b"GET /pieces/200 HTTP/1.1\r\nHost: a\r\n\r\nGET /taken HTTP/1.1\r\nHost: a\r\n\r\n"
+            b"GET /bytes/20000000 HTTP/1.1\r\nHost: a\r\n\r\nGET /taken HTTP/1.1\r\nHost: a\r\n\r\n"
         )
         heard = b""
         while b"taken" not in heard[-2000:] and b"earlier requests" not in heard[-2000:]:

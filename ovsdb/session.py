@@ -29,7 +29,9 @@ class OvsdbError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The tables have changed (or are here for the first time)."""
+    """These tables have changed, or are here for the first time."""
+
+    tables: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +132,13 @@ class OvsdbSession:
                 self._send({"id": number, "result": message.get("params", []), "error": None})
             elif method == "update":
                 self._update(message["params"][1])
-                return Changed()
+                return Changed(frozenset(message["params"][1]))
             elif method is None and number == MONITOR_ID:
                 if message.get("error"):
                     raise OvsdbError(f"it does not tell its tables: {_words(message['error'])}")
                 self._update(message["result"])
                 self.known = True
-                return Changed()
+                return Changed(frozenset(self.tables))
             elif method is None and isinstance(number, int):
                 return Done(number, _outcome(message))
         except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:

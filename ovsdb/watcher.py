@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from ovsdb.session import Changed, Done, OvsdbError, OvsdbSession, Tables
+from ovsdb.session import Done, OvsdbError, OvsdbSession, Tables
 
 LOG: Final = logging.getLogger(__name__)
 FIRST_WAIT_S: Final = 0.1
@@ -42,14 +42,14 @@ class OvsdbWatcher:
     """Servers by name. All callbacks come from its one thread, which must not be held up for long.
 
     columns: as for `OvsdbSession`. on_tables: told of a server's tables whenever they have changed (the same object
-    each time: read it there and then), and with None when it is lost. on_done: told of transactions' outcomes: name,
-    ticket, error.
+    each time: read it there and then) and which of them have, and with None when it is lost. on_done: told of
+    transactions' outcomes: name, ticket, error.
     """
 
     def __init__(
         self,
         columns: Mapping[str, Sequence[str]],
-        on_tables: Callable[[str, Tables | None], None],
+        on_tables: Callable[[str, Tables | None, frozenset[str]], None],
         on_done: Callable[[str, int, str], None] = lambda name, ticket, error: None,
     ) -> None:
         self._columns = columns
@@ -188,14 +188,15 @@ class OvsdbWatcher:
             return
         if not data:
             raise OvsdbError("it has closed the connection")
-        changed = False
+        changed: frozenset[str] = frozenset()
         for event in session.receive(data, time.monotonic()):
             if isinstance(event, Done):
                 self._on_done(name, event.ticket, event.error)
-            changed |= isinstance(event, Changed)
+            else:
+                changed |= event.tables
         if changed:
             server.problem, server.wait_s = "", FIRST_WAIT_S
-            self._on_tables(name, session.tables)
+            self._on_tables(name, session.tables, changed)
 
     def _flush(self, name: str, server: _Server) -> None:
         assert server.sock is not None
@@ -220,4 +221,4 @@ class OvsdbWatcher:
         server.dial_at = time.monotonic() + server.wait_s
         server.wait_s = min(2 * server.wait_s, LONGEST_WAIT_S)
         if known:
-            self._on_tables(name, None)
+            self._on_tables(name, None, frozenset())

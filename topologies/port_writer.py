@@ -62,7 +62,7 @@ class PortWriter:
         if switch in self._tables:
             self._on_tables(switch, self._tables[switch])
 
-    def _on_tables(self, switch: str, tables: Tables | None) -> None:
+    def _on_tables(self, switch: str, tables: Tables | None, _changed: frozenset[str] = frozenset()) -> None:
         if tables is None:
             self._tables.pop(switch, None)
             return

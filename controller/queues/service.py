@@ -34,6 +34,8 @@ FRESH_S: Final = 0.25
 """Counters that are no older are not asked for again."""
 LOST_S: Final = 1.0
 """A question that has no answer by then is asked anew."""
+COUNTED: Final = frozenset({"Open_vSwitch"})
+"""The table that questions for counters and their answers stand in, several times a second; no plan depends on it."""
 CONNECT_S: Final = 3.0
 """A switch whose database does not answer for so long is not waited for any more."""
 
@@ -275,7 +277,7 @@ class QueueService:
 
     # In the watcher's thread
 
-    def _on_tables(self, name: str, tables: Tables | None) -> None:
+    def _on_tables(self, name: str, tables: Tables | None, changed: frozenset[str]) -> None:
         dpid = int(name, 16)
         with self._changed:
             switch = self._switches.get(dpid)
@@ -286,7 +288,8 @@ class QueueService:
                 switch.plan, switch.ticket, switch.refused, switch.since = None, None, "", time.monotonic()
                 switch.asked = 0
             else:
-                self._plan(dpid, switch)
+                if switch.plan is None or changed - COUNTED:
+                    self._plan(dpid, switch)
                 self._read_counters(switch, tables)
                 self._bring(dpid, switch)
             self._changed.notify_all()

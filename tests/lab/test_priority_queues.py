@@ -285,7 +285,7 @@ def test_open_vswitch_makes_a_tree_of_the_rows_for_a_kernel_datapath() -> None:
         switch = lab.switch("s1")
         port = next(name for name in switch.intfNames() if name != "lo")
         seen: dict[str, Tables | None] = {}
-        watcher = OvsdbWatcher(COLUMNS, lambda name, tables: seen.update({name: tables}))
+        watcher = OvsdbWatcher(COLUMNS, lambda name, tables, _: seen.update({name: tables}))
 
         def planned(queues: PortQueues) -> SwitchPlan:
             tables = copy.deepcopy(seen["s1"])

@@ -62,7 +62,7 @@ def test_tables_are_the_same_however_the_bytes_are_cut(cuts: list[int], ascii_on
     for size in [*cuts, len(data)]:
         events += session.receive(data[:size], 0.0)
         data = data[size:]
-    assert events == [Changed(), Changed()]
+    assert events == [Changed(frozenset(COLUMNS)), Changed(frozenset({"Port"}))]
     assert session.known
     assert session.tables == WANTED | {"Port": {"p1": WANTED["Port"]["p1"]}}
 
@@ -169,7 +169,7 @@ def test_the_watcher_keeps_up_and_comes_back(server: Server) -> None:
     done: list[tuple[str, int, str]] = []
     watcher = OvsdbWatcher(
         COLUMNS,
-        lambda name, tables: seen.append(tables),
+        lambda name, tables, changed: seen.append(tables),
         lambda name, ticket, error: done.append((name, ticket, error)),
     )
     watcher.start()

@@ -12,7 +12,7 @@ from flask import Blueprint, Response, request
 from controller.api import answers, answers_live, views
 from controller.api.bodies import number, optional_text
 from controller.api.describing import Description, Query, Text, describe
-from controller.api.front.hand_over import HAND_OVER, HandOverError
+from controller.api.front.backend import HAND_OVER, HandOverError
 from controller.api.metrics import MEDIA, metrics
 from controller.api.problems import ProblemError
 from controller.live.queue_history import FullestQueue

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -14,10 +15,9 @@ from itertools import count
 import pytest
 import requests
 from flask import Flask, Response, request
-from waitress.server import BaseWSGIServer
 
-from controller.api.front.collapsing import AT_WORK
-from controller.api.front.hand_over import HAND_OVER, make_server
+from controller.api.front.backend import HAND_OVER, serve
+from controller.api.front.server import AT_WORK, HttpServer
 from tests.waiting import PATIENCE_S, eventually
 
 PIECE = b"x" * (1 << 20)
@@ -27,19 +27,20 @@ PIECE = b"x" * (1 << 20)
 class Served:
     """An application whose answers tell how many were made before."""
 
-    server: BaseWSGIServer
+    port: int
+    server: HttpServer
     may_go_on: threading.Event = field(default_factory=threading.Event)
     busy: threading.Event = field(default_factory=threading.Event)
     made: Counter[str] = field(default_factory=Counter)
 
     def ask(self, line: str, *headers: str, body: bytes = b"") -> Asking:
-        connection = socket.create_connection(("127.0.0.1", self.server.effective_port), timeout=PATIENCE_S)
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
         connection.sendall("\r\n".join((line, "Host: localhost", *headers, "", "")).encode() + body)
         return Asking(connection)
 
     def waiting(self) -> int:
-        """Requests that wait for a thread."""
-        return sum(len(asked.askers) for asked in self.server.task_dispatcher.queue)
+        """Requests that wait for their turn."""
+        return len(self.server.questions)
 
 
 @dataclass
@@ -103,17 +104,30 @@ def serving(threads: int) -> Iterator[Served]:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken")
         return ""
 
-    server = make_server(app, socket.create_server(("127.0.0.1", 0)), threads, 1 << 20)
-    held = Served(server)
-    thread = threading.Thread(target=server.run, daemon=True)
+    def connect() -> socket.socket:
+        ours, theirs = socket.socketpair()
+        threading.Thread(target=serve, args=(theirs, app), daemon=True).start()
+        return ours
+
+    async def run() -> None:
+        loop, until = asyncio.get_running_loop(), asyncio.Event()
+        server = HttpServer(listener, connect, threads, 1 << 20)
+        begun.set_result((server, lambda: loop.call_soon_threadsafe(until.set)))
+        await server.serve(until, 1.0)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    port: int = listener.getsockname()[1]
+    begun: Future[tuple[HttpServer, Callable[[], object]]] = Future()
+    thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
     thread.start()
+    server, end = begun.result(PATIENCE_S)
+    held = Served(port, server)
     try:
         yield held
     finally:
         held.may_go_on.set()
-        server.task_dispatcher.shutdown(timeout=1.0)
-        server.close()
-        thread.join(5.0)
+        end()
+        thread.join(PATIENCE_S)
 
 
 def hold(served: Served, stack: ExitStack) -> None:
@@ -138,7 +152,7 @@ def test_who_waits_for_the_same_gets_one_answer(served: Served) -> None:
         assert len({one.body() for one in posts}) == 3
         assert len({one.body() for one in bodies}) == 2
     assert served.made == {"a": 2, "b": 1, "c": 3, "d": 2}
-    assert served.server.task_dispatcher.collapsed == 19
+    assert served.server.questions.collapsed == 19
 
 
 def test_nobody_gets_an_answer_that_was_begun_before(served: Served) -> None:
@@ -219,7 +233,7 @@ def test_answers_that_wait_for_something_keep_no_thread_from_others() -> None:
 
 def test_read_after_write_under_load(served: Served) -> None:
     """What a client has changed, the answer to its next request shows, however many others ask for the same."""
-    url = f"http://127.0.0.1:{served.server.effective_port}/number/w"
+    url = f"http://127.0.0.1:{served.port}/number/w"
     served.may_go_on.set()
     ended = threading.Event()
 

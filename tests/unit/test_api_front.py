@@ -22,7 +22,7 @@ from flask import Flask, Response, request
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.api.front.hand_over import HAND_OVER, HandOverError
+from controller.api.front.backend import HAND_OVER, HandOverError
 from controller.api.front.process import ROOT, HttpFront
 from tests.waiting import eventually
 
@@ -98,10 +98,10 @@ def serving() -> Iterator[Served]:
 
         return Response(made())
 
-    @app.get("/broken")
-    def broken() -> Response:
+    @app.get("/broken/<int:number>")
+    def broken(number: int) -> Response:
         def made() -> Iterator[bytes]:
-            yield PIECE
+            yield from [PIECE] * number
             raise ValueError("in the middle")
 
         return Response(made())
@@ -189,8 +189,9 @@ def test_a_reader_that_goes_away_ends_what_is_made_for_it(served: Served) -> Non
 
 def test_an_answer_that_breaks_off_is_no_whole_answer(served: Served) -> None:
     for _ in range(2 * THREADS):
+        assert served.get("/broken/1")[0] == 500, "its head had not been sent"
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
-            served.get("/broken")
+            served.get("/broken/100")
     assert served.get("/bytes/9")[0] == 200
 
 

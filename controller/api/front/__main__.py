@@ -1,44 +1,52 @@
-"""``python -m controller.api.front CONTROL LISTENER THREADS MAX_BODY_BYTES PATIENCE_S``: the HTTP process.
+"""``python -m controller.api.front CONTROL LISTENER WORKERS MAX_BODY_BYTES PATIENCE_S``: the HTTP process.
 
-The first two are descriptors. It ends when the controller does, however that ends; on SIGTERM as soon as what is being
-answered is, for which it has so many seconds.
+The first two are descriptors. It ends when the controller does, however that ends; on SIGTERM as soon as what was asked
+is answered, for which it has so many seconds.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
-import threading
 
-from controller.api.front.forwarder import Forwarder
-from controller.api.front.hand_over import make_server
+from controller.api.front.server import MOST_CONNECTIONS, HttpServer
 
 
-def main(control: int, listener: int, threads: int, max_body_bytes: int, patience_s: float) -> None:
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is the controller's, which tells us when
-    told = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: told.set())
+async def main(control: int, listener: int, workers: int, max_body_bytes: int, patience_s: float) -> None:
     of_controller = socket.socket(fileno=control)
-    server = make_server(Forwarder(of_controller), socket.socket(fileno=listener), threads, max_body_bytes)
-    threading.Thread(target=_end_with, args=(of_controller,), name="control", daemon=True).start()
-    threading.Thread(target=server.run, name="http", daemon=True).start()
-    while not told.wait(3600):
-        continue
-    server.task_dispatcher.shutdown(timeout=patience_s)
-    server.close()
+    of_controller.setblocking(False)
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, told.set)
+    # The controller says nothing; it closes when it ends, and nobody is left to answer anything.
+    loop.add_reader(of_controller, os._exit, 0)
+
+    def connect() -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(of_controller, [b"n"], [theirs.fileno()])
+        return ours
+
+    server = HttpServer(socket.socket(fileno=listener), connect, workers, max_body_bytes)
+    await server.serve(told, patience_s)
 
 
-def _end_with(control: socket.socket) -> None:
-    """The controller says nothing; it closes when it ends."""
-    while control.recv(1):
-        continue
-    os._exit(0)
+def _more_descriptors() -> None:
+    """Many systems give a program fewer than it serves connections, and let it ask for more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 2 * MOST_CONNECTIONS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 if __name__ == "__main__":
-    of_controller, of_clients, of_threads, of_bytes = map(int, sys.argv[1:5])
-    main(of_controller, of_clients, of_threads, of_bytes, float(sys.argv[5]))
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is the controller's, which tells us when
+    _more_descriptors()
+    of_controller, of_clients, of_workers, of_bytes = map(int, sys.argv[1:5])
+    asyncio.run(main(of_controller, of_clients, of_workers, of_bytes, float(sys.argv[5])))

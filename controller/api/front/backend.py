@@ -14,7 +14,6 @@ from io import BytesIO
 from typing import IO, Any, Final
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-from controller.api.front.hand_over import HAND_OVER, HandOverError
 from controller.api.front.wire import (
     PIECE,
     Kind,
@@ -27,8 +26,15 @@ from controller.api.front.wire import (
 )
 
 _LOG: Final = logging.getLogger("capstan.api")
+HAND_OVER: Final = "capstan.hand_over"
+"""Of the environment: a view that calls it gets the client's connection as a socket of its own, to stream on it
+without a thread; what the view returns is not sent then. Raises HandOverError."""
 IN_MEMORY: Final = 1 << 20
 """Bytes of a body that are kept in memory; what is longer waits in a file."""
+
+
+class HandOverError(RuntimeError):
+    """The connection cannot be taken now; the text says why."""
 
 
 def serve_control(control: socket.socket, app: WSGIApplication) -> None:

@@ -1,0 +1,45 @@
+"""From a request to the strings of its WSGI environment (PEP 3333)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+import h11
+
+ALONE: Final = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
+
+
+def environ_of(request: h11.Request, body_bytes: int, peer: Any, here: Any) -> dict[str, str]:
+    """peer, here: socket addresses, (host, port, …); None: not known any more. All texts are bytes as Latin-1."""
+    target = request.target.decode("latin-1")
+    scheme, mark, rest = target.partition("://")
+    if mark and scheme.lower() in ("http", "https"):  # the absolute form, which proxies use
+        target = "/" + rest.partition("/")[2]
+    (host, port), (name_here, port_here) = (tuple(one[:2]) if one else ("", 0) for one in (peer, here))
+    path, _, query = target.partition("?")
+    environ = {
+        "REQUEST_METHOD": request.method.decode("latin-1"),
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(path.encode("latin-1")).decode("latin-1"),
+        "QUERY_STRING": query,
+        "REQUEST_URI": target,
+        "SERVER_NAME": name_here,
+        "SERVER_PORT": str(port_here),
+        "SERVER_PROTOCOL": f"HTTP/{request.http_version.decode('latin-1')}",
+        "REMOTE_ADDR": host,
+        "REMOTE_PORT": str(port),
+        "wsgi.url_scheme": "http",
+    }
+    for raw_name, raw_value in request.headers:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        if "_" in name:  # it would look like another one
+            continue
+        key = ALONE.get(name) or "HTTP_" + name.upper().replace("-", "_")
+        if key in environ:
+            value = f"{environ[key]}{'; ' if name == 'cookie' else ', '}{value}"
+        environ[key] = value
+    environ.pop("HTTP_TRANSFER_ENCODING", None)  # the body is here as a whole
+    if body_bytes or "CONTENT_LENGTH" in environ:
+        environ["CONTENT_LENGTH"] = str(body_bytes)
+    return environ

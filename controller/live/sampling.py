@@ -12,6 +12,8 @@ from typing import Any, Final
 LOG: Final = logging.getLogger("capstan.live")
 LEASE_S: Final = 20.0
 """Who asks once counts as watching for so long."""
+FIRST_S: Final = 0.1
+"""Between attempts at the first sample, which somebody may be waiting for."""
 Sample = dict[str, Any]
 
 
@@ -114,6 +116,7 @@ class Sampler(ABC):
                         self._newest = sample
                         self._changed.notify_all()
                     self._publish(sample)
-            due = max(due + self._every_s, time.monotonic())
+            pause_s = self._every_s if self._newest is not None else min(FIRST_S, self._every_s)
+            due = max(due + pause_s, time.monotonic())
             with self._changed:
                 self._changed.wait_for(lambda: self._stopping, max(0.0, due - time.monotonic()))

@@ -6,11 +6,9 @@ Records come in a file, for they are many; the process lives as long as the lear
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from controller.parent import end_with
 from controller.tpfs.records import RECORD
 
-_PR_SET_PDEATHSIG: Final = 1
 NICE: Final = 10
 
 
@@ -101,9 +99,7 @@ def answer(question: Question) -> object:
 
 def _begin(parent: int) -> None:
     """End with the controller, keep out of the way, and keep the solver's chatter to ourselves."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        sys.exit(1)
+    end_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)
     with open(os.devnull, "wb") as nothing:

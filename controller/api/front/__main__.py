@@ -1,20 +1,20 @@
-"""``python -m controller.api.front CONTROL LISTENER WORKERS MAX_BODY_BYTES PATIENCE_S``: the HTTP process.
+"""``python -m controller.api.front CONTROL LISTENER WORKERS MAX_BODY_BYTES PATIENCE_S PARENT``: the HTTP process.
 
-The first two are descriptors. It ends when the controller does, however that ends; on SIGTERM as soon as what was asked
-is answered, for which it has so many seconds.
+The first two are descriptors, the last is the controller's process id. It ends when that does, however that ends; on
+SIGTERM as soon as what was asked is answered, for which it has so many seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import resource
 import signal
 import socket
 import sys
 
 from controller.api.front.server import MOST_CONNECTIONS, HttpServer
+from controller.parent import end_with
 
 
 async def main(control: int, listener: int, workers: int, max_body_bytes: int, patience_s: float) -> None:
@@ -23,8 +23,6 @@ async def main(control: int, listener: int, workers: int, max_body_bytes: int, p
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, told.set)
-    # The controller says nothing; it closes when it ends, and nobody is left to answer anything.
-    loop.add_reader(of_controller, os._exit, 0)
 
     def connect() -> socket.socket:
         ours, theirs = socket.socketpair()
@@ -49,4 +47,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is the controller's, which tells us when
     _more_descriptors()
     of_controller, of_clients, of_workers, of_bytes = map(int, sys.argv[1:5])
+    end_with(int(sys.argv[6]))
     asyncio.run(main(of_controller, of_clients, of_workers, of_bytes, float(sys.argv[5])))

@@ -44,6 +44,7 @@ class HttpFront:
         self._process: subprocess.Popen[bytes] | None = None
         self._keeper: threading.Thread | None = None
         self._ending = threading.Event()
+        self._beginning = threading.Lock()
 
     @property
     def port(self) -> int:
@@ -63,8 +64,9 @@ class HttpFront:
 
     def stop(self) -> None:
         """End it; what is being answered is answered, if that takes no longer than PATIENCE_S."""
-        self._ending.set()
-        process = self._process
+        with self._beginning:
+            self._ending.set()
+            process = self._process
         if process is not None:
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
@@ -87,7 +89,7 @@ class HttpFront:
         ]
         with theirs:
             self._process = subprocess.Popen(
-                [*argv, *self._options],
+                [*argv, *self._options, str(os.getpid())],
                 pass_fds=(theirs.fileno(), self._listener.fileno()),
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *_python_path()])},
@@ -105,9 +107,11 @@ class HttpFront:
             if self._ending.is_set():
                 return
             _LOG.error("the API's HTTP process %d ended (%d); it is started anew", self._process.pid, code)
-            if self._ending.wait(AGAIN_S):
-                return
-            self._begin()
+            self._ending.wait(AGAIN_S)
+            with self._beginning:
+                if self._ending.is_set():
+                    return
+                self._begin()
 
 
 def _python_path() -> list[str]:

@@ -61,7 +61,7 @@ class Worker:
         try:
             head, taken = await self._ask(asker)
         except LOST:
-            self._drop()
+            self.close()
             asker.fail(503, GONE)
             return None
         status, pairs = json.loads(head)
@@ -77,7 +77,7 @@ class Worker:
                 answer.pieces.append(payload)
                 size += len(payload)
         except LOST:
-            self._drop()
+            self.close()
             if not taken:
                 asker.fail(500, BROKEN)
             return None
@@ -92,13 +92,13 @@ class Worker:
             while kind != Kind.END:
                 await asker.continue_answer(payload)
                 if asker.gone:
-                    self._drop()  # which ends what is made for nobody
+                    self.close()  # which ends what is made for nobody
                     return
                 kind, payload = await self._read()
             asker.end_answer()
         except (*LOST, h11.LocalProtocolError) as error:
             _LOG.info("%s broke off: %s", asker.environ.get("REQUEST_URI"), error)
-            self._drop()
+            self.close()
             asker.abort()
 
     async def _ask(self, asker: Connection) -> tuple[bytes, bool]:
@@ -128,8 +128,8 @@ class Worker:
         kind, size = HEADER.unpack(await self._reader.readexactly(HEADER.size))
         return Kind(kind), await self._reader.readexactly(size) if size else b""
 
-    def _drop(self) -> None:
-        """What the connection would say next is not known any more: the next question gets another one."""
+    def close(self) -> None:
+        """What the connection would say next is not known, or not wanted, any more; a question gets another one."""
         if self._writer is not None:
             self._writer.transport.abort()
         self._socket = self._writer = None

@@ -69,6 +69,8 @@ class HttpServer:
                 task.cancel()
             for connection in tuple(self._connections):
                 connection.close()
+            for worker in self._workers:
+                worker.close()
 
     def _owing(self) -> bool:
         """Whether somebody waits for an answer, or for the rest of one."""

@@ -16,6 +16,7 @@ import pytest
 import requests
 from flask import Flask, Response, request
 
+from controller.api.front import server
 from controller.api.front.backend import HAND_OVER, serve
 from controller.api.front.server import AT_WORK, HttpServer
 from tests.waiting import PATIENCE_S, eventually
@@ -120,8 +121,8 @@ def serving(threads: int) -> Iterator[Served]:
     begun: Future[tuple[HttpServer, Callable[[], object]]] = Future()
     thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
     thread.start()
-    server, end = begun.result(PATIENCE_S)
-    held = Served(port, server)
+    made, end = begun.result(PATIENCE_S)
+    held = Served(port, made)
     try:
         yield held
     finally:
@@ -229,6 +230,16 @@ def test_answers_that_wait_for_something_keep_no_thread_from_others() -> None:
         for number in range(AT_WORK + 1):
             stack.enter_context(served.ask(f"GET /hold?{number} HTTP/1.1").connection)
         assert served.ask("GET /number/a HTTP/1.1").body().startswith(b"a "), "while those are being answered"
+
+
+def test_who_asks_nothing_is_let_go_and_who_waits_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "STALLED_S", 0.3)
+    monkeypatch.setattr(server, "LOOK_EVERY_S", 0.05)
+    with serving(1) as served, socket.create_connection(("127.0.0.1", served.port), timeout=60) as silent:
+        asking = served.ask("GET /hold HTTP/1.1")
+        assert silent.recv(1) == b"", "it is closed"
+        served.may_go_on.set()
+        assert asking.body() == b"held", "for all that it waited longer"
 
 
 def test_read_after_write_under_load(served: Served) -> None:

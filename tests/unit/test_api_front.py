@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import json
 import os
 import random
 import signal
@@ -176,6 +177,38 @@ def test_a_body_that_nobody_reads_is_not_taken_for_the_next_request(served: Serv
             connection.request("GET", "/bytes/3")
             assert connection.getresponse().read() == random.Random(3).randbytes(3)
     assert served.get("/unread", "POST", b"x" * (MOST + 1))[0] == 413
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (b"no request\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"400"),  # it lacks Host
+        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * (1 << 17) + b"\r\n\r\n", b"431"),
+        (b"POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
+        (b"POST /unread HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxx\r\n", b"400"),
+    ],
+)
+def test_what_is_no_request_is_refused_in_words_and_its_connection_ends(
+    served: Served, said: bytes, status: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", served.front.port), timeout=60) as connection:
+        connection.sendall(said)
+        heard = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    head, _, body = heard.partition(b"\r\n\r\n")
+    assert head.split()[1] == status, heard
+    assert json.loads(body)["detail"]
+    assert served.get("/bytes/9")[0] == 200
+
+
+def test_bodies_come_in_chunks_and_only_when_they_are_asked_for(served: Served) -> None:
+    head = b"POST /echo/a HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.front.port), timeout=60) as connection:
+        connection.sendall(head)
+        assert connection.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+        assert hashlib.sha256(b"abcde").hexdigest().encode() in connection.recv(1 << 16)
 
 
 def test_a_reader_that_goes_away_ends_what_is_made_for_it(served: Served) -> None:

@@ -87,11 +87,7 @@ class Connection(asyncio.Protocol):
         if self._refused:  # read all the same: closed over unread data, the connection would lose the refusal
             return
         self.moved_at = time.monotonic()
-        try:
-            self._http.receive_data(data)
-        except h11.RemoteProtocolError:  # after the client's last word
-            self.close()
-            return
+        self._http.receive_data(data)
         self._listen()
 
     def eof_received(self) -> bool:

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -32,6 +33,7 @@ def test_both_programs_ask_for_the_same_and_tell_alike(tmp_path: Path, program: 
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             nonlocal made
             made += 1
+            time.sleep(0.02)  # so that others ask meanwhile, however fast or slow this machine is
             return world.app(environ, start_response)
 
         front = HttpFront(app, "127.0.0.1", 0, 4, 1 << 20)

@@ -64,7 +64,7 @@ class Server:
                 env={**os.environ, MARK: str(self.data)},
                 start_new_session=True,
             )
-        self.wait(lambda: (self.data / "endpoints.json").exists(), 60)
+        self.wait((self.data / "endpoints.json").exists, 120, lambda: "no API")
         url = json.loads((self.data / "endpoints.json").read_text())["api"]
         self.api = url.removeprefix("http://")
 

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.lab.openflow_rig import answers
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -315,19 +316,21 @@ def foreign_things_stay() -> None:
     daemon = ["ovs-vswitchd", f"unix:{place}/db.sock", "-vconsole:off", "--disable-system"]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     switch = [subprocess.Popen(server, env=env, **quiet)]
-    while not (place / "db.sock").exists():
-        time.sleep(0.02)
+    eventually(lambda: answers(place / "db.sock"))
     switch.append(subprocess.Popen(daemon, env=env, **quiet))
     bridge = ["ovs-vsctl", f"--db=unix:{place}/db.sock", "--timeout=60", "add-br", "l1"]
     subprocess.run([*bridge, "--", "set", "bridge", "l1", "datapath_type=netdev"], check=True)
-    others = [
-        subprocess.Popen(["sleep", "60"], env={**os.environ, "CAPSTAN_LAB": "someoneelse"}),
-        subprocess.Popen(["ip", "netns", "exec", "foreign", "sleep", "60"]),
-        subprocess.Popen(["bash", "-c", "sleep 60; true", "mininet:h1"]),
+    programs = [
+        subprocess.Popen(["sleep", "1001"], env={**os.environ, "CAPSTAN_LAB": "someoneelse"}),
+        subprocess.Popen(["ip", "netns", "exec", "foreign", "sleep", "1002"]),
+        subprocess.Popen(["bash", "-c", "sleep 1003; true", "mininet:h1"]),
     ]
     Path("/run/capstan/notes").mkdir(parents=True)
-    time.sleep(0.2)
-    before = look()
+    for number in (1001, 1002, 1003):
+        eventually(lambda number=number: f"sleep {number} " in others()[0].values())
+    before = eventually(
+        lambda: now if (now := look()) == look() else None, "a world in which nothing changes"
+    )
     process, wait_for = start_launcher()
     wait_for("go")
     wait_for("up")
@@ -339,8 +342,8 @@ def foreign_things_stay() -> None:
 
     clean()
     expect_same(before, 0, "after clean()")
-    assert all(process.poll() is None for process in (*switch, *others))
-    for process in (*switch, *others):
+    assert all(process.poll() is None for process in (*switch, *programs))
+    for process in (*switch, *programs):
         process.kill()
 
 

@@ -16,8 +16,8 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.waiting import eventually
@@ -54,23 +54,28 @@ class Netns:
 
     def socket(self, interface: str) -> socket.socket:
         """A packet socket on *interface* inside the namespace (all protocols)."""
-        made: list[socket.socket] = []
 
-        def work() -> None:
+        def make() -> socket.socket:
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            sock.bind((interface, 0))
+            return sock
+
+        return self.inside(make)
+
+    def inside(self, make: Callable[[], socket.socket]) -> socket.socket:
+        """A socket that is made inside the namespace, where it stays."""
+
+        def work() -> socket.socket:
             fd = os.open(f"/var/run/netns/{self.name}", os.O_RDONLY)
             try:
                 if _libc.setns(fd, 0x40000000):
                     raise OSError(ctypes.get_errno(), "setns")
             finally:
                 os.close(fd)
-            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-            sock.bind((interface, 0))
-            made.append(sock)
+            return make()
 
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        return made[0]
+        with ThreadPoolExecutor(1) as thread:  # which is in the namespace for the rest of its life
+            return thread.submit(work).result()
 
     def delete(self) -> None:
         run("ip", "netns", "del", self.name)

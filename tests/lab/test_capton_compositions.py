@@ -102,7 +102,7 @@ def test_a_flow_that_is_open_when_the_scheme_comes_is_scheduled(lab: Deployment)
     eventually(lambda: any(flow["bytes"] > 100_000 for flow in lab.client.report_flows(forget=False)["h3"]))
     take(lab, "capton")
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
-    smaller = send(lab, "h2", PORT + 1, 400_000)
+    smaller = send(lab, "h2", PORT + 1, 400_000, held=True)
     said(smaller, "connected")
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["waiting"])
     assert result(smaller, 60) == ["done", "400000"]
@@ -168,23 +168,23 @@ def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deploymen
     lab.client.report_flows(forget=True)
     ports = (PORT + 4, PORT + 5)
     receivers = [receive(lab, port) for port in ports]
-    first = send(lab, "h1", ports[0], 1_500_000)
+    first = send(lab, "h1", ports[0], 1_500_000, held=True)
     said(first, "connected")
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
     (granted,) = flows_of(lab, "h1")
-    second = send(lab, "h2", ports[1], 3_000_000)
+    second = send(lab, "h2", ports[1], 3_000_000, held=True)
     said(second, "connected")
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["waiting"])
     (waiting,) = flows_of(lab, "h2")
-    assert (waiting["path"], waiting["remaining_bytes"]) == (None, waiting["asked_bytes"]), (
-        "it has sent nothing"
-    )
-    assert result(first, 30) == ["done", "1500000"]
+    assert waiting["path"] is None
+    # asked for with its SYN; how large its segments and so all headers are is known after that
+    assert waiting["remaining_bytes"] >= waiting["asked_bytes"], "it has sent nothing"
+    assert result(first, 60) == ["done", "1500000"]
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["granted"])
     (late,) = flows_of(lab, "h2")
-    assert result(second, 30) == ["done", "3000000"]
+    assert result(second, 60) == ["done", "3000000"]
     for process in receivers:
-        process.wait(10)
+        process.wait(60)
     flows = received(lab, "h3")
     for port, told in zip(ports, (granted, late), strict=True):
         (flow,) = [one for one in flows if one["destination_port"] == port]
@@ -243,7 +243,7 @@ def test_a_receiver_whose_link_is_down_holds_up_nobody(lab: Deployment) -> None:
     assert (links["h3 down"], links["h4 down"]) == (0, 10_000_000)
     assert any(one["kind"] == "host-link-changed" and not one["up"] for one in lab.client.events()[0])
     lab.lab.set_link("h3-l2", up=True)
-    eventually(lambda: states() == {"h3": "granted", "h4": "waiting"}, 15)
+    eventually(lambda: states() == {"h3": "granted", "h4": "waiting"})
     end(lab, processes)
 
 
@@ -258,14 +258,14 @@ def test_what_is_sent_again_is_told_with_its_cause_also_over_changes_of_the_sche
         root = str(programs.__file__).rsplit("/tests/", 1)[0]
         sender = start(lab, "h1", _COUNTED, RECEIVER, PORT + 6, own, 2 * LARGE, root)
         said(sender, "connected")
-        eventually(lambda: counter(lab, "h1", "bytes_sent_again") > 0, 15)
+        eventually(lambda: counter(lab, "h1", "bytes_sent_again") > 0)
         for scheme in ("ecmp", "capton"):
             lab.set_scheme(SchemeChoice(scheme, scheme, {}))
-        out, error = sender.communicate(timeout=60)
+        out, error = sender.communicate(timeout=200)  # late answers make each loss cost the more
     finally:
         lab.client.impair("h3", loss=0.0)
     assert sender.returncode == 0, error
-    receiver.wait(10)
+    receiver.wait(60)
     counted, port = map(int, out.split()[-2:])
     assert counted > 0
 

@@ -31,21 +31,25 @@ ACCESS_MBPS = 10
 FAIL_SAFE_S = 2.0
 """A controller on a busy machine may be later than the 0.1 s after which flows go unasked."""
 ANNOUNCED = """
-import socket, sys
+import select, socket, sys
 sys.path.insert(0, sys.argv.pop())
 from workloads.announce import announce
-address, port, own, total = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+address, port, own, total, held = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5:]
 connection = socket.socket()
 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
 connection.bind((own, 0))
 assert announce(connection.getsockname(), (address, port), total)
 connection.connect((address, port))
 print("connected", flush=True)
-connection.sendall(bytes(total))
+sent = 0
+while held and not select.select([sys.stdin], [], [], 0.1)[0]:
+    sent += connection.send(bytes(200))
+connection.sendall(bytes(total - sent))
 connection.shutdown(socket.SHUT_WR)
 assert connection.recv(64)
 print("done", total, flush=True)
 """
+"""ADDRESS PORT OWN TOTAL [held] ROOT: held: sends next to nothing until `result` closes its standard input."""
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +61,11 @@ def lab() -> Iterator[Deployment]:
         yield running
 
 
-def send(lab: Deployment, host: str, port: int, size: int) -> subprocess.Popen[str]:
-    """A flow of which *size* bytes are announced, to h3."""
+def send(lab: Deployment, host: str, port: int, size: int, *, held: bool = False) -> subprocess.Popen[str]:
+    """A flow of which *size* bytes are announced, to h3. held: it is not over before `result` is asked for."""
     own = next(place.overlay for place in lab.spec.fabric.hosts() if place.name == host)
     root = str(programs.__file__).rsplit("/tests/", 1)[0]
-    return start(lab, host, ANNOUNCED, RECEIVER, port, own, size, root)
+    return start(lab, host, ANNOUNCED, RECEIVER, port, own, size, *(["held"] if held else []), root)
 
 
 def receive(lab: Deployment, port: int) -> subprocess.Popen[str]:
@@ -83,16 +87,22 @@ def test_the_smaller_flow_goes_first_and_every_path_gets_its_share(lab: Deployme
     lab.client.report_flows(forget=True)
     before = counter(lab, "h1", "stops")
     receivers = [receive(lab, PORT), receive(lab, PORT + 1)]
-    large = send(lab, "h1", PORT, 3_000_000)
+
+    def standing() -> tuple[dict[str, float], dict[str, Any]]:
+        """At one moment, each sender's rate, and the links."""
+        view = lab.client.capton()
+        rates = {flow["source"]: flow["rate_bps"] for flow in view["flows"]}
+        return rates, {link["name"]: link for link in view["links"]}
+
+    large = send(lab, "h1", PORT, 3_000_000, held=True)
     said(large, "connected")
-    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["granted"])
-    links = {link["name"]: link for link in lab.client.capton()["links"]}
+    rate = ACCESS_MBPS * 1_000_000
+    _, links = eventually(lambda: now if (now := standing())[0] == {"h1": rate} else None)
     assert links["l1 up"]["capacity_bps"] == PATHS * 20_000_000
     assert links["h3 down"]["utilisation"] == 1.0
-    small = send(lab, "h2", PORT + 1, 600_000)
+    small = send(lab, "h2", PORT + 1, 600_000, held=True)
     said(small, "connected")
-    eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["waiting"])
-    assert [flow["rate_bps"] for flow in flows_of(lab, "h2")] == [ACCESS_MBPS * 1_000_000]
+    eventually(lambda: standing()[0] == {"h1": 0, "h2": rate})
     assert result(small, 60) == ["done", "600000"]
     assert result(large, 60) == ["done", "3000000"]
     for process in receivers:
@@ -113,10 +123,10 @@ def test_the_smaller_flow_goes_first_and_every_path_gets_its_share(lab: Deployme
 
 def test_an_agent_that_dies_holding_a_grant_gives_it_back(lab: Deployment) -> None:
     receivers = [receive(lab, PORT + 2), receive(lab, PORT + 3)]
-    first = send(lab, "h2", PORT + 2, 2_000_000)
+    first = send(lab, "h2", PORT + 2, 2_000_000, held=True)
     said(first, "connected")
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h2")] == ["granted"])
-    second = send(lab, "h1", PORT + 3, 3_000_000)
+    second = send(lab, "h1", PORT + 3, 3_000_000, held=True)
     said(second, "connected")
     eventually(lambda: [flow["state"] for flow in flows_of(lab, "h1")] == ["waiting"])
     lab.kill("agent h2")
@@ -143,7 +153,7 @@ def test_without_a_controller_flows_go_unscheduled_and_say_so_and_are_scheduled_
         controller.send_signal(signal.SIGCONT)
     eventually(lambda: counter(lab, "h1", "flows_unscheduled_by_fail_safe") == before + 1)
     eventually(lambda: any(one["kind"] == "capton-fail-safe" for one in lab.client.events()[0]))
-    flow = send(lab, "h1", PORT + 5, 60_000_000)  # longer than a controller takes to start
+    flow = send(lab, "h1", PORT + 5, 60_000_000, held=True)  # longer than a controller takes to start
     eventually(lambda: [one["state"] for one in flows_of(lab, "h1")] == ["granted"])
     lab.kill("controller")
     lab.relaunch("controller")

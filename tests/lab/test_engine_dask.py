@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-import socket
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.lab.engine_server import ROOT, TINY, Server, serving
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(400)
+
+
+def address_in(told: Path) -> str | None:
+    """What a scheduler has written of itself, once all of it is there."""
+    with suppress(OSError, ValueError):
+        return str(json.loads(told.read_text())["address"])
+    return None
 
 
 @contextmanager
 def cluster(directory: Path, workers: int) -> Iterator[str]:
     """A scheduler and its workers, processes of their own; yields the scheduler's address."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    address = f"tcp://127.0.0.1:{port}"
-    scheduler = ["scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-    worker = ["worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
-    worker += ["--local-directory", str(directory)]
+    told = directory / "scheduler.json"
     processes = []
+
+    def start(kind: str, *words: str) -> None:
+        with (directory / "dask.log").open("ab") as log:
+            argv = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *words, "--no-dashboard"]
+            processes.append(subprocess.Popen(argv, cwd=ROOT, stdout=log, stderr=log))
+
     try:
-        for argv in (scheduler, *[worker] * workers):
-            with (directory / "dask.log").open("ab") as log:
-                processes.append(
-                    subprocess.Popen(
-                        [sys.executable, "-m", "distributed.cli.dask_" + argv[0], *argv[1:]],
-                        cwd=ROOT,
-                        stdout=log,
-                        stderr=log,
-                    )
-                )
+        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told))
+        address = eventually(lambda: address_in(told), lambda: (directory / "dask.log").read_text()[-3000:])
+        for _ in range(workers):
+            start("worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", str(directory))
         yield address
     finally:
         for process in reversed(processes):

@@ -20,7 +20,7 @@ from tests.unit.postgresql import postgresql_server
 pytestmark = pytest.mark.timeout(400)
 FULL = "the database refuses: database or disk is full; what it has taken before stays"
 DOWN = r"the database refuses: .*; what it has taken before stays"
-SPEC = {**TINY, "schemes": ["ecmp"], "repeats": 3}
+SPEC = {**TINY, "schemes": ["ecmp"], "repeats": 6}
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def finish_again(server: Server, number: int, first: set[int], words: str) -> No
 
 def test_a_run_by_hand_ends_with_the_reason_and_keeps_what_was_written(disk: Path, tmp_path: Path) -> None:
     spec = tmp_path / "tiny.yaml"
-    spec.write_text(yaml.safe_dump({**SPEC, "repeats": 5}))
+    spec.write_text(yaml.safe_dump({**SPEC, "repeats": 8}))
     argv = [ROOT / "capstan", "run", spec, "--results", tmp_path / "results"]
     argv += ["--database", f"sqlite:///{disk / 'capstan.db'}"]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:

@@ -50,9 +50,9 @@ def test_two_labs_at_once_end_on_their_own() -> None:
         assert first.controller_endpoint[0] != second.controller_endpoint[0]
         for lab in (first, second):
             lab.switch("l1").ofctl("add-flow", "actions=flood")
-            assert lab.popen("h1", ["ping", "-c", "1", "-W", "5", "10.0.1.2"], stdout=-3).wait(60) == 0
+            assert lab.popen("h1", ["ping", "-c", "1", "-W", "50", "10.0.1.2"], stdout=-3).wait(60) == 0
         first.stop()
-        assert second.popen("h2", ["ping", "-c", "1", "-W", "5", "10.0.1.1"], stdout=-3).wait(60) == 0
+        assert second.popen("h2", ["ping", "-c", "1", "-W", "50", "10.0.1.1"], stdout=-3).wait(60) == 0
         assert find_lab(second.lab_id).alive
         with pytest.raises(LabError, match="no lab"):
             find_lab(first.lab_id)

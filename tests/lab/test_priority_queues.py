@@ -61,7 +61,7 @@ def high_beside_flood(lab: QueueLab, mbps: float, flood: float, seconds: float) 
         drain = lab.started("h4", "drain", 5202)
         before = lab.port("l1", "s1")
         sender = lab.start("h2", "flood", lab.address["h4"], 5202, seconds, f"0:{mbps}")
-        sent = int(answer(sender, seconds + 20)["0"])
+        sent = int(answer(sender, seconds + 60)["0"])
         lab.wait_empty(0)
         after = lab.port("l1", "s1")
         drain.kill()
@@ -267,6 +267,13 @@ def test_a_port_that_nobody_can_give_queues_is_said_to_be_one(lab: QueueLab) -> 
     row = vsctl(lab, "s1", "get", "port", "s1-eth1", "qos").strip()
     vsctl(lab, "s1", "remove", "qos", row, "external_ids", "capstan-writer")
     try:
+        eventually(
+            lambda: any(
+                "s1-eth1" in problem
+                for switch in lab.deployment.client.queues()["switches"]
+                for problem in switch["problems"]
+            )
+        )
         with pytest.raises(
             ControllerError, match="s1-eth1: it has a QoS of type linux-noop that is not ours"
         ):

@@ -1,6 +1,6 @@
 /** What views ask the controller for; events of the stream say when to ask again (live/connection.ts). */
 
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { BASE, get, RefusedError } from "./client";
 import type { FabricView, FaultsView, FlowStory, Health, ModesView, Scheme, SchemeInForce } from "./types";
 
@@ -45,10 +45,11 @@ export const useSchemes = () =>
 export const useFaults = () =>
   useQuery({ queryKey: ["faults"], queryFn: ({ signal }) => get<FaultsView>("/faults", signal) });
 
-/** One flow's story: asked twice a second while it lives, then now and then. */
+/** One flow's story: asked twice a second while it lives, then now and then. The one before stays until it is there. */
 export const useFlowStory = (id: number) =>
   useQuery({
     queryKey: ["flow", id],
     queryFn: ({ signal }) => get<FlowStory>(`/flows/${id}`, signal),
     refetchInterval: (query) => (query.state.data?.flow.state === "ended" ? 5_000 : 500),
+    placeholderData: keepPreviousData,
   });

@@ -1,3 +1,4 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { useFabric } from "../api/queries";
 import { useSearch } from "../app/location";
@@ -42,10 +43,13 @@ const RECENT_S = 8;
 function useNewest(trafficClass: string): number | null {
   const sample = useLive("flows", (store) => store.flows);
   const store = useStore();
+  const queries = useQueryClient();
   const held = useRef<Held | null>(null);
   return useMemo(() => {
     if (!sample) return null;
+    const asked = held.current && queries.getQueryState(["flow", held.current.id])?.status === "pending";
+    if (asked) return held.current!.id; // to replace it unseen would show nothing where answers take long
     held.current = newestOf(store.flowHistory.recent(RECENT_S), trafficClass, held.current, sample.at);
     return held.current?.id ?? null;
-  }, [sample, store, trafficClass]);
+  }, [sample, store, queries, trafficClass]);
 }

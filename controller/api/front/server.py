@@ -49,7 +49,6 @@ class HttpServer:
         self._turns = asyncio.Semaphore(AT_WORK)
         self._workers = [Worker(connect) for _ in range(workers)]
         self._busy = 0
-        self._ending = False
 
     async def serve(self, until: asyncio.Event, patience_s: float) -> None:
         """Until told to end; then answer what has been asked, if that takes no longer than *patience_s*."""
@@ -59,7 +58,6 @@ class HttpServer:
         tasks.append(asyncio.create_task(self._look()))
         try:
             await until.wait()
-            self._ending = True
             server.close()
             deadline = time.monotonic() + patience_s
             while self._owing() and time.monotonic() < deadline:

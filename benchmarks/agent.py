@@ -94,7 +94,7 @@ def _start_naive(pair: AgentPair) -> None:
         pair.popen(host, [*argv, UNDERLAY[host], UNDERLAY[1 - host]])
     wait_until(
         lambda: "1 received" in pair.run(0, ["ping", "-c1", "-W1", OVERLAY[1]], check=False),
-        20,
+        60,
         lambda: "the naive tunnel carries a packet",
     )
 
@@ -202,11 +202,11 @@ def _transfer(pair: AgentPair, address: str) -> Transfer:
     agents = [agent for agent in pair.agents if agent is not None]
     counted = _counters(pair) if agents else {}
     server = pair.popen(1, ["iperf3", "-s", "-1", "-B", address], stdout=subprocess.DEVNULL)
-    wait_until(lambda: ":5201" in pair.run(1, ["ss", "-Hltn"]), 10, lambda: "iperf3 listens")
+    wait_until(lambda: ":5201" in pair.run(1, ["ss", "-Hltn"]), 60, lambda: "iperf3 listens")
     spent = sum(cpu_s(agent) for agent in agents)
     out = pair.run(0, ["iperf3", "-c", address, "-t", str(SECONDS), "-C", "cubic", "-J"])
     spent = sum(cpu_s(agent) for agent in agents) - spent
-    server.wait(10)
+    server.wait(60)
     mbps = float(json.loads(out)["end"]["sum_received"]["bits_per_second"]) / 1e6
     if not agents:
         return Transfer(mbps, 0.0, 0.0)
@@ -222,7 +222,7 @@ def _counters(pair: AgentPair) -> dict[str, float]:
     first = pair.counters(0)["cpu_s"]
     wait_until(
         lambda: pair.counters(0)["cpu_s"] != first and time.monotonic() - asked > 1.1,
-        10,
+        60,
         lambda: "an agent tells its counters",
     )
     return pair.counters(0)
@@ -301,4 +301,4 @@ def _messages(pair: AgentPair, size: int) -> list[float]:
     assert reader.stdout is not None
     reader.stdout.readline()
     pair.run(0, [sys.executable, "-c", _WRITER, OVERLAY[1], *numbers])
-    return [int(value) / 1e6 for value in reader.communicate(timeout=20)[0].split()]
+    return [int(value) / 1e6 for value in reader.communicate(timeout=60)[0].split()]

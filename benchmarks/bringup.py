@@ -18,7 +18,7 @@ from topologies.registry import RUN_ROOT
 UP_GOAL_S: Final = 15.0
 GONE_GOAL_S: Final = 5.0
 ROUNDS: Final = 3
-ANSWER_S: Final = 5
+ANSWER_S: Final = 60
 _PING_ALL: Final = 'for to; do ping -n -q -c 1 -W "$0" "$to" >/dev/null || echo "$to" & done; wait'
 """All at once; prints who did not answer."""
 

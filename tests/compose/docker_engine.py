@@ -26,8 +26,8 @@ PACKAGES: Final = {"dockerd": "docker.io", "docker-compose": "docker-compose", "
 AUTHORITIES: Final = "/etc/ssl/certs/ca-certificates.crt"
 OWN_AUTHORITIES: Final = Path("/usr/local/share/ca-certificates")
 """Of this machine: what update-ca-certificates inside an image adds again."""
-START_S: Final = 30.0
-STOP_S: Final = 30.0
+START_S: Final = 120.0
+STOP_S: Final = 60.0
 
 
 class NoEngineError(RuntimeError):

@@ -22,6 +22,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.compose.docker_engine import Engine, NoEngineError, docker_engine
+from tests.waiting import eventually
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 BUILD_S: Final = 900.0
@@ -62,7 +63,7 @@ class Stack:
     def get(self, path: str) -> Any:
         """An answer of the API. Raises OSError."""
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with direct.open(f"http://127.0.0.1:{self.port}/api/v1{path}", timeout=5) as answer:
+        with direct.open(f"http://127.0.0.1:{self.port}/api/v1{path}", timeout=30) as answer:
             return json.load(answer)
 
     def logs(self) -> str:
@@ -84,16 +85,17 @@ def interfaces() -> set[str]:
 
 def wait_for(what: str, met: Callable[[], Any], within_s: float, stack: Stack) -> Any:
     """What *met* gives once it is true; OSError and KeyError count as not yet."""
-    deadline = time.monotonic() + within_s
     last: object = None
-    while time.monotonic() < deadline:
+
+    def found() -> Any:
+        nonlocal last
         try:
-            if found := met():
-                return found
+            return met()
         except (OSError, KeyError) as error:
             last = error
-        time.sleep(0.2)
-    pytest.fail(f"{what}: not within {within_s:g} s ({last})\n{stack.logs()}")
+            return None
+
+    return eventually(found, lambda: f"{what} ({last})\n{stack.logs()}", within_s)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +137,7 @@ def look_at_the_page(stack: Stack) -> None:
             page.on("pageerror", lambda error: errors.append(str(error)))
             page.goto(f"http://localhost:{stack.port}/")
             drawn = "names => names.every(name => document.body.textContent.includes(name))"
-            page.wait_for_function(drawn, arg=["l1", "l2", "s1", "s4", "h1", "h4"], timeout=30_000)
+            page.wait_for_function(drawn, arg=["l1", "l2", "s1", "s4", "h1", "h4"], timeout=60_000)
         finally:
             browser.close()
     assert not errors
@@ -171,7 +173,7 @@ def test_everything_from_the_sources_to_nothing_left(stack: Stack) -> None:
     # The command line is whole, and programs run on hosts of the fabric, over the overlay.
     assert "bench" in stack.compose("exec", "-T", "lab", "capstan", "--help")
     said = stack.compose(
-        "exec", "-T", "lab", "capstan", "exec", "h1", "--", "ping", "-c", "1", "-W", "5", "h3"
+        "exec", "-T", "lab", "capstan", "exec", "h1", "--", "ping", "-c", "1", "-W", "50", "h3"
     )
     assert "1 received" in said
 

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from experiments.deployment import Deployment
 from experiments.spec import spec_from_dict
+from tests.e2e.browser_network import BrowserNetwork, browser_network
 from tests.e2e.live_traffic import LONG, SHORT, SINK
 from tests.lab.conftest import nothing_left  # noqa: F401
 
@@ -70,24 +71,32 @@ def address(lab: Deployment, host: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserNetwork]:
+    with browser_network(tmp_path_factory.mktemp("browser")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def browser(network: BrowserNetwork) -> Iterator[Browser]:
     chromium = shutil.which("chromium")
     assert chromium is not None, "no chromium here: ./capstan test installs it (setup/packages)"
     with sync_playwright() as playwright:
         # Tests are root, for their labs, and Chromium's own sandbox does not work as root.
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=network.program(chromium), args=["--no-sandbox"])
         yield browser
         browser.close()
 
 
 @pytest.fixture(scope="module")
-def page(lab: Deployment, browser: Browser) -> Iterator[Page]:
+def page(lab: Deployment, browser: Browser, network: BrowserNetwork) -> Iterator[Page]:
     """The dashboard in a window of a small projector's size; errors on its console fail the test that ends."""
     assert (Path(__file__).parents[2] / "webui" / "dist" / "index.html").exists(), (
         "./capstan test builds the page"
     )
+    network.let_through(int(lab.client.url.rpartition(":")[2]))
     context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=lab.client.url)
     context.set_default_timeout(PATIENCE_MS)
+    context.set_default_navigation_timeout(2 * PATIENCE_MS)
     expect.set_options(timeout=PATIENCE_MS)
     yield context.new_page()
     context.close()

@@ -26,7 +26,7 @@ SHORT: Final = """
 import socket, sys, threading
 def flows(address, port, size):
     while True:
-        with socket.create_connection((address, port), 20) as flow:
+        with socket.create_connection((address, port)) as flow:
             flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
             flow.sendall(bytes(size))
             flow.shutdown(socket.SHUT_WR)
@@ -39,7 +39,7 @@ for thread in threads:
 
 LONG: Final = """
 import socket, sys
-with socket.create_connection((sys.argv[1], int(sys.argv[2])), 20) as flow:
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as flow:
     flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
     while True:
         flow.sendall(bytes(65536))

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,19 @@ from playwright.sync_api import Page, expect
 from experiments.deployment import Deployment
 from tests.e2e.conftest import HOSTS, LEAVES, PATIENCE_MS, SPINES
 
+pytestmark = pytest.mark.timeout(600)
 HERE = Path(__file__).parent
 SCREENSHOTS = HERE / "screenshots"
 AXE = HERE.parents[1] / "webui" / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = ("fabric", "paths", "fct", "flows", "experiments", "control", "queues", "tpfs", "capton")
 LIVE = re.compile("● live")
+DRAWN = {
+    "fabric": """() => [...document.querySelectorAll("path.line")].some(
+        one => one.getAttribute("d").split("L").length > 3)""",
+    "paths": "() => document.querySelectorAll('.path-strip .cell').length > 4",
+    "fct": "() => document.querySelectorAll('.scheme-curve .scheme-shape').length > 4",
+}
+"""When charts have some points, for the picture."""
 
 
 def until(page: Page, condition: str, argument: object = None) -> None:
@@ -130,10 +137,10 @@ def test_every_view_is_free_of_what_axe_finds(page: Page, theme: str) -> None:
     for view in VIEWS:
         page.goto(f"/{view}{'?link=l1-s1' if view == 'fabric' else ''}")
         expect(page.get_by_test_id("connection")).to_have_text(LIVE)
+        expect(page.locator("main h1")).to_have_count(1)
         expect(page.get_by_text(re.compile("^(Asking for|Loading)"))).to_have_count(0)
-        time.sleep(
-            1.0 if view in ("fabric", "paths", "fct") else 0.2
-        )  # for the picture: charts have some points
+        if view in DRAWN:
+            until(page, DRAWN[view])
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
             f"{view} is wider than the window"

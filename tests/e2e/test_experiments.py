@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.e2e.browser_network import BrowserNetwork
 from tests.e2e.conftest import PATIENCE_MS
 from tests.e2e.test_dashboard import AXE, SCREENSHOTS
 from tests.lab.engine_server import Server
 
+pytestmark = pytest.mark.timeout(600)
 RUN_MS = 240_000
 """A lab has to come up and go away again, on a machine that has other things to do."""
 SIZES = {"projector": (1280, 800), "desk": (1920, 1080)}
@@ -30,11 +32,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def page(server: Server, browser: Browser) -> Iterator[Page]:
+def page(server: Server, browser: Browser, network: BrowserNetwork) -> Iterator[Page]:
+    port = int(server.api.rpartition(":")[2])
+    network.let_through(port)
     context = browser.new_context(
-        viewport={"width": 1280, "height": 800}, base_url=f"http://127.0.0.1:{server.api.rpartition(':')[2]}"
+        viewport={"width": 1280, "height": 800}, base_url=f"http://127.0.0.1:{port}"
     )
     context.set_default_timeout(PATIENCE_MS)
+    context.set_default_navigation_timeout(2 * PATIENCE_MS)
     expect.set_options(timeout=PATIENCE_MS)
     yield context.new_page()
     context.close()

@@ -8,12 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from experiments.classroom.labs import LABS
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.timeout(240)
 
 
 def capstan(*words: str) -> subprocess.CompletedProcess[str]:

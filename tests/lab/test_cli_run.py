@@ -49,7 +49,7 @@ def test_json_on_standard_output_is_one_document_and_nothing_else(spec: Path, tm
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -76,7 +76,7 @@ def test_a_run_that_is_interrupted_ends_soon_with_an_exit_code_of_its_own(spec: 
             text=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while "run 1 of 2" not in errors.read_text():
         assert time.monotonic() < deadline, errors.read_text()
         assert process.poll() is None, errors.read_text()
@@ -101,7 +101,7 @@ class Held:
                 text=True,
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not (up := re.search(r"^lab (\w+) is up; API (\S+)", self.errors.read_text(), re.MULTILINE)):
             assert time.monotonic() < deadline, self.errors.read_text()
             assert self.process.poll() is None, self.errors.read_text()
@@ -119,14 +119,14 @@ class Held:
 
 def capstan(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [ROOT / "capstan", *arguments], capture_output=True, text=True, check=False, timeout=60
+        [ROOT / "capstan", *arguments], capture_output=True, text=True, check=False, timeout=120
     )
 
 
 def test_a_lab_is_held_used_and_taken_down(spec: Path, tmp_path: Path) -> None:
     held = Held(tmp_path, "lab", spec, "--scheme", "caps")
     try:
-        done = capstan("exec", "--lab", held.lab, "h1", "--", "ping", "-c", "2", "h2")
+        done = capstan("exec", "--lab", held.lab, "h1", "--", "ping", "-c", "1", "-W", "50", "h2")
         assert done.returncode == 0, done.stderr
         assert " 0% packet loss" in done.stdout
         done = capstan("scheme", "--lab", held.lab, "rps")
@@ -149,7 +149,7 @@ def test_a_lab_is_held_used_and_taken_down(spec: Path, tmp_path: Path) -> None:
 def test_a_kept_fabric_is_there_after_its_run(spec: Path, tmp_path: Path) -> None:
     held = Held(tmp_path, "run", spec, "--results", tmp_path / "results", "--scheme", "ecmp", "--keep")
     try:
-        done = capstan("exec", "--lab", held.lab, "h2", "--", "ping", "-c", "1", "h1")
+        done = capstan("exec", "--lab", held.lab, "h2", "--", "ping", "-c", "1", "-W", "50", "h1")
         assert done.returncode == 0, done.stderr
     finally:
         assert "Completion time of short flows" in held.end()

@@ -53,7 +53,7 @@ def run(deployment: Deployment, scheme: str, logs: Path) -> tuple[FlowOutcome, .
         traffic.configure(used.transport)
         traffic.prepare(plan, replication)
         wait_until_empty(lambda: deployment.client.report_flows(forget=True), used.packet_time_s)
-        traffic.run(120, lambda finished, failed: None, deployment.check)
+        traffic.run(240, lambda finished, failed: None, deployment.check)
         eventually(lambda: not connections(deployment), lambda: f"no connections: {connections(deployment)}")
         sent, received = traffic.stop_flows()
     assert all(flow.other_port is not None for flow in sent)

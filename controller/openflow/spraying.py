@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 SLOTS: Final = 256
-MAX_UNEVENNESS: Final = 0.025
+MAX_UNEVENNESS: Final = 0.016
 """Most that a port's share of a spray may differ from 1/N, as a share of it."""
 MAX_PARTS: Final = 8
 

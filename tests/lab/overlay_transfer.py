@@ -94,9 +94,9 @@ while True:
 BLAST = """
 import socket, sys, time
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-address, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+address, port, count, flows = sys.argv[1], *map(int, sys.argv[2:5])
 for number in range(count):
-    out.sendto(bytes(200), (address, port + number % 8))
+    out.sendto(bytes(200), (address, port + number % flows))
     if number % 20 == 19:
         time.sleep(0.001)
 """

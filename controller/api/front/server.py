@@ -17,9 +17,9 @@ MOST_CONNECTIONS: Final = 1000
 STALLED_S: Final = 120.0
 """A client that neither asks nor takes its answer for so long is not waited for."""
 LOOK_EVERY_S: Final = 10.0
-AT_WORK: Final = 2
+AT_WORK: Final = 1
 """Answers that are being made at a time. Each that computes lets the controller's other threads wait for the
-interpreter, one after the other, and the control plane is one of them; more at a time are no answer earlier."""
+interpreter, and the control plane is one of them; a second one at a time makes no answer come earlier."""
 TURN_S: Final = 0.02
 """After which an answer does not count as being made any more: it waits for something, or is large."""
 BACKLOG: Final = 1024

@@ -248,7 +248,7 @@ class HostAdmission:
         if told is None or not told.segment_bytes:
             flow.free_bytes = 1 << 62  # whoever sends it, we cannot hold it
             return
-        flow.valve.join(told.scale, told.segment_bytes)
+        flow.valve.join(told.scale, told.segment_bytes, told.most_segment_bytes)
         if not told.bytes and not told.more:
             flow.free_bytes = flow.valve.sent_bytes + self._policy.threshold_bytes
         elif flow.valve.sent_bytes > flow.free_bytes or (

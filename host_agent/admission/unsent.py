@@ -24,7 +24,7 @@ _ANY: Final = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
 _ANSWER_BYTES: Final = 72
 _INFO: Final = 2
 _MEMORY: Final = 7
-_STATE_AT, _OPTIONS_AT, _SCALES_AT, _SEGMENT_AT = 0, 5, 6, 16
+_STATE_AT, _OPTIONS_AT, _SCALES_AT, _SEGMENT_AT, _ADVERTISED_AT = 0, 5, 6, 16, 84
 _SENDING: Final = (1, 8)
 """TCP_ESTABLISHED and TCP_CLOSE_WAIT."""
 _SCALED: Final = 4
@@ -44,7 +44,10 @@ class Unsent:
     scale: int = 0
     """Of the windows that the peer tells (RFC 7323)."""
     segment_bytes: int = 0
-    """Most payload of a segment; 0: nothing new can be sent, or not yet."""
+    """Most payload of a segment now; 0: nothing new can be sent, or not yet. Linux makes segments of half the largest
+    window that it was ever told, at most, and goes on with that for a while when windows have become large."""
+    most_segment_bytes: int = 0
+    """The same once windows are large; more only if the peer wants smaller ones."""
 
 
 class UnsentBytes:
@@ -99,4 +102,5 @@ def _read(answer: bytes) -> Unsent | None:
         info[_SCALES_AT] & 0xF if info[_OPTIONS_AT] & _SCALED else 0
     )  # the low half: of what the peer tells
     (segment,) = struct.unpack_from("=I", info, _SEGMENT_AT)
-    return Unsent(not_sent, more, scale, segment if info[_STATE_AT] in _SENDING else 0)
+    (most,) = struct.unpack_from("=I", info, _ADVERTISED_AT)
+    return Unsent(not_sent, more, scale, segment if info[_STATE_AT] in _SENDING else 0, max(segment, most))

@@ -47,6 +47,8 @@ class Valve:
         """Payload that has left, each byte once."""
         self.segment_bytes = _DEFAULT_SEGMENT_BYTES
         """Most payload of a packet."""
+        self._most_segment_bytes = 0
+        """The same where the peer's windows have room for two; 0: the same."""
         self._stamped = False
         self._rate = math.inf
         self._edge = 0
@@ -63,10 +65,15 @@ class Valve:
         """Whether both SYNs were seen, or the kernel was asked, so that the connection can be held."""
         return self._scale is not None and self._highest is not None
 
-    def join(self, scale: int, segment_bytes: int) -> None:
-        """What the SYNs of an open connection agreed. After the first `left`."""
+    def join(self, scale: int, segment_bytes: int, most_segment_bytes: int = 0) -> None:
+        """What the SYNs of an open connection agreed, and its segments now. After the first `left`.
+
+        most_segment_bytes: of its segments once its peer tells windows with room for two of them. A host that
+        waits for the room of a whole segment must not be told less, again and again.
+        """
         self._scale = min(scale, _MOST_SCALE)
         self.segment_bytes = segment_bytes
+        self._most_segment_bytes = most_segment_bytes
 
     def left(self, packet: bytes, seen: InnerPacket) -> None:
         """The host has sent a packet, or a super-packet."""
@@ -114,6 +121,8 @@ class Valve:
         scale = 0 if flags & SYN else self._scale or 0
         ack, window = _number(packet, at + 8), int.from_bytes(packet[at + 14 : at + 16], "big") << scale
         assert self._highest is not None
+        if window >= 2 * self._most_segment_bytes:
+            self.segment_bytes = max(self.segment_bytes, self._most_segment_bytes)
         if serial_difference(ack, self._highest) > 0:
             self._highest = ack  # sent before we knew of it
         if self._overtaken(packet, at, ack):

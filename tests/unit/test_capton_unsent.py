@@ -49,6 +49,9 @@ def test_the_kernel_tells_what_a_socket_holds_and_whether_its_program_waits(addr
             told = receiver.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
             assert found.scale == told[6] >> 4, "the peer's own scale"
             assert found.segment_bytes == sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+            info = sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+            assert found.most_segment_bytes == struct.unpack_from("=I", info, 84)[0], "tcpi_advmss"
+            assert found.segment_bytes < found.most_segment_bytes, "half of so small a window"
             sender.shutdown(socket.SHUT_WR)
             closed = asked.of(key_of(sender))
             assert closed is not None

@@ -250,3 +250,20 @@ def test_a_connection_whose_beginning_was_not_seen_is_left_alone() -> None:
     assert not valve.known
     assert valve.arrived(packet, look(packet), 0.0) is packet
     assert valve.update(1.0) is None
+
+
+def test_a_host_whose_segments_were_small_when_its_flow_was_joined_is_not_starved() -> None:
+    """Linux bounds segments by half the largest window that it was told, and says so long after windows have grown."""
+    sent = {}
+    for most in (0, MSS):
+        valve = Valve(
+            0.0012
+        )  # 1500 bytes ahead: three of the small segments are one of the large ones, and some
+        connection = Connection(valve, scale=9, own=9)
+        valve.join(9, 512, most)
+        valve.set_rate(0.0, 0.0)
+        valve.set_rate(1.25e6, 0.0)
+        connection.run(1.0, 0.0)
+        sent[most] = connection.sent
+    assert sent[MSS] > 0.4e6, "two segments a round trip of 4 ms are 0.7 MB/s"
+    assert sent[0] < 0.1e6, "it waits for room for a whole segment, and the valve for it to use what it has"

@@ -63,7 +63,8 @@ def test_two_dask_workers_share_the_points_of_a_sweep(tmp_path: Path) -> None:
     ):
         server.wait(lambda: server.ask("GET", "/engine")["workers"] == 2, 120)
         assert server.ask("GET", "/engine")["address"] == address
-        seeds = list(range(1, 13))  # more than one of them does while a busy machine keeps the other from starting
+        # more than one of them does while a busy machine keeps the other from starting
+        seeds = list(range(1, 13))
         number = server.submit(spec=TINY, sweep={"seed": seeds}, schemes=["ecmp"])
         seen: set[str] = set()
 

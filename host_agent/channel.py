@@ -19,12 +19,14 @@ import ssl
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 from typing import Final
 
 from host_agent.config import AgentConfig, ConfigError
 from protocol.control import (
     Challenge,
     ControlError,
+    FinishedFlows,
     FrameReader,
     Hello,
     Message,
@@ -43,11 +45,21 @@ HANDSHAKE_S: Final = 5.0
 SILENCE_S: Final = 10.0
 """A controller that said nothing for this long is gone, whatever TCP thinks: it pings every 2 s."""
 OUTGOING_LIMIT: Final = 64
+_LASTING: Final = (FinishedFlows,)
+"""Messages that hold on the next connection, too. The others answer, or describe, the one that they are sent on."""
 _CHUNK_BYTES: Final = 65536
 
 
 class Connected:
     """Among the messages whenever the controller has welcomed us."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outgoing:
+    """A frame that waits. lasting: where the connection ends before all of it was written, the next one gets it."""
+
+    frame: bytes
+    lasting: bool = False
 
 
 class Channel:
@@ -68,9 +80,10 @@ class Channel:
         """While it lives."""
         self._reader = FrameReader()
         self._incoming: list[Message | Connected] = []
-        self._outgoing: deque[bytes] = deque()
-        self._writing = bytearray()
-        """Of the frame that has gone in part."""
+        self._outgoing: deque[_Outgoing] = deque()
+        """The first of them is the one being written."""
+        self._written = 0
+        """Bytes of it that have gone."""
         self._heard = 0.0
         self._failure: Exception | None = None
         """Why the connection ended."""
@@ -78,7 +91,7 @@ class Channel:
         """The connection has, or is to."""
         self._stop = threading.Event()
         self.dropped = 0
-        """Messages that found no room: the controller was away or slow."""
+        """Messages that found no room, or were lost with their connection: the controller was away or slow."""
         if config.controller.unix is None:
             self._tls()
 
@@ -106,8 +119,9 @@ class Channel:
         return got
 
     def send(self, message: Message) -> None:
-        """Send, or drop and count when too much waits already."""
-        if len(self._outgoing) >= OUTGOING_LIMIT:
+        """Send, or drop and count when too much waits already. Records of finished flows outlive a lost connection."""
+        lasting = isinstance(message, _LASTING)
+        if len(self._outgoing) >= OUTGOING_LIMIT and not lasting:
             self.dropped += 1
             return
         try:
@@ -117,7 +131,11 @@ class Channel:
             self.dropped += 1
             return
         with self._lock:
-            self._outgoing.append(frame)
+            if len(self._outgoing) >= OUTGOING_LIMIT:
+                self.dropped += 1
+                if not self._make_room():
+                    return
+            self._outgoing.append(_Outgoing(frame, lasting))
             self._exchange(False)
 
     def _run(self) -> None:
@@ -193,8 +211,10 @@ class Channel:
         """Give the connection to whoever calls `messages` and `send`, until it ends. Raises what ended it."""
         connection.setblocking(False)
         with self._lock:
-            self._outgoing.clear()  # said to a connection that is gone
-            self._writing.clear()
+            lasting = [waiting for waiting in self._outgoing if waiting.lasting]
+            self.dropped += len(self._outgoing) - len(lasting)
+            self._outgoing = deque(lasting)
+            self._written = 0
             self._ended.clear()
             self._failure = None
             self._connection, self._reader = connection, reader
@@ -202,7 +222,7 @@ class Channel:
             self._incoming.append(Connected())
             self._watch.register(connection, select.EPOLLIN)
             self._take(early)
-        os.eventfd_write(self._stir, 1)
+        os.eventfd_write(self._stir, 1)  # who takes messages now also sends what waits
         while not self._stop.is_set():
             left = self._heard + SILENCE_S - time.monotonic()
             if left <= 0:
@@ -214,6 +234,14 @@ class Channel:
         if self._failure is not None:
             raise self._failure
 
+    def _make_room(self) -> bool:
+        """Remove the oldest waiting message that would not outlive the connection; return False if there is none."""
+        for index, waiting in enumerate(self._outgoing):
+            if not waiting.lasting and (index or not self._written):
+                del self._outgoing[index]
+                return True
+        return False
+
     def _exchange(self, reading: bool) -> None:
         """Read and write all that goes without waiting, while there is a connection."""
         connection = self._connection
@@ -224,10 +252,13 @@ class Channel:
                 self._heard = time.monotonic()
                 self._take(self._reader.feed(data))
             wanted = 0
-            while not wanted and (self._writing or self._outgoing):
-                if not self._writing:
-                    self._writing += self._outgoing.popleft()
-                wanted = _write(connection, self._writing)
+            while not wanted and self._outgoing:
+                frame = self._outgoing[0].frame
+                sent, wanted = _write(connection, memoryview(frame)[self._written :])
+                self._written += sent
+                if self._written == len(frame):
+                    self._outgoing.popleft()
+                    self._written = 0
             self._watch.modify(connection, select.EPOLLIN | wanted)
         except (OSError, ControlError) as error:
             self._failure = error
@@ -244,22 +275,22 @@ class Channel:
         for message in messages:
             if isinstance(message, Ping):
                 if len(self._outgoing) < OUTGOING_LIMIT:
-                    self._outgoing.append(encode(Pong(message.id)))
+                    self._outgoing.append(_Outgoing(encode(Pong(message.id))))
             else:
                 self._incoming.append(message)
 
 
-def _write(connection: socket.socket, data: bytearray) -> int:
-    """Send what goes without waiting, and remove it from *data*; what to poll for if not all went, else 0."""
-    while data:
+def _write(connection: socket.socket, data: memoryview) -> tuple[int, int]:
+    """Send what goes without waiting; return the bytes sent, and what to poll for if that is not all, else 0."""
+    sent = 0
+    while sent < len(data):
         try:
-            sent = connection.send(data[:_CHUNK_BYTES])
+            sent += connection.send(data[sent : sent + _CHUNK_BYTES])
         except (BlockingIOError, ssl.SSLWantWriteError):
-            return select.EPOLLOUT
+            return sent, select.EPOLLOUT
         except ssl.SSLWantReadError:
-            return select.EPOLLIN
-        del data[:sent]
-    return 0
+            return sent, select.EPOLLIN
+    return sent, 0
 
 
 def _read(connection: socket.socket) -> bytes | None:

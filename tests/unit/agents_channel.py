@@ -20,7 +20,7 @@ from controller.agents.server import AgentServer, ChannelSettings
 from controller.agents.session import Timing
 from host_agent.channel import Channel, Connected
 from host_agent.config import AgentConfig, Endpoint
-from protocol.control import Challenge, FrameReader, Hello, Message, Welcome, encode, proof
+from protocol.control import Challenge, FinishedFlows, FrameReader, Hello, Message, Welcome, encode, proof
 from tests.waiting import eventually
 
 TOKEN = "the token that both sides know"
@@ -35,6 +35,7 @@ class Served:
     socket_path: Path
     joined: list[Member] = field(default_factory=list)
     left: list[Member] = field(default_factory=list)
+    finished: list[FinishedFlows] = field(default_factory=list)
 
     def connected(self) -> list[str]:
         return [agent.host for agent in self.server.agents() if agent.connected]
@@ -51,12 +52,15 @@ def served(
     """An agents' server at ``directory/agents.sock``, stopped at the end."""
     joined: list[Member] = []
     left: list[Member] = []
+    finished: list[FinishedFlows] = []
     path = directory / "agents.sock"
     settings = ChannelSettings(path, directory / "members.json", tcp, grace_s, timing or Timing())
-    server = AgentServer(settings, token, joined.append, left.append)
+    server = AgentServer(
+        settings, token, joined.append, left.append, lambda host, owners, said: finished.append(said)
+    )
     server.start()
     try:
-        yield Served(server, path, joined, left)
+        yield Served(server, path, joined, left, finished)
     finally:
         server.stop()
 

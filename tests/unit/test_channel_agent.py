@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import threading
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,12 @@ from protocol.control import (
     Challenge,
     Counters,
     Directory,
+    FinishedFlows,
     FlowEntry,
     FlowReport,
     FrameReader,
     Hello,
+    Message,
     Ping,
     PolicyApplied,
     Pong,
@@ -270,6 +274,81 @@ def test_what_was_said_to_a_lost_connection_is_not_said_to_the_next(tmp_path: Pa
             agent.channel.send(Counters({"one": 1.0}))
             eventually(lambda: at.server.agents()[0].counters, "counters")
             assert at.server.agents()[0].policy_version == -1
+
+
+def finished(port: int) -> FinishedFlows:
+    """One flow's record; its source port tells it from others."""
+    return FinishedFlows(9.0, [6], ["10.128.1.1"], [port], ["10.128.1.2"], [80], [1000], [1.0], [2.0])
+
+
+def test_records_of_flows_outlive_a_connection_that_is_being_made_or_lost(tmp_path: Path) -> None:
+    """Sent while the controller is away, or its welcome on the way, they arrive once and in order."""
+    path = tmp_path / "agents.sock"
+    half_welcomed, go_on = threading.Event(), threading.Event()
+    got: list[Message] = []
+
+    def behave(connection: socket.socket, number: int) -> None:
+        connection.sendall(encode(Challenge("ab")))
+        hello = receive(connection, Hello)
+        if number == 1:
+            half_welcomed.set()
+            assert go_on.wait(60)
+        connection.sendall(encode(Welcome(proof(TOKEN, "controller", hello.nonce))))
+        reader = FrameReader()
+        connection.settimeout(60)
+        while len(got) < 4:
+            got.extend(reader.feed(connection.recv(65536)))
+
+    with running_channel(agent_config(f"unix:{path}")) as agent:
+        agent.channel.send(finished(1))
+        agent.channel.send(PolicyApplied(7))
+        with impostor(path, behave):
+            assert half_welcomed.wait(60)
+            agent.channel.send(finished(2))
+            agent.channel.send(Counters({"old": 1.0}))
+            agent.channel.send(finished(3))
+            go_on.set()
+            agent.wait(Connected)
+            agent.channel.send(Counters({"new": 1.0}))
+            eventually(lambda: len(got) >= 4, "four messages")
+        assert agent.channel.dropped == 2
+    assert got == [finished(1), finished(2), finished(3), Counters({"new": 1.0})]
+
+
+def test_a_record_that_went_in_part_goes_whole_on_the_next_connection(tmp_path: Path) -> None:
+    path = tmp_path / "agents.sock"
+    big = replace(finished(0), source=["10.128.1.1" * 400_000])
+    got: list[Message] = []
+
+    def behave(connection: socket.socket, number: int) -> None:
+        welcome(connection)
+        connection.settimeout(60)
+        if number == 1:
+            connection.recv(10)
+            connection.close()
+            return
+        reader = FrameReader()
+        while not got:
+            got.extend(reader.feed(connection.recv(65536)))
+
+    with impostor(path, behave) as times, running_channel(agent_config(f"unix:{path}")) as agent:
+        agent.channel.send(big)
+        eventually(lambda: got, "the record")
+        assert len(times) == 2
+        assert agent.channel.dropped == 0
+    assert got == [big]
+
+
+def test_where_all_room_is_taken_records_of_flows_replace_what_would_not_last(tmp_path: Path) -> None:
+    with running_channel(agent_config(f"unix:{tmp_path / 'agents.sock'}")) as agent:
+        for number in range(OUTGOING_LIMIT):
+            agent.channel.send(Counters({"number": float(number)}))
+        for number in range(OUTGOING_LIMIT + 5):
+            agent.channel.send(finished(number))
+        assert agent.channel.dropped == OUTGOING_LIMIT + 5
+        with served(tmp_path) as at:
+            eventually(lambda: len(at.finished) == OUTGOING_LIMIT, "all that found room")
+    assert [record.source_port for record in at.finished] == [[number] for number in range(OUTGOING_LIMIT)]
 
 
 def test_a_report_of_more_flows_than_a_frame_holds_does_not_end_the_agent(

@@ -77,14 +77,17 @@ def group_for_world() -> Iterator[list[str]]:
             with suppress(OSError):
                 group.rmdir()
             left = sorted(str(path) for path in group.glob("*/")), read(f"{group}/cgroup.procs").split()
-            assert time.monotonic() < deadline, f"groups and processes left in {group}: {left}"
+            if time.monotonic() > deadline:
+                for path in (*group.glob("*/"), group):
+                    path.rmdir()
+                raise AssertionError(f"groups and processes left in {group}: {left}")
             time.sleep(0.02)
 
 
 def run_in_world(*argv: str, timeout: float = 280) -> subprocess.CompletedProcess[str]:
     """Run a program in a world of its own, return what it said and its exit code."""
     with group_for_world() as enter_group:
-        return subprocess.run(
+        done = subprocess.run(
             [*enter_group, *ENTER, "sh", "-c", PREPARE, "world", *argv],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
@@ -92,6 +95,10 @@ def run_in_world(*argv: str, timeout: float = 280) -> subprocess.CompletedProces
             timeout=timeout,
             check=False,
         )
+        print(
+            done.stdout, done.stderr, sep=""
+        )  # else groups that a failed scenario leaves would be all that is said
+        return done
 
 
 def run_scenario(name: str, *args: str) -> None:

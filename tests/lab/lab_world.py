@@ -95,9 +95,8 @@ def run_in_world(*argv: str, timeout: float = 280) -> subprocess.CompletedProces
             timeout=timeout,
             check=False,
         )
-        print(
-            done.stdout, done.stderr, sep=""
-        )  # else groups that a failed scenario leaves would be all that is said
+        # Printed now: the end of this block reports groups that a failed scenario leaves, and not its output.
+        print(done.stdout, done.stderr, sep="")
         return done
 
 

@@ -235,9 +235,12 @@ class Channel:
             raise self._failure
 
     def _make_room(self) -> bool:
-        """Remove the oldest waiting message that would not outlive the connection; return False if there is none."""
+        """Remove the oldest waiting message that would not outlive the connection; return False if there is none.
+
+        The first stays while there is a connection: TLS may have begun it though none of its bytes count as written.
+        """
         for index, waiting in enumerate(self._outgoing):
-            if not waiting.lasting and (index or not self._written):
+            if not waiting.lasting and (index or self._connection is None):
                 del self._outgoing[index]
                 return True
         return False

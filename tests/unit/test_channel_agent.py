@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import ssl
 import threading
 import time
 from dataclasses import replace
@@ -349,6 +350,41 @@ def test_where_all_room_is_taken_records_of_flows_replace_what_would_not_last(tm
         with served(tmp_path) as at:
             eventually(lambda: len(at.finished) == OUTGOING_LIMIT, "all that found room")
     assert [record.source_port for record in at.finished] == [[number] for number in range(OUTGOING_LIMIT)]
+
+
+def test_a_record_that_takes_room_leaves_the_frame_that_tls_has_begun(tmp_path: Path) -> None:
+    """TLS that could not write must be given the same bytes again, though it says that none of them have gone."""
+    ca = make_ca(tmp_path / "ca")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(ca.certificate, ca.key)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = agent_config(f"tls:127.0.0.1:{listener.getsockname()[1]}", ca=ca.authority)
+        with (
+            running_channel(config) as agent,
+            context.wrap_socket(listener.accept()[0], server_side=True) as connection,
+        ):
+            welcome(connection)
+            agent.wait(Connected)
+            sent = 0
+            while not agent.channel.dropped:
+                agent.channel.send(
+                    Counters({f"{sent}.{number}": 1.0 for number in range(500 + 10 * (sent % 7))})
+                )
+                sent += 1
+            for number in range(OUTGOING_LIMIT // 2):
+                agent.channel.send(finished(number))
+            reader, got = FrameReader(), list[Message]()
+            connection.settimeout(60)
+            while finished(OUTGOING_LIMIT // 2 - 1) not in got:
+                data = connection.recv(65536)
+                assert data, "the agent ended the connection"
+                got.extend(reader.feed(data))
+    numbers = [int(next(iter(one.values)).partition(".")[0]) for one in got if isinstance(one, Counters)]
+    first_lost = next(number for number, one in enumerate(numbers) if number != one)
+    assert numbers == [*range(first_lost), *range(first_lost + OUTGOING_LIMIT // 2, sent - 1)]
+    assert [one for one in got if isinstance(one, FinishedFlows)] == [
+        finished(number) for number in range(OUTGOING_LIMIT // 2)
+    ]
 
 
 def test_a_report_of_more_flows_than_a_frame_holds_does_not_end_the_agent(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,8 +25,8 @@ from topologies.interrupts import without_interrupts
 from topologies.links import Link, shape_commands
 from topologies.machine import best_datapath, check_machine, free_port, netem_present
 from topologies.namespaces import Namespace, run_batch, write_sysctls
-from topologies.nodes import MANAGER, Nodes
-from topologies.ovs import Datapath, OvsSwitch, SwitchSetting, create_database
+from topologies.nodes import MANAGER, Nodes, T
+from topologies.ovs import Datapath, OvsSwitch, SwitchSetting, create_database, faster_allocator
 from topologies.port_trees import PortTrees
 from topologies.port_writer import PortWriter
 from topologies.processes import (
@@ -67,6 +67,7 @@ class Lab:
     simulated TCP. congestion_control: of connections on the underlay; None means cubic, reno with "ns2".
     datapath: "netdev" (userspace), "system" (kernel), or None for the kernel's where there is one.
     controller_port: where a controller listens already, in this network namespace; None: one that is free.
+    plain_allocator: switches allocate memory as the C library does, for comparison.
 
     After start(): `hosts` and `switches` (names), `net` (Mininet's object), `links` (shape by name),
     `controller_endpoint` (address and port to listen on for the switches), `run_dir`, and `notices`: what
@@ -82,6 +83,7 @@ class Lab:
         congestion_control: str | None = None,
         datapath: Datapath | None = None,
         controller_port: int | None = None,
+        plain_allocator: bool = False,
     ) -> None:
         self.spec = spec
         self.lab_id = check_lab_id(lab_id) if lab_id is not None else new_lab_id()
@@ -89,6 +91,7 @@ class Lab:
         self.congestion_control = congestion_control or ("reno" if tcp == "ns2" else "cubic")
         self.notices: list[str] = []
         self._datapath = datapath
+        self._allocator = None if plain_allocator else faster_allocator()
         self._record: LabRecord | None = None
         self._claimed = False
         self._home = own_network()
@@ -165,6 +168,10 @@ class Lab:
         if self._spawner is None:
             raise LabError("the lab is not started: call start() first")
         return self._spawner.popen(self._host_namespace(host) if host is not None else None, argv, **options)
+
+    def inside(self, node: str, work: Callable[[], T]) -> T:
+        """Return what *work* returns, done by a thread in the network namespace of a host or switch."""
+        return self._started().inside(node, work).result()
 
     def set_link(
         self,
@@ -288,6 +295,7 @@ class Lab:
             controller=self.controller_endpoint,
             datapath=datapath,
             notice=self._notice,
+            allocator=self._allocator,
         )
         self._nodes = Nodes(self.lab_id)
         self._nodes.build(self.spec.topo(), setting)

@@ -12,7 +12,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,8 +32,18 @@ START_TIMEOUT: Final = 60.0
 PROBE_INTERVAL_MS: Final = 5000
 MAX_BACKOFF_MS: Final = 1000
 """The least that Open vSwitch takes. Version 3.1 ignores it: see redial."""
+_ALLOCATOR: Final = "libtcmalloc_minimal.so.4"
+"""At every wake-up ovs-vswitchd allocates 32 buffers for each of its ports, which glibc does slowly: with 13 ports a
+lone packet costs 210 us, with this allocator 149 (docs/traps.md)."""
+_LIBRARIES: Final = ("/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib")
 # An EtherType for local experiments (IEEE Std 802, 88B5), from nobody to nobody.
 _PROBE_FRAME: Final = "02ca000000fe02ca000000ff88b5" + "00" * 46
+
+
+def faster_allocator() -> Path | None:
+    """Return the library to load into ovs-vswitchd before all others; None where it is not installed."""
+    found = (path for place in _LIBRARIES for path in Path("/").glob(f"{place[1:]}/{_ALLOCATOR}"))
+    return next(found, None)
 
 
 def create_database(path: Path) -> None:
@@ -61,6 +71,8 @@ class SwitchSetting:
     controller: tuple[str, int]
     datapath: Datapath
     notice: Callable[[str], None]
+    allocator: Path | None = None
+    """A library that ovs-vswitchd allocates memory with (`faster_allocator`); None: the C library's own."""
 
 
 class OvsSwitch(Switch):  # type: ignore[misc]
@@ -173,13 +185,13 @@ class OvsSwitch(Switch):  # type: ignore[misc]
         place = str(self.run_dir)
         return {**os.environ, "OVS_RUNDIR": place, "OVS_LOGDIR": place, "OVS_DBDIR": place}
 
-    def _spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _spawn(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         if self.namespace is None:
             self.namespace = Namespace(self.pid)
         return self.setting.spawner.popen(
             self.namespace,
             argv,
-            env=self._environment(),
+            env={**self._environment(), **(env or {})},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -203,6 +215,7 @@ class OvsSwitch(Switch):  # type: ignore[misc]
     def _start_datapath(self) -> None:
         self._management.unlink(missing_ok=True)
         userspace = ["--disable-system", "--disable-system-route"]
+        allocator = self.setting.allocator
         self.daemon = self._spawn(
             [
                 "ovs-vswitchd",
@@ -211,7 +224,8 @@ class OvsSwitch(Switch):  # type: ignore[misc]
                 f"--log-file={self.run_dir}/ovs-vswitchd.log",
                 "-vconsole:off",
                 *(userspace if self.setting.datapath == "netdev" else []),
-            ]
+            ],
+            {"LD_PRELOAD": str(allocator)} if allocator is not None else None,
         )
         self._wait(self.daemon, "ovs-vswitchd", self._sends)
         if self.setting.datapath == "netdev":

@@ -14,6 +14,7 @@ from cli.privileges import need_lab
 from protocol.plain import did_you_mean
 
 BENCHMARKS: Final = {
+    "lab": "processor time that a lab takes a packet and hop, a packet and host agent, and where it is saturated",
     "bringup": "a fabric of 16 hosts up, from nothing until all reach each other, and gone",
     "fabric": "round-trip time and throughput through host agents, against the raw path",
     "agent": "round-trip time, throughput and processor time of two agents on a bare link, coded and uncoded",

@@ -17,6 +17,7 @@ from tests.waiting import eventually
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
 from topologies.links import Link
+from topologies.ovs import faster_allocator
 from topologies.registry import LabError
 
 BUFFER = 700
@@ -308,3 +309,12 @@ def test_ten_switches_and_sixteen_hosts_come_and_go() -> None:
         pids = [lab.switch(name).pid for name in lab.switches]
         assert all(Path(f"/proc/{pid}").exists() for pid in pids)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_switches_allocate_with_the_faster_library_where_it_is_installed(lab: Lab) -> None:
+    library = faster_allocator()
+    for name in lab.switches:
+        daemon = lab.switch(name).daemon
+        assert daemon is not None
+        loaded = Path(f"/proc/{daemon.pid}/maps").read_text(encoding="utf-8")
+        assert ("tcmalloc" in loaded) == (library is not None)

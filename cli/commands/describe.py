@@ -9,11 +9,10 @@ from typing import Final
 import click
 
 from cli.console import json_option, results, write_json
+from cli.sizing import duration, expected
 from cli.specs import load_spec, print_problems, problems_of
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import Admission, ClassScheme, Coding, Priority, Queues, Replication, Scheme
-from experiments.progress import Steps
-from experiments.sweep import points
 
 _PLAIN: Final = {"spray": "spray", "hash": "flow-hash"}
 """Path policies that go without saying, by a switch's group."""
@@ -130,12 +129,9 @@ def check_command(spec: str) -> None:
     if problems:
         print_problems(path, problems)
         sys.exit(1)
-    runs, seconds = Steps(
-        [point.spec for point in points(load_spec(spec).spec)], lambda progress: None
-    ).expected
-    words = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+    runs, seconds = expected(load_spec(spec).spec)
     results.print(
-        f"{path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {words}",
+        f"{path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {duration(seconds)}",
         markup=False,
         soft_wrap=True,
     )

@@ -12,11 +12,14 @@ from rich.console import Group
 from cli.console import fail, json_option, progress, results, write_text
 from cli.live import Display, hold
 from cli.privileges import give_to_caller, need_lab
-from cli.specs import load_spec, need_path_policy
+from cli.sizing import cores, notice, scale_option, sized
+from cli.specs import LoadedSpec, load_spec, need_path_policy
 from experiments.deployment import Deployment
 from experiments.experiment import Result
+from experiments.fitting import Fit
 from experiments.results import json_text
 from experiments.runner import SweepResult, run_experiment, run_sweep
+from experiments.spec import spec_text
 from experiments.sweep import SweepError, only
 from experiments.sweep_results import sweep_tables
 from experiments.tables import tables
@@ -45,6 +48,13 @@ RESULTS = Path("results")
     help="Python file with a path policy of your own, for a scheme with `entropy: file`.",
 )
 @click.option("--keep", is_flag=True, help="Leave the fabric up afterwards, until Ctrl-C.")
+@click.option(
+    "--fit",
+    "fitting",
+    is_flag=True,
+    help="Slow the links down as far as this machine needs, with all times; the result says by how much.",
+)
+@scale_option
 @json_option
 def run_command(
     spec: str,
@@ -56,39 +66,53 @@ def run_command(
     database: str | None,
     path_policy: Path | None,
     keep: bool,
+    fitting: bool,
+    scale: float | None,
     json_file: str | None,
 ) -> None:
     """Run the experiment SPEC: a YAML file, or a preset's name.
 
     Every scheme gets the same flows; a spec with a sweep runs at each of its points. The result is printed, kept as
-    JSON, CSV and figures (PNG, SVG), and in the database.
+    JSON, CSV and figures (PNG, SVG), and in the database. Before it starts, it says how long it takes and whether this
+    machine carries it.
     """
     need_lab("run")
-    _run(spec, seed, repeats, schemes, wanted, directory, database, keep, json_file, path_policy)
+    one = _asked_for(spec, seed, repeats, schemes, wanted, path_policy)
+    _run(
+        one,
+        sized(one.spec, fitting=fitting, scale=scale),
+        directory,
+        json_file,
+        database=database,
+        keep=keep,
+        path_policy=path_policy,
+    )
 
 
 @click.command("demo", epilog="Example:  ./capstan demo")
 @click.option("--seed", type=click.IntRange(0), help="Other flows, other randomness.")
 @click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+@scale_option
 @json_option
-def demo_command(seed: int | None, directory: Path, json_file: str | None) -> None:
-    """ECMP, RPS and CAPS on the same flows over 16 paths of real switches, in under three minutes."""
+def demo_command(seed: int | None, directory: Path, scale: float | None, json_file: str | None) -> None:
+    """ECMP, RPS and CAPS on the same flows over paths of real switches, in under three minutes.
+
+    There are 16 paths, or as many as this machine's processors carry.
+    """
     need_lab("demo")
-    _run("demo", seed, None, (), (), directory, None, False, json_file)
+    one = _asked_for("demo", seed, None, (), (), None)
+    _run(one, sized(one.spec, fitting=True, scale=scale, paths_first=True), directory, json_file)
 
 
-def _run(
+def _asked_for(
     name: str,
     seed: int | None,
     repeats: int | None,
     schemes: tuple[str, ...],
     wanted: tuple[str, ...],
-    directory: Path,
-    database: str | None,
-    keep: bool,
-    json_file: str | None,
-    path_policy: Path | None = None,
-) -> None:
+    path_policy: Path | None,
+) -> LoadedSpec:
+    """Return the spec *name* with what the options change; ends the program where they do not fit."""
     loaded = load_spec(name, schemes)
     need_path_policy(loaded.spec, path_policy)
     spec = dataclasses.replace(
@@ -101,6 +125,24 @@ def _run(
             spec = only(spec, wanted)
         except SweepError as error:
             fail(f"{name}: {error}", code=2)
+    return LoadedSpec(spec, loaded.text)
+
+
+def _run(
+    asked: LoadedSpec,
+    chosen: Fit,
+    directory: Path,
+    json_file: str | None,
+    *,
+    database: str | None = None,
+    keep: bool = False,
+    path_policy: Path | None = None,
+) -> None:
+    spec = chosen.spec
+
+    def up(deployment: Deployment) -> None:
+        deployment.lab.notices += notice(chosen, cores())
+        display.notices(deployment.lab.notices)
 
     def kept(result: Result | SweepResult, deployment: Deployment) -> None:
         if keep:
@@ -114,11 +156,11 @@ def _run(
         with Display(spec.title) as display:
             result = run(
                 spec,
-                loaded.text,
+                spec_text(spec) if chosen.changes else asked.text,
                 results=directory,
                 database=database,
                 on_progress=display.update,
-                on_up=lambda deployment: display.notices(deployment.lab.notices),
+                on_up=up,
                 on_result=kept,
                 path_policy=path_policy,
             )

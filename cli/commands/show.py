@@ -11,11 +11,13 @@ from cli.commands.run import RESULTS
 from cli.console import error_text, progress, results
 from cli.live import Display
 from cli.privileges import need_lab
+from cli.sizing import cores, notice, scale_option, sized
 from cli.specs import load_spec, need_path_policy
 from experiments.deployment import Deployment
 from experiments.experiment import Result
 from experiments.served import ServedController
 from experiments.showing import show
+from experiments.spec import spec_text
 from experiments.tables import tables
 
 
@@ -41,6 +43,13 @@ from experiments.tables import tables
     type=click.Path(path_type=Path),
     help="Data directory of a controller that serves already, in this network namespace (default: one of our own).",
 )
+@click.option(
+    "--fit",
+    "fitting",
+    is_flag=True,
+    help="Leave out paths, or slow links down, as far as this machine needs; results say by how much.",
+)
+@scale_option
 def show_command(
     spec: str,
     seed: int | None,
@@ -48,6 +57,8 @@ def show_command(
     directory: Path,
     keep_results: int,
     controller: Path | None,
+    fitting: bool,
+    scale: float | None,
 ) -> None:
     """Run the experiment SPEC again and again on one fabric, until Ctrl-C.
 
@@ -60,6 +71,8 @@ def show_command(
     if loaded.spec.sweep:
         raise click.UsageError(f"{spec} has a sweep: show takes one experiment on one fabric")
     one = loaded.spec if seed is None else dataclasses.replace(loaded.spec, seed=seed)
+    chosen = sized(one, fitting=fitting, scale=scale, paths_first=True)
+    one = chosen.spec
     directory.mkdir(parents=True, exist_ok=True)
     served = None if controller is None else ServedController.find(controller)
     deployment = Deployment(
@@ -80,11 +93,12 @@ def show_command(
     with deployment:
         progress.print(f"the fabric forwards; API {deployment.client.url}", markup=False)
         with Display(one.title) as display:
+            deployment.lab.notices += notice(chosen, cores())
             display.notices(deployment.lab.notices)
             show(
                 deployment,
                 one,
-                loaded.text,
+                spec_text(one) if chosen.changes else loaded.text,
                 results=directory,
                 keep=keep_results,
                 on_progress=display.update,

@@ -1,0 +1,103 @@
+"""How heavy an experiment is for this machine: said before it starts, and made lighter where that is asked for."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from cli.console import fail, progress
+from experiments.fitting import Fit, FitError, busiest, fit, scaled
+from experiments.load import CARRIED_SHARE, REFERENCE, PacketCosts
+from experiments.progress import Steps
+from experiments.spec import Spec
+from experiments.sweep import points
+
+_SURE_SHARE = CARRIED_SHARE / 3
+"""Below this share of the processors a machine three times as slow would do, and none is measured."""
+_BRING_UP_S = 6.0
+
+scale_option = click.option(
+    "--scale",
+    type=click.FloatRange(0.02, 1.0),
+    envvar="CAPSTAN_SCALE",
+    show_envvar=True,
+    help="Share of the spec's packets a second, instead of what this machine carries; 1: as the spec says.",
+)
+
+
+def cores() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def sized(spec: Spec, *, fitting: bool, scale: float | None, paths_first: bool = False) -> Fit:
+    """Return *spec* as it will run here, and print how long it takes and whether this machine carries it.
+
+    fitting: make it lighter until it does. scale: by how much instead. Ends with exit code 2 where that cannot be.
+    """
+    try:
+        asked = busiest(spec, REFERENCE)
+        costs = REFERENCE if asked.share(cores()) < _SURE_SHARE else measured_costs()
+        if scale is not None:
+            chosen = scaled(spec, scale, costs, paths_first=paths_first)
+        elif fitting:
+            chosen = fit(spec, cores(), costs, paths_first=paths_first)
+        else:
+            chosen = Fit(spec, busiest(spec, costs))
+        unfitted = None if chosen.load.verdict(cores()) == "carries" else fit(spec, cores(), costs)
+    except FitError as error:
+        fail(f"{spec.name}: {error}", code=2)
+    for line in words(chosen, unfitted, cores()):
+        progress.print(line, markup=False, soft_wrap=True)
+    return chosen
+
+
+def measured_costs() -> PacketCosts:
+    """Return what packets cost this machine, by two seconds of a real switch beside the reference's."""
+    from topologies.switch_cost import REFERENCE_US, measure_switch_us
+
+    with progress.status("measuring what a packet costs a switch here"):
+        return REFERENCE.times(measure_switch_us() / REFERENCE_US)
+
+
+def words(chosen: Fit, unfitted: Fit | None, number: int) -> list[str]:
+    """Return the lines that say how long *chosen* takes and what it takes of *number* cores.
+
+    unfitted: what `--fit` would make of it; None where this machine carries it.
+    """
+    runs, seconds = expected(chosen.spec)
+    load = chosen.load
+    lines = [f"for this machine: {'; '.join(chosen.changes)}"] if chosen.changes else []
+    lines.append(
+        f"{runs} run{'' if runs == 1 else 's'}, about {duration(seconds)}; "
+        f"at the busiest {load.packets_per_s:.0f} packets/s take about {load.cores:.1f} of {number} cores "
+        f"({load.share(number):.0%})"
+    )
+    if unfitted is not None:
+        _, longer = expected(unfitted.spec)
+        will = "will" if load.verdict(number) == "does not carry" else "may"
+        lines.append(
+            f"note: runs {will} be limited by the processors and marked, "
+            f"as more than {CARRIED_SHARE:.0%} of them are taken; --fit: {'; '.join(unfitted.changes)} "
+            f"(about {duration(longer)})"
+        )
+    return lines
+
+
+def expected(spec: Spec) -> tuple[int, float]:
+    """Return the number of *spec*'s runs and the seconds that they take, with the fabric's start."""
+    runs, seconds = Steps([point.spec for point in points(spec)], lambda state: None).expected
+    return runs, seconds + _BRING_UP_S
+
+
+def duration(seconds: float) -> str:
+    """Return `45 s`, `3 min` or `1.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def notice(chosen: Fit, number: int) -> list[str]:
+    """Return what a result must say of how it was sized; nothing where it ran as its spec says."""
+    return [f"sized for {number} cores: {'; '.join(chosen.changes)}"] if chosen.changes else []

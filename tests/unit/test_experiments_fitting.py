@@ -1,0 +1,141 @@
+"""Experiments made to fit a machine: what they ask of it, and that the picture stays the same."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cli.sizing import words
+from controller.schemes.loader import scheme_names
+from experiments.check import find_spec, preset_names
+from experiments.fitting import (
+    LEAST_PATHS,
+    LEAST_SCALE,
+    Fit,
+    FitError,
+    busiest,
+    fewer_paths,
+    fit,
+    scaled,
+    slower,
+)
+from experiments.load import CARRIED_SHARE, REFERENCE, load_of
+from experiments.spec import Spec, spec_from_dict, spec_text, with_all_schemes
+from experiments.sweep import points
+from experiments.yaml_source import read
+
+
+def preset(name: str) -> Spec:
+    path = find_spec(name)
+    data = read(path.read_text(encoding="utf-8"), str(path)).data
+    return with_all_schemes(spec_from_dict(data), scheme_names())
+
+
+PRESETS = {name: preset(name) for name in preset_names()}
+names = st.sampled_from(sorted(PRESETS))
+scales = st.floats(0.1, 0.95)
+
+
+@given(names, scales)
+def test_slower_links_take_as_many_fewer_packets_a_second_and_the_same_packets_in_all(
+    name: str, scale: float
+) -> None:
+    spec = PRESETS[name]
+    light = slower(spec, scale)
+    for before, after in zip(points(spec), points(light), strict=True):
+        assert load_of(after.spec).packets_per_s == pytest.approx(scale * load_of(before.spec).packets_per_s)
+        assert after.at == before.at, "tables call the points as before"
+        assert after.spec.packet_time_s == pytest.approx(before.spec.packet_time_s / scale)
+
+
+@given(names, scales)
+def test_slower_links_get_the_same_flows_at_the_same_packet_times(name: str, scale: float) -> None:
+    first = points(PRESETS[name])[0].spec
+    light = slower(first, scale)
+    before, after = first.plan(0), light.plan(0)
+    # As many flows within a time that was rounded a little may be one fewer: the last.
+    assert abs(len(before.flows) - len(after.flows)) <= 1
+    for one, other in zip(before.flows, after.flows, strict=False):
+        assert (one.source, one.destination, one.size_bytes, one.source_port) == (
+            other.source,
+            other.destination,
+            other.size_bytes,
+            other.source_port,
+        )
+        assert other.start_s * scale == pytest.approx(one.start_s, abs=1e-5)
+
+
+@given(names, st.integers(1, 64), st.floats(0.5, 4), st.booleans())
+def test_what_is_fitted_is_carried_and_what_is_carried_is_left_as_it_is(
+    name: str, cores: int, slowness: float, paths_first: bool
+) -> None:
+    spec, costs = PRESETS[name], REFERENCE.times(slowness)
+    asked = busiest(spec, costs)
+    room = CARRIED_SHARE * cores - asked.idle_cores
+    if room < (LEAST_SCALE + 0.01) * (asked.cores - asked.idle_cores):
+        assume(not paths_first)
+        with pytest.raises(FitError, match="cores"):
+            fit(spec, cores, costs)
+        return
+    fitted = fit(spec, cores, costs, paths_first=paths_first)
+    assert fitted.load.share(cores) <= CARRIED_SHARE + 1e-9
+    assert fitted.load == busiest(fitted.spec, costs)
+    if busiest(spec, costs).share(cores) <= CARRIED_SHARE:
+        assert fitted == Fit(spec, busiest(spec, costs))
+    else:
+        assert fitted.changes
+
+
+@given(st.integers(LEAST_PATHS, 16))
+def test_with_fewer_paths_the_long_flows_can_still_fill_all(paths: int) -> None:
+    demo = PRESETS["demo"]
+    pressure = fewer_paths(demo, paths).long_flow_pressure()
+    assert pressure is not None
+    assert pressure >= (demo.long_flow_pressure() or 0)
+
+
+def test_paths_that_are_not_alike_stay() -> None:
+    demo = PRESETS["demo"]
+    one_down = dataclasses.replace(demo, fabric=dataclasses.replace(demo.fabric, down=("l1-s3",)))
+    assert fit(one_down, 2, REFERENCE, paths_first=True).spec.fabric.spines == 16
+    with pytest.raises(FitError, match="not alike"):
+        fewer_paths(one_down, 8)
+
+
+@given(names, st.floats(0.02, 1))
+def test_a_scale_is_kept(name: str, scale: float) -> None:
+    spec = PRESETS[name]
+    asked, got = busiest(spec, REFERENCE), scaled(spec, scale, REFERENCE).load
+    assert got.packets_per_s == pytest.approx(scale * asked.packets_per_s)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.019, 1.01, float("nan")])
+def test_other_scales_are_refused(scale: float) -> None:
+    with pytest.raises(FitError, match=r"between 0\.02 and 1"):
+        scaled(PRESETS["demo"], scale, REFERENCE)
+
+
+def test_half_of_the_demo_is_half_of_its_paths() -> None:
+    half = scaled(PRESETS["demo"], 0.5, REFERENCE, paths_first=True)
+    assert half.changes == ("8 of 16 paths", "2 of 4 long flows")
+    assert half.spec.packet_time_s == PRESETS["demo"].packet_time_s
+
+
+def test_a_fitted_spec_can_be_written_down_and_read_again() -> None:
+    light = fit(PRESETS["all-schemes"], 1, REFERENCE).spec
+    assert spec_from_dict(read(spec_text(light), "fitted").data) == light
+
+
+def test_what_is_too_much_is_said_before_it_starts_with_what_fit_would_make_of_it() -> None:
+    spec = PRESETS["demo"]
+    heavy = Fit(spec, busiest(spec, REFERENCE))
+    said = words(heavy, fit(spec, 2, REFERENCE), 2)
+    assert "of 2 cores" in said[0]
+    assert "will be limited by the processors" in said[1]
+    assert "links at 0." in said[1]
+    light = fit(spec, 2, REFERENCE, paths_first=True)
+    assert "of 16 paths" in words(light, None, 2)[0]
+    assert len(words(light, None, 2)) == 2

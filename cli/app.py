@@ -32,6 +32,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "model": "cli.commands.model",
     "bench": "cli.commands.bench",
     "lab-check": "cli.commands.lab_check",
+    "doctor": "cli.commands.doctor",
     "test": "cli.commands.test",
     "clean": "cli.commands.clean",
 }

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from cli.console import fail
-
-_PROGRAMS = {
-    "ovs-vswitchd": "openvswitch-switch",
-    "ovsdb-server": "openvswitch-switch",
-    "ip": "iproute2",
-    "tc": "iproute2",
-    "mnexec": "mininet",
-    "nsenter": "util-linux",
-}
-
-
-def missing_packages() -> list[str]:
-    """Debian packages of the programs that a lab needs and that are not on PATH."""
-    return sorted({package for program, package in _PROGRAMS.items() if shutil.which(program) is None})
+from cli.console import fail, progress
+from doctor.judgement import judge, lines
+from doctor.probes import examine
+from topologies.machine import (
+    TUN_ADVICE,
+    TUN_DEVICE,
+    missing_programs,
+    namespace_advice,
+    namespace_problem,
+    own_capabilities,
+)
 
 
 def need_root(command: str) -> None:
@@ -33,12 +28,28 @@ def need_root(command: str) -> None:
 
 
 def need_lab(command: str) -> None:
-    """End with a clear error unless a lab can be built here: root, programs and /dev/net/tun."""
+    """End with a clear error unless a lab can be built here: root, programs, /dev/net/tun and namespaces."""
     need_root(command)
-    if missing := missing_packages():
-        fail(f"'{command}' needs programs that are not installed: apt-get install {' '.join(missing)}")
-    if not os.path.exists("/dev/net/tun"):
-        fail(f"'{command}' needs /dev/net/tun: modprobe tun, or give the container --device /dev/net/tun")
+    if missing := missing_programs():
+        packages = " ".join(sorted({*missing.values()}))
+        fail(f"'{command}' needs programs that are not installed: apt-get install {packages}")
+    if not os.path.exists(TUN_DEVICE):
+        fail(f"'{command}' needs {TUN_DEVICE}: {TUN_ADVICE}")
+    if problem := namespace_problem():
+        fail(
+            f"'{command}' needs network namespaces: {problem}; {namespace_advice(own_capabilities())}; "
+            "./capstan doctor says more"
+        )
+
+
+def need_all_of_a_lab(command: str, results: Path) -> None:
+    """Examine the machine as `doctor` does, print what is wrong, and end with an error if no lab can be built."""
+    need_lab(command)
+    report = judge(examine(results, everything=False)).of(("lab", "results"))
+    for line in lines(report.wrong):
+        progress.print(line, markup=False, soft_wrap=True)
+    if not report.lab:
+        fail(f"'{command}' cannot build a lab on this machine (above); ./capstan doctor says more")
 
 
 def give_to_caller(*paths: Path) -> None:

@@ -8,11 +8,14 @@ import socket
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from topologies.namespaces import run
-from topologies.ovs import Datapath
+from topologies.namespaces import complete, run
 from topologies.registry import LabError
+
+if TYPE_CHECKING:
+    from topologies.ovs import Datapath
 
 PROGRAMS: Final = {
     "ovs-vswitchd": "openvswitch-switch",
@@ -26,24 +29,102 @@ PROGRAMS: Final = {
     "tc": "iproute2",
     "genl": "iproute2",
     "setpriv": "util-linux",
+    "nsenter": "util-linux",
 }
+"""Programs that a lab runs, and the Debian packages that have them."""
+CAPABILITIES: Final = {
+    "CAP_DAC_OVERRIDE": 1,
+    "CAP_NET_ADMIN": 12,
+    "CAP_NET_RAW": 13,
+    "CAP_SYS_PTRACE": 19,
+    "CAP_SYS_ADMIN": 21,
+    "CAP_SYS_NICE": 23,
+}
+"""Bits in CapEff of /proc/PID/status (linux/capability.h)."""
+NEEDED_CAPABILITIES: Final = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_NET_RAW")
+TUN_DEVICE: Final = "/dev/net/tun"
+TUN_ADVICE: Final = "modprobe tun, or give the container --device /dev/net/tun"
 IP_FREEBIND: Final = 15
+TRY_S: Final = 5.0
+"""A namespace is made in some milliseconds; this long also where a machine is busy."""
+
+
+def missing_programs() -> dict[str, str]:
+    """Return the programs of `PROGRAMS` that are not on PATH, with their Debian packages."""
+    return {name: package for name, package in PROGRAMS.items() if shutil.which(name) is None}
+
+
+def effective_capabilities(status: str) -> frozenset[str]:
+    """Return the names of the capabilities that are in effect. status: the text of /proc/PID/status."""
+    bits = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
+    return frozenset(name for name, bit in CAPABILITIES.items() if bits >> bit & 1)
+
+
+def own_capabilities() -> frozenset[str]:
+    """Return the capabilities of this process that are in effect."""
+    return effective_capabilities(Path("/proc/self/status").read_text(encoding="utf-8"))
+
+
+def capability_advice(missing: tuple[str, ...]) -> str:
+    """Return what to do where capabilities are missing."""
+    options = " ".join(f"--cap-add {name.removeprefix('CAP_')}" for name in missing)
+    return (
+        "run as root outside of a restricted container, or give the container "
+        f"{options} --security-opt seccomp=unconfined"
+    )
+
+
+def namespace_problem(mnexec: str = "mnexec") -> str | None:
+    """Return why Mininet cannot make a namespace here, in words; None if it can.
+
+    A namespace is made, and gone when this returns.
+    """
+    try:
+        tried = subprocess.run(
+            [mnexec, "-n", "true"], capture_output=True, text=True, timeout=TRY_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"`mnexec -n true` did not end within {TRY_S:g} s"
+    except OSError as error:
+        return f"`mnexec -n true`: {error.strerror}"
+    if tried.returncode == 0:
+        return None
+    said = " / ".join(tried.stderr.split("\n")).strip(" /")
+    return f"`mnexec -n true` failed ({tried.returncode}): {said or 'it gave no reason'}"
+
+
+def namespace_advice(capabilities: frozenset[str]) -> str:
+    """Return what to do where no namespace can be made, given the capabilities in effect."""
+    missing = tuple(name for name in NEEDED_CAPABILITIES if name not in capabilities)
+    if missing:
+        return f"a lab needs {' and '.join(missing)}: {capability_advice(missing)}"
+    return (
+        "the capabilities are there, so a seccomp filter, AppArmor or a limit (sysctl user.max_net_namespaces) "
+        "refuses it: run outside of the container, or give it --security-opt seccomp=unconfined "
+        "--security-opt apparmor=unconfined"
+    )
 
 
 def check_machine() -> None:
     """Raises LabError, with what to do, where a lab cannot be made."""
     if os.geteuid() != 0:
         raise LabError("a lab makes network namespaces: run as root or with sudo")
-    missing = [name for name in PROGRAMS if shutil.which(name) is None]
+    missing = missing_programs()
     if missing:
-        packages = sorted({PROGRAMS[name] for name in missing})
-        raise LabError(f"not installed: {', '.join(missing)}; `apt-get install {' '.join(packages)}`")
+        packages = " ".join(sorted({*missing.values()}))
+        raise LabError(f"not installed: {', '.join(missing)}; `apt-get install {packages}`")
+    problem = namespace_problem()
+    if problem is not None:
+        raise LabError(f"no network namespace can be made: {problem}; {namespace_advice(own_capabilities())}")
 
 
 def kernel_datapath_present() -> bool:
-    """Whether the kernel can switch packets itself; asking loads its module where there is one."""
-    found = subprocess.run(["genl", "ctrl", "get", "name", "ovs_datapath"], capture_output=True, check=False)
-    return found.returncode == 0 and b"ovs_datapath" in found.stdout
+    """Return True if the kernel can switch packets itself; asking loads its module where there is one.
+
+    Raises CommandError if the kernel does not answer.
+    """
+    found = complete(["genl", "ctrl", "get", "name", "ovs_datapath"])
+    return found.returncode == 0 and "ovs_datapath" in found.stdout
 
 
 def best_datapath(notice: Callable[[str], None]) -> Datapath:
@@ -56,10 +137,8 @@ def best_datapath(notice: Callable[[str], None]) -> Datapath:
 
 
 def netem_present() -> bool:
-    """Whether the kernel can delay packets; tried in the namespace of this thread."""
-    tried = subprocess.run(
-        ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"], capture_output=True, check=False
-    )
+    """Return True if the kernel can delay packets; tried in the namespace of this thread."""
+    tried = complete(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"])
     if tried.returncode == 0:
         run(["tc", "qdisc", "delete", "dev", "lo", "root"])
     return tried.returncode == 0

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from typing import Final
 
 CLONE_NEWNET: Final = 0x40000000
+COMMAND_S: Final = 60.0
+"""No program that sets up the network takes as long, on a busy machine either: one that does never answers."""
 SIOCETHTOOL: Final = 0x8946
 # include/uapi/linux/ethtool.h: ETHTOOL_SRXCSUM, STXCSUM, STSO, SGSO, SGRO
 OFFLOAD_COMMANDS: Final = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
@@ -64,9 +66,23 @@ class Namespace:
             os.close(home)
 
 
+def complete(
+    argv: Sequence[str], env: Mapping[str, str] | None = None, text: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program where this thread is, whatever its exit code. Raises CommandError if it does not end."""
+    try:
+        return subprocess.run(
+            argv, input=text, capture_output=True, text=True, env=env, check=False, timeout=COMMAND_S
+        )
+    except subprocess.TimeoutExpired:
+        raise CommandError(
+            f"`{' '.join(argv)}` did not end within {COMMAND_S:g} s: run it by hand to see what it waits for"
+        ) from None
+
+
 def run(argv: Sequence[str], env: Mapping[str, str] | None = None, text: str | None = None) -> str:
     """Run a program where this thread is, return its output. Raises CommandError with what it said."""
-    done = subprocess.run(argv, input=text, capture_output=True, text=True, env=env, check=False)
+    done = complete(argv, env, text)
     if done.returncode:
         raise CommandError(f"`{' '.join(argv)}` failed ({done.returncode}): {done.stderr.strip()}")
     return done.stdout
@@ -76,13 +92,7 @@ def run_batch(program: str, lines: Sequence[str]) -> None:
     """Give many commands to one `ip` or `tc`. Raises CommandError with the line that failed."""
     if not lines:
         return
-    done = subprocess.run(
-        [program, "-batch", "-"],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = complete([program, "-batch", "-"], text="\n".join(lines) + "\n")
     if done.returncode:
         said = done.stderr.strip()
         number = said.rpartition("-:")[2]

@@ -11,7 +11,7 @@ from rich.console import Group
 
 from cli.console import fail, json_option, progress, results, write_text
 from cli.live import Display, hold
-from cli.privileges import give_to_caller, need_lab
+from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
 from cli.sizing import cores, notice, scale_option, sized
 from cli.specs import LoadedSpec, load_spec, need_path_policy
 from experiments.deployment import Deployment
@@ -99,7 +99,7 @@ def demo_command(seed: int | None, directory: Path, scale: float | None, json_fi
 
     There are 16 paths, or as many as this machine's processors carry.
     """
-    need_lab("demo")
+    need_all_of_a_lab("demo", directory)
     one = _asked_for("demo", seed, None, (), (), None)
     _run(one, sized(one.spec, fitting=True, scale=scale, paths_first=True), directory, json_file)
 

@@ -256,7 +256,7 @@ def interrupt(signal_name: str) -> None:
     during = look()
     assert len(during["networks"]) == len(before["networks"]) + 2 + 4 + 1
     process.send_signal(number)
-    process.wait()
+    process.wait(60)
     expect_same(before, 60, f"{signal_name} when the lab was up")
     for part in (0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0):
         process, wait_for = start_launcher()
@@ -277,7 +277,7 @@ def killed_while_a_client_waits() -> None:
     while "ovs-vsctl" not in output("ps", "-eo", "comm"):
         assert time.monotonic() < deadline, "no ovs-vsctl waits"
     process.kill()
-    process.wait()
+    process.wait(60)
     expect_same(before, 60, "SIGKILL while ovs-vsctl waited")
 
 
@@ -296,7 +296,7 @@ def launcher_and_reaper_killed() -> None:
     (reaper,) = [pid for pid, words in during["processes"].items() if "topologies.reaper" in words]
     os.kill(int(reaper), signal.SIGKILL)
     process.kill()
-    process.wait()
+    process.wait(60)
     time.sleep(0.3)
     assert (RUN_ROOT / "doomed").exists()
     assert [record.alive for record in labs()] == [False]
@@ -341,7 +341,7 @@ def foreign_things_stay() -> None:
     wait_for("go")
     wait_for("up")
     process.kill()
-    process.wait()
+    process.wait(60)
     expect_same(before, 60, "after the reaper")
 
     from topologies.registry import clean
@@ -351,6 +351,14 @@ def foreign_things_stay() -> None:
     assert all(process.poll() is None for process in (*switch, *programs))
     for process in (*switch, *programs):
         process.kill()
+
+
+def doctor_leaves_nothing() -> None:
+    """The probes make interfaces, filters and tables, and none of them is there afterwards."""
+    before = look()
+    done = subprocess.run([ROOT / "capstan", "doctor"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    expect_same(before, 10, "after doctor")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ import pytest
 
 from cli.app import _COMMANDS, capstan, main
 from cli.commands.bench import BENCHMARKS
-from cli.privileges import missing_packages
 from cli.specs import load_spec
 from controller.schemes import loader
 from experiments.check import preset_names
@@ -265,14 +264,6 @@ def test_without_root_there_is_a_line_that_says_so() -> None:
     lines = done.stderr.splitlines()
     for line, arguments in zip(lines, asked, strict=True):
         assert re.match(rf"capstan: '{arguments[0]}' .*needs root: sudo ./capstan {arguments[0]} ", line)
-
-
-def test_missing_programs_are_told_as_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert missing_packages() == ["iproute2", "mininet", "openvswitch-switch", "util-linux"]
-    for program in ("ip", "tc"):
-        (tmp_path / program).touch(mode=0o755)
-    assert missing_packages() == ["mininet", "openvswitch-switch", "util-linux"]
 
 
 def test_a_python_without_our_packages_is_sent_to_the_launcher(tmp_path: Path) -> None:

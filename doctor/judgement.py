@@ -1,0 +1,340 @@
+"""What the facts mean: what works, what Capstan cannot do on this machine, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+from doctor.facts import Attempt, Facts
+from topologies.machine import (
+    NEEDED_CAPABILITIES,
+    TUN_ADVICE,
+    capability_advice,
+    namespace_advice,
+)
+
+State = Literal["ok", "lacks", "limited", "unknown"]
+Part = Literal["lab", "features", "results", "containers", "benchmarks", "tests"]
+"""What a finding is about. A lack in "lab" means that no lab can be built; "features": of a lab that can be."""
+
+LEAST_PYTHON: Final = (3, 11)
+LEAST_NODE: Final = (20, 19)
+LEAST_CORES: Final = 2.0
+LEAST_MEMORY: Final = 1 << 30
+"""Bytes: the demo's fabric of 26 namespaces with its agents and controller takes about two thirds of it."""
+LEAST_DISK: Final = 500 << 20
+"""Bytes: the demo's results take some megabytes, a sweep's some hundreds."""
+_AS_ROOT: Final = "sudo ./capstan doctor"
+_KERNEL: Final = "use a kernel that has it; `modprobe {0}` shows whether this one does"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing of this machine. advice: what to do; empty where nothing is to be done."""
+
+    name: str
+    part: Part
+    state: State
+    value: str
+    needed_for: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings, in the order in which they are shown."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def lab(self) -> bool:
+        """Return True if a lab can be built: everything that it needs was tried and works."""
+        return all(finding.state == "ok" for finding in self.findings if finding.part == "lab")
+
+    @property
+    def wrong(self) -> tuple[Finding, ...]:
+        """Return what is not as it should be."""
+        return tuple(finding for finding in self.findings if finding.state != "ok")
+
+    def of(self, parts: Iterable[Part]) -> Report:
+        """Return the same with the findings of some parts only."""
+        wanted = set(parts)
+        return Report(tuple(finding for finding in self.findings if finding.part in wanted))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"lab": self.lab, "findings": [asdict(finding) for finding in self.findings]}
+
+
+def judge(facts: Facts) -> Report:
+    """Return what the facts mean for Capstan."""
+    return Report(
+        (
+            *_privileges(facts),
+            *_programs(facts),
+            *_network(facts),
+            *_features(facts),
+            *_room(facts),
+            *_benchmarks(facts),
+            *(_others(facts) if facts.versions else ()),
+        )
+    )
+
+
+def lines(findings: Sequence[Finding]) -> list[str]:
+    """Return the text of findings for a person: a line each, what to do below those that are not ok."""
+    width = max((len(finding.name) for finding in findings), default=0)
+    text = []
+    for finding in findings:
+        text.append(f"{finding.state:<8} {finding.name:<{width}}  {finding.value}")
+        if finding.state != "ok":
+            text.append(f"{'':<8} {'':<{width}}  needed for: {finding.needed_for}")
+            if finding.advice:
+                text.append(f"{'':<8} {'':<{width}}  what to do: {finding.advice}")
+    return text
+
+
+def _finding(name: str, part: Part, good: bool, value: str, needed_for: str, advice: str) -> Finding:
+    bad: State = "lacks" if part == "lab" else "limited"
+    return Finding(name, part, "ok" if good else bad, value, needed_for, "" if good else advice)
+
+
+def _tried(
+    facts: Facts, attempt: str, name: str, part: Part, needed_for: str, advice: str, good: str = "works"
+) -> Finding:
+    found = facts.attempts.get(attempt, Attempt(None, "not tried"))
+    if found.worked is None:
+        hint = f"{_AS_ROOT} tries it" if facts.user_id != 0 else ""
+        return Finding(name, part, "unknown", found.said, needed_for, hint)
+    return _finding(
+        name, part, found.worked, good if found.worked else found.said or "not here", needed_for, advice
+    )
+
+
+def _privileges(facts: Facts) -> Iterator[Finding]:
+    root = facts.user_id == 0
+    yield _finding(
+        "root",
+        "lab",
+        root,
+        "yes" if root else f"no, user id {facts.user_id}",
+        "namespaces, interfaces and switches of a lab",
+        "run it with sudo; `./capstan run` and others call sudo themselves",
+    )
+    needed = {
+        "CAP_SYS_ADMIN": "making network and mount namespaces, one for each host and switch",
+        "CAP_NET_ADMIN": "interfaces, addresses, rates and buffers of links",
+        "CAP_NET_RAW": "packet sockets of switches and agents",
+    }
+    for name in NEEDED_CAPABILITIES if root else ():
+        there = name in facts.capabilities
+        advice = capability_advice((name,))
+        yield _finding(name, "lab", there, "in effect" if there else "missing", needed[name], advice)
+
+
+def _programs(facts: Facts) -> Iterator[Finding]:
+    python = ".".join(map(str, facts.python))
+    least = ".".join(map(str, LEAST_PYTHON))
+    yield _finding(
+        "Python",
+        "lab",
+        facts.python >= LEAST_PYTHON,
+        python,
+        "everything",
+        f"Python {least} or newer: Debian 12, Ubuntu 24.04 or newer have it",
+    )
+    missing = facts.missing_programs
+    packages = " ".join(sorted({*missing.values()}))
+    yield _finding(
+        "programs",
+        "lab",
+        not missing,
+        f"not installed: {', '.join(missing)}" if missing else "all installed",
+        "switches, hosts and links of a lab",
+        f"./capstan demo installs them on Debian and Ubuntu; by hand: apt-get install {packages}",
+    )
+    yield _finding(
+        "environment",
+        "features",
+        facts.environment,
+        ".venv is there" if facts.environment else "no .venv yet",
+        "every command but this one",
+        "the first start of any command makes it (network, or a package index in pip's configuration)",
+    )
+
+
+def _network(facts: Facts) -> Iterator[Finding]:
+    yield _tried(
+        facts,
+        "namespaces",
+        "network namespaces",
+        "lab",
+        "hosts and switches of a lab",
+        namespace_advice(facts.capabilities),
+    )
+    tc = "links with a rate and a buffer"
+    for name, needed_for, advice in (
+        ("tun", "host agents: the overlay's interface", TUN_ADVICE),
+        ("veth", "links", _KERNEL.format("veth")),
+        ("htb", tc, _KERNEL.format("sch_htb")),
+        ("pfifo", tc, _KERNEL.format("sch_fifo")),
+        ("packet sockets", "switches' ports and agents", capability_advice(("CAP_NET_RAW",))),
+    ):
+        yield _tried(facts, name, name, "lab", needed_for, advice)
+    yield _finding(
+        "cubic",
+        "lab",
+        "cubic" in facts.congestion_available,
+        f"available: {', '.join(facts.congestion_available)}; default: {facts.congestion_default}",
+        "TCP on a lab's hosts, unless a spec asks for another",
+        "modprobe tcp_cubic",
+    )
+
+
+def _features(facts: Facts) -> Iterator[Finding]:
+    for attempt, name, needed_for, advice in (
+        ("u32", "u32 filters", "priority queues: schemes such as pias, tpfs, capton", "cls_u32"),
+        ("netem", "netem", "delays of links (delay_ms); without it links run without delay", "sch_netem"),
+    ):
+        yield _tried(facts, attempt, name, "features", needed_for, _KERNEL.format(advice))
+    yield _tried(
+        facts,
+        "ovs datapath",
+        "openvswitch module",
+        "features",
+        "switching in the kernel; without it switches use Open vSwitch's userspace datapath, which takes more CPU",
+        "apt-get install linux-image-$(uname -r), then modprobe openvswitch; labs run without it too",
+    )
+    yield _tried(
+        facts,
+        "sysctls",
+        "sysctls",
+        "features",
+        "TCP as a spec asks for it (profile ns2); without it hosts keep the kernel's settings",
+        "in a container /proc/sys is read-only: see docker/lab for how to mount it for writing",
+    )
+    yield _finding(
+        "cgroup v2",
+        "features",
+        facts.cgroup.worked is not False,
+        facts.cgroup.said or "works",
+        "judging whether a run was limited by the processor, by its own processes alone",
+        "mount cgroup2 for writing; runs are judged by the whole machine else",
+    )
+    filters = {0: "off", 1: "strict", 2: "a filter"}.get(facts.seccomp, str(facts.seccomp))
+    profile = facts.apparmor or "not in this kernel"
+    confined = facts.seccomp != 0 or (facts.apparmor not in ("", "unconfined"))
+    works = facts.attempts.get("namespaces", Attempt(None)).worked is True
+    yield _finding(
+        "confinement",
+        "features",
+        not confined or works,
+        f"seccomp {filters}, AppArmor {profile}",
+        "nothing: it may refuse namespaces and mounts",
+        "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
+    )
+
+
+def _room(facts: Facts) -> Iterator[Finding]:
+    cores = facts.cores
+    limit = f", control group's limit {cores.quota:g}" if cores.quota is not None else ""
+    yield _finding(
+        "cores",
+        "results",
+        cores.effective >= LEAST_CORES,
+        f"{cores.usable} cores{limit}",
+        "presets as they are; with fewer, runs are marked as limited by the processor",
+        "give the machine or container 2 cores, or scale the spec's rates down",
+    )
+    yield _finding(
+        "memory",
+        "results",
+        facts.memory_available >= LEAST_MEMORY,
+        f"{facts.memory_available / 2**30:.1f} GiB available",
+        f"the demo: {LEAST_MEMORY / 2**30:g} GiB",
+        "end other programs, or give the machine more memory",
+    )
+    yield _finding(
+        "disk",
+        "results",
+        facts.results_free >= LEAST_DISK,
+        f"{facts.results_free / 2**30:.1f} GiB free in {facts.results_directory}",
+        f"results and logs: {LEAST_DISK / 2**20:g} MiB",
+        "free some, or choose another directory: --results DIRECTORY",
+    )
+
+
+def _benchmarks(facts: Facts) -> Iterator[Finding]:
+    for attempt, name, needed_for, advice in (
+        ("tbf", "tbf", "`bench agent` at an access rate", _KERNEL.format("sch_tbf")),
+        (
+            "nftables",
+            "nftables",
+            "losing packets in `bench agent`",
+            f"apt-get install nftables; {_KERNEL.format('nf_tables')}",
+        ),
+        ("bpf", "bpf filters", "nothing of Capstan's today", _KERNEL.format("cls_bpf")),
+    ):
+        yield _tried(facts, attempt, name, "benchmarks", needed_for, advice)
+
+
+def _others(facts: Facts) -> Iterator[Finding]:
+    for key, name, part, needed_for, advice in _VERSIONS:
+        found = facts.versions.get(key, Attempt(False, "not asked"))
+        good = found.worked is True
+        if key == "node":
+            good = good and _version(found.said) >= LEAST_NODE
+        yield _finding(name, part, good, found.said or ("works" if good else "not here"), needed_for, advice)
+
+
+_VERSIONS: Final[tuple[tuple[str, str, Part, str, str], ...]] = (
+    (
+        "openvswitch",
+        "Open vSwitch",
+        "lab",
+        "switches",
+        "./capstan demo installs it on Debian and Ubuntu; by hand: apt-get install openvswitch-switch",
+    ),
+    (
+        "mininet",
+        "Mininet",
+        "lab",
+        "hosts and links",
+        "./capstan demo installs it on Debian and Ubuntu; by hand: apt-get install mininet",
+    ),
+    (
+        "docker",
+        "Docker engine",
+        "containers",
+        "docker-compose up; nothing else",
+        "install Docker and start its engine; a lab on this machine needs none",
+    ),
+    (
+        "compose",
+        "Docker compose",
+        "containers",
+        "docker-compose up; nothing else",
+        "install docker-compose or Docker's compose plugin",
+    ),
+    (
+        "chromium",
+        "Chromium",
+        "tests",
+        "tests of the dashboard, `bench webui`",
+        "./capstan test installs it; by hand: apt-get install chromium",
+    ),
+    (
+        "node",
+        "Node",
+        "tests",
+        "building the dashboard (20.19 or newer)",
+        "the launcher installs its own where this one is too old or missing",
+    ),
+)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """Return the numbers of `v20.19.1`; none where the text is no version."""
+    words = text.removeprefix("v").split(".")
+    return tuple(int(word) for word in words[:2]) if all(word.isdecimal() for word in words[:2]) else ()

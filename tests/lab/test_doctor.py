@@ -1,0 +1,53 @@
+"""`capstan doctor` as root: it tries the real things and leaves nothing, and sees what a container lacks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCTOR = [str(ROOT / "capstan"), "doctor", "--json", "-"]
+
+
+def findings(*before: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = subprocess.run([*before, *DOCTOR], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr == ""
+    return done.returncode, {one["name"]: one for one in json.loads(done.stdout)["findings"]}
+
+
+def test_a_machine_on_which_labs_run_passes() -> None:
+    code, found = findings()
+    assert code == 0
+    assert {one["state"] for one in found.values() if one["part"] == "lab"} == {"ok"}
+    assert found["u32 filters"]["state"] == "ok"
+
+
+def test_the_world_is_as_before(world: ModuleType) -> None:
+    world.run_scenario("doctor_leaves_nothing")
+
+
+def test_without_a_capability_it_is_named_with_what_to_do() -> None:
+    code, found = findings("setpriv", "--bounding-set", "-sys_admin")
+    assert code == 1
+    assert found["CAP_SYS_ADMIN"]["state"] == "lacks"
+    assert found["network namespaces"]["state"] == "lacks"
+    assert "--cap-add SYS_ADMIN" in found["network namespaces"]["advice"]
+    assert found["htb"]["state"] == "unknown", "never tried outside of a namespace of its own"
+
+
+def test_commands_that_need_a_lab_say_what_is_lacking() -> None:
+    for command in (["run", "small"], ["demo"]):
+        done = subprocess.run(
+            ["setpriv", "--bounding-set", "-sys_admin", ROOT / "capstan", *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 1
+        assert f"'{command[0]}' needs network namespaces" in done.stderr
+        assert "CAP_SYS_ADMIN" in done.stderr
+        assert done.stdout == ""

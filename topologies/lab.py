@@ -58,6 +58,8 @@ from topologies.wiring import (
 
 CONTROLLER_PORT: Final = 6653
 FIRST_SWITCH_ADDRESS: Final = 10
+REAPER_S: Final = 30.0
+"""It has nothing to do but to look, once its lab has ended."""
 
 
 class Lab:
@@ -93,7 +95,6 @@ class Lab:
         self._datapath = datapath
         self._allocator = None if plain_allocator else faster_allocator()
         self._record: LabRecord | None = None
-        self._claimed = False
         self._home = own_network()
         self._group: Path | None = None
         self._reaper: subprocess.Popen[bytes] | None = None
@@ -253,12 +254,14 @@ class Lab:
                 self._port_writer = None
             if self._nodes is not None:
                 self._nodes.rest()
-            ended = end_lab(self.lab_id, self._home) if self._claimed else Ended(self.lab_id)
+            # A start that was cut off while it registered is the reaper's: what is there of this name may be another's.
+            ended = end_lab(self.lab_id, self._home) if self._record is not None else Ended(self.lab_id)
             if self._reaper is not None:
                 if self._reaper.stdin:
                     with suppress(BrokenPipeError):
                         self._reaper.stdin.close()
-                self._reaper.wait()
+                with suppress(subprocess.TimeoutExpired):  # it waits for a lock: it ends by itself afterwards
+                    self._reaper.wait(REAPER_S)
                 self._reaper = None
             if self._spawner is not None:
                 self._spawner.reap()
@@ -267,18 +270,15 @@ class Lab:
             if self._nodes is not None:
                 self._nodes.forget()
                 self._nodes = None
-            self._claimed = False
             self._record = self._group = None
         return ended
 
     def _start(self) -> None:
         # The reaper comes first: from the registration on, a launcher that is killed must not go unnoticed.
         self._reaper = start_reaper(self.lab_id)
-        self._claimed = True
         try:
             self._record = register(self.lab_id, place_for(self.lab_id))
         except LabError:
-            self._claimed = False
             self._reaper.kill()  # it would end a lab of this name, which is another's
             raise
         self._controller_port = self._given_port or free_port(self._management_address(1), CONTROLLER_PORT)

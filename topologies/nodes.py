@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -16,6 +16,8 @@ from topologies.wiring import LabHost, LabInterface, LabLink, NamespaceSetup
 
 MANAGER: Final = "mgmt"
 """Name of the node that holds the management network's bridge; it is no host of the fabric."""
+REST_S: Final = 2.0
+"""A command in a namespace takes milliseconds: what is not done by then hangs."""
 T = TypeVar("T")
 
 
@@ -30,6 +32,7 @@ class Nodes:
         self.net: Any = None
         self.manager: LabHost | None = None
         self._namespaces: dict[str, Namespace] = {}
+        self._begun: set[Future[Any]] = set()
         self._workers = ThreadPoolExecutor(8, thread_name_prefix=f"capstan-{lab_id}")
 
     def build(self, topo: Topo, setting: SwitchSetting) -> None:
@@ -62,7 +65,10 @@ class Nodes:
             with namespace.entered():
                 return work()
 
-        return self._workers.submit(enter_and_work)
+        future = self._workers.submit(enter_and_work)
+        self._begun.add(future)
+        future.add_done_callback(self._begun.discard)
+        return future
 
     def set_up(self, setups: dict[str, NamespaceSetup]) -> set[str]:
         """Set many namespaces up in parallel; return the sysctls that could not be set."""
@@ -70,11 +76,13 @@ class Nodes:
         return {name for future in started for name in future.result()}
 
     def rest(self) -> None:
-        """Finish what is being done, drop what is not begun; then nothing works in the namespaces."""
-        self._workers.shutdown(wait=True, cancel_futures=True)
+        """Drop what is not begun, finish what is being done; what hangs ends with the namespaces' processes."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        wait(tuple(self._begun), timeout=REST_S)
 
     def forget(self) -> None:
         """Let go of the namespaces and of Mininet's shells, which have ended by now."""
+        self._workers.shutdown(wait=True)
         for namespace in self._namespaces.values():
             namespace.close()
         self._namespaces = {}

@@ -25,6 +25,7 @@ from ovsdb.port_queues import NO_WRITER_TYPE, OVSDB_PORT, WRITER
 from topologies.namespaces import CommandError, Namespace, run
 from topologies.packet_sockets import enlarge_packet_sockets
 from topologies.processes import Spawner, lab_environment
+from topologies.shells import LimitedShell
 
 Datapath = Literal["netdev", "system"]
 SCHEMA: Final = Path("/usr/share/openvswitch/vswitch.ovsschema")
@@ -75,13 +76,14 @@ class SwitchSetting:
     """A library that ovs-vswitchd allocates memory with (`faster_allocator`); None: the C library's own."""
 
 
-class OvsSwitch(Switch):  # type: ignore[misc]
+class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
     """A Mininet switch whose Open vSwitch can be killed and started again on its own."""
 
     controlIntf = None
 
     def __init__(self, name: str, dpid: str | None = None, *, setting: SwitchSetting, **params: Any) -> None:
         self.setting = setting
+        self.marked_lab = setting.spawner.lab_id
         self.run_dir = setting.run_dir / name
         self.namespace: Namespace | None = None
         self.database_server: subprocess.Popen[bytes] | None = None
@@ -92,11 +94,6 @@ class OvsSwitch(Switch):  # type: ignore[misc]
         self.abandoned = False  # nobody waits for this switch to come up any more
         params.update(inNamespace=True)
         super().__init__(name, dpid=dpid, **params)
-
-    def _popen(self, cmd: Sequence[str], **params: Any) -> subprocess.Popen[bytes]:
-        params["env"] = lab_environment(self.setting.spawner.lab_id, params.get("env"))
-        process: subprocess.Popen[bytes] = super()._popen(cmd, **params)
-        return process
 
     # -- what Mininet calls ----------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from topologies.cgroup import born_in
-from topologies.namespaces import Namespace
+from topologies.namespaces import CommandError, Namespace, complete
 
 LAB_VARIABLE: Final = "CAPSTAN_LAB"
 _PF_KTHREAD: Final = 0x00200000
@@ -174,7 +174,10 @@ def network_mark_line(lab_id: str) -> str:
 def _network_mark(pid: int) -> str | None:
     """The mark of the namespace that a process is in."""
     show = ["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-j", "link", "show", "dev", "lo"]
-    shown = subprocess.run(show, capture_output=True, check=False)
+    try:
+        shown = complete(show)
+    except CommandError:
+        return None
     if shown.returncode:
         return None
     alias = json.loads(shown.stdout)[0].get("ifalias", "")

@@ -11,11 +11,11 @@ from __future__ import annotations
 import fcntl
 import ipaddress
 import json
+import math
 import os
 import re
 import secrets
 import shutil
-import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from topologies.cgroup import dissolve, lab_of_group
+from topologies.namespaces import CommandError, run
 from topologies.processes import EndedProcess, end_processes, lab_networks, own_network, start_time
 
 RUN_ROOT: Final = Path("/run/capstan")
@@ -33,6 +34,9 @@ MANAGEMENT_RANGE: Final = ipaddress.IPv4Network("198.18.0.0/15")
 MANAGEMENT_PREFIX: Final = 22
 
 LOOK_AGAIN_S: Final = 0.3
+LOCK_S: Final = 30.0
+"""Whoever has the lock has it for milliseconds."""
+_LOCK_AGAIN_S: Final = 0.01
 
 
 class LabError(RuntimeError):
@@ -112,15 +116,23 @@ def check_lab_id(lab_id: str) -> str:
 
 
 @contextmanager
-def _locked() -> Iterator[None]:
-    """Hold the one lock over /run/capstan; an empty /run/capstan is removed at the end."""
+def _locked(patience_s: float = math.inf) -> Iterator[None]:
+    """Hold the one lock over /run/capstan; an empty /run/capstan is removed at the end.
+
+    Raises LabError if another process holds it for longer than *patience_s* seconds.
+    """
+    deadline = time.monotonic() + patience_s
     while True:
         RUN_ROOT.mkdir(mode=0o755, parents=True, exist_ok=True)
         try:
             handle = os.open(RUN_ROOT, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
             continue
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            _lock(handle, deadline)
+        except BaseException:
+            os.close(handle)
+            raise
         # Whoever held the lock before may have removed the directory that we now hold.
         with suppress(FileNotFoundError):
             if os.stat(RUN_ROOT).st_ino == os.fstat(handle).st_ino:
@@ -132,6 +144,19 @@ def _locked() -> Iterator[None]:
         with suppress(OSError):
             RUN_ROOT.rmdir()
         os.close(handle)
+
+
+def _lock(handle: int, deadline: float) -> None:
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if time.monotonic() > deadline:
+            raise LabError(
+                f"another process holds the lock on {RUN_ROOT} for more than {LOCK_S:g} s: "
+                f"`fuser -v {RUN_ROOT}` names it; end it"
+            )
+        time.sleep(_LOCK_AGAIN_S)
 
 
 def _load(directory: Path) -> LabRecord | None:
@@ -201,7 +226,7 @@ def register(lab_id: str, group: Path | None = None) -> LabRecord:
     check_lab_id(lab_id)
     start = start_time(os.getpid())
     assert start is not None
-    with _locked():
+    with _locked(LOCK_S):
         directory = RUN_ROOT / lab_id
         if directory.exists():
             known = _load(directory)
@@ -227,12 +252,7 @@ def _draft(lab_id: str, launcher_pid: int) -> Path:
 
 
 def _free_subnet(claimed: Iterable[str]) -> str:
-    routes = json.loads(
-        subprocess.run(
-            ["ip", "-j", "-4", "route", "show", "table", "all"], capture_output=True, check=True
-        ).stdout
-        or "[]"
-    )
+    routes = json.loads(run(["ip", "-j", "-4", "route", "show", "table", "all"]) or "[]")
     taken = [ipaddress.IPv4Network(name) for name in claimed]
     for route in routes:
         with suppress(ValueError):  # "default"
@@ -272,8 +292,10 @@ def _end_once(lab_id: str, home: int | None) -> tuple[tuple[EndedProcess, ...], 
     interface = interface_name(check_lab_id(lab_id))
     if not _interface_exists(interface):
         return tuple(processes), ()
-    gone = subprocess.run(["ip", "link", "delete", "dev", interface], capture_output=True, check=False)
-    return tuple(processes), (interface,) if gone.returncode == 0 else ()
+    with suppress(CommandError):
+        run(["ip", "link", "delete", "dev", interface])
+        return tuple(processes), (interface,)
+    return tuple(processes), ()
 
 
 def end_lab_of(lab_id: str, launcher_pid: int, home: int | None) -> None:

@@ -6,7 +6,6 @@ the functions below say what one `ip -batch` and one `tc -batch` per namespace h
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -16,7 +15,7 @@ from mininet.node import Host
 
 from topologies.addressing import UNDERLAY_PREFIX, HostPlace, link_name, port_mac
 from topologies.links import Link as LinkShape
-from topologies.processes import lab_environment
+from topologies.shells import LimitedShell
 
 TcpProfile = Literal["linux", "ns2"]
 
@@ -77,18 +76,13 @@ class LabLink(Link):  # type: ignore[misc]
         """Nothing: a veth pair ends with its namespaces."""
 
 
-class LabHost(Host):  # type: ignore[misc]
+class LabHost(LimitedShell, Host):  # type: ignore[misc]
     """A host of the lab: a namespace, held by Mininet's shell, marked as the lab's."""
 
     def __init__(self, name: str, *, lab_id: str, place: HostPlace | None = None, **params: Any) -> None:
-        self.lab_id = lab_id
+        self.marked_lab = lab_id
         self.place = place
         super().__init__(name, **params)
-
-    def _popen(self, cmd: Sequence[str], **params: Any) -> subprocess.Popen[bytes]:
-        params["env"] = lab_environment(self.lab_id, params.get("env"))
-        process: subprocess.Popen[bytes] = super()._popen(cmd, **params)
-        return process
 
     def config(self, ip: str | None = None, **_params: Any) -> dict[str, Any]:
         """Take note of the address (a batch sets it)."""

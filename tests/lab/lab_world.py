@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -351,6 +352,79 @@ def foreign_things_stay() -> None:
     assert all(process.poll() is None for process in (*switch, *programs))
     for process in (*switch, *programs):
         process.kill()
+
+
+STAND_IN = """#!/bin/sh
+case "$*" in "-n true") exec {program} "$@" ;; esac
+{act}
+"""
+
+
+def stand_in(name: str, act: str) -> dict[str, str]:
+    """Put a program of that name before the real one on PATH; return the environment with that PATH.
+
+    act: what it does in the shell's words. It makes a namespace for whom only tries, as the real mnexec does.
+    """
+    folder = Path("/run/stand-ins")
+    folder.mkdir(exist_ok=True)
+    program = folder / name
+    program.write_text(STAND_IN.format(program=shutil.which(name), act=act))
+    program.chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+HUNG = "echo >>/run/stand-ins/asked; exec sleep 1004"
+HUNG_LAUNCHER = """
+from topologies import namespaces, ovs, shells
+namespaces.COMMAND_S, ovs.START_TIMEOUT, shells.SHELL_S = {limit}, {limit}, {limit}
+from topologies.fabric_spec import FabricSpec
+from topologies.lab import Lab
+from topologies.links import Link
+spec = FabricSpec(leaves=2, spines=2, hosts_per_leaf=1, link=Link(10), access=Link(50))
+try:
+    Lab(spec, "doomed").start()
+except RuntimeError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def a_program_that(act: str, name: str, expected: str) -> None:
+    """The start of a lab ends in an error that names the program, or the node that waited for it; nothing is left."""
+    Path("/run/stand-ins").mkdir()
+    env = stand_in(name, HUNG if act == "hangs" else act)
+    before = look()
+    limit = 2.0 if act == "hangs" else 100.0
+    done = subprocess.run(
+        [sys.executable, "-c", HUNG_LAUNCHER.format(limit=limit)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(expected, done.stdout), done.stdout + done.stderr
+    Path("/run/stand-ins/asked").unlink(missing_ok=True)
+    expect_same(before, 60, f"after {name} {act}")
+
+
+def interrupted_while_waiting_for(name: str) -> None:
+    """Ctrl-C while a program does not answer ends the start at once, and nothing is left."""
+    folder = Path("/run/stand-ins")
+    folder.mkdir()
+    env = stand_in(name, HUNG)
+    before = look()
+    process = subprocess.Popen(
+        [sys.executable, "-c", HUNG_LAUNCHER.format(limit=1000)],
+        env=env,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    eventually(lambda: (folder / "asked").exists(), f"{name} is asked")
+    process.send_signal(signal.SIGINT)
+    process.wait(60)
+    (folder / "asked").unlink()
+    expect_same(before, 60, f"SIGINT while {name} did not answer")
 
 
 def doctor_leaves_nothing() -> None:

@@ -12,6 +12,7 @@ import statistics
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,10 +24,12 @@ import requests
 
 from benchmarks.api_load import CLIENTS, Load, load, program
 from benchmarks.blocks import apart
-from benchmarks.figures import Figure, document
-from benchmarks.mode import evaluate, mode_spec, percentile, traffic
+from benchmarks.busy import idle_percent, sampled
+from benchmarks.figures import Figure, Goal, document
+from benchmarks.mode import ON_P99_GOAL_MS, STEADY_NOTE, Evaluation, evaluate, mode_spec, percentile, traffic
 from controller.modes.monitor import ModeMonitor
 from controller.schemes import loader
+from experiments.cpu import CpuSample
 from experiments.deployment import ROOT, Deployment
 
 READERS: Final = 200
@@ -41,17 +44,22 @@ CYCLE_S: Final = 0.4
 """Somewhat less than a cycle takes, so that a block is not over before its load."""
 WATCHERS: Final = 4
 APART_S: Final = 5.0
-ON_P99_GOAL_MS: Final = 15.0
-GET_P99_GOAL_MS: Final = 100.0
+FABRIC_P99_GOAL_MS: Final = Goal(100.0, cores=2)
+CLIENTS_P99_GOAL_MS: Final = (Goal(100.0, cores=4), Goal(150.0, cores=2))
+APART_P99_GOAL_MS: Final = (Goal(100.0, cores=4), Goal(200.0, cores=2))
+RATIO_LOW_GOAL: Final = Goal(1.0, cores=4)
+SAMPLES_GOAL: Final = Goal(950.0, cores=2)
 
 
 @dataclass
 class _Measured:
-    """Milliseconds of OFF->ON, a list a block; what readers got, a dictionary a block; loads, all blocks' together."""
+    """Cycles of OFF->ON, an evaluation a block; what readers got, a dictionary a block; loads, all blocks' together."""
 
-    alone: list[list[float]] = field(default_factory=list)
-    watched: list[list[float]] = field(default_factory=list)
-    pressed: list[list[float]] = field(default_factory=list)
+    alone: list[Evaluation] = field(default_factory=list)
+    watched: list[Evaluation] = field(default_factory=list)
+    pressed: list[Evaluation] = field(default_factory=list)
+    use: dict[str, list[tuple[CpuSample, CpuSample]]] = field(default_factory=lambda: defaultdict(list))
+    """The processors' counters before and after each block, by its kind."""
     read: list[dict[str, Any]] = field(default_factory=list)
     got_ms: list[float] = field(default_factory=list)
     asked: Load = field(default_factory=Load)
@@ -68,16 +76,18 @@ def run(rounds: int = ROUNDS, cycles: int = CYCLES, readers: int = READERS) -> d
     found = _Measured()
     with Deployment(spec, controller_options=options) as lab:
 
-        def switches() -> list[float]:
-            return [one.on_ms for one in evaluate(traffic(lab, cycles, t_ms), t_ms)]
+        def switches(kind: str) -> Evaluation:
+            with sampled(found.use[kind]):
+                passages = traffic(lab, cycles, t_ms)
+            return evaluate(passages, t_ms)
 
         for _ in range(rounds):
-            found.alone.append(switches())
+            found.alone.append(switches("alone"))
             with _reading(lab, readers) as read, _asking(lab, found.got_ms):
-                found.watched.append(switches())
+                found.watched.append(switches("watched"))
             found.read.append(read)
             with load(lab, max(1.0, cycles * CYCLE_S)) as measured:
-                found.pressed.append(switches())
+                found.pressed.append(switches("pressed"))
             found.asked += measured
         with load(lab, APART_S, apart=True) as measured:
             pass
@@ -91,15 +101,21 @@ def _figures(found: _Measured, readers: int) -> dict[str, Figure]:
     figures: dict[str, Figure] = {}
     blocks = {"alone": found.alone, "watched": found.watched, "pressed": found.pressed}
     for name, of_rounds in blocks.items():
-        every = [one for block in of_rounds for one in block]
-        figures[f"off_to_on_median_{name}"] = Figure(statistics.median(every), "ms")
-        figures[f"off_to_on_p99_{name}"] = Figure(percentile(every, 99), "ms", ON_P99_GOAL_MS)
+        every = [ms for block in of_rounds for ms in _on_ms(block)]
+        bound = any(block.bound for block in of_rounds)
+        figures[f"off_to_on_median_{name}"] = Figure(statistics.median(every), "ms", bound=bound)
+        figures[f"off_to_on_p99_{name}"] = Figure(percentile(every, 99), "ms", ON_P99_GOAL_MS, bound=bound)
         figures[f"cycles_{name}"] = Figure(len(every), "cycles")
+        steady = 100 * sum(block.steady for block in of_rounds) / sum(block.tried for block in of_rounds)
+        figures[f"steady_cycles_{name}"] = Figure(steady, "% of those tried", better="higher")
+        figures[f"processors_idle_{name}"] = Figure(idle_percent(found.use[name]), "%", better="higher")
     for name in ("watched", "pressed"):
-        against = apart(found.alone, blocks[name], rng)
+        against = apart(
+            [_on_ms(block) for block in found.alone], [_on_ms(block) for block in blocks[name]], rng
+        )
         ratio, cost = against.ratio, against.difference
         figures[f"off_to_on_p99_{name}_to_alone"] = Figure(ratio.value, "times")
-        figures[f"off_to_on_p99_{name}_to_alone_low"] = Figure(ratio.low, "times", 1.0)
+        figures[f"off_to_on_p99_{name}_to_alone_low"] = Figure(ratio.low, "times", RATIO_LOW_GOAL)
         figures[f"off_to_on_p99_{name}_to_alone_high"] = Figure(ratio.high, "times")
         figures[f"off_to_on_p99_added_{name}"] = Figure(cost.value, "ms")
         figures[f"off_to_on_p99_added_{name}_low"] = Figure(cost.low, "ms")
@@ -107,17 +123,21 @@ def _figures(found: _Measured, readers: int) -> dict[str, Figure]:
     return figures | _of_readers(found, readers) | _of_clients(found)
 
 
+def _on_ms(block: Evaluation) -> list[float]:
+    return [cycle.on_ms for cycle in block.cycles]
+
+
 def _of_readers(found: _Measured, readers: int) -> dict[str, Figure]:
     seconds = sum(one["seconds"] for one in found.read)
     per_reader = [count / one["seconds"] for one in found.read for count in one["samples"]]
     return {
         "link_samples_per_s": Figure(
-            statistics.median(per_reader) * DIRECTIONS, "samples/s a reader", 950, "higher"
+            statistics.median(per_reader) * DIRECTIONS, "samples/s a reader", SAMPLES_GOAL, "higher"
         ),
         "slowest_reader": Figure(min(per_reader) * DIRECTIONS, "samples/s"),
         "readers": Figure(readers, "readers"),
         "stream": Figure(sum(one["bytes"] for one in found.read) * 8 / seconds / 1e6, "Mbit/s in all"),
-        "get_fabric_p99": Figure(percentile(found.got_ms, 99), "ms", GET_P99_GOAL_MS),
+        "get_fabric_p99": Figure(percentile(found.got_ms, 99), "ms", FABRIC_P99_GOAL_MS),
         "get_fabric": Figure(len(found.got_ms) / seconds, "requests/s"),
     }
 
@@ -125,10 +145,10 @@ def _of_readers(found: _Measured, readers: int) -> dict[str, Figure]:
 def _of_clients(found: _Measured) -> dict[str, Figure]:
     asked, alone = found.asked, found.asked_apart
     return {
-        f"get_p99_of_{CLIENTS}_clients": Figure(asked.percentile_ms(99), "ms", GET_P99_GOAL_MS),
+        f"get_p99_of_{CLIENTS}_clients": Figure(asked.percentile_ms(99), "ms", CLIENTS_P99_GOAL_MS),
         f"get_median_of_{CLIENTS}_clients": Figure(asked.percentile_ms(50), "ms"),
         f"gets_of_{CLIENTS}_clients": Figure(asked.answers / asked.seconds, "requests/s"),
-        f"get_p99_of_{CLIENTS}_clients_apart": Figure(alone.percentile_ms(99), "ms", GET_P99_GOAL_MS),
+        f"get_p99_of_{CLIENTS}_clients_apart": Figure(alone.percentile_ms(99), "ms", APART_P99_GOAL_MS),
         f"get_median_of_{CLIENTS}_clients_apart": Figure(alone.percentile_ms(50), "ms"),
         f"gets_of_{CLIENTS}_clients_apart": Figure(alone.answers / alone.seconds, "requests/s"),
     }
@@ -183,6 +203,7 @@ def _notes(readers: int, rounds: int, metrics: str) -> tuple[str, ...]:
     values = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
     dropped = values['capstan_stream_total{what="dropped_samples"}']
     return (
+        STEADY_NOTE,
         f"{rounds} rounds of three blocks: alone, watched, pressed; low and high are of 95 % intervals",
         f"watched: {readers} readers, every tenth of which takes nothing; beside them {WATCHERS} ask for /fabric",
         f"pressed: {CLIENTS} clients, each asking again as soon as it is answered, by {program()}",

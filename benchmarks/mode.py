@@ -22,22 +22,28 @@ from typing import Any, Final
 
 import requests
 
-from benchmarks.figures import Figure, ToolError, document
+from benchmarks.figures import Figure, Goal, ToolError, document
 from controller.modes.monitor import LONGEST_HOLD, ModeMonitor
 from controller.schemes import loader
 from experiments.deployment import ROOT, Deployment
 from experiments.spec import Spec, spec_from_dict
 from protocol.underlay import TrafficClass
 
-ON_MEDIAN_GOAL_MS: Final = 5.0
-ON_P99_GOAL_MS: Final = 15.0
-OFF_OVER_T_GOAL_MS: Final = 15.0
+ON_MEDIAN_GOAL_MS: Final = Goal(5.0, cores=2)
+ON_P99_GOAL_MS: Final = (Goal(15.0, cores=4), Goal(20.0, cores=2))
+OFF_OVER_T_GOAL_MS: Final = (Goal(15.0, cores=4), Goal(20.0, cores=2))
 CYCLES: Final = 200
 LINK_MBPS: Final = 3.0
 SPINES: Final = 8
 LONG_PER_SECOND: Final = 2000.0
 SEEN_ON: Final = 0.8
 """Part of T after which a long datagram on another uplink means OFF again, not yet ON."""
+SURE: Final = 2
+"""A sprayed datagram may take the one uplink by chance: so many more after it, and with 8 uplinks it is 1 in 512."""
+STEADY_NOTE: Final = (
+    "steady: no gap in the stream as it came to the leaf, so the moment of the change is known; below 50 % the machine "
+    "was too busy to send it evenly, and times are upper bounds (at most)"
+)
 BLIND_MS: Final = 3.0
 """A gap in the long stream, as it arrives at the leaf, that is too long to see a change in."""
 
@@ -62,6 +68,23 @@ class Cycle:
 
     on_ms: float
     off_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a leaf's passages say: cycles that count, of how many tried, and in how many the stream was steady.
+
+    bound: it was steady in less than half of them, so that all count, and each time is an upper bound.
+    """
+
+    cycles: tuple[Cycle, ...]
+    tried: int
+    steady: int
+    bound: bool
+
+    @property
+    def steady_percent(self) -> float:
+        return 100 * self.steady / self.tried
 
 
 def run(cycles: int = CYCLES) -> dict[str, Any]:
@@ -103,48 +126,60 @@ def mode_spec(spines: int) -> Spec:
     )
 
 
-def evaluate(passages: Sequence[Passage], t_ms: float) -> list[Cycle]:
-    """The cycles in what a leaf saw; the last short datagram only ends the last cycle.
+def evaluate(passages: Sequence[Passage], t_ms: float) -> Evaluation:
+    """Return the cycles in what a leaf saw; the last short datagram only ends the last cycle.
 
     A cycle during which the long stream itself paused before it came to the leaf (the sender was kept waiting for a
-    processor) tells nothing and is left out. Raises BenchmarkError if that is so for more than half of them.
+    processor) shows a change later than it was, and is left out. Where that is so for more than half of them, to leave
+    them out would show the moments with an idle processor only: then all count, as upper bounds, but those that show
+    no change at all. Raises BenchmarkError where none is left.
     """
     starts = [one.at for one in passages if one.kind is TrafficClass.SHORT and not one.leaves]
     arrived = sorted(one.at for one in passages if one.kind is TrafficClass.LONG and not one.leaves)
     left = sorted((one.at, one.port) for one in passages if one.kind is TrafficClass.LONG and one.leaves)
-    cycles = []
+    steady, all_cycles = [], []
     for start, end in pairwise(starts):
         inside = [((at - start) / 1e6, port) for at, port in left if start <= at < end]
         held = Counter(port for ms, port in inside if 0.5 * t_ms <= ms < SEEN_ON * t_ms)
         uplink = max(held, key=held.__getitem__, default="")
         others = [ms for ms, port in inside if port != uplink]
+        if not held:  # nothing of the stream came while the leaf must have been ON
+            continue
+        on_ms = max((ms for ms in others if ms < SEEN_ON * t_ms), default=0.0)
         cycle = Cycle(
-            on_ms=max((ms for ms in others if ms < SEEN_ON * t_ms), default=0.0),
+            on_ms=on_ms,
             off_ms=min((ms for ms in others if ms >= SEEN_ON * t_ms), default=(end - start) / 1e6),
         )
         until = start + cycle.off_ms * 1e6
         steps = [start, *(at for at in arrived if start <= at < until), until]
         if max(later - earlier for earlier, later in pairwise(steps)) <= BLIND_MS * 1e6:
-            cycles.append(cycle)
-    if 2 * len(cycles) < len(starts) - 1 or not cycles:
+            steady.append(cycle)
+        after = [ms for ms, _ in inside if on_ms < ms <= cycle.off_ms]
+        all_cycles.append(Cycle(after[SURE] if len(after) > SURE else cycle.off_ms, cycle.off_ms))
+    tried = len(starts) - 1
+    bound = 2 * len(steady) < tried
+    found = tuple(all_cycles if bound else steady)
+    if not found:
         raise BenchmarkError(
-            f"in only {len(cycles)} of {len(starts) - 1} cycles the long stream was steady: the machine is too busy"
+            f"in none of {tried} cycles was the leaf seen to be ON: did the long stream arrive?"
         )
-    return cycles
+    return Evaluation(found, tried, len(steady), bound)
 
 
-def _figures(cycles: Sequence[Cycle], traces: Sequence[dict[str, Any]], t_ms: float) -> dict[str, Figure]:
-    on = [cycle.on_ms for cycle in cycles]
-    off = [cycle.off_ms for cycle in cycles]
+def _figures(found: Evaluation, traces: Sequence[dict[str, Any]], t_ms: float) -> dict[str, Figure]:
+    on = [cycle.on_ms for cycle in found.cycles]
+    off = [cycle.off_ms for cycle in found.cycles]
+    off_goal = tuple(Goal(t_ms + goal.value, goal.cores) for goal in OFF_OVER_T_GOAL_MS)
     figures = {
-        "off_to_on_median": Figure(statistics.median(on), "ms", ON_MEDIAN_GOAL_MS),
-        "off_to_on_p99": Figure(percentile(on, 99), "ms", ON_P99_GOAL_MS),
-        "off_to_on_max": Figure(max(on), "ms"),
-        "on_to_off_median": Figure(statistics.median(off), "ms"),
-        "on_to_off_p99": Figure(percentile(off, 99), "ms", t_ms + OFF_OVER_T_GOAL_MS),
-        "on_to_off_max": Figure(max(off), "ms"),
+        "off_to_on_median": Figure(statistics.median(on), "ms", ON_MEDIAN_GOAL_MS, bound=found.bound),
+        "off_to_on_p99": Figure(percentile(on, 99), "ms", ON_P99_GOAL_MS, bound=found.bound),
+        "off_to_on_max": Figure(max(on), "ms", bound=found.bound),
+        "on_to_off_median": Figure(statistics.median(off), "ms", bound=found.bound),
+        "on_to_off_p99": Figure(percentile(off, 99), "ms", off_goal, bound=found.bound),
+        "on_to_off_max": Figure(max(off), "ms", bound=found.bound),
         "sampling_time": Figure(t_ms, "ms"),
-        "cycles": Figure(len(cycles), "changes each way"),
+        "cycles": Figure(len(found.cycles), "changes each way"),
+        "steady_cycles": Figure(found.steady_percent, "% of those tried", better="higher"),
     }
     for mode in ("on", "off"):
         confirmed = [(one["confirmed"] - one["noticed"]) * 1e3 for one in traces if one["mode"] == mode]
@@ -154,6 +189,9 @@ def _figures(cycles: Sequence[Cycle], traces: Sequence[dict[str, Any]], t_ms: fl
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
+    """Return a percentile of at least one value, interpolated."""
+    if len(values) == 1:
+        return values[0]
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
@@ -161,6 +199,7 @@ def _notes(t_ms: float, cycles: int) -> tuple[str, ...]:
     return (
         f"two leaves, {SPINES} spines, links of {LINK_MBPS:g} Mbit/s, T = {t_ms:g} ms, {cycles} cycles tried",
         f"the stream has a datagram every {1e3 / LONG_PER_SECOND:g} ms: no time here is known better than that",
+        STEADY_NOTE,
         "noticed_to_confirmed: in the controller, from reading the signal to reading the switch's barrier reply",
     )
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from benchmarks.figures import Figure, document
+from benchmarks.figures import Figure, Goal, ToolError, document
 from experiments.deployment import ROOT, Deployment
 from experiments.spec import SchemeChoice, spec_from_dict
 
-GOODPUT_GOAL_PERCENT: Final = 2.0
-P99_GOAL_MS: Final = 1.0
+GOODPUT_GOAL_PERCENT: Final = Goal(2.0, cores=2)
+P99_GOAL_MS: Final = Goal(1.0, cores=2)
 LINK_MBPS: Final = 20.0
 FLOOD_MBPS: Final = 50.0
 QUEUES: Final = 8
@@ -35,7 +35,7 @@ EIGHT: Final = SchemeChoice("ecmp", "eight queues", {"queues": {"number": QUEUES
 ONE: Final = SchemeChoice("ecmp", "one queue")
 
 
-class BenchmarkError(RuntimeError):
+class BenchmarkError(ToolError):
     """The traffic did not do what the measurement needs; the text says what is missing."""
 
 

@@ -8,9 +8,11 @@ from typing import Any, Final
 import click
 from rich.table import Table
 
-from benchmarks.figures import ToolError
+from benchmarks.busy import idle_figure
+from benchmarks.figures import goal_words, verdict, verdict_notes
 from cli.console import fail, json_option, progress, results, write_json
 from cli.privileges import need_lab
+from experiments.cpu import sample
 from protocol.plain import did_you_mean
 
 BENCHMARKS: Final = {
@@ -35,21 +37,32 @@ BENCHMARKS: Final = {
 @click.argument("name", required=False)
 @json_option
 def bench_command(name: str | None, json_file: str | None) -> None:
-    """Measure this machine: the benchmark NAME, or all of them. Exit code 0 also where a goal is missed."""
+    """Measure this machine: the benchmark NAME, or all of them. Exit code 0 also where a goal is missed.
+
+    Of all, one that gives no figures does not keep the others from theirs; the exit code is 1 then.
+    """
     if name is not None and name not in BENCHMARKS:
         fail(f"benchmark {name!r} is not known{did_you_mean(name, BENCHMARKS)}", code=2)
     need_lab("bench")
     documents: dict[str, dict[str, Any]] = {}
+    failed = []
     for one in [name] if name else list(BENCHMARKS):
+        before = sample()
         with progress.status(f"bench {one}: {BENCHMARKS[one]}"):
             try:
                 documents[one] = importlib.import_module(f"benchmarks.{one}").run()
-            except ToolError as error:
-                fail(str(error))
+            except RuntimeError as error:
+                progress.print(f"bench {one}: {error}", markup=False, soft_wrap=True)
+                failed.append(one)
+                continue
+        cores = documents[one]["machine"]["cores"]
+        documents[one]["figures"]["processors_idle"] = idle_figure(before, sample(), cores).to_dict(cores)
         if json_file != "-":
             _print(one, documents[one])
-    if json_file:
+    if json_file and documents:
         write_json(_merge(documents), json_file)
+    if failed:
+        fail(f"no figures of {', '.join(failed)} (reasons above)")
 
 
 def _merge(documents: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -68,21 +81,19 @@ def _merge(documents: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _print(name: str, document: dict[str, Any]) -> None:
+    machine = document["machine"]
     table = Table(title=f"bench {name}: {BENCHMARKS[name]}", title_justify="left")
-    table.add_column("figure")
+    table.add_column("figure", no_wrap=True)
     table.add_column("value", justify="right")
     table.add_column("unit")
     table.add_column("goal", justify="right")
     table.add_column("met")
     for figure, data in document["figures"].items():
-        sign = {"lower": "<=", "higher": ">="}.get(data.get("better", ""), "")
-        goal = "" if data["goal"] is None else f"{sign} {data['goal']:g}"
-        met = {True: "yes", False: "NO", None: ""}[data["met"]]
-        table.add_row(figure, f"{data['value']:.4g}", data["unit"], goal, met)
+        value = f"{'at most ' if data['bound'] else ''}{data['value']:.4g}"
+        table.add_row(figure, value, data["unit"], goal_words(data), verdict(data))
     results.print(table)
-    for note in document.get("notes", []):
+    for note in [*document.get("notes", []), *verdict_notes(document["figures"].values(), machine["cores"])]:
         results.print(note, markup=False)
-    machine = document["machine"]
     results.print(
         f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}, Python {machine['python']}",
         markup=False,

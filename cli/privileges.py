@@ -7,15 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from cli.console import fail, progress
-from doctor.judgement import judge, lines
-from doctor.probes import examine
 from topologies.machine import (
     TUN_ADVICE,
     TUN_DEVICE,
     missing_programs,
-    namespace_advice,
-    namespace_problem,
-    own_capabilities,
+    privilege_problem,
 )
 
 
@@ -35,16 +31,16 @@ def need_lab(command: str) -> None:
         fail(f"'{command}' needs programs that are not installed: apt-get install {packages}")
     if not os.path.exists(TUN_DEVICE):
         fail(f"'{command}' needs {TUN_DEVICE}: {TUN_ADVICE}")
-    if problem := namespace_problem():
-        fail(
-            f"'{command}' needs network namespaces: {problem}; {namespace_advice(own_capabilities())}; "
-            "./capstan doctor says more"
-        )
+    if problem := privilege_problem():
+        fail(f"'{command}' cannot build a lab: {problem}; ./capstan doctor says more")
 
 
 def need_all_of_a_lab(command: str, results: Path) -> None:
     """Examine the machine as `doctor` does, print what is wrong, and end with an error if no lab can be built."""
-    need_lab(command)
+    need_root(command)
+    from doctor.judgement import judge, lines
+    from doctor.probes import examine
+
     report = judge(examine(results, everything=False)).of(("lab", "results"))
     for line in lines(report.wrong):
         progress.print(line, markup=False, soft_wrap=True)

@@ -107,6 +107,9 @@ def _tried(
     if found.worked is None:
         hint = f"{_AS_ROOT} tries it" if facts.user_id != 0 else ""
         return Finding(name, part, "unknown", found.said, needed_for, hint)
+    missing = tuple(cap for cap in NEEDED_CAPABILITIES if cap not in facts.capabilities)
+    if missing and "not permitted" in found.said:
+        advice = capability_advice(missing)
     return _finding(
         name, part, found.worked, good if found.worked else found.said or "not here", needed_for, advice
     )

@@ -88,7 +88,7 @@ def throwaway_trials() -> dict[str, Attempt]:
         found: Mapping[str, tuple[bool, str]] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         found = {"namespaces": (False, f"the trials in a namespace of their own gave no answer: {error}")}
-    not_reached = (None, "not tried: there is no namespace to try it in")
+    not_reached = (None, "not tried: what it is tried on could not be made")
     return {name: Attempt(*found.get(name, not_reached)) for name in ("namespaces", *TRIALS)}
 
 

@@ -132,13 +132,19 @@ TRIALS: Mapping[str, Callable[[], None]] = {
     "sysctls": _sysctl,
 }
 """What is tried in the namespace, in this order."""
+_ON_PORT = ("htb", "pfifo", "u32", "tbf", "netem", "bpf")
 
 
 def try_all() -> dict[str, tuple[bool, str]]:
-    """Enter namespaces and do every trial there; return by name whether it worked, and what was said."""
-    found = {}
+    """Enter namespaces and do every trial there; return by name whether it worked, and what was said.
+
+    What needs the result of a trial that failed is not tried, and not in what is returned.
+    """
+    found: dict[str, tuple[bool, str]] = {}
     trials = {"namespaces": enter_namespaces, **TRIALS}
     for name, trial in trials.items():
+        if name in _ON_PORT and not found["veth"][0]:
+            continue
         try:
             trial()
             found[name] = (True, "")

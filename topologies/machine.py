@@ -105,6 +105,18 @@ def namespace_advice(capabilities: frozenset[str]) -> str:
     )
 
 
+def privilege_problem() -> str | None:
+    """Return what root may not do here though a lab needs it, and what to do, in words; None if it may."""
+    have = own_capabilities()
+    missing = tuple(name for name in NEEDED_CAPABILITIES if name not in have)
+    if missing and "CAP_SYS_ADMIN" in have:
+        return f"a lab needs {' and '.join(missing)}: {capability_advice(missing)}"
+    problem = namespace_problem()
+    if problem is None:
+        return None
+    return f"no network namespace can be made: {problem}; {namespace_advice(have)}"
+
+
 def check_machine() -> None:
     """Raises LabError, with what to do, where a lab cannot be made."""
     if os.geteuid() != 0:
@@ -113,9 +125,9 @@ def check_machine() -> None:
     if missing:
         packages = " ".join(sorted({*missing.values()}))
         raise LabError(f"not installed: {', '.join(missing)}; `apt-get install {packages}`")
-    problem = namespace_problem()
+    problem = privilege_problem()
     if problem is not None:
-        raise LabError(f"no network namespace can be made: {problem}; {namespace_advice(own_capabilities())}")
+        raise LabError(problem)
 
 
 def kernel_datapath_present() -> bool:

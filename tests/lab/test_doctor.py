@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCTOR = [str(ROOT / "capstan"), "doctor", "--json", "-"]
 
@@ -38,16 +40,26 @@ def test_without_a_capability_it_is_named_with_what_to_do() -> None:
     assert found["htb"]["state"] == "unknown", "never tried outside of a namespace of its own"
 
 
-def test_commands_that_need_a_lab_say_what_is_lacking() -> None:
-    for command in (["run", "small"], ["demo"]):
-        done = subprocess.run(
-            ["setpriv", "--bounding-set", "-sys_admin", ROOT / "capstan", *command],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == 1
-        assert f"'{command[0]}' needs network namespaces" in done.stderr
-        assert "CAP_SYS_ADMIN" in done.stderr
-        assert done.stdout == ""
+def test_a_cause_that_takes_others_with_it_is_advised_on_once() -> None:
+    code, found = findings("setpriv", "--bounding-set", "-net_admin")
+    assert code == 1
+    assert found["veth"]["state"] == "lacks"
+    assert "--cap-add NET_ADMIN" in found["veth"]["advice"]
+    assert "--cap-add NET_ADMIN" in found["tun"]["advice"]
+    assert found["htb"]["state"] == "unknown", "there is no port to try it on"
+
+
+@pytest.mark.parametrize("capability", ["sys_admin", "net_admin", "net_raw"])
+@pytest.mark.parametrize("command", [["run", "small"], ["demo"]])
+def test_commands_that_need_a_lab_say_what_is_lacking(command: list[str], capability: str) -> None:
+    done = subprocess.run(
+        ["setpriv", "--bounding-set", f"-{capability}", ROOT / "capstan", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert f"'{command[0]}' cannot build a lab" in done.stderr
+    assert f"--cap-add {capability.upper()}" in done.stderr
+    assert done.stdout == ""

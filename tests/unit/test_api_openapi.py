@@ -52,9 +52,13 @@ def test_the_document_is_openapi_3_1(world: World) -> None:
 
 
 def test_the_schema_of_openapi_is_not_content_with_anything(world: World) -> None:
-    """The test above would be worth nothing if it were."""
+    """The test above would be worth nothing if it were. One path is enough to see it, and is much quicker."""
+    path = next(iter(world.document["paths"].items()))
+    small = world.document | {"paths": dict([path])}
+    validator = Draft202012Validator(OPENAPI)
+    assert list(validator.iter_errors(small)) == []
     for change in ({"openapi": "2.0"}, {"info": {}}, {"paths": {"no-slash": {}}}, {"servers": 5}):
-        assert list(Draft202012Validator(OPENAPI).iter_errors(world.document | change))
+        assert list(validator.iter_errors(small | change))
 
 
 def test_with_a_token_the_document_says_so(tmp_path: Path) -> None:

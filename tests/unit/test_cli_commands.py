@@ -16,6 +16,7 @@ import pytest
 
 from cli.app import _COMMANDS, capstan, main
 from cli.commands.bench import BENCHMARKS
+from cli.commands.test import SMALL_LAB
 from cli.specs import load_spec
 from controller.schemes import loader
 from experiments.check import preset_names
@@ -326,3 +327,11 @@ def test_a_wrong_spec_is_exit_code_1_and_a_line_each(tmp_path: Path, capstan_say
 def test_benchmarks_that_are_named_are_there() -> None:
     for name in BENCHMARKS:
         assert (ROOT / "benchmarks" / f"{name}.py").is_file()
+
+
+def test_a_quick_test_is_a_choice_of_its_own_and_its_lab_exists(capstan_says: InProcess) -> None:
+    done = capstan_says("test", "--quick", "tests/unit", "-x")
+    assert done.returncode == 2
+    assert "'tests/unit -x' or --quick" in " ".join(done.stderr.split())
+    file, _, function = SMALL_LAB.partition("::")
+    assert f"def {function}(" in (ROOT / file).read_text()

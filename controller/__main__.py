@@ -113,6 +113,7 @@ def serve_command(
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
     from controller.app import Settings, serve  # a second's work, which --help need not wait for
+    from controller.control_thread import ControlThreadDiedError
     from controller.store.database import DatabaseError
 
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -151,7 +152,7 @@ def serve_command(
     except OSError as error:
         about = f"{error.filename}: " if error.filename is not None else ""
         raise click.ClickException(f"{about}{error.strerror or error}") from None
-    except (ValueError, ChannelError, DatabaseError) as error:
+    except (ValueError, ChannelError, DatabaseError, ControlThreadDiedError) as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -22,6 +22,7 @@ from controller.agents.server import ChannelSettings
 from controller.agents.token import read_or_make_token
 from controller.api.front.process import HttpFront
 from controller.api.server import MAX_BODY_BYTES, ApiSettings, Extension, make_app
+from controller.control_thread import first_death, on_first_death
 from controller.live.link_sampling import EVERY_S
 from controller.running import RunningController
 from controller.store.database import open_database
@@ -32,6 +33,10 @@ from controller.store.retention import Retention
 VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
 LLDP_KEY_BYTES: Final = 16
+LAST_S: Final = 10.0
+"""After a control thread died, the process has this long to end in order; then it ends at once."""
+DIED_STATUS: Final = 70
+"""Exit status then (EX_SOFTWARE)."""
 _LOG: Final = logging.getLogger("capstan")
 
 
@@ -86,6 +91,7 @@ def serve(settings: Settings) -> None:
 
     Raises:
         OSError, ChannelError, DatabaseError, SchemeError, TokenError: what cannot be had, and where.
+        ControlThreadDiedError: a thread that the controller needs has died.
     """
     data = settings.data
     data.mkdir(parents=True, exist_ok=True)
@@ -128,6 +134,7 @@ def serve(settings: Settings) -> None:
             raise _not_listening("the API", "--api", settings.api_address, settings.api_port, error) from None
         api = f"http://{_in_url(settings.api_address)}:{front.port}"
         told_to_end = _told_to_end()
+        on_first_death(lambda: _end_for_death(told_to_end))
         _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
         print(
             f"capstan controller: API {api}, switches at {settings.openflow_address}:{running.shell.port}, "
@@ -155,8 +162,12 @@ def serve(settings: Settings) -> None:
         running.stop()
         if retention is not None:
             retention.stop()
+        on_first_death(None)
         engine.dispose()  # SQLite then folds its -wal into the file, and removes it
         (data / "endpoints.json").unlink(missing_ok=True)
+    died = first_death()
+    if died is not None:
+        raise died
 
 
 def _api_tokens(data: Path) -> tuple[Path, Path]:
@@ -190,6 +201,14 @@ def _told_to_end() -> threading.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: done.set())
     return done
+
+
+def _end_for_death(told_to_end: threading.Event) -> None:
+    """Have `serve` end; a process that a dead thread keeps from ending in order ends at once, later."""
+    told_to_end.set()
+    last = threading.Timer(LAST_S, os._exit, (DIED_STATUS,))
+    last.daemon = True
+    last.start()
 
 
 def _lldp_key(path: Path) -> bytes:

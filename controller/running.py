@@ -19,6 +19,7 @@ from controller.agents.server import AgentServer, ChannelSettings
 from controller.capton.desk import AdmissionDesk
 from controller.capton.watching import FabricWatch
 from controller.control_plane import ControlPlane
+from controller.control_thread import check_control_threads
 from controller.effects import (
     HostLinkChanged,
     HostSeen,
@@ -142,7 +143,8 @@ class RunningController:
         self.queues.stop()
 
     def snapshot(self) -> FabricSnapshot:
-        """The fabric as discovered."""
+        """Return the fabric as discovered. Raises ControlThreadDiedError, TimeoutError."""
+        check_control_threads()
         return self._snapshot()
 
     def ready(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from controller.control_thread import ControlThread
 from controller.events import ExperimentChanged, ExperimentEnded, ExperimentProgress, ExperimentSubmitted
 from controller.store.experiments import NotFoundError, StateError
 from controller.store.queue import Claimed, ExperimentQueue
@@ -63,7 +64,7 @@ class Engine:
     def start(self, order: Order) -> None:
         """Begin: workers are as *order*, but for their names."""
         self._order = order
-        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread = ControlThread(self._run, "engine")
         self._thread.start()
 
     def stop(self) -> None:

@@ -38,12 +38,16 @@ class _Server:
         self.problem = "not connected yet"
 
 
+def _daemon_thread(work: Callable[[], None], name: str) -> threading.Thread:
+    return threading.Thread(target=work, name=name, daemon=True)
+
+
 class OvsdbWatcher:
     """Servers by name. All callbacks come from its one thread, which must not be held up for long.
 
     columns: as for `OvsdbSession`. on_tables: told of a server's tables whenever they have changed (the same object
     each time: read it there and then) and which of them have, and with None when it is lost. on_done: told of
-    transactions' outcomes: name, ticket, error.
+    transactions' outcomes: name, ticket, error. make_thread: of what to do and a name, the thread, not started.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class OvsdbWatcher:
         columns: Mapping[str, Sequence[str]],
         on_tables: Callable[[str, Tables | None, frozenset[str]], None],
         on_done: Callable[[str, int, str], None] = lambda name, ticket, error: None,
+        make_thread: Callable[[Callable[[], None], str], threading.Thread] = _daemon_thread,
     ) -> None:
         self._columns = columns
         self._on_tables = on_tables
@@ -61,7 +66,7 @@ class OvsdbWatcher:
         self._selector.register(self._wake, selectors.EVENT_READ)
         self._posted: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="ovsdb", daemon=True)
+        self._thread = make_thread(self._run, "ovsdb")
 
     def start(self) -> None:
         self._thread.start()

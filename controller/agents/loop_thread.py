@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from controller.agents.listeners import ChannelError
+from controller.control_thread import ControlThread
 
 T = TypeVar("T")
 NICE: Final = -10
@@ -49,7 +50,7 @@ class LoopThread:
             await self._end.wait()
             await self._closing()
 
-        self._thread = threading.Thread(target=lambda: asyncio.run(main()), name=self._name, daemon=True)
+        self._thread = ControlThread(lambda: asyncio.run(main()), self._name)
         self._thread.start()
         ready.wait()
         if failure:

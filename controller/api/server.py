@@ -28,6 +28,7 @@ from controller.api.routes_exports import export_routes
 from controller.api.routes_fabric import fabric_routes
 from controller.api.routes_faults import fault_routes
 from controller.api.routes_live import live_routes
+from controller.control_thread import ControlThreadDiedError
 from controller.running import RunningController
 from controller.store.database import database_words
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
@@ -191,6 +192,10 @@ def make_app(
 
     @app.errorhandler(ChannelError)
     def no_channel(error: ChannelError) -> Response:
+        return problem_response(ProblemError(503, str(error)))
+
+    @app.errorhandler(ControlThreadDiedError)
+    def dead(error: ControlThreadDiedError) -> Response:
         return problem_response(ProblemError(503, str(error)))
 
     @app.errorhandler(TimeoutError)

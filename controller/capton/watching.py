@@ -13,6 +13,7 @@ from controller.agents.server import AgentServer
 from controller.capton.desk import AdmissionDesk
 from controller.capton.fail_safe import FailSafes
 from controller.capton.surroundings import Reader
+from controller.control_thread import ControlThread
 from controller.snapshot import FabricSnapshot
 
 LOG: Final = logging.getLogger("capstan.capton")
@@ -45,7 +46,7 @@ class FabricWatch:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="capstan-capton", daemon=True)
+        self._thread = ControlThread(self._run, "capstan-capton")
         self._thread.start()
 
     def stop(self) -> None:

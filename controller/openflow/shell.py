@@ -26,6 +26,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from controller.control_plane import ControlPlane
+from controller.control_thread import ControlThread, check_control_threads
 from controller.effects import Effects, Event, ModeChanged
 from controller.fabric.graph import PortRef
 from controller.openflow.confirmations import Confirmations, ModeSwitched, Waiter
@@ -122,7 +123,7 @@ class OpenFlowShell:
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._wake, selectors.EVENT_READ)
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_S))
-        self._thread = threading.Thread(target=self._run, name="openflow", daemon=True)
+        self._thread = ControlThread(self._run, "openflow")
         self._thread.start()
 
     def stop(self) -> None:
@@ -158,10 +159,15 @@ class OpenFlowShell:
     def call(self, work: Callable[[], T], timeout: float = 10.0) -> T:
         """`post`, wait for the result and return it (or raise what *work* raised).
 
-        Effects have been sent, not confirmed, when this returns. Raises TimeoutError after *timeout* seconds.
+        Effects have been sent, not confirmed, when this returns.
+
+        Raises:
+            TimeoutError: it is not done after *timeout* seconds.
+            ControlThreadDiedError: its thread, or another that the controller needs, has died.
         """
         if threading.current_thread() is self._thread:
             raise RuntimeError("call() in the shell's own thread would wait for itself: do the work directly")
+        check_control_threads()
         answer: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
         def answered() -> None:

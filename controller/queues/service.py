@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from controller.control_thread import ControlThread
 from controller.fabric.graph import PortRef
 from controller.queues.ports import COLUMNS, PortState, SwitchPlan, plan
 from ovsdb.port_queues import (
@@ -85,7 +86,7 @@ class QueueService:
         self._switches: dict[int, _Switch] = {}
         self._changed = threading.Condition()
         self._first_ask = self._asks = time.time_ns()
-        self._watcher = OvsdbWatcher(COLUMNS, self._on_tables, self._on_done)
+        self._watcher = OvsdbWatcher(COLUMNS, self._on_tables, self._on_done, ControlThread)
 
     def start(self) -> None:
         self._watcher.start()

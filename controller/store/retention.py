@@ -10,6 +10,7 @@ from typing import Final
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from controller.control_thread import ControlThread
 from controller.store.flow_records import forget_flows
 
 EVERY_S: Final = 3600.0
@@ -24,7 +25,7 @@ class Retention:
         self._engine = engine
         self._days = days
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
+        self._thread = ControlThread(self._run, "retention")
 
     def start(self) -> None:
         self._thread.start()

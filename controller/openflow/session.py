@@ -17,10 +17,11 @@ from os_ken.ofproto import ofproto_v1_5 as ofp
 from os_ken.ofproto import ofproto_v1_5_parser as parser
 
 from controller.effects import MeterReading, Port
-from controller.openflow import bundle, codec
+from controller.openflow import bundle, codec, reading
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.holdings import Holdings, What
-from controller.openflow.inventory import Inventory, meters_in, take_inventory
+from controller.openflow.inventory import Inventory, take_inventory
+from controller.openflow.lengths import need
 from controller.openflow.wanted import Difference
 
 LOG: Final = logging.getLogger(__name__)
@@ -31,12 +32,12 @@ SILENCE_LIMIT_S: Final = 15.0
 """A switch that has said nothing for this long is given up."""
 HANDSHAKE_LIMIT_S: Final = 10.0
 
-_HEADER: Final = struct.Struct("!BBHI")
-_MULTIPART: Final = struct.Struct("!HH4x")
+_HEADER: Final = reading.HEADER
+_MULTIPART: Final = reading.MULTIPART
 _METER_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
 _PORT_STATS_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
 _PORT_CHANGE: Final = struct.Struct("!BBHII4x6s2xII")
-_ERROR: Final = struct.Struct("!HH")
+_ERROR_BYTES: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +277,7 @@ class Session:
         return iter(())
 
     def _on_hello(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
-        if not _speaks_ours(message):
+        if not reading.hello_versions(message) >> codec.VERSION & 1:
             raise PeerError("the switch does not speak OpenFlow 1.5; set protocols=OpenFlow15 on its bridge")
         self._send_osken(parser.OFPFeaturesRequest(codec.PROTOCOL))
         yield from ()
@@ -288,7 +289,7 @@ class Session:
         yield from ()
 
     def _on_features(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
-        self.dpid = _parsed(message).datapath_id
+        self.dpid = reading.datapath_id(message)
         requests = {
             ofp.OFPMP_PORT_DESC: parser.OFPPortDescStatsRequest(codec.PROTOCOL),
             ofp.OFPMP_FLOW_DESC: parser.OFPFlowDescStatsRequest(codec.PROTOCOL, table_id=ofp.OFPTT_ALL),
@@ -300,20 +301,22 @@ class Session:
         yield from ()
 
     def _on_multipart(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        need("multipart reply", message, _HEADER.size + _MULTIPART.size)
         kind, flags = _MULTIPART.unpack_from(message, _HEADER.size)
         body = self._multiparts.pop(xid, bytearray())
         if kind == ofp.OFPMP_PORT_DESC:
-            for port in _parsed(message).body:
-                self._note_port(port)
+            for port in reading.ports_in(message[_HEADER.size + _MULTIPART.size :]):
+                self._ports[port.number] = port
         else:
             body += message[_HEADER.size + _MULTIPART.size :]
         if flags & ofp.OFPMPF_REPLY_MORE:
             self._multiparts[xid] = body
         elif xid in self._meter_reads:
             self._meter_reads.discard(xid)
-            yield MeterCount(meters_in(bytes(body)))
+            yield MeterCount(reading.meters_in(bytes(body)))
         elif xid in self._port_reads:
             self._port_reads.discard(xid)
+            reading.check_port_counters(bytes(body))
             yield PortsCounted(bytes(body))
         elif self._inventory_xids.pop(xid, None) == kind:
             self._inventory_bodies[kind] = bytes(body)
@@ -321,15 +324,16 @@ class Session:
                 yield self._take_inventory()
 
     def _on_port_status(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
-        status = _parsed(message)
-        port = self._note_port(status.desc, removed=status.reason == ofp.OFPPR_DELETE)
-        if port is not None and self.ready:
-            yield PortStatus(port)
+        port = reading.port_status(message)
+        if port is not None:
+            self._ports[port.number] = port
+            if self.ready:
+                yield PortStatus(port)
 
     def _on_packet_in(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         if self.ready:
-            packet = _parsed(message)
-            yield PacketIn(packet.match["in_port"], codec.cookie_of(packet.cookie), bytes(packet.data))
+            packet = reading.packet_in(message)
+            yield PacketIn(packet.in_port, codec.cookie_of(packet.cookie), packet.data)
 
     def _on_barrier(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         update = self._updates.pop(xid, None)
@@ -337,7 +341,7 @@ class Session:
             yield UpdateDone(update.ticket, tuple(update.errors))
 
     def _on_error(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
-        names = error_names(*_ERROR.unpack_from(message, _HEADER.size))
+        names = error_names(*reading.error_numbers(message))
         if not self.ready and (self.dpid is None or xid in self._inventory_xids):
             raise PeerError(f"the switch refused our handshake: {' '.join(names)}")
         for update in self._updates.values():
@@ -350,7 +354,7 @@ class Session:
         self._meter_reads.discard(xid)
         self._port_reads.discard(xid)
         # The switch returns the beginning of what it refused.
-        refused = message[_HEADER.size + _ERROR.size :]
+        refused = message[_ERROR_BYTES:]
         what = f"message of type {refused[1]}" if len(refused) >= _HEADER.size else "a message"
         yield Refused(SwitchError(self.dpid or 0, what, *names, at=now))
 
@@ -370,21 +374,6 @@ class Session:
     @property
     def name(self) -> str:
         return "not yet named" if self.dpid is None else f"{self.dpid:#x}"
-
-    def _note_port(self, port: Any, removed: bool = False) -> Port | None:
-        if port.port_no > ofp.OFPP_MAX and port.port_no != ofp.OFPP_LOCAL:
-            return None
-        down = port.config & ofp.OFPPC_PORT_DOWN or port.state & ofp.OFPPS_LINK_DOWN
-        speeds = [item.curr_speed for item in port.properties if hasattr(item, "curr_speed")]
-        noted = Port(
-            port.port_no,
-            port.name.decode(errors="replace"),
-            port.hw_addr,
-            not (down or removed),
-            max(speeds, default=0),
-        )
-        self._ports[noted.number] = noted
-        return noted
 
     def _take_inventory(self) -> Ready:
         bodies = self._inventory_bodies
@@ -418,23 +407,3 @@ _NEEDS_NO_ANSWER: Final = {ofp.OFPT_ECHO_REPLY, ofp.OFPT_BUNDLE_CONTROL}
 """Heard from is what counts of an echo; a bundle's end is told by the barrier after it, or by an error."""
 
 _BARRIER: Final = _HEADER.pack(codec.VERSION, ofp.OFPT_BARRIER_REQUEST, _HEADER.size, 0)
-
-
-def _parsed(message: bytes) -> Any:
-    version, kind, length, xid = _HEADER.unpack_from(message)
-    # Not by os_ken.ofproto.ofproto_parser.msg, which logs what it cannot read and returns None for it.
-    return parser.msg_parser(codec.PROTOCOL, version, kind, length, xid, bytearray(message))
-
-
-def _speaks_ours(hello: bytes) -> bool:
-    """Whether a hello offers OpenFlow 1.5: by its version bitmap, or by its header if it has none."""
-    offset = _HEADER.size
-    while offset + 4 <= len(hello):
-        kind, length = struct.unpack_from("!HH", hello, offset)
-        if length < 4:
-            break
-        if kind == ofp.OFPHET_VERSIONBITMAP and length >= 8:
-            (bitmap,) = struct.unpack_from("!I", hello, offset + 4)
-            return bool(bitmap >> codec.VERSION & 1)
-        offset += -(-length // 8) * 8
-    return hello[0] >= codec.VERSION

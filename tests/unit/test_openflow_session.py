@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller.effects import Held, HeldHost, MeterReading
-from controller.openflow import codec, session
+from controller.openflow import session
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
 from controller.openflow.session import (
@@ -33,43 +33,16 @@ from controller.openflow.wanted import (
     Output,
     SetField,
 )
-
-DPID = 0xCA5
-
-
-def message(kind: int, xid: int, body: bytes = b"", version: int = 6) -> bytes:
-    return struct.pack("!BBHI", version, kind, 8 + len(body), xid) + body
-
-
-def hello(*versions: int) -> bytes:
-    bitmap = sum(1 << version for version in versions)
-    return message(ofp.OFPT_HELLO, 1, struct.pack("!HHI", 1, 8, bitmap), max(versions))
-
-
-def features(xid: int) -> bytes:
-    return message(ofp.OFPT_FEATURES_REPLY, xid, struct.pack("!QIBBxxII", DPID, 0, 254, 0, 0x4F, 0))
-
-
-def port(number: int, name: bytes, state: int = ofp.OFPPS_LIVE) -> bytes:
-    ethernet = struct.pack("!HHxxxxIIIIII", 0, 32, 0, 0, 0, 0, 10_000_000, 0)
-    return struct.pack("!IHxx6sxx16sII", number, 72, b"\x02\0\0\0\0\x01", name, 0, state) + ethernet
-
-
-def multipart(kind: int, xid: int, body: bytes = b"", more: bool = False) -> bytes:
-    return message(ofp.OFPT_MULTIPART_REPLY, xid, struct.pack("!HHxxxx", kind, int(more)) + body)
-
-
-def flow_description(flow: Flow, generation: int) -> bytes:
-    """A flow as the switch describes it: from the flow-mod that made it."""
-    mod = codec.add_flow(flow, generation)
-    length = struct.unpack_from("!H", mod, 50)[0]
-    match = mod[48 : 48 + length + -length % 8]
-    stats = struct.pack("!HHxxxx", 0x8002, 4)
-    rest = match + stats + mod[48 + len(match) :]
-    head = struct.pack(
-        "!HxxBxHHHHHQ", 24 + len(rest), flow.table, flow.priority, 0, 0, 0, 0, generation << 48 | flow.cookie
-    )
-    return head + rest
+from tests.unit.switch_messages import (
+    DPID,
+    features,
+    flow_description,
+    hello,
+    message,
+    multipart,
+    packet_in,
+    port,
+)
 
 
 def sent(data: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -351,9 +324,7 @@ def test_meter_counts_packets_and_ports_come_as_events() -> None:
     expected = {1: MeterReading(12345, 99), 2: MeterReading(1 << 40, 1 << 50)}
     assert list(one.receive(multipart(ofp.OFPMP_METER_STATS, xid, stats), 1.0)) == [MeterCount(expected)]
     assert not list(one.receive(multipart(ofp.OFPMP_METER_STATS, xid, stats), 1.0))  # asked once, told once
-    match = struct.pack("!HHIIxxxx", 1, 12, 0x80000004, 3)
-    head = struct.pack("!IHBBQ", 0xFFFFFFFF, 4, 1, 2, 5 << 48 | Rule.FIRST_SHORT)
-    data = message(ofp.OFPT_PACKET_IN, 0, head + match + b"\0\0data")
+    data = packet_in(3, 5 << 48 | Rule.FIRST_SHORT, b"data")
     assert list(one.receive(data, 1.0)) == [PacketIn(3, Rule.FIRST_SHORT, b"data")]
     for reason, up in ((ofp.OFPPR_MODIFY, True), (ofp.OFPPR_DELETE, False)):
         status = message(ofp.OFPT_PORT_STATUS, 0, struct.pack("!B7x", reason) + port(9, b"p9"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import selectors
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,13 +21,24 @@ class ConnectionEnded(RuntimeError):
 
 
 class Connection:
-    """A session on a socket that a selector watches. Raises ConnectionEnded from `receive` and `flush`."""
+    """A session on a socket that a selector watches. Raises ConnectionEnded from `receive` and `flush`.
 
-    def __init__(self, sock: socket.socket, peer: str, selector: selectors.BaseSelector, now: float) -> None:
-        self.session = Session(now)
+    counters: of what was not taken, by name, for all connections.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        peer: str,
+        selector: selectors.BaseSelector,
+        now: float,
+        counters: Counter[str],
+    ) -> None:
+        self.session = Session(now, counters)
         self.peer = peer
-        self.introduced = False
-        """Whether the control plane knows of it."""
+        self.introduced: int | None = None
+        """The datapath id under which the control plane knows of it; None: it does not."""
+        self._counters = counters
         self.closed = False
         self._sock = sock
         self._selector = selector
@@ -49,6 +61,7 @@ class Connection:
         try:
             yield from self.session.receive(data, now)
         except PeerError as error:
+            self._counters["refused-peers"] += 1
             raise ConnectionEnded(f"no fit peer: {error}") from error
 
     def flush(self) -> None:

@@ -26,7 +26,7 @@ class EntryForm:
     """How the entries of one kind of list say their length, in bytes.
 
     length_at: where the length is. least: of a whole entry, its head included. aligned: the length is a multiple of 8.
-    padded: an entry may have any length, and the next one begins at a multiple of 8 after it.
+    padded: an entry may have any length, and the next one begins at a multiple of 8 after it. most: entries of a list.
     """
 
     name: str
@@ -34,6 +34,7 @@ class EntryForm:
     least: int
     aligned: bool = True
     padded: bool = False
+    most: int = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,11 @@ class Span:
 def entries(form: EntryForm, data: bytes, begin: int, end: int) -> Iterator[Span]:
     """Yield where each entry of *data* from *begin* to *end* lies. Raises MalformedError."""
     length_at, least = form.length_at, form.least
+    count = 0
     while begin < end:
+        count += 1
+        if count > form.most:
+            raise MalformedError(f"more than {form.most} entries: {form.name}")
         if end - begin < least:
             raise MalformedError(f"{form.name} at byte {begin} is cut off: {end - begin} B are left")
         (length,) = _LENGTH.unpack_from(data, begin + length_at)

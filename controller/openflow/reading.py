@@ -31,7 +31,9 @@ _METER: Final = struct.Struct("!IH6xIQQ")
 _OXM: Final = struct.Struct("!HBB")
 
 _HELLO_ELEMENT: Final = EntryForm("hello element", 2, 4, aligned=False, padded=True)
-_PORT_FORM: Final = EntryForm("port", 4, _PORT.size)
+MOST_PORTS: Final = 4096
+"""Of one switch; one that says more is refused."""
+_PORT_FORM: Final = EntryForm("port", 4, _PORT.size, most=MOST_PORTS)
 _PORT_PROPERTY: Final = EntryForm("port property", 2, 4, aligned=False, padded=True)
 _FLOW_FORM: Final = EntryForm("flow description", 0, _FLOW.size + 16)
 """Match and statistics of nothing take 8 B each."""
@@ -41,8 +43,8 @@ _PADDED_LIST: Final = {
 _INSTRUCTION: Final = EntryForm("instruction", 2, 8)
 _ACTION: Final = EntryForm("action", 2, 8)
 _GROUP_FORM: Final = EntryForm("group statistics", 0, 40)
-_METER_FORM: Final = EntryForm("meter statistics", 4, 40)
-_PORT_COUNTERS: Final = EntryForm("port statistics", 0, 80)
+_METER_FORM: Final = EntryForm("meter statistics", 4, 40, most=1 << 14)
+_PORT_COUNTERS: Final = EntryForm("port statistics", 0, 80, most=MOST_PORTS)
 
 _ETHERNET_PROPERTY: Final = 32
 _CURRENT_SPEED_AT: Final = 24

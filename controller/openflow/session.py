@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,7 +22,7 @@ from controller.openflow import bundle, codec, reading
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.holdings import Holdings, What
 from controller.openflow.inventory import Inventory, take_inventory
-from controller.openflow.lengths import need
+from controller.openflow.replies import Replies
 from controller.openflow.wanted import Difference
 
 LOG: Final = logging.getLogger(__name__)
@@ -31,9 +32,10 @@ ECHO_INTERVAL_S: Final = 5.0
 SILENCE_LIMIT_S: Final = 15.0
 """A switch that has said nothing for this long is given up."""
 HANDSHAKE_LIMIT_S: Final = 10.0
+MOST_ERRORS: Final = 100
+"""Of one update; what more a switch refuses of it is not kept."""
 
 _HEADER: Final = reading.HEADER
-_MULTIPART: Final = reading.MULTIPART
 _METER_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
 _PORT_STATS_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
 _PORT_CHANGE: Final = struct.Struct("!BBHII4x6s2xII")
@@ -108,23 +110,23 @@ class Session:
 
     Args:
         now: seconds; every time here is on the caller's clock.
+        counters: of what was not taken, by name; the caller's, for all its sessions.
     """
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, counters: Counter[str] | None = None) -> None:
         self.dpid: int | None = None
-        """The switch's datapath id, once known."""
+        """The switch's datapath id, once known; it never changes then."""
         self.ready = False
         self._began = self._heard = now
         self._echo_asked: float | None = None
         self._in = bytearray()
         self._out: list[bytes] = []
         self._xid = 0
-        self._multiparts: dict[int, bytearray] = {}
-        self._inventory_xids: dict[int, int] = {}
-        self._inventory_bodies: dict[int, bytes] = {}
+        self._features_xid: int | None = None
+        self._replies = Replies(Counter() if counters is None else counters)
+        self._inventory: dict[int, bytes] = {}
+        """Bodies of the replies, by kind, until the session is ready."""
         self._ports: dict[int, Port] = {}
-        self._meter_reads: set[int] = set()
-        self._port_reads: set[int] = set()
         self._updates: dict[int, _Update] = {}
         self._next_ticket = 1
         self._next_bundle = 1
@@ -230,19 +232,14 @@ class Session:
                 ofp.OFPM_ALL,
             )
         )
-        self._meter_reads.add(xid)
+        self._replies.ask(xid, ofp.OFPMP_METER_STATS)
 
     def read_ports(self) -> None:
         """Ask for all ports' counters; a `PortsCounted` answers. A switch that still owes an answer is not asked."""
-        if self.ready and not self._port_reads:
+        if self.ready and not self._replies.waits_for(ofp.OFPMP_PORT_STATS):
             kind, size = ofp.OFPT_MULTIPART_REQUEST, _PORT_STATS_REQUEST.size
-            self._port_reads.add(
-                self._send(
-                    _PORT_STATS_REQUEST.pack(
-                        codec.VERSION, kind, size, 0, ofp.OFPMP_PORT_STATS, 0, ofp.OFPP_ANY
-                    )
-                )
-            )
+            request = (codec.VERSION, kind, size, 0, ofp.OFPMP_PORT_STATS, 0, ofp.OFPP_ANY)
+            self._replies.ask(self._send(_PORT_STATS_REQUEST.pack(*request)), ofp.OFPMP_PORT_STATS)
 
     def set_port(self, number: int, up: bool) -> None:
         """Take a port down, or up again (OFPT_PORT_MOD). Raises KeyError for a port that the switch has not."""
@@ -279,7 +276,9 @@ class Session:
     def _on_hello(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         if not reading.hello_versions(message) >> codec.VERSION & 1:
             raise PeerError("the switch does not speak OpenFlow 1.5; set protocols=OpenFlow15 on its bridge")
-        self._send_osken(parser.OFPFeaturesRequest(codec.PROTOCOL))
+        if self._features_xid is not None:
+            raise PeerError("it says hello a second time")
+        self._features_xid = self._send_osken(parser.OFPFeaturesRequest(codec.PROTOCOL))
         yield from ()
 
     def _on_echo_request(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
@@ -289,6 +288,8 @@ class Session:
         yield from ()
 
     def _on_features(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        if self.dpid is not None or xid != self._features_xid:
+            raise PeerError("features reply that was not asked for; a switch says once who it is")
         self.dpid = reading.datapath_id(message)
         requests = {
             ofp.OFPMP_PORT_DESC: parser.OFPPortDescStatsRequest(codec.PROTOCOL),
@@ -297,36 +298,31 @@ class Session:
             ofp.OFPMP_METER_STATS: parser.OFPMeterStatsRequest(codec.PROTOCOL, meter_id=ofp.OFPM_ALL),
         }
         for kind, request in requests.items():
-            self._inventory_xids[self._send_osken(request)] = kind
+            self._replies.ask(self._send_osken(request), kind)
         yield from ()
 
     def _on_multipart(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
-        need("multipart reply", message, _HEADER.size + _MULTIPART.size)
-        kind, flags = _MULTIPART.unpack_from(message, _HEADER.size)
-        body = self._multiparts.pop(xid, bytearray())
-        if kind == ofp.OFPMP_PORT_DESC:
-            for port in reading.ports_in(message[_HEADER.size + _MULTIPART.size :]):
-                self._ports[port.number] = port
-        else:
-            body += message[_HEADER.size + _MULTIPART.size :]
-        if flags & ofp.OFPMPF_REPLY_MORE:
-            self._multiparts[xid] = body
-        elif xid in self._meter_reads:
-            self._meter_reads.discard(xid)
-            yield MeterCount(reading.meters_in(bytes(body)))
-        elif xid in self._port_reads:
-            self._port_reads.discard(xid)
-            reading.check_port_counters(bytes(body))
-            yield PortsCounted(bytes(body))
-        elif self._inventory_xids.pop(xid, None) == kind:
-            self._inventory_bodies[kind] = bytes(body)
-            if not self._inventory_xids:
+        reply = self._replies.take(xid, message)
+        if reply is None:
+            return
+        if not self.ready:
+            self._inventory[reply.kind] = reply.body
+            if reply.kind == ofp.OFPMP_PORT_DESC:  # now: what a port status says after it is newer
+                self._ports = {port.number: port for port in reading.ports_in(reply.body)}
+            if not self._replies:
                 yield self._take_inventory()
+        elif reply.kind == ofp.OFPMP_METER_STATS:
+            yield MeterCount(reading.meters_in(reply.body))
+        elif reply.kind == ofp.OFPMP_PORT_STATS:
+            reading.check_port_counters(reply.body)
+            yield PortsCounted(reply.body)
 
     def _on_port_status(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         port = reading.port_status(message)
         if port is not None:
             self._ports[port.number] = port
+            if len(self._ports) > reading.MOST_PORTS:
+                raise PeerError(f"it has had more than {reading.MOST_PORTS} ports")
             if self.ready:
                 yield PortStatus(port)
 
@@ -342,17 +338,17 @@ class Session:
 
     def _on_error(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         names = error_names(*reading.error_numbers(message))
-        if not self.ready and (self.dpid is None or xid in self._inventory_xids):
+        if not self.ready and (self.dpid is None or self._replies.is_asked(xid)):
             raise PeerError(f"the switch refused our handshake: {' '.join(names)}")
         for update in self._updates.values():
             index = (xid - update.first) % (1 << 32)
             if index < len(update.what):
                 verb, thing = update.what[index]
                 error = SwitchError(self.dpid or 0, f"{verb} {describe(thing)}", *names, at=now)
-                update.errors.append(error)
+                if len(update.errors) < MOST_ERRORS:
+                    update.errors.append(error)
                 return
-        self._meter_reads.discard(xid)
-        self._port_reads.discard(xid)
+        self._replies.refused(xid)
         # The switch returns the beginning of what it refused.
         refused = message[_ERROR_BYTES:]
         what = f"message of type {refused[1]}" if len(refused) >= _HEADER.size else "a message"
@@ -376,13 +372,12 @@ class Session:
         return "not yet named" if self.dpid is None else f"{self.dpid:#x}"
 
     def _take_inventory(self) -> Ready:
-        bodies = self._inventory_bodies
+        bodies, self._inventory = self._inventory, {}
         inventory = take_inventory(
             bodies[ofp.OFPMP_FLOW_DESC],
             bodies[ofp.OFPMP_GROUP_STATS],
             bodies[ofp.OFPMP_METER_STATS],
         )
-        self._inventory_bodies = {}
         self._holdings = Holdings(inventory)
         self.ready = True
         assert self.dpid is not None

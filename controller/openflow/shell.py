@@ -312,7 +312,9 @@ class OpenFlowShell:
         except OSError as error:
             LOG.error("cannot accept a switch's connection: %s", error)
             return
-        connection = Connection(sock, f"{address[0]}:{address[1]}", self._selector, self.now())
+        connection = Connection(
+            sock, f"{address[0]}:{address[1]}", self._selector, self.now(), self._counters
+        )
         self._connections.add(connection)
         self._counters["connections"] += 1
         self._flush(connection)
@@ -323,7 +325,7 @@ class OpenFlowShell:
         now = self.now()
         try:
             for event in connection.receive(now):
-                if connection.introduced and _urgent(event):
+                if connection.introduced is not None and _urgent(event):
                     self._handle(connection, event, now)
                 else:
                     self._backlog.append((connection, event, now))
@@ -350,8 +352,8 @@ class OpenFlowShell:
         self._confirmations.gone(connection)
         self._counters["disconnections"] += 1
         LOG.info("connection of switch %s at %s ends: %s", connection.session.name, connection.peer, reason)
-        dpid = connection.session.dpid
-        if connection.introduced and dpid is not None:
+        dpid = connection.introduced
+        if dpid is not None and self._switches.get(dpid) is connection:
             del self._switches[dpid]
             # Told later: this may be in the middle of the effects of another event.
             self._lost.append(dpid)
@@ -364,7 +366,11 @@ class OpenFlowShell:
     # Events in
 
     def _handle(self, connection: Connection, event: SessionEvent, at: float) -> None:
-        plane, dpid = self._control_plane, connection.session.dpid
+        plane = self._control_plane
+        if isinstance(event, Ready):
+            self._introduce(connection, event, at)
+            return
+        dpid = connection.introduced
         assert dpid is not None
         match event:
             case PacketIn(in_port, cookie, data):
@@ -380,17 +386,19 @@ class OpenFlowShell:
                 self._guarded("a port's change", lambda: plane.port_changed(dpid, port, at), at)
             case Refused(error):
                 self._note_error(error)
-            case Ready(_, ports, inventory):
-                if dpid in self._switches:
-                    self._close(self._switches[dpid], "it connected again")
-                self._report_lost()
-                self._switches[dpid] = connection
-                self._refusals.began_anew(dpid)
-                connection.introduced = True
-                LOG.info("switch %#x at %s connected", dpid, connection.peer)
-                self._guarded(
-                    "a new switch", lambda: plane.switch_connected(dpid, ports, inventory.held, at), at
-                )
+
+    def _introduce(self, connection: Connection, ready: Ready, at: float) -> None:
+        plane, dpid = self._control_plane, ready.dpid
+        if dpid in self._switches:
+            self._close(self._switches[dpid], "it connected again")
+        self._report_lost()
+        self._switches[dpid] = connection
+        self._refusals.began_anew(dpid)
+        connection.introduced = dpid
+        LOG.info("switch %#x at %s connected", dpid, connection.peer)
+        self._guarded(
+            "a new switch", lambda: plane.switch_connected(dpid, ready.ports, ready.inventory.held, at), at
+        )
 
     def _update_done(
         self, connection: Connection, ticket: int, errors: tuple[SwitchError, ...], at: float
@@ -402,7 +410,7 @@ class OpenFlowShell:
             self._on_event(trace)
         if errors:
             self._heal(connection, errors)
-        dpid = connection.session.dpid
+        dpid = connection.introduced
         if dpid is None or connection.closed:
             return
         if connection.session.unconfirmed:
@@ -418,7 +426,7 @@ class OpenFlowShell:
 
     def _heal(self, connection: Connection, errors: tuple[SwitchError, ...]) -> None:
         """A refused update leaves a switch unlike what the control plane believes: begin with it anew."""
-        dpid = connection.session.dpid
+        dpid = connection.introduced
         assert dpid is not None
         if self._refusals.update_refused(dpid, errors, self.now()):
             self._close(connection, "it refused an update; it gets its whole state when it connects again")

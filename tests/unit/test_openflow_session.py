@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller.effects import Held, HeldHost, MeterReading
-from controller.openflow import session
+from controller.openflow import reading, session
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
+from controller.openflow.replies import REPLY_LIMIT_BYTES
 from controller.openflow.session import (
     MeterCount,
     PacketIn,
@@ -398,3 +399,45 @@ def test_silence_is_noticed() -> None:
     assert slow.deadline() == session.HANDSHAKE_LIMIT_S
     with pytest.raises(PeerError, match="no handshake within 10 s"):
         slow.timer(session.HANDSHAKE_LIMIT_S)
+
+
+def status(number: int) -> bytes:
+    return message(ofp.OFPT_PORT_STATUS, 0, struct.pack("!B7x", ofp.OFPPR_ADD) + port(number, b"p"))
+
+
+def test_a_switch_with_too_many_ports_is_refused() -> None:
+    one, _ = handshake()
+    list(one.receive(b"".join(map(status, range(3, reading.MOST_PORTS))), 1.0))
+    list(one.receive(status(1) * 100, 1.0))  # the same port again is no other port
+    with pytest.raises(PeerError, match="more than 4096 ports"):
+        list(one.receive(b"".join(map(status, range(5000, 5010))), 1.0))
+
+
+def test_a_reply_that_is_too_long_is_refused() -> None:
+    one, _ = handshake()
+    one.read_meters()
+    ((_, xid, _),) = sent(one.data_to_send())
+    part = multipart(ofp.OFPMP_METER_STATS, xid, bytes(65_000), more=True)
+    for _ in range(REPLY_LIMIT_BYTES // 65_000):
+        list(one.receive(part, 1.0))
+    with pytest.raises(PeerError, match="longer than 32 MiB"):
+        list(one.receive(part, 1.0))
+
+
+def test_a_reply_of_another_kind_than_was_asked_for_is_refused() -> None:
+    one, _ = handshake()
+    one.read_meters()
+    ((_, xid, _),) = sent(one.data_to_send())
+    with pytest.raises(PeerError, match="multipart reply of kind"):
+        list(one.receive(multipart(ofp.OFPMP_FLOW_DESC, xid), 1.0))
+
+
+def test_errors_about_one_update_are_kept_up_to_a_limit() -> None:
+    one, _ = handshake()
+    one.apply(Difference(add_flows=(FLOW,)), whole=False)
+    (*_, (_, flow_xid, _), _, (_, barrier, _)) = sent(one.data_to_send())
+    error = message(ofp.OFPT_ERROR, flow_xid, struct.pack("!HH", ofp.OFPET_BAD_MATCH, 9))
+    list(one.receive(error * 1000, 1.0))
+    (done,) = one.receive(message(ofp.OFPT_BARRIER_REPLY, barrier), 1.0)
+    assert isinstance(done, UpdateDone)
+    assert len(done.errors) == session.MOST_ERRORS

@@ -1,0 +1,79 @@
+"""Peers that are no honest switches, against a running shell and control plane: they harm nobody but themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from os_ken.ofproto import ofproto_v1_5 as ofp
+
+from controller.control_plane import ControlPlane
+from controller.control_thread import check_control_threads
+from controller.openflow.shell import OpenFlowShell
+from controller.snapshot import SwitchInfo
+from tests.unit.raw_switch import raw_switch
+from tests.unit.switch_messages import features, hello, message, multipart
+from tests.waiting import eventually
+
+GOOD, ROGUE = 0x11, 0x666
+
+
+@dataclass
+class Control:
+    """A running shell over a real control plane."""
+
+    plane: ControlPlane = field(default_factory=lambda: ControlPlane(b"0123456789abcdef"))
+    events: list[object] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.shell = OpenFlowShell(self.plane, "127.0.0.1", 0, self.events.append)
+        self.shell.start()
+
+    def switches(self) -> dict[int, SwitchInfo]:
+        return {one.dpid: one for one in self.shell.call(self.plane.snapshot).switches}
+
+    def connected(self) -> set[int]:
+        return {dpid for dpid, one in self.switches().items() if one.connected}
+
+    def counter(self, name: str) -> int:
+        return self.shell.counters().get(name, 0)
+
+
+@pytest.fixture
+def control() -> Iterator[Control]:
+    made = Control()
+    yield made
+    made.shell.stop()
+    check_control_threads()
+
+
+def test_a_second_datapath_id_is_refused_and_good_switches_stay(control: Control) -> None:
+    with raw_switch(control.shell.port, GOOD), raw_switch(control.shell.port, ROGUE) as rogue:
+        eventually(lambda: control.connected() == {GOOD, ROGUE}, "both switches")
+        rogue.send(features(2, 0x667))
+        rogue.closed.wait(60)
+        eventually(lambda: control.connected() == {GOOD}, "the rogue's end")
+        assert control.counter("refused-peers") == 1
+    eventually(lambda: control.connected() == set(), "the end of both")
+    assert set(control.switches()) == {GOOD, ROGUE}
+
+
+@pytest.mark.parametrize("again", [features(2, ROGUE), hello(6)], ids=["features", "hello"])
+def test_a_second_handshake_leaves_no_ghost(control: Control, again: bytes) -> None:
+    with raw_switch(control.shell.port, ROGUE) as rogue:
+        eventually(lambda: control.connected() == {ROGUE}, "the switch")
+        rogue.send(again)
+        rogue.closed.wait(60)
+    eventually(lambda: control.connected() == set(), "nothing that counts as connected")
+
+
+def test_replies_that_were_not_asked_for_are_counted_and_forgotten(control: Control) -> None:
+    with raw_switch(control.shell.port, ROGUE) as rogue:
+        eventually(lambda: control.connected() == {ROGUE}, "the switch")
+        for xid in range(1000, 1100):
+            rogue.send(multipart(ofp.OFPMP_PORT_DESC, xid, bytes(60_000), more=True))
+        eventually(lambda: control.counter("unasked-replies") == 100, "the count")
+        rogue.send(message(ofp.OFPT_ECHO_REQUEST, 7))
+        eventually(lambda: ofp.OFPT_ECHO_REPLY in rogue.received, "an answer")
+        assert control.connected() == {ROGUE}

@@ -18,6 +18,7 @@ first and its share of packets when it has confirmed that.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -37,6 +38,8 @@ from controller.effects import (
     SchemeChanged,
     StateSent,
     SwitchDown,
+    SwitchForgotten,
+    SwitchTurnedAway,
     SwitchUp,
 )
 from controller.fabric.arp import decode_arp, is_host_address, is_host_mac
@@ -47,6 +50,7 @@ from controller.fabric.lldp import decode_lldp, encode_lldp
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import Routing, compute_routing
 from controller.fabric_views import FabricViews
+from controller.forgetting import MOST_SWITCHES, Forgetting
 from controller.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S
 from controller.modes.leaf_modes import LeafModes
 from controller.modes.monitor import ModeChange
@@ -107,6 +111,7 @@ class ControlPlane:
         self._numbers = SwitchNumbers()
         self._switches: dict[int, KnownSwitch] = {}
         self._rollout = Rollout(self._switches)
+        self._forgetting = Forgetting(self._switches, self._discovery)
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
         self._routing = Routing()
         self._hosts_version = self._hosts.version
@@ -127,6 +132,14 @@ class ControlPlane:
         held: None if the switch has no state at all.
         """
         out = _Outcome()
+        if dpid not in self._switches and len(self._switches) >= MOST_SWITCHES:
+            oldest = self._forgetting.make_room()
+            if oldest is None:
+                reason = f"{MOST_SWITCHES} switches are known already, and none of them can be forgotten"
+                out.events.append(SwitchTurnedAway(now, dpid, reason))
+                return dataclasses.replace(self._finish(out, now), turned_away={dpid: reason})
+            self._forget(oldest, out, now)
+        self._forgetting.connected(dpid)
         switch = self._switches.setdefault(dpid, KnownSwitch(dpid, WantedSwitch(dpid)))
         switch.name = next((port.name for port in ports if port.number >= LOCAL_PORT_FIRST), switch.name)
         switch.lost()
@@ -155,6 +168,7 @@ class ControlPlane:
             self._rollout.gone(dpid, now)
             self._failed = True
             self._discovery.switch_disconnected(dpid)
+            self._forgetting.lost(dpid, now)
             self._modes.watch(dpid, False, now)
             self._told.forget(dpid, now)
             out.events.append(SwitchDown(now, dpid))
@@ -252,6 +266,8 @@ class ControlPlane:
     def tick(self, now: float) -> Effects:
         """Does what is due; call at `deadline`."""
         out = _Outcome()
+        for dpid in self._forgetting.due(now):
+            self._forget(dpid, out, now)
         self._send_probes(out, now)
         out.packet_outs += self._learning.locate(now)
         out.read_meters = (*self._modes.due(now), *self._told.due(now))
@@ -267,6 +283,7 @@ class ControlPlane:
             self._rollout.deadline(),
             self._modes.deadline(),
             self._told.deadline(),
+            self._forgetting.deadline(),
         )
         return min((time for time in times if time is not None), default=None)
 
@@ -339,6 +356,16 @@ class ControlPlane:
         senders, events = self._discovery.due(now)
         out.packet_outs += [PacketOut(*ref, encode_lldp(ref, now, self._key)) for ref in senders]
         out.events += events
+
+    def _forget(self, dpid: int, out: _Outcome, now: float) -> None:
+        out.events += self._discovery.forget_switch(dpid, now)
+        out.events.append(SwitchForgotten(now, dpid))
+        self._hosts.forget_switch(dpid)
+        self._rollout.forgotten(dpid, now)
+        self._told.drop(dpid)
+        self._numbers.release(dpid)
+        del self._switches[dpid]
+        self._mark(now + GROWTH_DELAY_S)
 
     # Telling the switches
 

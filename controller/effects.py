@@ -84,6 +84,23 @@ class SwitchDown:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchForgotten:
+    """A switch that has been away, and has no link, is known no more (`controller.forgetting`)."""
+
+    at: float
+    dpid: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchTurnedAway:
+    """A switch may not connect; those that are known are served as before."""
+
+    at: float
+    dpid: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class LinkUp:
     at: float
     a: PortRef
@@ -184,6 +201,8 @@ class StateSent:
 Event = (
     SwitchUp
     | SwitchDown
+    | SwitchForgotten
+    | SwitchTurnedAway
     | LinkUp
     | LinkDown
     | HostSeen
@@ -205,7 +224,8 @@ class Effects:
     end exists before it is used). A dpid in ``resync`` gets a whole state: under a fresh cookie generation add or
     modify all of it, then delete every flow of another generation and every group and meter that the update does not
     name. An update of a switch that has had no resync yet adds single entries (LLDP, ARP) and must leave all else as
-    it is. ``packet_outs`` go out after the updates.
+    it is. ``packet_outs`` go out after the updates. The connection of a switch in ``turned_away`` is to be closed; the
+    text says why.
     """
 
     updates: Mapping[int, Difference] = field(default_factory=dict)
@@ -214,6 +234,7 @@ class Effects:
     read_meters: tuple[int, ...] = ()
     """Leaves (dpids) whose meters to read; answer by `ControlPlane.meter_sample`."""
     events: tuple[Event, ...] = ()
+    turned_away: Mapping[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.updates or self.packet_outs or self.read_meters or self.events)

@@ -54,6 +54,11 @@ class Rollout:
         self._in_flight.applied(dpid, now)
         self._waiting.discard(dpid)
 
+    def forgotten(self, dpid: int, now: float) -> None:
+        """The switch is known no more."""
+        self.gone(dpid, now)
+        self._touched.discard(dpid)
+
     def send(
         self, first: Mapping[int, Difference], resync: Set[int], tiers: Mapping[int, int], now: float
     ) -> dict[int, Difference]:

@@ -46,6 +46,10 @@ class ToldPaths:
         if self._partition is not None:
             self._partition.watch(leaf, 0, now)
 
+    def drop(self, leaf: int) -> None:
+        """The leaf is known no more."""
+        self._told.pop(leaf, None)
+
     def sample(self, leaf: int, readings: Mapping[int, MeterReading], now: float) -> bool:
         """What the meters of a leaf have counted; whether there may be `news` by that."""
         short, long = readings.get(SHORT_METER), readings.get(LONG_METER)

@@ -77,6 +77,11 @@ class LinkDiscovery:
         state = self._ports.get(ref)
         return None if state is None else state.port
 
+    def neighbours(self, dpid: int) -> set[int]:
+        """Return the switches that links which are up join to *dpid*."""
+        refs = (PortRef(dpid, number) for number in self._by_switch.get(dpid, ()))
+        return {self._wired[ref].dpid for ref in refs if self._in_link(ref)}
+
     def edge_ports(self) -> list[PortRef]:
         """Ports of connected switches that are up and lead to no switch."""
         return [
@@ -146,6 +151,15 @@ class LinkDiscovery:
         self._connected.discard(dpid)
         for state in self._by_switch.get(dpid, {}).values():
             state.next_send = None
+
+    def forget_switch(self, dpid: int, now: float) -> list[LinkEvent]:
+        """Forget all ports and links of a switch that is not connected."""
+        events: list[LinkEvent] = []
+        for number in list(self._by_switch.get(dpid, ())):
+            events += self._unwire(PortRef(dpid, number), "port down", now)
+            del self._ports[PortRef(dpid, number)]
+        self._by_switch.pop(dpid, None)
+        return events
 
     def port_changed(self, dpid: int, port: Port, now: float) -> list[LinkEvent]:
         if port.number >= LOCAL_PORT_FIRST or dpid not in self._connected:

@@ -155,6 +155,12 @@ class Hosts:
             else:
                 self._forget(host)
 
+    def forget_switch(self, dpid: int) -> None:
+        """A switch is known no more: its hosts are somewhere else, or nowhere."""
+        for place in [place for place in self._by_place if place.dpid == dpid]:
+            self.clear_port(place)
+            del self._by_place[place]
+
     def _claimed(
         self, host: Host, mac: str, place: PortRef, now: float, old_place_up: bool
     ) -> list[HostEvent]:

@@ -3,8 +3,8 @@
 A number is 1..4095 (`protocol.underlay`: STAMP_FIRST, STAMP_LAST) and derived from the datapath id alone: bits 0-9 and
 16-17 of it, which is the datapath id itself below 1024 and tells tier and number of a lab's switches apart; where these
 are 0 or taken, a hash of the datapath id, and on from there. So the same switches get the same numbers after a
-restart, whoever connects first. (Only where two switches want one number may their order of arrival decide.) A
-number never changes while the controller runs, also if its switch goes away.
+restart, whichever connects first. (Only where two switches want one number may their order of arrival decide.) A
+number never changes while its switch is known, also if that is not connected (`controller.forgetting`).
 """
 
 from __future__ import annotations
@@ -49,6 +49,12 @@ class SwitchNumbers:
             for step in range(_COUNT):
                 if self._take(dpid, STAMP_FIRST + (first + step) % _COUNT):
                     break
+
+    def release(self, dpid: int) -> None:
+        """Let others have the number of a switch that is forgotten."""
+        number = self._of.pop(dpid, None)
+        if number is not None:
+            self._taken.discard(number)
 
     def _take(self, dpid: int, number: int) -> bool:
         if number < STAMP_FIRST or number in self._taken:

@@ -453,6 +453,11 @@ class OpenFlowShell:
             self._flush(connection)
             if dpid in changes and not connection.closed:
                 self._confirmations.trace((connection, ticket), changes[dpid], noticed, self.now())
+        for dpid, reason in effects.turned_away.items():
+            connection = self._switches.get(dpid)
+            if connection is not None:
+                self._counters["turned-away"] += 1
+                self._close(connection, f"it is turned away: {reason}")
         touched: set[Connection] = set()
         for packet in effects.packet_outs:
             connection = self._switches.get(packet.dpid)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
+from controller import control_plane
 from controller.control_plane import ControlPlane
 from controller.control_thread import check_control_threads
 from controller.openflow.shell import OpenFlowShell
@@ -77,3 +78,17 @@ def test_replies_that_were_not_asked_for_are_counted_and_forgotten(control: Cont
         rogue.send(message(ofp.OFPT_ECHO_REQUEST, 7))
         eventually(lambda: ofp.OFPT_ECHO_REPLY in rogue.received, "an answer")
         assert control.connected() == {ROGUE}
+
+
+def test_at_the_limit_only_the_surplus_switch_is_closed(
+    control: Control, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr(control_plane, "MOST_SWITCHES", 2)
+    with raw_switch(control.shell.port, GOOD), raw_switch(control.shell.port, 0x12):
+        eventually(lambda: control.connected() == {GOOD, 0x12}, "both switches")
+        with raw_switch(control.shell.port, ROGUE) as surplus:
+            surplus.closed.wait(60)
+        assert control.connected() == {GOOD, 0x12}
+        assert control.counter("turned-away") == 1
+        assert "it is turned away: 2 switches are known already" in caplog.text

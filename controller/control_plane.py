@@ -55,7 +55,7 @@ from controller.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S
 from controller.modes.leaf_modes import LeafModes
 from controller.modes.monitor import ModeChange
 from controller.openflow.cookies import Rule, rule_of
-from controller.openflow.pipeline import punt_flows
+from controller.openflow.punts import punt_flows, punt_meters
 from controller.openflow.tables import SHORT_METER
 from controller.openflow.wanted import Difference, SwitchState
 from controller.openflow.wanted_switch import WantedSwitch
@@ -115,6 +115,7 @@ class ControlPlane:
         self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
         self._routing = Routing()
         self._hosts_version = self._hosts.version
+        self._ports: dict[int, tuple[int, ...]] = {}
         self._told = ToldPaths()
         self._scheme: Scheme | None = None
         self._modes = LeafModes()
@@ -198,7 +199,10 @@ class ControlPlane:
         place = PortRef(dpid, port.number)
         before = self._discovery.port(place)
         out.events += self._discovery.port_changed(dpid, port, now)
-        if before is not None and before.up != port.up:
+        if before is None:
+            if self._discovery.port(place) is not None:
+                self._mark(now + GROWTH_DELAY_S)
+        elif before.up != port.up:
             out.events += [HostLinkChanged(now, host.ipv4, place, port.up) for host in self._hosts.at(place)]
         self._clear_stale = True
         self._send_probes(out, now)
@@ -381,7 +385,8 @@ class ControlPlane:
         resync: set[int] = set()
         if self._dirty_at is not None and now >= self._dirty_at:
             resync = self._recompute(out, now)
-        punts = {dpid: Difference(add_flows=punt_flows()) for dpid in out.punts - resync}
+        first = Difference(add_meters=tuple(punt_meters().values()), add_flows=punt_flows())
+        punts = dict.fromkeys(out.punts - resync, first)
         updates = self._rollout.send(punts, resync, self._routing.tiers, now)
         out.events += [StateSent(now, dpid) for dpid in updates if dpid in resync]
         if self._hosts.version == self._hosts_version and (sent := self._rollout.round()) is not None:
@@ -418,12 +423,14 @@ class ControlPlane:
             # A switch's old state does not know that it should carry others' packets.
             leaf_transit=not any(switch.held for switch in self._switches.values()),
         )
-        if wiring != self._wiring or self._hosts.version != self._hosts_version:
+        ports = self._discovery.ports_of_all()
+        if wiring != self._wiring or self._hosts.version != self._hosts_version or ports != self._ports:
+            self._ports = ports
             self._numbers.assign({*self._switches, *wiring.leaves})
             if wiring != self._wiring:
                 self._wiring, self._routing = wiring, compute_routing(wiring)
             self._hosts_version = self._hosts.version
-            views = FabricViews(self._hosts, self._routing, known, self._numbers)
+            views = FabricViews(self._hosts, self._routing, known, self._numbers, ports)
             for dpid, switch in self._switches.items():
                 switch.wanted.want(views.view(dpid), self._scheme, self._mode_of(dpid))
             self._rollout.in_turn(self._switches)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from controller.fabric.graph import Link
 from controller.fabric.hosts import Host
@@ -16,8 +16,14 @@ class FabricViews:
     """The views of all switches at one moment."""
 
     def __init__(
-        self, hosts: Iterable[Host], routing: Routing, links: Iterable[Link], numbers: SwitchNumbers
+        self,
+        hosts: Iterable[Host],
+        routing: Routing,
+        links: Iterable[Link],
+        numbers: SwitchNumbers,
+        ports: Mapping[int, tuple[int, ...]],
     ) -> None:
+        self._ports = ports
         self._routing = routing
         self._numbers = numbers
         self._turning = TurningPoints(routing)
@@ -54,6 +60,7 @@ class FabricViews:
             tuple(host for one, hosts in sorted(self._remote.items()) if one != dpid for host in hosts),
             towards,
             tuple(sorted(self._uplinks.get(dpid, ()))) if guards else (),
+            self._ports.get(dpid, ()),
         )
 
     def stamps(self, leaf: int) -> dict[int, tuple[int, ...]]:

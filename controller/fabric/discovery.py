@@ -5,7 +5,8 @@ period. A link is up when each end has heard the other. It is down
 
 - at once when one of its ports goes down;
 - when one end has not heard the other for `SILENCE_PERIODS` and then, though asked every `HASTE_S`, for `SUSPECT_S`
-  more. Full queues drop LLDP like everything else, so a few lost frames must not take a busy link out of service;
+  more. Full queues drop LLDP like everything else, so a few lost frames must not take a busy link out of service. Time
+  in which the controller itself had no time to listen does not count;
 - when one of its ends is heard elsewhere.
 
 A link of a switch that is not connected can neither be proved nor disproved by LLDP; it stays as it is until a port
@@ -34,6 +35,8 @@ OPENING_S: Final = (0.1, 0.2, 0.4)
 SILENCE_PERIODS: Final = 3
 HASTE_S: Final = 0.1
 SUSPECT_S: Final = 2.0
+LATE_S: Final = 0.1
+"""A controller that comes so much later than it wanted to has had no time to listen."""
 QUIET_S: Final = 0.6
 """A port on which no switch was heard for this long after it came up leads to a host, or nowhere."""
 
@@ -76,6 +79,10 @@ class LinkDiscovery:
     def port(self, ref: PortRef) -> Port | None:
         state = self._ports.get(ref)
         return None if state is None else state.port
+
+    def ports_of_all(self) -> dict[int, tuple[int, ...]]:
+        """Return the numbers of each known switch's ports, ascending, up or not."""
+        return {dpid: tuple(sorted(ports)) for dpid, ports in self._by_switch.items()}
 
     def neighbours(self, dpid: int) -> set[int]:
         """Return the switches that links which are up join to *dpid*."""
@@ -198,6 +205,7 @@ class LinkDiscovery:
 
     def due(self, now: float) -> tuple[list[PortRef], list[LinkEvent]]:
         """Ports that have to send a frame now, and links that are lost."""
+        self._excuse(now)
         ports: list[PortRef] = []
         events: list[LinkEvent] = []
         while self._queue and self._queue[0][0] <= now:
@@ -221,6 +229,14 @@ class LinkDiscovery:
                 return when
             heapq.heappop(self._queue)
         return None
+
+    def _excuse(self, now: float) -> None:
+        """Count no silence for the time in which this was not called although it should have been: nobody listened."""
+        deadline = self.deadline()
+        late = 0.0 if deadline is None else now - deadline
+        if late > LATE_S:
+            for state in self._ports.values():
+                state.heard_at = min(now, state.heard_at + late)
 
     def _gap(self, ref: PortRef, state: _PortState, now: float) -> tuple[float, bool]:
         """Time until the next frame of *ref*, and whether its peer has been deaf to it for too long."""

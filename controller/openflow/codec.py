@@ -168,15 +168,17 @@ def delete_group(group: int) -> bytes:
     )
 
 
+@lru_cache(maxsize=1 << 13)
 def add_meter(meter: Meter) -> bytes:
-    """Make a meter that only counts. A switch that has it already answers with an error."""
+    """Make a meter. A switch that has it already answers with an error."""
+    rate = METER_RATE_PPS if meter.most_pps is None else meter.most_pps
     return _serialized(
         parser.OFPMeterMod(
             PROTOCOL,
             command=ofp.OFPMC_ADD,
             flags=ofp.OFPMF_PKTPS | ofp.OFPMF_STATS,
             meter_id=meter.id,
-            bands=[parser.OFPMeterBandDrop(rate=METER_RATE_PPS)],
+            bands=[parser.OFPMeterBandDrop(rate=rate)],
         )
     )
 

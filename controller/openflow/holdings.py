@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from controller.openflow import codec
 from controller.openflow.inventory import Inventory
+from controller.openflow.tables import PUNT_METER
 from controller.openflow.wanted import Difference
 
 What = tuple[str, object]
@@ -31,6 +32,10 @@ class Holdings:
         self._generation = max(inventory.generations, default=0) or 1
         self._groups = set(inventory.groups)
         self._meters = set(inventory.meters)
+
+    def counting_meters(self) -> list[int]:
+        """Return the meters that are there to be read, ascending: not those of what goes to the controller."""
+        return sorted(meter for meter in self._meters if meter < PUNT_METER)
 
     def plan(self, difference: Difference, whole: bool) -> UpdatePlan:
         """The messages that make *difference*; they count as sent.

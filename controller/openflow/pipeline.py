@@ -2,9 +2,10 @@
 
 Tables and metadata: `controller.openflow.tables`. What each switch does with an IPv4 packet:
 
-- CLASSIFY: a UDP datagram to an agents' port (BASE_PORT + flow key) with an agents' DSCP is an agent's datagram of that
-  class. Everything else is plain: ECMP by its own 5-tuple, nothing rewritten. IPv6, broadcast and multicast
-  of the underlay, and any other Ethernet type are dropped.
+- CLASSIFY: LLDP and ARP go to the controller (`controller.openflow.punts`). A UDP datagram to an agents' port
+  (BASE_PORT + flow key) with an agents' DSCP is an agent's datagram of that class. Everything else is plain: ECMP by
+  its own 5-tuple, nothing rewritten. IPv6, broadcast and multicast of the underlay, and any other Ethernet type are
+  dropped.
 - DELIVER: to a host of this switch. An agent's datagram gets BASE_PORT back. To a host of which no agent is known,
   agents' ports mean nothing: its packets are plain, whatever their port and DSCP.
 - CLASS: which kind of group serves the class here, by scheme and mode. The short class of a leaf passes a
@@ -24,13 +25,12 @@ from typing import Final
 from controller.openflow.choosing import choose_part, label_part
 from controller.openflow.cookies import Rule
 from controller.openflow.port_ranges import prefixes
+from controller.openflow.punts import punt_flows, punt_meters
 from controller.openflow.tables import (
     AGENT,
     CLASS_MASK,
     CLASS_SHIFT,
-    ETH_ARP,
     ETH_IPV4,
-    ETH_LLDP,
     HASH,
     LABEL,
     LEAF_MASK,
@@ -66,8 +66,6 @@ from protocol.underlay import (
     queue_of_dscp,
 )
 
-LLDP_BYTES: Final = 256
-ARP_BYTES: Final = 64
 FIRST_SHORT_BYTES: Final = 64
 """How much of a packet the controller gets."""
 
@@ -85,7 +83,7 @@ def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchS
     return SwitchState(
         flows=by_key(
             (
-                *punt_flows(),
+                *punt_flows(view.ports),
                 *classify_flows(queues_of(scheme)),
                 *deliver_flows(view.local, view.remote),
                 *class_flows(view, scheme, mode),
@@ -94,7 +92,7 @@ def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchS
             )
         ),
         groups={group.id: group for group in (*groups, *label_groups)},
-        meters=meters(view, scheme),
+        meters=punt_meters(view.ports) | meters(view, scheme),
     )
 
 
@@ -107,21 +105,6 @@ def meters(view: SwitchView, scheme: Scheme | None) -> dict[int, Meter]:
         return {}
     numbers = (SHORT_METER, LONG_METER) if scheme.partition else (SHORT_METER,) if scheme.mode else ()
     return {number: Meter(number) for number in numbers}
-
-
-@cache
-def punt_flows() -> tuple[Flow, ...]:
-    """LLDP and ARP to the controller: what a switch needs before anything is known of it."""
-    return (
-        Flow(
-            Table.CLASSIFY,
-            1000,
-            Match(eth_type=ETH_LLDP),
-            (ToController(LLDP_BYTES),),
-            cookie=Rule.LLDP,
-        ),
-        Flow(Table.CLASSIFY, 1000, Match(eth_type=ETH_ARP), (ToController(ARP_BYTES),), cookie=Rule.ARP),
-    )
 
 
 def queues_of(scheme: Scheme | None) -> int:

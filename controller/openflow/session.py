@@ -127,6 +127,9 @@ class Session:
         self._inventory: dict[int, bytes] = {}
         """Bodies of the replies, by kind, until the session is ready."""
         self._ports: dict[int, Port] = {}
+        self._readings: dict[int, MeterReading] = {}
+        """Of meters that were asked for, until the last one's has come."""
+        self._last_readings: set[int] = set()
         self._updates: dict[int, _Update] = {}
         self._next_ticket = 1
         self._next_bundle = 1
@@ -220,19 +223,16 @@ class Session:
         self._send(codec.packet_out(port, data))
 
     def read_meters(self) -> None:
-        """Ask for all meters' counts; a `MeterCount` answers."""
-        xid = self._send(
-            _METER_REQUEST.pack(
-                codec.VERSION,
-                ofp.OFPT_MULTIPART_REQUEST,
-                _METER_REQUEST.size,
-                0,
-                ofp.OFPMP_METER_STATS,
-                0,
-                ofp.OFPM_ALL,
-            )
-        )
-        self._replies.ask(xid, ofp.OFPMP_METER_STATS)
+        """Ask for the counts of the meters that count; a `MeterCount` answers for all of them."""
+        assert self._holdings is not None  # nothing is read of a switch before it is ready
+        kind, size = ofp.OFPT_MULTIPART_REQUEST, _METER_REQUEST.size
+        xid = None
+        for meter in self._holdings.counting_meters():
+            request = (codec.VERSION, kind, size, 0, ofp.OFPMP_METER_STATS, 0, meter)
+            xid = self._send(_METER_REQUEST.pack(*request))
+            self._replies.ask(xid, ofp.OFPMP_METER_STATS)
+        if xid is not None:
+            self._last_readings.add(xid)
 
     def read_ports(self) -> None:
         """Ask for all ports' counters; a `PortsCounted` answers. A switch that still owes an answer is not asked."""
@@ -312,7 +312,11 @@ class Session:
             if not self._replies:
                 yield self._take_inventory()
         elif reply.kind == ofp.OFPMP_METER_STATS:
-            yield MeterCount(reading.meters_in(reply.body))
+            self._readings |= reading.meters_in(reply.body)
+            if xid in self._last_readings:
+                self._last_readings.discard(xid)
+                readings, self._readings = self._readings, {}
+                yield MeterCount(readings)
         elif reply.kind == ofp.OFPMP_PORT_STATS:
             reading.check_port_counters(reply.body)
             yield PortsCounted(reply.body)
@@ -349,6 +353,7 @@ class Session:
                     update.errors.append(error)
                 return
         self._replies.refused(xid)
+        self._last_readings.discard(xid)
         # The switch returns the beginning of what it refused.
         refused = message[_ERROR_BYTES:]
         what = f"message of type {refused[1]}" if len(refused) >= _HEADER.size else "a message"

@@ -29,6 +29,7 @@ from controller.control_plane import ControlPlane
 from controller.control_thread import ControlThread, check_control_threads
 from controller.effects import Effects, Event, ModeChanged
 from controller.fabric.graph import PortRef
+from controller.openflow.backlog import Backlog, TooMuchNewsError, Waiting
 from controller.openflow.confirmations import Confirmations, ModeSwitched, Waiter
 from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.cookies import Rule, rule_of
@@ -103,11 +104,11 @@ class OpenFlowShell:
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._connections: set[Connection] = set()
         self._switches: dict[int, Connection] = {}
-        self._backlog: deque[tuple[Connection, SessionEvent, float]] = deque()
         self._lost: deque[int] = deque()
         self._confirmations = Confirmations()
         self._refusals = Refusals()
         self._counters: Counter[str] = Counter()
+        self._backlog = Backlog(self._counters)
         self._stopping = False
 
     # For other threads
@@ -231,12 +232,10 @@ class OpenFlowShell:
 
     def _run(self) -> None:
         while not self._stopping:
-            self._poll(self._patience())
+            self._poll(0.0 if self._backlog else self._patience())
             self._report_lost()
-            while self._backlog and not self._stopping:
-                self._work_off_backlog()
-                self._poll(0.0)
-                self._report_lost()
+            self._work_off_backlog()
+            self._report_lost()
             self._tick()
         for connection in tuple(self._connections):
             self._close(connection, "the controller ends")
@@ -274,9 +273,9 @@ class OpenFlowShell:
         """What is not urgent, until it is time to look for urgent messages again."""
         until = self.now() + POLL_EVERY_S
         while self._backlog and self.now() < until:
-            connection, event, at = self._backlog.popleft()
-            if not connection.closed:
-                self._handle(connection, event, at)
+            waiting = self._backlog.take()
+            if not waiting.connection.closed:
+                self._handle(waiting.connection, waiting.event, waiting.at)
 
     def _tick(self) -> None:
         now = self.now()
@@ -328,10 +327,10 @@ class OpenFlowShell:
                 if connection.introduced is not None and _urgent(event):
                     self._handle(connection, event, now)
                 else:
-                    self._backlog.append((connection, event, now))
+                    self._backlog.add(Waiting(connection, event, now))
                 if connection.closed:
                     return
-        except ConnectionEnded as end:
+        except (ConnectionEnded, TooMuchNewsError) as end:
             self._close(connection, str(end))
         else:
             self._flush(connection)

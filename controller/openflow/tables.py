@@ -40,6 +40,12 @@ SHORT_METER: Final = 1
 """Meter that counts the short class at a leaf."""
 LONG_METER: Final = 2
 """Meter that counts the long class at a leaf, under a scheme that splits the paths."""
+PUNT_METER: Final = 3
+"""Meter of what ports without a meter of their own send to the controller (LLDP, ARP)."""
+PORT_METERS: Final = 0x10000
+"""Meter of what port N sends to the controller: this number and N."""
+METERED_PORTS: Final = 0xFFFF
+"""Ports up to here have a meter of their own; Open vSwitch gives no others."""
 
 
 def class_bits(traffic_class: TrafficClass) -> int:

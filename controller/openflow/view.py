@@ -42,7 +42,7 @@ class SwitchView:
     """All that one switch's state depends on, besides scheme and mode.
 
     ``guarded``: ports from which only packets for own hosts are taken: a leaf's uplinks, unless the leaf has to carry
-    others' packets.
+    others' packets. ``ports``: all of its ports.
     """
 
     dpid: int
@@ -51,6 +51,7 @@ class SwitchView:
     remote: tuple[RemoteHost, ...] = ()
     towards: tuple[Towards, ...] = ()
     guarded: tuple[int, ...] = ()
+    ports: tuple[int, ...] = ()
 
     @property
     def chooses(self) -> bool:

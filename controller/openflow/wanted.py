@@ -116,9 +116,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """A meter that only counts: its band's rate is far above any port's."""
+    """A meter that drops what is above ``most_pps``; None: it only counts (its band's rate is far above any port's)."""
 
     id: int
+    most_pps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from controller.openflow.pipeline import (
     classify_flows,
     deliver_flows,
     meters,
-    punt_flows,
     queues_of,
 )
+from controller.openflow.punts import punt_flows, punt_meters
 from controller.openflow.view import SwitchView
 from controller.openflow.wanted import Difference, SwitchState, difference
 from controller.schemes.scheme import Mode, Scheme
@@ -28,6 +28,7 @@ class WantedSwitch:
         self._mode: Mode = "off"
         self._sent: dict[str, SwitchState] = {}
         self._parts: dict[str, SwitchState] = {}
+        self._make_punts()
         self._make_classify(None)
         self._make_deliver()
         self._make_class()
@@ -40,6 +41,8 @@ class WantedSwitch:
 
     def want(self, view: SwitchView, scheme: Scheme | None, mode: Mode) -> None:
         before, self.view = self.view, view
+        if before.ports != view.ports:
+            self._make_punts()
         if (before.local, before.remote) != (view.local, view.remote):
             self._make_deliver()
         labels = self._scheme is not None and self._scheme.labels
@@ -82,9 +85,12 @@ class WantedSwitch:
             meters={key: meter for part in parts for key, meter in part.meters.items()},
         )
 
+    def _make_punts(self) -> None:
+        ports = self.view.ports
+        self._parts["punts"] = SwitchState(by_key(punt_flows(ports)), meters=punt_meters(ports))
+
     def _make_classify(self, scheme: Scheme | None) -> None:
-        flows = (*punt_flows(), *classify_flows(queues_of(scheme)))
-        self._parts["classify"] = SwitchState(by_key(flows))
+        self._parts["classify"] = SwitchState(by_key(classify_flows(queues_of(scheme))))
 
     def _make_deliver(self) -> None:
         self._parts["deliver"] = SwitchState(by_key(deliver_flows(self.view.local, self.view.remote)))

@@ -159,7 +159,13 @@ def static_fabric(
     numbers = SwitchNumbers()
     numbers.assign(shape.ports)
     hosts = [Host(host.ipv4, host.mac, host.name, host.name not in plain, host.place) for host in shape.hosts]
-    views = FabricViews(hosts, routing, wiring.known, numbers)
+    views = FabricViews(
+        hosts,
+        routing,
+        wiring.known,
+        numbers,
+        {dpid: tuple(range(1, n + 1)) for dpid, n in shape.ports.items()},
+    )
     fabric = FakeFabric()
     fabric.wire(shape.links)
     for dpid in shape.ports:

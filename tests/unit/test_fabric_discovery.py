@@ -127,6 +127,20 @@ def test_a_silent_direction_is_noticed(deaf: PortRef) -> None:
     assert wires.discovery.links_up() == {Link(A, B)}
 
 
+@pytest.mark.parametrize("deaf_s", [1.0, 9.0, 100.0])
+def test_time_in_which_the_controller_did_not_listen_does_not_count(deaf_s: float) -> None:
+    wires = Wires((A, B))
+    wires.connect(1, 2)
+    wires.run(5)
+    wires.events.clear()
+    wires.now += deaf_s  # nothing was called meanwhile
+    wires.run(20)
+    assert wires.events == []
+    wires.lost = lambda sender: True
+    wires.run(SILENCE_PERIODS * PERIOD_S + SUSPECT_S + PERIOD_S + 2 * HASTE_S)
+    assert [type(event) for event in wires.events] == [LinkDown]
+
+
 def test_a_link_whose_queues_drop_half_of_all_frames_stays_up() -> None:
     rng = random.Random(4)
     wires = Wires((A, B))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -11,10 +12,12 @@ from os_ken.ofproto import ofproto_v1_5 as ofp
 from controller import control_plane
 from controller.control_plane import ControlPlane
 from controller.control_thread import check_control_threads
+from controller.openflow import backlog
+from controller.openflow.cookies import Rule
 from controller.openflow.shell import OpenFlowShell
 from controller.snapshot import SwitchInfo
 from tests.unit.raw_switch import raw_switch
-from tests.unit.switch_messages import features, hello, message, multipart
+from tests.unit.switch_messages import features, hello, message, multipart, packet_in
 from tests.waiting import eventually
 
 GOOD, ROGUE = 0x11, 0x666
@@ -92,3 +95,36 @@ def test_at_the_limit_only_the_surplus_switch_is_closed(
         assert control.connected() == {GOOD, 0x12}
         assert control.counter("turned-away") == 1
         assert "it is turned away: 2 switches are known already" in caplog.text
+
+
+ARP_FRAME = bytes.fromhex(
+    "ffffffffffff 020000000001 0806 0001 0800 06 04 0001 020000000001 0a000101 000000000000 0a000102"
+)
+
+
+def test_a_flood_of_arp_neither_grows_memory_nor_stops_lldp(control: Control) -> None:
+    flood = packet_in(1, Rule.ARP, ARP_FRAME) * 2000
+    with raw_switch(control.shell.port, GOOD) as good, raw_switch(control.shell.port, ROGUE) as rogue:
+        eventually(lambda: control.connected() == {GOOD, ROGUE}, "both switches")
+        eventually(
+            lambda: good.received.count(ofp.OFPT_PACKET_OUT) >= 8, "the first LLDP frames of its ports"
+        )
+        before = good.received.count(ofp.OFPT_PACKET_OUT)
+        over = threading.Event()
+
+        def send() -> None:
+            while not over.is_set():
+                rogue.send(flood)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            eventually(lambda: control.counter("dropped-packet-ins") > 10_000, "packets that are dropped")
+            eventually(
+                lambda: good.received.count(ofp.OFPT_PACKET_OUT) >= before + 4, "LLDP in the midst of it"
+            )
+            assert len(control.shell._backlog) <= backlog.MOST_OTHERS + backlog.MOST_LLDP
+        finally:
+            over.set()
+            sender.join()
+        assert control.connected() >= {GOOD}

@@ -24,6 +24,7 @@ from controller.openflow.session import (
     Session,
     UpdateDone,
 )
+from controller.openflow.tables import PORT_METERS, PUNT_METER
 from controller.openflow.wanted import (
     Bucket,
     Difference,
@@ -92,6 +93,10 @@ FLOW = Flow(1, 10, Match(eth_type=0x800, ipv4_dst="10.0.1.1"), (Output(1),), coo
 GROUP = Group(4, "dp_hash", 1, (Bucket((Output(1),), 1),))
 
 
+def meters(*numbers: int) -> bytes:
+    return b"".join(struct.pack("!IHxxxxxxIQQII", number, 40, 1, 17, 0, 0, 0) for number in numbers)
+
+
 def held_switch() -> dict[str, bytes]:
     """What a controller before us left: hosts with and without agents, a remote host, a flow of somebody else."""
     mac = "02:00:00:00:00:%02x"
@@ -130,8 +135,7 @@ def held_switch() -> dict[str, bytes]:
     flows = b"".join(flow_description(flow, 6 + index % 2) for index, flow in enumerate(descriptions))
     flows += flow_description(Flow(1, 7, Match(eth_type=0x800, ipv4_dst="10.9.9.9"), (Output(9),)), 0)
     groups = b"".join(struct.pack("!HxxI32x", 40, number) for number in (256, 320))
-    meters = b"".join(struct.pack("!IHxxxxxxIQQII", number, 40, 1, 17, 0, 0, 0) for number in (1, 5))
-    return {"flows": flows, "groups": groups, "meters": meters}
+    return {"flows": flows, "groups": groups, "meters": meters(1, 5)}
 
 
 @pytest.mark.parametrize("more", [False, True])
@@ -238,12 +242,12 @@ def test_a_whole_state_deletes_all_that_is_older_and_not_named() -> None:
     assert generation not in (0, 6, 7)
     assert deleted == [(ofp.OFPFC_DELETE, old << 48, mask) for old in (0, 6, 7)]
     assert group_mods(data) == [(0x8000, 4), (0x8000, 320), (ofp.OFPGC_DELETE, 256)]
-    meters = [
+    meter_mods = [
         (struct.unpack_from("!H", message, 8)[0], struct.unpack_from("!I", message, 12)[0])
         for kind, message in inner_messages(data)
         if kind == ofp.OFPT_METER_MOD
     ]
-    assert meters == [(ofp.OFPMC_DELETE, 5)]
+    assert meter_mods == [(ofp.OFPMC_DELETE, 5)]
     # a change keeps the generation; the next whole state deletes just that one
     one.apply(Difference(add_flows=(FLOW,)), whole=False)
     assert flow_mods(one.data_to_send()) == [(ofp.OFPFC_ADD, generation << 48 | Rule.DELIVER, 0)]
@@ -314,17 +318,25 @@ def test_other_errors_come_up_on_their_own() -> None:
 
 
 def test_meter_counts_packets_and_ports_come_as_events() -> None:
-    one, _ = handshake()
-    one.read_meters()
-    ((_, xid, request),) = sent(one.data_to_send())
-    assert struct.unpack_from("!HHxxxxI", request, 8) == (ofp.OFPMP_METER_STATS, 0, ofp.OFPM_ALL)
-    stats = b"".join(
-        struct.pack("!IHxxxxxxIQQIIQQ", meter, 56, 1, packets, octets, 0, 0, 0, 0)
-        for meter, packets, octets in ((1, 12345, 99), (2, 1 << 40, 1 << 50))
-    )
+    one, _ = handshake(meters=meters(1, 2, PUNT_METER, PORT_METERS + 7))
     expected = {1: MeterReading(12345, 99), 2: MeterReading(1 << 40, 1 << 50)}
-    assert list(one.receive(multipart(ofp.OFPMP_METER_STATS, xid, stats), 1.0)) == [MeterCount(expected)]
-    assert not list(one.receive(multipart(ofp.OFPMP_METER_STATS, xid, stats), 1.0))  # asked once, told once
+    one.read_meters()
+    one.read_meters()  # before the first answer: two samples all the same
+    requests = list(sent(one.data_to_send()))
+    asked = [struct.unpack_from("!HHxxxxI", request, 8) for _, _, request in requests]
+    assert asked == 2 * [(ofp.OFPMP_METER_STATS, 0, 1), (ofp.OFPMP_METER_STATS, 0, 2)]
+    answers = [
+        multipart(
+            ofp.OFPMP_METER_STATS,
+            xid,
+            struct.pack(
+                "!IHxxxxxxIQQIIQQ", meter, 56, 1, expected[meter].packets, expected[meter].bytes, 0, 0, 0, 0
+            ),
+        )
+        for (_, xid, _), (_, _, meter) in zip(requests, asked, strict=True)
+    ]
+    assert list(one.receive(b"".join(answers), 1.0)) == 2 * [MeterCount(expected)]
+    assert not list(one.receive(b"".join(answers), 1.0))  # asked once, taken once
     data = packet_in(3, 5 << 48 | Rule.FIRST_SHORT, b"data")
     assert list(one.receive(data, 1.0)) == [PacketIn(3, Rule.FIRST_SHORT, b"data")]
     for reason, up in ((ofp.OFPPR_MODIFY, True), (ofp.OFPPR_DELETE, False)):
@@ -414,7 +426,7 @@ def test_a_switch_with_too_many_ports_is_refused() -> None:
 
 
 def test_a_reply_that_is_too_long_is_refused() -> None:
-    one, _ = handshake()
+    one, _ = handshake(meters=meters(1))
     one.read_meters()
     ((_, xid, _),) = sent(one.data_to_send())
     part = multipart(ofp.OFPMP_METER_STATS, xid, bytes(65_000), more=True)
@@ -425,7 +437,7 @@ def test_a_reply_that_is_too_long_is_refused() -> None:
 
 
 def test_a_reply_of_another_kind_than_was_asked_for_is_refused() -> None:
-    one, _ = handshake()
+    one, _ = handshake(meters=meters(1))
     one.read_meters()
     ((_, xid, _),) = sent(one.data_to_send())
     with pytest.raises(PeerError, match="multipart reply of kind"):

@@ -14,8 +14,8 @@ from controller.openflow.choosing import basis_of
 from controller.openflow.cookies import Rule
 from controller.openflow.fake_fabric import FakeFabric
 from controller.openflow.fake_tables import FakeTablesError, Packet, by_hash
-from controller.openflow.pipeline import punt_flows
-from controller.openflow.tables import SHORT_METER
+from controller.openflow.punts import punt_flows, punt_meters
+from controller.openflow.tables import ETH_ARP, ETH_LLDP, PORT_METERS, PUNT_METER, SHORT_METER
 from controller.openflow.wanted import (
     Bucket,
     Difference,
@@ -206,12 +206,22 @@ def test_short_datagrams_that_leave_their_leaf_are_metered_there_and_copied_only
         assert counts == {leaf: {SHORT_METER: 1}}
 
 
+@pytest.mark.parametrize(("eth_type", "rule"), [(ETH_LLDP, Rule.LLDP), (ETH_ARP, Rule.ARP)])
+def test_what_goes_to_the_controller_passes_its_ports_own_meter(eth_type: int, rule: Rule) -> None:
+    shape = leaf_spine(2, 2, 1)
+    for switch in static_fabric(shape, CAPS).switches.values():
+        for number, meter in ((1, PORT_METERS + 1), (2, PORT_METERS + 2), (77, PUNT_METER)):
+            [outcome] = switch.outcomes(Packet(eth_type=eth_type, ip_proto=0), number)
+            assert (outcome.metered, outcome.punted) == ((meter,), (rule,))
+            assert switch.state.meters[meter].most_pps
+
+
 def test_a_scheme_without_modes_needs_no_meter_and_no_copies() -> None:
     shape = leaf_spine(2, 2, 1)
     fabric = static_fabric(shape, RPS)
     fabric.traces(datagram(*shape.hosts, TrafficClass.SHORT), shape.hosts[0].place)
     assert fabric.punted == []
-    assert not any(switch.state.meters for switch in fabric.switches.values())
+    assert not any(min(switch.state.meters) < PUNT_METER for switch in fabric.switches.values())
 
 
 @pytest.mark.parametrize("kind", [*AGENT_CLASSES, TrafficClass.NONE])
@@ -375,7 +385,9 @@ def test_a_switch_of_which_nothing_is_known_sends_up_lldp_and_arp() -> None:
     fabric = FakeFabric()
     from controller.openflow.fake_tables import FakeSwitch
 
-    fabric.switches[1] = FakeSwitch(SwitchState({flow.key: flow for flow in punt_flows()}))
+    fabric.switches[1] = FakeSwitch(
+        SwitchState({flow.key: flow for flow in punt_flows()}, meters=punt_meters())
+    )
     lldp = fabric.switches[1].outcomes(Packet(eth_type=0x88CC), 1)
     arp = fabric.switches[1].outcomes(Packet(eth_type=0x0806), 1)
     assert [one.punted for one in lldp] == [(Rule.LLDP,)]

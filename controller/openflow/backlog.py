@@ -1,0 +1,82 @@
+"""What waits for the control plane: LLDP and news of switches first, other packets after them, and not without end.
+
+Packets can come faster than they can be looked at, from whatever host likes to send ARP. Links live by LLDP, so it does
+not wait behind other packets; what is too much is dropped, and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import Final
+
+from controller.openflow.connection import Connection
+from controller.openflow.cookies import Rule, rule_of
+from controller.openflow.session import PacketIn, SessionEvent
+
+MOST_LLDP: Final = 8192
+"""Frames that wait; a fabric's links have some 400 a second."""
+MOST_OTHERS: Final = 2048
+"""Other packets that wait: half a second's work."""
+MOST_NEWS: Final = 16_384
+"""Events of one switch that wait; one that sends more is no switch that we can work with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An event of a connection, and when it came (seconds, the shell's clock)."""
+
+    connection: Connection
+    event: SessionEvent
+    at: float
+
+
+class TooMuchNewsError(RuntimeError):
+    """One switch sends events faster than they can be looked at."""
+
+
+class Backlog:
+    """Args:
+    counters: gets ``dropped-lldp`` and ``dropped-packet-ins``.
+    """
+
+    def __init__(self, counters: Counter[str]) -> None:
+        self._counters = counters
+        self._first: deque[Waiting] = deque()
+        self._others: deque[Waiting] = deque()
+        self._lldp = 0
+        self._news: Counter[Connection] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._others)
+
+    def add(self, waiting: Waiting) -> None:
+        """Keep an event for later, or drop it. Raises TooMuchNewsError for one that may not be dropped."""
+        if not isinstance(waiting.event, PacketIn):
+            if self._news[waiting.connection] >= MOST_NEWS:
+                raise TooMuchNewsError(f"it sends faster than it can be served: {MOST_NEWS} events wait")
+            self._news[waiting.connection] += 1
+            self._first.append(waiting)
+        elif rule_of(waiting.event.cookie) is Rule.LLDP:
+            if self._lldp >= MOST_LLDP:
+                self._counters["dropped-lldp"] += 1
+                return
+            self._lldp += 1
+            self._first.append(waiting)
+        elif len(self._others) >= MOST_OTHERS:
+            self._counters["dropped-packet-ins"] += 1
+        else:
+            self._others.append(waiting)
+
+    def take(self) -> Waiting:
+        """Return what is next. Raises IndexError if nothing waits."""
+        if not self._first:
+            return self._others.popleft()
+        waiting = self._first.popleft()
+        if isinstance(waiting.event, PacketIn):
+            self._lldp -= 1
+        else:
+            self._news[waiting.connection] -= 1
+            if not self._news[waiting.connection]:
+                del self._news[waiting.connection]
+        return waiting

@@ -1,0 +1,60 @@
+"""Hosts that do harm, on real switches: what they send stays their own trouble."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import requests
+
+from controller.openflow.punts import PORT_PPS
+from controller.openflow.tables import PORT_METERS, PUNT_METER, SHORT_METER
+from experiments.deployment import Deployment
+from tests.lab.test_openflow_takeover import deployment, python, wait_whole
+
+FLOOD = """
+import socket, sys
+sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+sock.bind((sys.argv[1], 0))
+mac = sock.getsockname()[4]
+arp = bytes.fromhex("08060001080006040001")
+head = b"\\xff" * 6 + mac + arp + mac + socket.inet_aton(sys.argv[2]) + bytes(6)
+print("sending", flush=True)
+for number in range(60_000):
+    sock.send(head + socket.inet_aton("10.%d.%d.9" % (number >> 8 & 255, number & 255)))
+print("sent", flush=True)
+"""
+
+
+def packet_ins(lab: Deployment) -> int:
+    """How many packets switches have sent to the controller since its start."""
+    session = requests.Session()
+    session.trust_env = False
+    text = session.get(f"{lab.client.url}/api/v1/metrics", timeout=60).text
+    [count] = re.findall(r'capstan_openflow_total\{what="packet-ins"\} (\S+)', text)
+    return int(float(count))
+
+
+def test_a_host_that_floods_arp_takes_no_link_down() -> None:
+    with deployment("ecmp") as lab:
+        wait_whole(lab)
+        before = packet_ins(lab)
+        _, cursor = lab.client.events()
+        host = lab.spec.fabric.hosts()[0]
+        began = time.monotonic()
+        flood = python(lab, "h1", FLOOD, "h1-eth0", host.underlay)
+        assert flood.wait(300) == 0
+        seconds = time.monotonic() - began
+        wait_whole(lab)
+        events, _ = lab.client.events(cursor)
+        assert [event for event in events if event["kind"] == "link-down"] == []
+        # of 60 000; every port's LLDP and answers to ARP are among what comes
+        assert packet_ins(lab) - before < 200 + (seconds + 10) * 2 * PORT_PPS
+
+
+def test_each_port_has_a_meter_of_its_own() -> None:
+    with deployment("caps") as lab:
+        wait_whole(lab)
+        meters = lab.lab.switch("l1").ofctl("dump-meters")
+        found = {int(one) for one in re.findall(r"meter=(\d+)", meters)}
+        assert found == {SHORT_METER, PUNT_METER, *(PORT_METERS + port for port in (1, 2, 3, 4))}

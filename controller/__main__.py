@@ -26,7 +26,17 @@ from controller.agents.listeners import ChannelError, TcpListener
     "--data", default="capstan-data", show_default=True, type=click.Path(path_type=Path), help="Directory."
 )
 @click.option("--database", help="SQLAlchemy URL (default: SQLite in the data directory).")
-@click.option("--openflow", default="0.0.0.0:6653", show_default=True, help="ADDRESS:PORT for switches.")
+@click.option(
+    "--openflow",
+    default="127.0.0.1:6653",
+    show_default=True,
+    help="ADDRESS:PORT for switches. What reaches it can be one: keep it to a network that only they are on.",
+)
+@click.option(
+    "--switches",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="File of the switches that may connect: a datapath id a line (default: all).",
+)
 @click.option("--api", default="127.0.0.1:8080", show_default=True, help="ADDRESS:PORT of the REST API.")
 @click.option(
     "--api-without-token",
@@ -93,6 +103,7 @@ def serve_command(
     data: Path,
     database: str | None,
     openflow: str,
+    switches: Path | None,
     api: str,
     api_without_token: bool,
     agents_socket: Path | None,
@@ -132,6 +143,7 @@ def serve_command(
         database_url=database,
         openflow_address=openflow_address,
         openflow_port=openflow_port,
+        switches=switches,
         api_address=api_address,
         api_port=api_port,
         api_without_token=api_without_token,

@@ -24,6 +24,7 @@ from controller.api.front.process import HttpFront
 from controller.api.server import MAX_BODY_BYTES, ApiSettings, Extension, make_app
 from controller.control_thread import first_death, on_first_death
 from controller.live.link_sampling import EVERY_S
+from controller.openflow.allowed import read_allowed_switches
 from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
@@ -64,8 +65,10 @@ class Settings:
 
     data: Path
     database_url: str | None = None
-    openflow_address: str = "0.0.0.0"
+    openflow_address: str = "127.0.0.1"
     openflow_port: int = 6653
+    switches: Path | None = None
+    """Datapath ids of the switches that may connect; None: all."""
     api_address: str = "127.0.0.1"
     api_port: int = 8080
     api_without_token: bool = False
@@ -90,7 +93,8 @@ def serve(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Prints one line with the addresses once ready.
 
     Raises:
-        OSError, ChannelError, DatabaseError, SchemeError, TokenError: what cannot be had, and where.
+        OSError, ChannelError, DatabaseError, SchemeError, TokenError, AllowedSwitchesError: what cannot be had, and
+            where.
         ControlThreadDiedError: a thread that the controller needs has died.
     """
     data = settings.data
@@ -106,6 +110,7 @@ def serve(settings: Settings) -> None:
     running = RunningController(
         key=key,
         openflow=(settings.openflow_address, settings.openflow_port),
+        allowed=None if settings.switches is None else read_allowed_switches(settings.switches),
         channel=ChannelSettings(socket_path, data / "members.json", settings.agents_tcp),
         token=token,
         state_file=data / "scheme.json",

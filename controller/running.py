@@ -36,6 +36,7 @@ from controller.faults import Faults
 from controller.live.link_sampling import EVERY_S
 from controller.live.naming import FabricNames
 from controller.live.watching import LiveView
+from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.errors import OpenFlowError
 from controller.openflow.shell import OpenFlowShell, PortCounters
 from controller.queues.service import QueueService
@@ -89,10 +90,11 @@ class RunningController:
         lab: bool = False,
         links_every_s: float = EVERY_S,
         finished_flows: FinishedFlowStore | None = None,
+        allowed: AllowedSwitches | None = None,
     ) -> None:
         self.events = EventLog()
         self._plane = ControlPlane(key)
-        self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note)
+        self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note, allowed=allowed)
         self._snapshot = SharedCall(self.shell.post, self._plane.snapshot)
         self.queues = QueueService()
         self.learner = TypeLearner(self._tell_types, self.events.add, finished_flows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import selectors
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from controller.openflow.errors import PeerError
@@ -23,7 +23,7 @@ class ConnectionEnded(RuntimeError):
 class Connection:
     """A session on a socket that a selector watches. Raises ConnectionEnded from `receive` and `flush`.
 
-    counters: of what was not taken, by name, for all connections.
+    counters, refusal: as for `Session`.
     """
 
     def __init__(
@@ -33,8 +33,9 @@ class Connection:
         selector: selectors.BaseSelector,
         now: float,
         counters: Counter[str],
+        refusal: Callable[[int], str | None] = lambda dpid: None,
     ) -> None:
-        self.session = Session(now, counters)
+        self.session = Session(now, counters, refusal)
         self.peer = peer
         self.introduced: int | None = None
         """The datapath id under which the control plane knows of it; None: it does not."""

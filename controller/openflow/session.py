@@ -111,9 +111,15 @@ class Session:
     Args:
         now: seconds; every time here is on the caller's clock.
         counters: of what was not taken, by name; the caller's, for all its sessions.
+        refusal: why a switch with this datapath id may not connect, or None if it may.
     """
 
-    def __init__(self, now: float, counters: Counter[str] | None = None) -> None:
+    def __init__(
+        self,
+        now: float,
+        counters: Counter[str] | None = None,
+        refusal: Callable[[int], str | None] = lambda dpid: None,
+    ) -> None:
         self.dpid: int | None = None
         """The switch's datapath id, once known; it never changes then."""
         self.ready = False
@@ -123,6 +129,10 @@ class Session:
         self._out: list[bytes] = []
         self._xid = 0
         self._features_xid: int | None = None
+        self._refusal = refusal
+        self._probe_xid: int | None = None
+        self.probe_answered = False
+        """Whether the last `probe` has been answered."""
         self._replies = Replies(Counter() if counters is None else counters)
         self._inventory: dict[int, bytes] = {}
         """Bodies of the replies, by kind, until the session is ready."""
@@ -179,6 +189,15 @@ class Session:
         if self._echo_asked is None and now - self._heard >= ECHO_INTERVAL_S:
             self._echo_asked = now
             self._send(_HEADER.pack(codec.VERSION, ofp.OFPT_ECHO_REQUEST, _HEADER.size, 0))
+
+    def probe(self) -> None:
+        """Ask the switch for an echo now; `probe_answered` says when it has."""
+        self.probe_answered = False
+        self._probe_xid = self._send(_HEADER.pack(codec.VERSION, ofp.OFPT_ECHO_REQUEST, _HEADER.size, 0))
+
+    def ports(self) -> tuple[Port, ...]:
+        """Return all ports of the switch, as they are now."""
+        return tuple(self._ports.values())
 
     def deadline(self) -> float:
         """When `timer` wants to be called next."""
@@ -287,10 +306,17 @@ class Session:
         )
         yield from ()
 
+    def _on_echo_reply(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
+        if xid == self._probe_xid:
+            self._probe_xid, self.probe_answered = None, True
+        yield from ()
+
     def _on_features(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         if self.dpid is not None or xid != self._features_xid:
             raise PeerError("features reply that was not asked for; a switch says once who it is")
         self.dpid = reading.datapath_id(message)
+        if (refusal := self._refusal(self.dpid)) is not None:
+            raise PeerError(refusal)
         requests = {
             ofp.OFPMP_PORT_DESC: parser.OFPPortDescStatsRequest(codec.PROTOCOL),
             ofp.OFPMP_FLOW_DESC: parser.OFPFlowDescStatsRequest(codec.PROTOCOL, table_id=ofp.OFPTT_ALL),
@@ -363,6 +389,7 @@ class Session:
         ofp.OFPT_HELLO: _on_hello,
         ofp.OFPT_ERROR: _on_error,
         ofp.OFPT_ECHO_REQUEST: _on_echo_request,
+        ofp.OFPT_ECHO_REPLY: _on_echo_reply,
         ofp.OFPT_FEATURES_REPLY: _on_features,
         ofp.OFPT_PACKET_IN: _on_packet_in,
         ofp.OFPT_PORT_STATUS: _on_port_status,
@@ -403,7 +430,7 @@ class Session:
         return self._send(bytes(message.buf))
 
 
-_NEEDS_NO_ANSWER: Final = {ofp.OFPT_ECHO_REPLY, ofp.OFPT_BUNDLE_CONTROL}
-"""Heard from is what counts of an echo; a bundle's end is told by the barrier after it, or by an error."""
+_NEEDS_NO_ANSWER: Final = {ofp.OFPT_BUNDLE_CONTROL}
+"""A bundle's end is told by the barrier after it, or by an error."""
 
 _BARRIER: Final = _HEADER.pack(codec.VERSION, ofp.OFPT_BARRIER_REQUEST, _HEADER.size, 0)

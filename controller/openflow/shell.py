@@ -27,13 +27,15 @@ from typing import Final, TypeVar
 
 from controller.control_plane import ControlPlane
 from controller.control_thread import ControlThread, check_control_threads
-from controller.effects import Effects, Event, ModeChanged
+from controller.effects import Effects, Event, ModeChanged, SwitchTurnedAway
 from controller.fabric.graph import PortRef
+from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.backlog import Backlog, TooMuchNewsError, Waiting
 from controller.openflow.confirmations import Confirmations, ModeSwitched, Waiter
 from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.errors import OpenFlowError, SwitchError
+from controller.openflow.newcomers import Newcomers
 from controller.openflow.refusals import Refusals
 from controller.openflow.session import (
     MeterCount,
@@ -85,6 +87,7 @@ class OpenFlowShell:
         listen_address, listen_port: where switches connect; port 0 takes a free one (see `port`).
         on_event: gets every event of the control plane and of the shell, in the shell's thread; it must return at
             once (put the event into a queue).
+        allowed: the switches that may connect; None: all.
     """
 
     def __init__(
@@ -93,7 +96,9 @@ class OpenFlowShell:
         listen_address: str,
         listen_port: int,
         on_event: Callable[[ShellEvent], None],
+        allowed: AllowedSwitches | None = None,
     ) -> None:
+        self._allowed = allowed
         self._control_plane = control_plane
         self._address = (listen_address, listen_port)
         self._on_event = on_event
@@ -104,6 +109,7 @@ class OpenFlowShell:
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._connections: set[Connection] = set()
         self._switches: dict[int, Connection] = {}
+        self._newcomers = Newcomers(self._switches, self._close, self._admit)
         self._lost: deque[int] = deque()
         self._confirmations = Confirmations()
         self._refusals = Refusals()
@@ -235,6 +241,7 @@ class OpenFlowShell:
             self._poll(0.0 if self._backlog else self._patience())
             self._report_lost()
             self._work_off_backlog()
+            self._settle_newcomers()
             self._report_lost()
             self._tick()
         for connection in tuple(self._connections):
@@ -250,6 +257,8 @@ class OpenFlowShell:
         wanted = self._control_plane.deadline()
         if wanted is not None:
             deadlines.append(wanted)
+        if (settled := self._newcomers.deadline()) is not None:
+            deadlines.append(settled)
         return max(0.0, min(deadlines) - self.now()) if deadlines else None
 
     def _poll(self, patience: float | None) -> None:
@@ -312,7 +321,7 @@ class OpenFlowShell:
             LOG.error("cannot accept a switch's connection: %s", error)
             return
         connection = Connection(
-            sock, f"{address[0]}:{address[1]}", self._selector, self.now(), self._counters
+            sock, f"{address[0]}:{address[1]}", self._selector, self.now(), self._counters, self._refusal
         )
         self._connections.add(connection)
         self._counters["connections"] += 1
@@ -367,10 +376,14 @@ class OpenFlowShell:
     def _handle(self, connection: Connection, event: SessionEvent, at: float) -> None:
         plane = self._control_plane
         if isinstance(event, Ready):
-            self._introduce(connection, event, at)
+            if self._newcomers.arrived(connection, event, self.now()):
+                self._turn_away(connection, event.dpid, "another connection waits for its place")
+            elif (incumbent := self._switches.get(event.dpid)) is not None:
+                self._flush(incumbent)  # it may have been probed
             return
         dpid = connection.introduced
-        assert dpid is not None
+        if dpid is None:
+            return  # it waits; what its ports have become is asked when it is let in
         match event:
             case PacketIn(in_port, cookie, data):
                 self._counters["packet-ins"] += 1
@@ -386,18 +399,31 @@ class OpenFlowShell:
             case Refused(error):
                 self._note_error(error)
 
-    def _introduce(self, connection: Connection, ready: Ready, at: float) -> None:
-        plane, dpid = self._control_plane, ready.dpid
-        if dpid in self._switches:
-            self._close(self._switches[dpid], "it connected again")
+    def _admit(self, connection: Connection, ready: Ready) -> None:
         self._report_lost()
+        plane, dpid, now = self._control_plane, ready.dpid, self.now()
         self._switches[dpid] = connection
         self._refusals.began_anew(dpid)
         connection.introduced = dpid
         LOG.info("switch %#x at %s connected", dpid, connection.peer)
-        self._guarded(
-            "a new switch", lambda: plane.switch_connected(dpid, ready.ports, ready.inventory.held, at), at
-        )
+        ports, held = connection.session.ports(), ready.inventory.held
+        self._guarded("a new switch", lambda: plane.switch_connected(dpid, ports, held, now), now)
+
+    def _settle_newcomers(self) -> None:
+        for newcomer in self._newcomers.settle(self.now()):
+            dpid = newcomer.ready.dpid
+            older = self._switches[dpid].peer
+            self._turn_away(
+                newcomer.connection, dpid, f"switch {dpid:#x} is connected already, from {older}, and answers"
+            )
+
+    def _turn_away(self, connection: Connection, dpid: int, reason: str) -> None:
+        self._counters["turned-away"] += 1
+        self._close(connection, f"it is turned away: {reason}")
+        self._on_event(SwitchTurnedAway(self.now(), dpid, reason))
+
+    def _refusal(self, dpid: int) -> str | None:
+        return None if self._allowed is None else self._allowed.refusal(dpid)
 
     def _update_done(
         self, connection: Connection, ticket: int, errors: tuple[SwitchError, ...], at: float

@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 import requests
+from click.testing import CliRunner
 
 from controller.__main__ import serve_command
+from controller.app import Settings
 from protocol.control import Challenge, Report, Welcome
 from tests.unit.agents_channel import RawAgent, hello
 from tests.unit.own_ca import make_ca
@@ -185,3 +187,20 @@ def test_what_is_being_answered_at_the_end_is_answered(tmp_path: Path) -> None:
         assert process.wait(60) == 0
         deaf.close()
     assert "Traceback" not in (tmp_path / "errors").read_text()
+
+
+def test_switches_are_listened_for_on_loopback_only_unless_it_is_said_otherwise() -> None:
+    assert Settings(data=Path("data")).openflow_address == "127.0.0.1"
+    [option] = [one for one in serve_command.params if one.name == "openflow"]
+    assert option.default == "127.0.0.1:6653"
+
+
+def test_a_file_of_switches_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "switches"
+    file.write_text("00000000000000g1\n")
+    done = CliRunner().invoke(
+        serve_command,
+        ["--data", str(tmp_path / "data"), "--openflow", "127.0.0.1:0", "--switches", str(file)],
+    )
+    assert done.exit_code == 1
+    assert f"{file}:1: '00000000000000g1' is no datapath id" in done.output

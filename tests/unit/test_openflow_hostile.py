@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller import control_plane
 from controller.control_plane import ControlPlane
-from controller.control_thread import check_control_threads
+from controller.control_thread import check_control_threads, forget_deaths
+from controller.effects import SwitchTurnedAway
 from controller.openflow import backlog
+from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
 from controller.openflow.cookies import Rule
 from controller.openflow.shell import OpenFlowShell
 from controller.snapshot import SwitchInfo
@@ -29,9 +32,10 @@ class Control:
 
     plane: ControlPlane = field(default_factory=lambda: ControlPlane(b"0123456789abcdef"))
     events: list[object] = field(default_factory=list)
+    allowed: AllowedSwitches | None = None
 
     def __post_init__(self) -> None:
-        self.shell = OpenFlowShell(self.plane, "127.0.0.1", 0, self.events.append)
+        self.shell = OpenFlowShell(self.plane, "127.0.0.1", 0, self.events.append, self.allowed)
         self.shell.start()
 
     def switches(self) -> dict[int, SwitchInfo]:
@@ -49,7 +53,10 @@ def control() -> Iterator[Control]:
     made = Control()
     yield made
     made.shell.stop()
-    check_control_threads()
+    try:
+        check_control_threads()
+    finally:
+        forget_deaths()
 
 
 def test_a_second_datapath_id_is_refused_and_good_switches_stay(control: Control) -> None:
@@ -128,3 +135,73 @@ def test_a_flood_of_arp_neither_grows_memory_nor_stops_lldp(control: Control) ->
             over.set()
             sender.join()
         assert control.connected() >= {GOOD}
+
+
+def test_a_live_switch_is_not_displaced_by_another_with_its_id(control: Control) -> None:
+    with raw_switch(control.shell.port, GOOD) as good:
+        eventually(lambda: control.connected() == {GOOD}, "the switch")
+        held = good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE)
+        eventually(lambda: good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE) > 0, "its state")
+        with raw_switch(control.shell.port, GOOD) as thief:
+            thief.closed.wait(60)
+            assert ofp.OFPT_BUNDLE_ADD_MESSAGE not in thief.received
+        assert control.connected() == {GOOD}
+        assert not good.closed.is_set()
+        assert held <= good.received.count(ofp.OFPT_BUNDLE_ADD_MESSAGE)
+        [event] = [event for event in control.events if isinstance(event, SwitchTurnedAway)]
+        assert "is connected already, from 127.0.0.1:" in event.reason
+        assert control.counter("turned-away") == 1
+
+
+def test_a_dead_connection_makes_room_for_the_same_switch_soon(control: Control) -> None:
+    with raw_switch(control.shell.port, GOOD) as dead:
+        eventually(lambda: control.connected() == {GOOD}, "the switch")
+        dead.answers_echo = False
+        with raw_switch(control.shell.port, GOOD) as again:
+            dead.closed.wait(60)
+            eventually(lambda: ofp.OFPT_BUNDLE_ADD_MESSAGE in again.received, "its state")
+            assert control.connected() == {GOOD}
+            assert not again.closed.is_set()
+    eventually(lambda: control.connected() == set(), "the end of both")
+
+
+def test_a_third_connection_of_one_switch_does_not_wait(control: Control) -> None:
+    with raw_switch(control.shell.port, GOOD) as dead:
+        eventually(lambda: control.connected() == {GOOD}, "the switch")
+        dead.answers_echo = False
+        with raw_switch(control.shell.port, GOOD) as again, raw_switch(control.shell.port, GOOD) as third:
+            eventually(lambda: again.closed.is_set() or third.closed.is_set(), "one of them to be closed")
+            eventually(dead.closed.is_set, "the dead one to be closed")
+            assert again.closed.is_set() != third.closed.is_set()
+
+
+def test_only_switches_of_the_list_may_connect(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    file = tmp_path / "switches"
+    file.write_text(f"# ours\n{GOOD:016x}  # l1\n0x12\n")
+    made = Control(allowed=read_allowed_switches(file))
+    try:
+        with raw_switch(made.shell.port, GOOD), raw_switch(made.shell.port, 0x13) as rogue:
+            rogue.closed.wait(60)
+            eventually(lambda: made.connected() == {GOOD}, "the switch of the list")
+        assert set(made.switches()) == {GOOD}
+        assert "datapath id 0000000000000013 is not in" in caplog.text
+        assert "did you mean it by 000000000000001" in caplog.text
+    finally:
+        made.shell.stop()
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("l1\n", r"switches:1: 'l1' is no datapath id; write up to 16 hex digits"),
+        ("1\n\n00000000000000001\n", "switches:3: '00000000000000001' is no"),
+        ("1\n# two\n0x01\n", "switches:3: 0x01 is in line 1 already"),
+        ("# none\n", "names no switch"),
+    ],
+)
+def test_a_list_that_cannot_be_used_says_where_and_why(tmp_path: Path, text: str, error: str) -> None:
+    file = tmp_path / "switches"
+    file.write_text(text)
+    with pytest.raises(AllowedSwitchesError, match=error):
+        read_allowed_switches(file)

@@ -1,0 +1,60 @@
+"""The switches that may connect, by datapath id, from a file of the operator's."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_DPID: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
+
+
+class AllowedSwitchesError(ValueError):
+    """A file of switches that cannot be used; the text says where, what and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedSwitches:
+    """``file``: where they are written, for what is said to those that are not."""
+
+    dpids: frozenset[int]
+    file: str
+
+    def refusal(self, dpid: int) -> str | None:
+        """Return why a switch may not connect, or None if it may."""
+        if dpid in self.dpids:
+            return None
+        text = f"{dpid:016x}"
+        near = difflib.get_close_matches(text, [f"{one:016x}" for one in self.dpids], n=1, cutoff=0.9)
+        hint = f" (did you mean it by {near[0]}?)" if near else ""
+        return f"datapath id {text} is not in {self.file}{hint}; add a line with it if it may connect"
+
+
+def read_allowed_switches(path: Path) -> AllowedSwitches:
+    """Return the switches that *path* names: a datapath id a line, in hex as `ovs-vsctl` prints it; # begins a comment.
+
+    Raises AllowedSwitchesError; OSError if the file cannot be read.
+    """
+    dpids: dict[int, int] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        word = line.partition("#")[0].strip()
+        if not word:
+            continue
+        match = _DPID.fullmatch(word)
+        if match is None:
+            raise AllowedSwitchesError(
+                f"{path}:{number}: {word!r} is no datapath id; write up to 16 hex digits, such as 0000000000000001"
+            )
+        dpid = int(match[1], 16)
+        if dpid in dpids:
+            raise AllowedSwitchesError(
+                f"{path}:{number}: {word} is in line {dpids[dpid]} already; remove one of them"
+            )
+        dpids[dpid] = number
+    if not dpids:
+        raise AllowedSwitchesError(
+            f"{path} names no switch, so none could connect; write one datapath id a line"
+        )
+    return AllowedSwitches(frozenset(dpids), str(path))

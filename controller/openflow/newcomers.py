@@ -1,0 +1,86 @@
+"""Connections that say they are a switch which is connected already: the older one is asked, and holds if it answers.
+
+A switch that lost power, or its way to us, dials again long before its old connection is known to be dead; so the old
+one is probed (an echo request), and has to answer within `PROBE_S`. One that answers is not displaced by anything that
+merely knows its datapath id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from controller.openflow.connection import Connection
+from controller.openflow.session import Ready
+
+PROBE_S: Final = 0.5
+"""A connection that leaves an echo request unanswered for this long, while the same switch calls again, is dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A connection that has said everything, and waits for the older one's answer until ``until``."""
+
+    connection: Connection
+    ready: Ready
+    until: float
+
+
+class Newcomers:
+    """Args:
+    switches: the connection of each switch that is connected, by datapath id; the caller's.
+    close, admit: end a connection with a reason; begin with one that may take its place in *switches*.
+    """
+
+    def __init__(
+        self,
+        switches: Mapping[int, Connection],
+        close: Callable[[Connection, str], None],
+        admit: Callable[[Connection, Ready], None],
+    ) -> None:
+        self._switches = switches
+        self._close = close
+        self._admit = admit
+        self._waiting: dict[int, Newcomer] = {}
+
+    def arrived(self, connection: Connection, ready: Ready, now: float) -> bool:
+        """Return whether *connection* has to be refused: another one waits for the same place.
+
+        The place is given at once if it is free, else the connection that has it is probed.
+        """
+        dpid = ready.dpid
+        incumbent = self._switches.get(dpid)
+        if incumbent is None:
+            self._admit(connection, ready)
+        elif dpid in self._waiting:
+            return True
+        else:
+            incumbent.session.probe()
+            self._waiting[dpid] = Newcomer(connection, ready, now + PROBE_S)
+        return False
+
+    def settle(self, now: float) -> list[Newcomer]:
+        """Let those in whose place has become free; return those to refuse, for the older connection has answered."""
+        refused = []
+        for dpid, newcomer in list(self._waiting.items()):
+            incumbent = self._switches.get(dpid)
+            if newcomer.connection.closed:
+                del self._waiting[dpid]
+            elif incumbent is None:
+                del self._waiting[dpid]
+                self._admit(newcomer.connection, newcomer.ready)
+            elif incumbent.session.probe_answered:
+                del self._waiting[dpid]
+                refused.append(newcomer)
+            elif now >= newcomer.until:
+                del self._waiting[dpid]
+                self._close(
+                    incumbent, f"it connected again, and this one does not answer within {PROBE_S:g} s"
+                )
+                self._admit(newcomer.connection, newcomer.ready)
+        return refused
+
+    def deadline(self) -> float | None:
+        """Return when `settle` wants to be called next, or None."""
+        return min((newcomer.until for newcomer in self._waiting.values()), default=None)

@@ -274,6 +274,9 @@ class ControlPlane:
             self._forget(dpid, out, now)
         self._send_probes(out, now)
         out.packet_outs += self._learning.locate(now)
+        frames, moves = self._learning.settle(now)
+        out.packet_outs += frames
+        out.events += moves
         out.read_meters = (*self._modes.due(now), *self._told.due(now))
         return self._finish(out, now)
 
@@ -284,6 +287,7 @@ class ControlPlane:
             self._clear_at,
             self._discovery.deadline(),
             self._learning.locate_at(),
+            self._learning.settle_at(),
             self._rollout.deadline(),
             self._modes.deadline(),
             self._told.deadline(),

@@ -67,6 +67,17 @@ class HostLearning:
 
         return self._resolver.locate(unlocated, guess, edge, now)
 
+    def settle(self, now: float) -> tuple[list[PacketOut], list[HostEvent | LinkEvent]]:
+        """Return questions to the old places of hosts that seem to have moved, and the moves nothing speaks against."""
+        frames = self._challenges(now)
+        seen = self.hosts.settle(now, self._is_edge)
+        self._found += [event.ipv4 for event in seen if isinstance(event, HostSeen)]
+        return frames, [*seen]
+
+    def settle_at(self) -> float | None:
+        """Return when `settle` next has something to do, or None."""
+        return self.hosts.claims_at()
+
     def locate_at(self) -> float | None:
         """When `locate` next has something to ask."""
         return self._resolver.locate_at(self.hosts.unlocated())
@@ -107,9 +118,17 @@ class HostLearning:
             )
             if known is not None and known.challenged_at == now:
                 frames += self._resolver.challenge(known)
+            frames += self._challenges(now)
         self._found += [event.ipv4 for event in seen if isinstance(event, HostSeen)]
         events += seen
         return frames
+
+    def _challenges(self, now: float) -> list[PacketOut]:
+        return [frame for host in self.hosts.to_challenge(now) for frame in self._resolver.challenge(host)]
+
+    def _is_edge(self, place: PortRef) -> bool:
+        port = self._discovery.port(place)
+        return port is not None and port.up and not self._discovery.is_wired(place)
 
     def _resolve(self, arp: Arp, place: PortRef, now: float) -> list[PacketOut]:
         target = self.hosts.by_ip(arp.target_ip)

@@ -2,8 +2,9 @@
 
 A registration gives a host's addresses (agents prove who they are), ARP gives its place. An address belongs to
 whoever had it first: a registered MAC wins over any ARP; between plain hosts a new MAC is believed only when the old
-owner's port is down or the old owner, asked, has been silent for `CHALLENGE_S`. The same MAC at another port is a
-host that moved.
+owner's port is down or the old owner, asked, has been silent for `CHALLENGE_S`. The same addresses at another port are
+a host that moved, if its old port is down, or if nothing answers there, though asked `CHALLENGES` times, within
+`CHALLENGE_S`; this holds for agents' hosts, too. One that answers at its old port stays.
 
 A host whose agent has left keeps its agent's treatment: agents keep sending while their channel is away, and on
 another's ports nothing else is to be expected there.
@@ -11,7 +12,7 @@ another's ports nothing else is to be expected there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,12 +20,27 @@ from controller.effects import HeldHost, HostConflict, HostSeen
 from controller.fabric.graph import PortRef
 
 CHALLENGE_S: Final = 1.0
+CHALLENGES: Final = 3
+"""Questions to the old place of a host that seems to have moved, evenly within the first half of that time."""
 CONFLICT_EVENT_S: Final = 10.0
 """Conflicts about one address are told at most this often."""
 HOSTS_PER_PORT: Final = 64
 """Most plain hosts believed behind one port, so that nobody can fill the switches' tables with made-up addresses."""
 
 HostEvent = HostSeen | HostConflict
+
+
+@dataclass(slots=True)
+class _Claim:
+    """A host seems to have moved: where to, since when, and how often its old place was asked."""
+
+    place: PortRef
+    since: float
+    asked: int = 0
+
+    def ask_at(self) -> float | None:
+        """Return when the old place is to be asked again, or None if it has been asked enough."""
+        return None if self.asked >= CHALLENGES else self.since + self.asked * CHALLENGE_S / (2 * CHALLENGES)
 
 
 @dataclass(slots=True)
@@ -47,6 +63,8 @@ class Hosts:
         self._by_name: dict[str, Host] = {}
         self._by_place: dict[PortRef, set[str]] = {}
         self._registered_macs: dict[str, set[str]] = {}
+        self._claims: dict[str, _Claim] = {}
+        """Of hosts that seem to have moved, by IP address."""
         self.version = 0
         """Grows with every change of an address, a place or an agent."""
 
@@ -131,12 +149,44 @@ class Hosts:
             return [HostSeen(now, ipv4, mac, place)]
         if host.mac != mac:
             return self._claimed(host, mac, place, now, old_place_up)
-        host.heard_at, host.challenged_at = now, None
         if host.place == place:
+            host.heard_at, host.challenged_at = now, None
+            claim = self._claims.pop(ipv4, None)
+            return [] if claim is None else self._conflict(host, mac, claim.place, now)
+        if not host.name and len(self._by_place.get(place, ())) >= HOSTS_PER_PORT:
             return []
-        before = host.place
-        self._place(host, place, now)
-        return [HostSeen(now, ipv4, mac, place, before)]
+        if host.place is not None and old_place_up:
+            self._claims.setdefault(ipv4, _Claim(place, now))
+            return []
+        return [self._moved(host, place, now)]
+
+    def to_challenge(self, now: float) -> list[Host]:
+        """Return the hosts whose old place is to be asked now; they count as asked."""
+        due = []
+        for ipv4, claim in self._claims.items():
+            ask_at = claim.ask_at()
+            if ask_at is not None and now >= ask_at:
+                claim.asked += 1
+                due.append(self._by_ip[ipv4])
+        return due
+
+    def settle(self, now: float, is_edge: Callable[[PortRef], bool]) -> list[HostEvent]:
+        """Move the hosts that did not answer at their old place. is_edge: whether a host may be at a port."""
+        events: list[HostEvent] = []
+        for ipv4, claim in list(self._claims.items()):
+            if now >= claim.since + CHALLENGE_S:
+                del self._claims[ipv4]
+                if is_edge(claim.place):
+                    events.append(self._moved(self._by_ip[ipv4], claim.place, now))
+        return events
+
+    def claims_at(self) -> float | None:
+        """Return when `to_challenge` or `settle` has something to do, or None."""
+        times = (
+            claim.since + CHALLENGE_S if (ask_at := claim.ask_at()) is None else ask_at
+            for claim in self._claims.values()
+        )
+        return min(times, default=None)
 
     def heard_mac(self, mac: str, place: PortRef, now: float) -> list[HostEvent]:
         """A packet without a sender's IP address: tells where registered hosts with that MAC are."""
@@ -172,10 +222,19 @@ class Hosts:
             return [HostSeen(now, host.ipv4, mac, place, before)]
         if host.challenged_at is None:
             host.challenged_at = now
+        return self._conflict(host, mac, place, now)
+
+    def _conflict(self, host: Host, mac: str, place: PortRef, now: float) -> list[HostEvent]:
         if now - host.told_at < CONFLICT_EVENT_S:
             return []
         host.told_at = now
         return [HostConflict(now, host.ipv4, mac, place, host.mac)]
+
+    def _moved(self, host: Host, place: PortRef, now: float) -> HostSeen:
+        before, host.challenged_at = host.place, None
+        self._claims.pop(host.ipv4, None)
+        self._place(host, place, now)
+        return HostSeen(now, host.ipv4, host.mac, place, before)
 
     def _place(self, host: Host, place: PortRef, now: float) -> None:
         self._unplace(host)
@@ -186,11 +245,13 @@ class Hosts:
     def _unplace(self, host: Host) -> None:
         if host.place is not None:
             self._by_place[host.place].discard(host.ipv4)
+            self._claims.pop(host.ipv4, None)
             host.place = None
             self.version += 1
 
     def _forget(self, host: Host) -> None:
         self._unplace(host)
+        self._claims.pop(host.ipv4, None)
         del self._by_ip[host.ipv4]
         if self._by_name.get(host.name) is host:
             del self._by_name[host.name]

@@ -21,6 +21,7 @@ from controller.effects import (
 )
 from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REPLY, REQUEST, Arp, decode_arp
 from controller.fabric.graph import PortRef
+from controller.fabric.hosts import CHALLENGE_S
 from controller.fabric.lldp import encode_lldp
 from controller.openflow.cookies import Rule
 from controller.openflow.tables import Table
@@ -278,17 +279,65 @@ def test_a_free_address_is_not_taken_from_who_asks_for_it() -> None:
     assert [arp.sender_mac for arp in answers(sim, h1)] == [h2.mac]
 
 
-def test_a_host_that_moves_is_followed() -> None:
-    sim = running(leaf_spine(3, 2, 1))
+def elsewhere(sim: Simulation, host: SimHost) -> SimHost:
+    """*host* at a new port of the third leaf."""
+    leaf = sim.shape.hosts[2].place.dpid
+    moved = dataclasses.replace(host, place=sim.shape.new_port(leaf))
+    sim.do(sim.plane.port_changed(leaf, sim.ports(leaf)[-1], sim.now))
+    return moved
+
+
+@pytest.mark.parametrize("agents", [True, False])
+@pytest.mark.parametrize("old", ["down", "silent"])
+def test_a_host_that_moves_is_followed(agents: bool, old: str) -> None:
+    sim = running(leaf_spine(3, 2, 1), agents=agents)
     h1, h2, h3 = sim.shape.hosts
-    moved = dataclasses.replace(h2, place=sim.shape.new_port(h3.place.dpid))
-    sim.do(sim.plane.port_changed(h3.place.dpid, sim.ports(h3.place.dpid)[-1], sim.now))
+    for host in sim.shape.hosts:
+        sim.arp(host, host.ipv4)
+    sim.run(0.1)
+    sim.events.clear()
+    moved = elsewhere(sim, h2)
+    if old == "down":
+        sim.port(h2.place, up=False)
+    else:
+        del sim.hosts[h2.place]
     sim.arp(moved, h1.ipv4)
+    took = sim.run_until(lambda: bool(since(sim, HostSeen)), 3)
+    assert took <= 0.1 if old == "down" else CHALLENGE_S <= took <= CHALLENGE_S + 0.1
     sim.run(0.1)
     [seen] = since(sim, HostSeen)
     assert (seen.place, seen.moved_from) == (moved.place, h2.place)  # type: ignore[attr-defined]
-    assert sim.delivers(h1, moved)
-    assert sim.delivers(h3, moved)
+    kind = TrafficClass.LONG if agents else TrafficClass.NONE
+    assert sim.delivers(h1, moved, kind)
+    assert sim.delivers(h3, moved, kind)
+
+
+@pytest.mark.parametrize("agents", [True, False])
+@pytest.mark.parametrize("lost", [0, 2])
+def test_a_host_that_answers_at_its_port_is_moved_by_no_forged_arp(agents: bool, lost: int) -> None:
+    sim = running(leaf_spine(3, 2, 1), agents=agents)
+    h1, h2, _ = sim.shape.hosts
+    for host in sim.shape.hosts:
+        sim.arp(host, host.ipv4)
+    sim.run(0.1)
+    sim.events.clear()
+    forger = elsewhere(sim, h2)
+    dropped = 0
+
+    def lose(sender: PortRef) -> bool:
+        nonlocal dropped
+        dropped += sender == h2.place
+        return sender == h2.place and dropped <= lost
+
+    for _ in range(20):
+        dropped, sim.lost_frames = 0, lose
+        sim.arp(forger, h1.ipv4)
+        sim.run(0.7)
+    assert since(sim, HostSeen) == []
+    assert sim.delivers(h1, h2, TrafficClass.LONG if agents else TrafficClass.NONE)
+    conflicts = since(sim, HostConflict)
+    assert {event.place for event in conflicts} == {forger.place}  # type: ignore[attr-defined]
+    assert len(conflicts) <= 2, "one in ten seconds"
 
 
 def test_a_port_of_a_host_that_goes_down_is_told_once_and_again_when_it_is_back() -> None:

@@ -15,7 +15,6 @@ import logging
 import os
 import queue
 import selectors
-import socket
 import sys
 import threading
 import time
@@ -35,6 +34,7 @@ from controller.openflow.confirmations import Confirmations, ModeSwitched, Waite
 from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.errors import OpenFlowError, SwitchError
+from controller.openflow.listener import Listener
 from controller.openflow.newcomers import Newcomers
 from controller.openflow.refusals import Refusals
 from controller.openflow.session import (
@@ -103,11 +103,12 @@ class OpenFlowShell:
         self._address = (listen_address, listen_port)
         self._on_event = on_event
         self._selector = selectors.DefaultSelector()
-        self._listener: socket.socket | None = None
+        self._listener: Listener | None = None
         self._thread: threading.Thread | None = None
         self._posted: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, None] = {}
+        """In the order in which they came."""
         self._switches: dict[int, Connection] = {}
         self._newcomers = Newcomers(self._switches, self._close, self._admit)
         self._lost: deque[int] = deque()
@@ -123,11 +124,7 @@ class OpenFlowShell:
         """Listen and run. Raises OSError if the address cannot be had."""
         if self._thread is not None:
             raise RuntimeError("the OpenFlow shell was started before; make a new one")
-        host, port = self._address
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._listener = socket.create_server((host, port), family=family, backlog=128)
-        self._listener.setblocking(False)
-        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._listener = Listener(*self._address, self._selector, self._counters)
         self._selector.register(self._wake, selectors.EVENT_READ)
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_S))
         self._thread = ControlThread(self._run, "openflow")
@@ -145,8 +142,7 @@ class OpenFlowShell:
         """The TCP port that switches connect to. Raises RuntimeError before `start`."""
         if self._listener is None:
             raise RuntimeError("the OpenFlow shell does not listen yet: start() it first")
-        number: int = self._listener.getsockname()[1]
-        return number
+        return self._listener.port
 
     def address_of(self, dpid: int) -> str | None:
         """The address that a switch calls from, or None; only in this shell's thread (events, `post`)."""
@@ -257,8 +253,10 @@ class OpenFlowShell:
         wanted = self._control_plane.deadline()
         if wanted is not None:
             deadlines.append(wanted)
-        if (settled := self._newcomers.deadline()) is not None:
-            deadlines.append(settled)
+        assert self._listener is not None
+        for other in (self._newcomers.deadline(), self._listener.deadline()):
+            if other is not None:
+                deadlines.append(other)
         return max(0.0, min(deadlines) - self.now()) if deadlines else None
 
     def _poll(self, patience: float | None) -> None:
@@ -268,7 +266,7 @@ class OpenFlowShell:
                     self._flush(key.data)
                 if mask & selectors.EVENT_READ:
                     self._read(key.data)
-            elif key.fileobj is self._listener:
+            elif key.data is self._listener:
                 self._accept()
             else:
                 os.eventfd_read(self._wake)
@@ -288,6 +286,8 @@ class OpenFlowShell:
 
     def _tick(self) -> None:
         now = self.now()
+        assert self._listener is not None
+        self._listener.resume(now)
         wanted = self._control_plane.deadline()
         if wanted is not None and wanted <= now:
             self._guarded("a tick", lambda: self._control_plane.tick(now), now)
@@ -315,17 +315,32 @@ class OpenFlowShell:
 
     def _accept(self) -> None:
         assert self._listener is not None
-        try:
-            sock, address = self._listener.accept()
-        except OSError as error:
-            LOG.error("cannot accept a switch's connection: %s", error)
+        now = self.now()
+        accepted = self._listener.accept(now)
+        if accepted is None:
+            return
+        if len(self._connections) >= self._listener.most and not self._make_room():
+            accepted.sock.close()
+            self._counters["refused-connections"] += 1
+            self._listener.say(
+                f"{accepted.peer} is refused: {len(self._connections)} switches are connected", now
+            )
             return
         connection = Connection(
-            sock, f"{address[0]}:{address[1]}", self._selector, self.now(), self._counters, self._refusal
+            accepted.sock, accepted.peer, self._selector, now, self._counters, self._refusal
         )
-        self._connections.add(connection)
+        self._connections[connection] = None
         self._counters["connections"] += 1
         self._flush(connection)
+
+    def _make_room(self) -> bool:
+        """Close the oldest connection that is no switch's, and return whether there was one."""
+        for connection in self._connections:
+            if connection.introduced is None:
+                self._counters["refused-connections"] += 1
+                self._close(connection, "others wait, and it has not shaken hands yet")
+                return True
+        return False
 
     def _read(self, connection: Connection) -> None:
         if connection.closed:
@@ -356,7 +371,7 @@ class OpenFlowShell:
         if connection.closed:
             return
         connection.close()
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
         self._confirmations.gone(connection)
         self._counters["disconnections"] += 1
         LOG.info("connection of switch %s at %s ends: %s", connection.session.name, connection.peer, reason)

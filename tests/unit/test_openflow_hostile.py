@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +22,7 @@ from controller.effects import SwitchTurnedAway
 from controller.openflow import backlog
 from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
 from controller.openflow.cookies import Rule
+from controller.openflow.listener import PAUSE_S
 from controller.openflow.shell import OpenFlowShell
 from controller.snapshot import SwitchInfo
 from tests.unit.raw_switch import raw_switch
@@ -24,6 +30,7 @@ from tests.unit.switch_messages import features, hello, message, multipart, pack
 from tests.waiting import eventually
 
 GOOD, ROGUE = 0x11, 0x666
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass
@@ -205,3 +212,80 @@ def test_a_list_that_cannot_be_used_says_where_and_why(tmp_path: Path, text: str
     file.write_text(text)
     with pytest.raises(AllowedSwitchesError, match=error):
         read_allowed_switches(file)
+
+
+LIMITED = """
+import logging, resource, sys
+logging.basicConfig(level="ERROR", format="%(message)s")
+from controller.control_plane import ControlPlane
+from controller.openflow.shell import OpenFlowShell
+
+shell = OpenFlowShell(ControlPlane(b"0123456789abcdef"), "127.0.0.1", 0, lambda event: None)
+shell.start()
+print(shell.port, flush=True)
+spare = open("/dev/null")
+for line in sys.stdin:
+    if line == "none left\\n":  # the next descriptor would be one too many
+        resource.setrlimit(resource.RLIMIT_NOFILE, (spare.fileno() + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    elif line == "enough\\n":
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    counters = shell.counters()
+    print(counters.get("accept-pauses", 0), counters.get("connections", 0), flush=True)
+shell.stop()
+"""
+
+
+def test_without_descriptors_it_waits_and_goes_on_when_there_are_some() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", LIMITED],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def ask(what: str) -> tuple[int, int]:
+        """Pauses until now, and connections that were accepted."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(what + "\n")
+        process.stdin.flush()
+        pauses, accepted = process.stdout.readline().split()
+        return int(pauses), int(accepted)
+
+    try:
+        assert process.stdout is not None
+        number = int(process.stdout.readline())
+        assert ask("none left") == (0, 0)
+        began = time.monotonic()
+        with raw_switch(number, GOOD):
+            eventually(lambda: ask("how many?")[0] >= 3, "attempts to accept it")
+            assert time.monotonic() - began >= 2 * PAUSE_S
+            ask("enough")
+            eventually(lambda: ask("how many?")[1] == 1, "the switch that waited")
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(60)
+        assert process.stderr is not None
+        lines = process.stderr.read().splitlines()
+        assert lines[0] == "cannot accept a switch's connection: Too many open files"
+        assert len(lines) == 1
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_connections_that_say_nothing_keep_no_switch_out(control: Control) -> None:
+    control.shell.call(lambda: setattr(control.shell._listener, "most", 4))
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(raw_switch(control.shell.port, 1, silent=True)) for _ in range(9)]
+        eventually(lambda: control.counter("refused-connections") == 5, "the oldest ones to be closed")
+        for number in range(4):
+            stack.enter_context(raw_switch(control.shell.port, 0x20 + number))
+            eventually(lambda n=number: 0x20 + n in control.connected(), "a switch")
+        assert all(one.closed.wait(60) for one in silent)
+        surplus = stack.enter_context(raw_switch(control.shell.port, 0x30))
+        surplus.closed.wait(60)
+        assert control.connected() == {0x20, 0x21, 0x22, 0x23}

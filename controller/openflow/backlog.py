@@ -12,7 +12,7 @@ from typing import Final
 
 from controller.openflow.connection import Connection
 from controller.openflow.cookies import Rule, rule_of
-from controller.openflow.session import PacketIn, SessionEvent
+from controller.openflow.session_events import PacketIn, SessionEvent
 
 MOST_LLDP: Final = 8192
 """Frames that wait; a fabric's links have some 400 a second."""

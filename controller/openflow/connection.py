@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from controller.openflow.errors import PeerError
-from controller.openflow.session import Session, SessionEvent
+from controller.openflow.session import Session
+from controller.openflow.session_events import SessionEvent
 
 RECEIVE_BYTES: Final = 1 << 18
 UNSENT_LIMIT_BYTES: Final = 32 << 20

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.openflow.connection import Connection
-from controller.openflow.session import Ready
+from controller.openflow.session_events import Ready
 
 PROBE_S: Final = 0.5
 """A connection that leaves an echo request unanswered for this long, while the same switch calls again, is dead."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,8 +21,18 @@ from controller.effects import MeterReading, Port
 from controller.openflow import bundle, codec, reading
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.holdings import Holdings, What
-from controller.openflow.inventory import Inventory, take_inventory
+from controller.openflow.inventory import take_inventory
 from controller.openflow.replies import Replies
+from controller.openflow.session_events import (
+    MeterCount,
+    PacketIn,
+    PortsCounted,
+    PortStatus,
+    Ready,
+    Refused,
+    SessionEvent,
+    UpdateDone,
+)
 from controller.openflow.wanted import Difference
 
 LOG: Final = logging.getLogger(__name__)
@@ -40,59 +50,6 @@ _METER_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
 _PORT_STATS_REQUEST: Final = struct.Struct("!BBHIHH4xI4x")
 _PORT_CHANGE: Final = struct.Struct("!BBHII4x6s2xII")
 _ERROR_BYTES: Final = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The handshake is done: the switch can be given its state."""
-
-    dpid: int
-    ports: tuple[Port, ...]
-    inventory: Inventory
-
-
-@dataclass(frozen=True, slots=True)
-class PortStatus:
-    port: Port
-
-
-@dataclass(frozen=True, slots=True)
-class PacketIn:
-    in_port: int
-    cookie: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class MeterCount:
-    """What each of the switch's meters has counted."""
-
-    readings: Mapping[int, MeterReading]
-
-
-@dataclass(frozen=True, slots=True)
-class PortsCounted:
-    """What all ports have counted: the body of an OFPMP_PORT_STATS reply, for `controller.live` to read."""
-
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateDone:
-    """The switch has worked off an update; ``errors`` is empty if it took all of it."""
-
-    ticket: int
-    errors: tuple[SwitchError, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """An error that belongs to no update (a packet-out, a meter read ...)."""
-
-    error: SwitchError
-
-
-SessionEvent = Ready | PortStatus | PacketIn | MeterCount | PortsCounted | UpdateDone | Refused
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ from controller.openflow.errors import OpenFlowError, SwitchError
 from controller.openflow.listener import Listener
 from controller.openflow.newcomers import Newcomers
 from controller.openflow.refusals import Refusals
-from controller.openflow.session import (
+from controller.openflow.session_events import (
     MeterCount,
     PacketIn,
     PortsCounted,

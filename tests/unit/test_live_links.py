@@ -16,7 +16,8 @@ from controller.live.link_loads import QUEUES_S, LinkLoads, PortCount, QueueLoad
 from controller.live.naming import FabricNames
 from controller.live.queue_history import FullestQueue, QueueHistory
 from controller.openflow import codec
-from controller.openflow.session import PortsCounted, Session
+from controller.openflow.session import Session
+from controller.openflow.session_events import PortsCounted
 from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from ovsdb.port_queues import QueueCounters
 from tests.unit.simulated_fabric import CAPS, Simulation, leaf_spine

@@ -16,7 +16,7 @@ from controller.openflow import backlog
 from controller.openflow.backlog import Backlog, TooMuchNewsError, Waiting
 from controller.openflow.connection import Connection
 from controller.openflow.cookies import Rule
-from controller.openflow.session import PacketIn, PortStatus, SessionEvent
+from controller.openflow.session_events import PacketIn, PortStatus, SessionEvent
 
 LLDP = PacketIn(1, Rule.LLDP, b"lldp")
 ARP = PacketIn(1, Rule.ARP, b"arp")

@@ -15,15 +15,8 @@ from controller.openflow import reading, session
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
 from controller.openflow.replies import REPLY_LIMIT_BYTES
-from controller.openflow.session import (
-    MeterCount,
-    PacketIn,
-    PortStatus,
-    Ready,
-    Refused,
-    Session,
-    UpdateDone,
-)
+from controller.openflow.session import Session
+from controller.openflow.session_events import MeterCount, PacketIn, PortStatus, Ready, Refused, UpdateDone
 from controller.openflow.tables import PORT_METERS, PUNT_METER
 from controller.openflow.wanted import (
     Bucket,

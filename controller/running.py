@@ -38,7 +38,8 @@ from controller.live.naming import FabricNames
 from controller.live.watching import LiveView
 from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.errors import OpenFlowError
-from controller.openflow.shell import OpenFlowShell, PortCounters
+from controller.openflow.shell import OpenFlowShell
+from controller.openflow.shell_events import PortCounters
 from controller.queues.service import QueueService
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides

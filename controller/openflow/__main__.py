@@ -19,7 +19,8 @@ from functools import partial
 from typing import Any, Final
 
 from controller.control_plane import ControlPlane
-from controller.openflow.shell import OpenFlowShell, ShellEvent
+from controller.openflow.shell import OpenFlowShell
+from controller.openflow.shell_events import ShellEvent
 from controller.schemes import loader
 
 _AGENT: Final = re.compile(r"(?P<host>[^=]+)=(?P<ip>[0-9.]+),(?P<mac>[0-9a-fA-F:]{17})")

@@ -4,9 +4,9 @@ One thread does all of it: it waits for sockets, posted closures and the control
 plane and carries out what that returns. So a packet-in becomes a flow change on the wire without a change of
 threads, nothing needs a lock, and a switch that does not read fills its own buffer and stops nobody.
 
-os-ken gives the messages (`os_ken.ofproto`) but not the threads: its native hub reports a lost switch only when the
-switch comes back, leaks two threads each time, blocks senders behind 16 messages, ignores time-outs and cannot be
-interrupted (`tests/lab/test_openflow_defects.py` shows each beside this shell).
+os-ken makes the messages that we send (`os_ken.ofproto`), but it gives no threads: its native hub reports a lost switch
+only when the switch comes back, leaks two threads each time, blocks senders behind 16 messages, ignores time-outs and
+cannot be interrupted (`tests/lab/test_openflow_defects.py` shows each beside this shell).
 """
 
 from __future__ import annotations
@@ -18,23 +18,21 @@ import selectors
 import sys
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
 from controller.control_plane import ControlPlane
 from controller.control_thread import ControlThread, check_control_threads
-from controller.effects import Effects, Event, ModeChanged, SwitchTurnedAway
+from controller.effects import Effects, ModeChanged, SwitchTurnedAway
 from controller.fabric.graph import PortRef
 from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.backlog import Backlog, TooMuchNewsError, Waiting
-from controller.openflow.confirmations import Confirmations, ModeSwitched, Waiter
+from controller.openflow.confirmations import Confirmations, Waiter
 from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.errors import OpenFlowError, SwitchError
-from controller.openflow.listener import Listener
 from controller.openflow.newcomers import Newcomers
 from controller.openflow.refusals import Refusals
 from controller.openflow.session_events import (
@@ -47,36 +45,21 @@ from controller.openflow.session_events import (
     SessionEvent,
     UpdateDone,
 )
+from controller.openflow.shell_events import PortCounters, ShellEvent, SwitchRefused
+from controller.openflow.switchboard import Switchboard
 
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
 POLL_EVERY_S: Final = 0.0005
 """While there is other work, urgent messages are looked for this often."""
+TURNED_AWAY_EVERY_S: Final = 10.0
+"""Between two events about switches that were turned away; the counter has all of them."""
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long Python lets another thread (the API, agents' channel) compute before this one may go on.
 
 Beside a thread that computes, a meter read takes 0.2 ms with it, and 5.3 ms with Python's default of 5 ms.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchRefused:
-    """A switch answered with an error."""
-
-    at: float
-    error: SwitchError
-
-
-@dataclass(frozen=True, slots=True)
-class PortCounters:
-    """A switch's answer to `OpenFlowShell.read_ports`: body of an OFPMP_PORT_STATS reply."""
-
-    dpid: int
-    body: bytes
-
-
-ShellEvent = Event | ModeSwitched | SwitchRefused | PortCounters
 
 
 class OpenFlowShell:
@@ -103,20 +86,18 @@ class OpenFlowShell:
         self._address = (listen_address, listen_port)
         self._on_event = on_event
         self._selector = selectors.DefaultSelector()
-        self._listener: Listener | None = None
         self._thread: threading.Thread | None = None
         self._posted: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._connections: dict[Connection, None] = {}
-        """In the order in which they came."""
-        self._switches: dict[int, Connection] = {}
-        self._newcomers = Newcomers(self._switches, self._close, self._admit)
-        self._lost: deque[int] = deque()
         self._confirmations = Confirmations()
         self._refusals = Refusals()
         self._counters: Counter[str] = Counter()
+        self._board = Switchboard(self._selector, self._counters, self._refusal, self._confirmations.gone)
+        self._switches = self._board.switches
+        self._newcomers = Newcomers(self._switches, self._board.close, self._admit)
         self._backlog = Backlog(self._counters)
         self._stopping = False
+        self._turned_away_at = float("-inf")
 
     # For other threads
 
@@ -124,7 +105,7 @@ class OpenFlowShell:
         """Listen and run. Raises OSError if the address cannot be had."""
         if self._thread is not None:
             raise RuntimeError("the OpenFlow shell was started before; make a new one")
-        self._listener = Listener(*self._address, self._selector, self._counters)
+        self._board.listen(*self._address)
         self._selector.register(self._wake, selectors.EVENT_READ)
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_S))
         self._thread = ControlThread(self._run, "openflow")
@@ -140,9 +121,7 @@ class OpenFlowShell:
     @property
     def port(self) -> int:
         """The TCP port that switches connect to. Raises RuntimeError before `start`."""
-        if self._listener is None:
-            raise RuntimeError("the OpenFlow shell does not listen yet: start() it first")
-        return self._listener.port
+        return self._board.port
 
     def address_of(self, dpid: int) -> str | None:
         """The address that a switch calls from, or None; only in this shell's thread (events, `post`)."""
@@ -240,34 +219,26 @@ class OpenFlowShell:
             self._settle_newcomers()
             self._report_lost()
             self._tick()
-        for connection in tuple(self._connections):
-            self._close(connection, "the controller ends")
-        assert self._listener is not None
-        self._listener.close()
+        self._board.close_all("the controller ends")
         self._selector.close()
 
     def _patience(self) -> float | None:
-        if self._lost:
+        """Return the seconds until something is due; None: nothing is, before something comes."""
+        if self._board.lost:
             return 0.0
-        deadlines = [connection.session.deadline() for connection in self._connections]
-        wanted = self._control_plane.deadline()
-        if wanted is not None:
-            deadlines.append(wanted)
-        assert self._listener is not None
-        for other in (self._newcomers.deadline(), self._listener.deadline()):
-            if other is not None:
-                deadlines.append(other)
+        times = (self._board.deadline(), self._newcomers.deadline(), self._control_plane.deadline())
+        deadlines = [time for time in times if time is not None]
         return max(0.0, min(deadlines) - self.now()) if deadlines else None
 
     def _poll(self, patience: float | None) -> None:
         for key, mask in self._selector.select(patience):
             if isinstance(key.data, Connection):
                 if mask & selectors.EVENT_WRITE:
-                    self._flush(key.data)
+                    self._board.flush(key.data)
                 if mask & selectors.EVENT_READ:
                     self._read(key.data)
-            elif key.data is self._listener:
-                self._accept()
+            elif self._board.is_listener(key.data):
+                self._board.accept(self.now())
             else:
                 os.eventfd_read(self._wake)
                 self._work_off_posted()
@@ -286,17 +257,10 @@ class OpenFlowShell:
 
     def _tick(self) -> None:
         now = self.now()
-        assert self._listener is not None
-        self._listener.resume(now)
         wanted = self._control_plane.deadline()
         if wanted is not None and wanted <= now:
             self._guarded("a tick", lambda: self._control_plane.tick(now), now)
-        for connection in tuple(self._connections):
-            if connection.session.deadline() <= now:
-                try:
-                    connection.timer(now)
-                except ConnectionEnded as end:
-                    self._close(connection, str(end))
+        self._board.tick(now)
 
     def _begin_stop(self) -> None:
         self._stopping = True
@@ -313,35 +277,6 @@ class OpenFlowShell:
 
     # Connections
 
-    def _accept(self) -> None:
-        assert self._listener is not None
-        now = self.now()
-        accepted = self._listener.accept(now)
-        if accepted is None:
-            return
-        if len(self._connections) >= self._listener.most and not self._make_room():
-            accepted.sock.close()
-            self._counters["refused-connections"] += 1
-            self._listener.say(
-                f"{accepted.peer} is refused: {len(self._connections)} switches are connected", now
-            )
-            return
-        connection = Connection(
-            accepted.sock, accepted.peer, self._selector, now, self._counters, self._refusal
-        )
-        self._connections[connection] = None
-        self._counters["connections"] += 1
-        self._flush(connection)
-
-    def _make_room(self) -> bool:
-        """Close the oldest connection that is no switch's, and return whether there was one."""
-        for connection in self._connections:
-            if connection.introduced is None:
-                self._counters["refused-connections"] += 1
-                self._close(connection, "others wait, and it has not shaken hands yet")
-                return True
-        return False
-
     def _read(self, connection: Connection) -> None:
         if connection.closed:
             return
@@ -355,35 +290,13 @@ class OpenFlowShell:
                 if connection.closed:
                     return
         except (ConnectionEnded, TooMuchNewsError) as end:
-            self._close(connection, str(end))
+            self._board.close(connection, str(end))
         else:
-            self._flush(connection)
-
-    def _flush(self, connection: Connection) -> None:
-        if connection.closed:
-            return
-        try:
-            connection.flush()
-        except ConnectionEnded as end:
-            self._close(connection, str(end))
-
-    def _close(self, connection: Connection, reason: str) -> None:
-        if connection.closed:
-            return
-        connection.close()
-        self._connections.pop(connection, None)
-        self._confirmations.gone(connection)
-        self._counters["disconnections"] += 1
-        LOG.info("connection of switch %s at %s ends: %s", connection.session.name, connection.peer, reason)
-        dpid = connection.introduced
-        if dpid is not None and self._switches.get(dpid) is connection:
-            del self._switches[dpid]
-            # Told later: this may be in the middle of the effects of another event.
-            self._lost.append(dpid)
+            self._board.flush(connection)
 
     def _report_lost(self) -> None:
-        while self._lost and not self._stopping:
-            dpid, now = self._lost.popleft(), self.now()
+        while self._board.lost and not self._stopping:
+            dpid, now = self._board.lost.popleft(), self.now()
             self._guarded("a lost switch", partial(self._control_plane.switch_disconnected, dpid, now), now)
 
     # Events in
@@ -394,7 +307,7 @@ class OpenFlowShell:
             if self._newcomers.arrived(connection, event, self.now()):
                 self._turn_away(connection, event.dpid, "another connection waits for its place")
             elif (incumbent := self._switches.get(event.dpid)) is not None:
-                self._flush(incumbent)  # it may have been probed
+                self._board.flush(incumbent)  # it may have been probed
             return
         dpid = connection.introduced
         if dpid is None:
@@ -434,8 +347,14 @@ class OpenFlowShell:
 
     def _turn_away(self, connection: Connection, dpid: int, reason: str) -> None:
         self._counters["turned-away"] += 1
-        self._close(connection, f"it is turned away: {reason}")
-        self._on_event(SwitchTurnedAway(self.now(), dpid, reason))
+        self._board.close(connection, f"it is turned away: {reason}")
+        self._note_turned_away(SwitchTurnedAway(self.now(), dpid, reason))
+
+    def _note_turned_away(self, event: SwitchTurnedAway) -> None:
+        """Say it now and then: what is turned away may come back at once, and events are kept in a bounded number."""
+        if event.at - self._turned_away_at >= TURNED_AWAY_EVERY_S:
+            self._turned_away_at = event.at
+            self._on_event(event)
 
     def _refusal(self, dpid: int) -> str | None:
         return None if self._allowed is None else self._allowed.refusal(dpid)
@@ -469,7 +388,9 @@ class OpenFlowShell:
         dpid = connection.introduced
         assert dpid is not None
         if self._refusals.update_refused(dpid, errors, self.now()):
-            self._close(connection, "it refused an update; it gets its whole state when it connects again")
+            self._board.close(
+                connection, "it refused an update; it gets its whole state when it connects again"
+            )
 
     def _new_waiter(self) -> Waiter:
         waiter = self._confirmations.wait_for(
@@ -490,14 +411,14 @@ class OpenFlowShell:
             if connection is None:
                 continue  # it is gone; it gets its whole state when it comes back
             ticket = connection.session.apply(effects.updates[dpid], dpid in effects.resync)
-            self._flush(connection)
+            self._board.flush(connection)
             if dpid in changes and not connection.closed:
                 self._confirmations.trace((connection, ticket), changes[dpid], noticed, self.now())
         for dpid, reason in effects.turned_away.items():
             connection = self._switches.get(dpid)
             if connection is not None:
                 self._counters["turned-away"] += 1
-                self._close(connection, f"it is turned away: {reason}")
+                self._board.close(connection, f"it is turned away: {reason}")
         touched: set[Connection] = set()
         for packet in effects.packet_outs:
             connection = self._switches.get(packet.dpid)
@@ -510,21 +431,24 @@ class OpenFlowShell:
                 connection.session.read_meters()
                 touched.add(connection)
         for connection in touched:
-            self._flush(connection)
+            self._board.flush(connection)
         for event in effects.events:
-            self._on_event(event)
+            if isinstance(event, SwitchTurnedAway):
+                self._note_turned_away(event)
+            else:
+                self._on_event(event)
 
     def _read_ports(self) -> None:
         for connection in tuple(self._switches.values()):
             connection.session.read_ports()
-            self._flush(connection)
+            self._board.flush(connection)
 
     def _set_ports(self, ports: tuple[PortRef, ...], up: bool) -> None:
         for dpid, number in ports:
             connection = self._switches.get(dpid)
             if connection is not None:
                 connection.session.set_port(number, up)
-                self._flush(connection)
+                self._board.flush(connection)
 
 
 def _urgent(event: SessionEvent) -> bool:

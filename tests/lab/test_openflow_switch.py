@@ -20,7 +20,8 @@ from controller.openflow import shell as shell_module
 from controller.openflow.confirmations import ModeSwitched
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import OpenFlowError
-from controller.openflow.shell import OpenFlowShell, SwitchRefused
+from controller.openflow.shell import OpenFlowShell
+from controller.openflow.shell_events import SwitchRefused
 from controller.openflow.wanted import (
     Bucket,
     Flow,

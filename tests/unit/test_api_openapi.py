@@ -22,7 +22,7 @@ from controller.events import EventLog
 from controller.live.naming import FabricNames
 from controller.openflow.confirmations import ModeSwitched
 from controller.openflow.errors import SwitchError
-from controller.openflow.shell import SwitchRefused
+from controller.openflow.shell_events import SwitchRefused
 from controller.store.models import Run
 from tests.unit.api_world import World, api_world
 from tests.unit.simulated_fabric import CAPS, Simulation, leaf_spine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
 import subprocess
 import sys
 import threading
@@ -19,14 +20,15 @@ from controller import control_plane
 from controller.control_plane import ControlPlane
 from controller.control_thread import check_control_threads, forget_deaths
 from controller.effects import SwitchTurnedAway
-from controller.openflow import backlog
+from controller.openflow import listener
 from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
 from controller.openflow.cookies import Rule
 from controller.openflow.listener import PAUSE_S
 from controller.openflow.shell import OpenFlowShell
+from controller.openflow.wanted import Flow, Match, Output
 from controller.snapshot import SwitchInfo
 from tests.unit.raw_switch import raw_switch
-from tests.unit.switch_messages import features, hello, message, multipart, packet_in
+from tests.unit.switch_messages import features, flow_description, hello, message, multipart, packet_in
 from tests.waiting import eventually
 
 GOOD, ROGUE = 0x11, 0x666
@@ -137,7 +139,6 @@ def test_a_flood_of_arp_neither_grows_memory_nor_stops_lldp(control: Control) ->
             eventually(
                 lambda: good.received.count(ofp.OFPT_PACKET_OUT) >= before + 4, "LLDP in the midst of it"
             )
-            assert len(control.shell._backlog) <= backlog.MOST_OTHERS + backlog.MOST_LLDP
         finally:
             over.set()
             sender.join()
@@ -277,9 +278,11 @@ def test_without_descriptors_it_waits_and_goes_on_when_there_are_some() -> None:
         process.wait()
 
 
-def test_connections_that_say_nothing_keep_no_switch_out(control: Control) -> None:
-    control.shell.call(lambda: setattr(control.shell._listener, "most", 4))
+def test_connections_that_say_nothing_keep_no_switch_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 4)
+    control = Control()
     with contextlib.ExitStack() as stack:
+        stack.callback(control.shell.stop)
         silent = [stack.enter_context(raw_switch(control.shell.port, 1, silent=True)) for _ in range(9)]
         eventually(lambda: control.counter("refused-connections") == 5, "the oldest ones to be closed")
         for number in range(4):
@@ -289,3 +292,18 @@ def test_connections_that_say_nothing_keep_no_switch_out(control: Control) -> No
         surplus = stack.enter_context(raw_switch(control.shell.port, 0x30))
         surplus.closed.wait(60)
         assert control.connected() == {0x20, 0x21, 0x22, 0x23}
+
+
+def test_a_flow_description_that_cannot_be_harms_only_its_own_connection(control: Control) -> None:
+    flow = bytearray(
+        flow_description(Flow(1, 1, Match(), (Output(4),), cookie=Rule.DELIVER), 5)  # its action's length: 0
+    )
+    struct.pack_into("!H", flow, len(flow) - 16 + 2, 0)
+    with (
+        raw_switch(control.shell.port, GOOD),
+        raw_switch(control.shell.port, ROGUE, flows=bytes(flow)) as rogue,
+    ):
+        rogue.closed.wait(60)
+        eventually(lambda: control.connected() == {GOOD}, "the good switch")
+        assert control.counter("refused-peers") == 1
+        assert set(control.switches()) == {GOOD}

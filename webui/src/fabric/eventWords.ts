@@ -16,6 +16,10 @@ export function eventWords(event: EventHead): string | null {
       return `switch ${text(event["switch"])} connected`;
     case "switch-down":
       return `switch ${text(event["switch"])} was lost`;
+    case "switch-forgotten":
+      return `switch ${text(event["switch"])} is gone for good`;
+    case "switch-turned-away":
+      return `switch ${text(event["switch"])} was turned away: ${text(event["reason"])}`;
     case "link-up":
       return `link ${text(event["link"])} is up`;
     case "link-down":

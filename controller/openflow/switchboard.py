@@ -1,0 +1,134 @@
+"""All connections of switches: accepted, kept alive, written to, closed; and which of them is which switch's."""
+
+from __future__ import annotations
+
+import logging
+import selectors
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Final
+
+from controller.openflow.connection import Connection, ConnectionEnded
+from controller.openflow.listener import Listener
+
+LOG: Final = logging.getLogger(__name__)
+
+
+class Switchboard:
+    """Args:
+    selector: watches all sockets.
+    counters: of what happens, by name.
+    refusal: why a switch with this datapath id may not connect, or None if it may.
+    on_closed: gets each connection that has been closed.
+    """
+
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        counters: Counter[str],
+        refusal: Callable[[int], str | None],
+        on_closed: Callable[[Connection], None],
+    ) -> None:
+        self._selector = selector
+        self._counters = counters
+        self._refusal = refusal
+        self._on_closed = on_closed
+        self._listener: Listener | None = None
+        self._connections: dict[Connection, None] = {}
+        """In the order in which they came."""
+        self.switches: dict[int, Connection] = {}
+        """Those that the control plane knows of, by datapath id."""
+        self.lost: deque[int] = deque()
+        """Switches whose connection was closed, and the control plane does not know yet."""
+
+    def listen(self, address: str, port: int) -> None:
+        """Accept connections from now on. Raises OSError if the address cannot be had."""
+        self._listener = Listener(address, port, self._selector, self._counters)
+
+    @property
+    def port(self) -> int:
+        """The TCP port that switches connect to. Raises RuntimeError before `listen`."""
+        if self._listener is None:
+            raise RuntimeError("the OpenFlow shell does not listen yet: start() it first")
+        return self._listener.port
+
+    def is_listener(self, watched: object) -> bool:
+        """Return whether *watched* (a selector key's data) stands for connections to `accept`."""
+        return watched is self._listener
+
+    def accept(self, now: float) -> None:
+        """Take the next connection, if there is room for it."""
+        assert self._listener is not None
+        accepted = self._listener.accept(now)
+        if accepted is None:
+            return
+        if len(self._connections) >= self._listener.most and not self._make_room():
+            accepted.sock.close()
+            self._counters["refused-connections"] += 1
+            count = len(self._connections)
+            self._listener.say(f"{accepted.peer} is refused: {count} switches are connected", now)
+            return
+        connection = Connection(
+            accepted.sock, accepted.peer, self._selector, now, self._counters, self._refusal
+        )
+        self._connections[connection] = None
+        self._counters["connections"] += 1
+        self.flush(connection)
+
+    def flush(self, connection: Connection) -> None:
+        """Send what a connection has to send; it is closed if it cannot go on."""
+        if connection.closed:
+            return
+        try:
+            connection.flush()
+        except ConnectionEnded as end:
+            self.close(connection, str(end))
+
+    def close(self, connection: Connection, reason: str) -> None:
+        """Let go of a connection; a switch that the control plane knows of is in `lost` then."""
+        if connection.closed:
+            return
+        connection.close()
+        self._connections.pop(connection, None)
+        self._on_closed(connection)
+        self._counters["disconnections"] += 1
+        LOG.info("connection of switch %s at %s ends: %s", connection.session.name, connection.peer, reason)
+        dpid = connection.introduced
+        if dpid is not None and self.switches.get(dpid) is connection:
+            del self.switches[dpid]
+            # Told later: this may be in the middle of the effects of another event.
+            self.lost.append(dpid)
+
+    def close_all(self, reason: str) -> None:
+        """Let go of everything, and listen no more."""
+        for connection in tuple(self._connections):
+            self.close(connection, reason)
+        if self._listener is not None:
+            self._listener.close()
+
+    def deadline(self) -> float | None:
+        """Return when `tick` wants to be called next, or None."""
+        times = [connection.session.deadline() for connection in self._connections]
+        if self._listener is not None and (resume_at := self._listener.deadline()) is not None:
+            times.append(resume_at)
+        return min(times, default=None)
+
+    def tick(self, now: float) -> None:
+        """Keep connections alive, and close those that are silent."""
+        if self._listener is not None:
+            self._listener.resume(now)
+        for connection in tuple(self._connections):
+            if connection.session.deadline() <= now:
+                try:
+                    connection.timer(now)
+                except ConnectionEnded as end:
+                    self.close(connection, str(end))
+
+    def _make_room(self) -> bool:
+        """Close the oldest connection that is no switch's, and return whether there was one."""
+        for connection in self._connections:
+            if connection.introduced is None:
+                self._counters["refused-connections"] += 1
+                self.close(connection, "others wait, and it has not shaken hands yet")
+                return True
+        return False

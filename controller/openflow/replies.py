@@ -13,7 +13,8 @@ from controller.openflow.lengths import need
 from controller.openflow.reading import HEADER, MULTIPART
 
 REPLY_LIMIT_BYTES: Final = 32 << 20
-"""A reply that is longer ends the connection: ten times a leaf's flow descriptions in a fabric of 30 000 hosts."""
+"""All replies together that one connection waits for; what is longer ends it. Ten
+times a leaf's flow descriptions in a fabric of 30 000 hosts."""
 _BODY_AT: Final = HEADER.size + MULTIPART.size
 
 
@@ -37,6 +38,8 @@ class Replies:
     def __init__(self, counters: Counter[str]) -> None:
         self._counters = counters
         self._asked: dict[int, _Asked] = {}
+        self._taken_bytes = 0
+        """Of replies since none was waited for: of those that are whole, the session may wait for others, too."""
 
     def __bool__(self) -> bool:
         return bool(self._asked)
@@ -55,7 +58,7 @@ class Replies:
 
     def refused(self, xid: int) -> None:
         """Expect no reply any more: the switch has answered with an error."""
-        self._asked.pop(xid, None)
+        self._forget(xid)
 
     def take(self, xid: int, message: bytes) -> Reply | None:
         """Return the reply that *message* (an OFPT_MULTIPART_REPLY) makes whole, if it does.
@@ -71,10 +74,16 @@ class Replies:
             return None
         if kind != asked.kind:
             raise PeerError(f"multipart reply of kind {kind} to a request of kind {asked.kind}")
-        if len(asked.body) + len(message) - _BODY_AT > REPLY_LIMIT_BYTES:
-            raise PeerError(f"multipart reply of kind {kind} is longer than {REPLY_LIMIT_BYTES >> 20} MiB")
+        self._taken_bytes += len(message) - _BODY_AT
+        if self._taken_bytes > REPLY_LIMIT_BYTES:
+            raise PeerError(f"multipart replies are longer than {REPLY_LIMIT_BYTES >> 20} MiB together")
         asked.body += message[_BODY_AT:]
         if flags & ofp.OFPMPF_REPLY_MORE:
             return None
-        del self._asked[xid]
+        self._forget(xid)
         return Reply(kind, bytes(asked.body))
+
+    def _forget(self, xid: int) -> None:
+        self._asked.pop(xid, None)
+        if not self._asked:
+            self._taken_bytes = 0

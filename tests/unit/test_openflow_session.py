@@ -425,7 +425,7 @@ def test_a_reply_that_is_too_long_is_refused() -> None:
     part = multipart(ofp.OFPMP_METER_STATS, xid, bytes(65_000), more=True)
     for _ in range(REPLY_LIMIT_BYTES // 65_000):
         list(one.receive(part, 1.0))
-    with pytest.raises(PeerError, match="longer than 32 MiB"):
+    with pytest.raises(PeerError, match="longer than 32 MiB together"):
         list(one.receive(part, 1.0))
 
 

@@ -55,11 +55,11 @@ class Wires:
         while True:
             deadline = self.discovery.deadline()
             arrival = flying[0][0] if flying else float("inf")
-            self.now = min(arrival, end if deadline is None else deadline)
+            self.now = max(self.now, min(arrival, end if deadline is None else deadline))
             if self.now >= end:
                 self.now = end
                 return
-            if arrival == self.now:
+            if arrival <= self.now:
                 _, receiver, sender = heapq.heappop(flying)
                 self.events += self.discovery.heard(receiver, sender, self.now)
                 continue

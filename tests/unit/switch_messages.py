@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller.openflow import codec
+from controller.openflow.session import Session
 from controller.openflow.wanted import Flow
 
 DPID = 0xCA5
@@ -51,3 +53,26 @@ def packet_in(in_port: int, cookie: int, data: bytes) -> bytes:
     match = struct.pack("!HHIIxxxx", 1, 12, 0x80000004, in_port)
     head = struct.pack("!IHBBQ", 0xFFFFFFFF, len(data), 1, 2, cookie)
     return message(ofp.OFPT_PACKET_IN, 0, head + match + b"\0\0" + data)
+
+
+def sent(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """(type, xid, whole message) of each message in *data*."""
+    while data:
+        _, kind, length, xid = struct.unpack_from("!BBHI", data)
+        yield kind, xid, data[:length]
+        data = data[length:]
+
+
+def ready_session(*ports: bytes) -> Session:
+    """A session after a whole handshake with a switch that has these ports, and nothing else."""
+    session = Session(0.0)
+    session.data_to_send()
+    list(session.receive(hello(6), 0.0))
+    [(_, xid, _)] = sent(session.data_to_send())
+    list(session.receive(features(xid), 0.0))
+    for _, xid, request in sent(session.data_to_send()):
+        (what,) = struct.unpack_from("!H", request, 8)
+        body = b"".join(ports) if what == ofp.OFPMP_PORT_DESC else b""
+        list(session.receive(multipart(what, xid, body), 0.0))
+    assert session.ready
+    return session

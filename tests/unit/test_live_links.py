@@ -16,11 +16,11 @@ from controller.live.link_loads import QUEUES_S, LinkLoads, PortCount, QueueLoad
 from controller.live.naming import FabricNames
 from controller.live.queue_history import FullestQueue, QueueHistory
 from controller.openflow import codec
-from controller.openflow.session import Session
 from controller.openflow.session_events import PortsCounted
 from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from ovsdb.port_queues import QueueCounters
 from tests.unit.simulated_fabric import CAPS, Simulation, leaf_spine
+from tests.unit.switch_messages import port, ready_session
 
 
 def snapshot() -> FabricSnapshot:
@@ -174,20 +174,8 @@ def test_a_switch_without_a_clock_is_timed_by_ours_and_nonsense_is_refused() -> 
             port_counts(broken, 0.0)
 
 
-def ready_session() -> Session:
-    """A session whose switch has two ports, hand-shaken as far as these tests need."""
-    session = Session(0.0)
-    session.ready, session.dpid = True, 1
-    port = parser.OFPPort(
-        3, 64, "02:00:00:00:00:03", b"l1-eth3", 0, 0, [parser.OFPPortDescPropEthernet(curr_speed=10)]
-    )
-    assert session._note_port(port) is not None
-    session.data_to_send()
-    return session
-
-
 def test_counters_are_asked_for_once_at_a_time() -> None:
-    session = ready_session()
+    session = ready_session(port(3, b"l1-eth3"))
     session.read_ports()
     session.read_ports()
     sent = session.data_to_send()
@@ -208,11 +196,11 @@ def test_counters_are_asked_for_once_at_a_time() -> None:
 
 @pytest.mark.parametrize("up", [True, False])
 def test_ports_are_taken_down_as_os_ken_would(up: bool) -> None:
-    session = ready_session()
+    session = ready_session(port(3, b"l1-eth3"))
     session.set_port(3, up)
     sent = session.data_to_send()
     config = 0 if up else ofp.OFPPC_PORT_DOWN
-    change = parser.OFPPortMod(codec.PROTOCOL, 3, "02:00:00:00:00:03", config, ofp.OFPPC_PORT_DOWN, [])
+    change = parser.OFPPortMod(codec.PROTOCOL, 3, "02:00:00:00:00:01", config, ofp.OFPPC_PORT_DOWN, [])
     change.set_xid(struct.unpack_from("!I", sent, 4)[0])
     change.serialize()
     assert sent == bytes(change.buf)

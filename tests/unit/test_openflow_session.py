@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -37,15 +36,8 @@ from tests.unit.switch_messages import (
     multipart,
     packet_in,
     port,
+    sent,
 )
-
-
-def sent(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """(type, xid, whole message) of each message in *data*."""
-    while data:
-        _, kind, length, xid = struct.unpack_from("!BBHI", data)
-        yield kind, xid, data[:length]
-        data = data[length:]
 
 
 def handshake(

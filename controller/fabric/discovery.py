@@ -231,7 +231,7 @@ class LinkDiscovery:
         return None
 
     def _excuse(self, now: float) -> None:
-        """Count no silence for the time in which this was not called although it should have been: nobody listened."""
+        """Count no silence for the time in which this was not called although it should have been."""
         deadline = self.deadline()
         late = 0.0 if deadline is None else now - deadline
         if late > LATE_S:

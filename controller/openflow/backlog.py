@@ -1,4 +1,4 @@
-"""What waits for the control plane: LLDP and news of switches first, other packets after them, and not without end.
+"""What waits for the control plane: LLDP and what switches say of themselves first, then other packets; with an end.
 
 Packets can come faster than they can be looked at, from whatever host likes to send ARP. Links live by LLDP, so it does
 not wait behind other packets; what is too much is dropped, and counted.
@@ -18,7 +18,7 @@ MOST_LLDP: Final = 8192
 """Frames that wait; a fabric's links have some 400 a second."""
 MOST_OTHERS: Final = 2048
 """Other packets that wait: half a second's work."""
-MOST_NEWS: Final = 16_384
+MOST_EVENTS: Final = 16_384
 """Events of one switch that wait; one that sends more is no switch that we can work with."""
 
 
@@ -31,7 +31,7 @@ class Waiting:
     at: float
 
 
-class TooMuchNewsError(RuntimeError):
+class TooManyEventsError(RuntimeError):
     """One switch sends events faster than they can be looked at."""
 
 
@@ -45,17 +45,17 @@ class Backlog:
         self._first: deque[Waiting] = deque()
         self._others: deque[Waiting] = deque()
         self._lldp = 0
-        self._news: Counter[Connection] = Counter()
+        self._events: Counter[Connection] = Counter()
 
     def __len__(self) -> int:
         return len(self._first) + len(self._others)
 
     def add(self, waiting: Waiting) -> None:
-        """Keep an event for later, or drop it. Raises TooMuchNewsError for one that may not be dropped."""
+        """Keep an event for later, or drop it. Raises TooManyEventsError for one that may not be dropped."""
         if not isinstance(waiting.event, PacketIn):
-            if self._news[waiting.connection] >= MOST_NEWS:
-                raise TooMuchNewsError(f"it sends faster than it can be served: {MOST_NEWS} events wait")
-            self._news[waiting.connection] += 1
+            if self._events[waiting.connection] >= MOST_EVENTS:
+                raise TooManyEventsError(f"it sends faster than it can be served: {MOST_EVENTS} events wait")
+            self._events[waiting.connection] += 1
             self._first.append(waiting)
         elif rule_of(waiting.event.cookie) is Rule.LLDP:
             if self._lldp >= MOST_LLDP:
@@ -76,7 +76,7 @@ class Backlog:
         if isinstance(waiting.event, PacketIn):
             self._lldp -= 1
         else:
-            self._news[waiting.connection] -= 1
-            if not self._news[waiting.connection]:
-                del self._news[waiting.connection]
+            self._events[waiting.connection] -= 1
+            if not self._events[waiting.connection]:
+                del self._events[waiting.connection]
         return waiting

@@ -388,6 +388,6 @@ class Session:
 
 
 _NEEDS_NO_ANSWER: Final = {ofp.OFPT_BUNDLE_CONTROL}
-"""A bundle's end is told by the barrier after it, or by an error."""
+"""A bundle's end shows by the barrier after it, or by an error."""
 
 _BARRIER: Final = _HEADER.pack(codec.VERSION, ofp.OFPT_BARRIER_REQUEST, _HEADER.size, 0)

@@ -28,7 +28,7 @@ from controller.control_thread import ControlThread, check_control_threads
 from controller.effects import Effects, ModeChanged, SwitchTurnedAway
 from controller.fabric.graph import PortRef
 from controller.openflow.allowed import AllowedSwitches
-from controller.openflow.backlog import Backlog, TooMuchNewsError, Waiting
+from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
 from controller.openflow.confirmations import Confirmations, Waiter
 from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.cookies import Rule, rule_of
@@ -289,7 +289,7 @@ class OpenFlowShell:
                     self._backlog.add(Waiting(connection, event, now))
                 if connection.closed:
                     return
-        except (ConnectionEnded, TooMuchNewsError) as end:
+        except (ConnectionEnded, TooManyEventsError) as end:
             self._board.close(connection, str(end))
         else:
             self._board.flush(connection)

@@ -96,7 +96,7 @@ class Switchboard:
         dpid = connection.introduced
         if dpid is not None and self.switches.get(dpid) is connection:
             del self.switches[dpid]
-            # Told later: this may be in the middle of the effects of another event.
+            # Reported later: this may be in the middle of the effects of another event.
             self.lost.append(dpid)
 
     def close_all(self, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""What waits for the control plane: bounded, LLDP first, nothing of a switch's news lost or out of order."""
+"""What waits for the control plane: bounded, LLDP first, nothing that a switch itself says lost or out of order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from controller.effects import Port
 from controller.openflow import backlog
-from controller.openflow.backlog import Backlog, TooMuchNewsError, Waiting
+from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
 from controller.openflow.connection import Connection
 from controller.openflow.cookies import Rule
 from controller.openflow.session_events import PacketIn, PortStatus, SessionEvent
@@ -39,11 +39,11 @@ def connection() -> Iterator[Connection]:
         caller.close()
 
 
-def news(number: int) -> PortStatus:
+def change(number: int) -> PortStatus:
     return PortStatus(Port(number, "p", "02:00:00:00:00:01", True))
 
 
-@given(st.lists(st.sampled_from([LLDP, ARP]) | st.integers(1, 9).map(news)))
+@given(st.lists(st.sampled_from([LLDP, ARP]) | st.integers(1, 9).map(change)))
 def test_everything_comes_out_and_other_packets_last(
     connection: Connection, events: list[SessionEvent]
 ) -> None:
@@ -61,14 +61,14 @@ def test_what_is_too_much_is_dropped_and_counted(
 ) -> None:
     monkeypatch.setattr(backlog, "MOST_LLDP", 5)
     monkeypatch.setattr(backlog, "MOST_OTHERS", 7)
-    monkeypatch.setattr(backlog, "MOST_NEWS", 9)
+    monkeypatch.setattr(backlog, "MOST_EVENTS", 9)
     counters: Counter[str] = Counter()
     waiting = Backlog(counters)
     for _ in range(3):
         for number in range(9):
-            waiting.add(Waiting(connection, news(number), 0.0))
-        with pytest.raises(TooMuchNewsError):
-            waiting.add(Waiting(connection, news(0), 0.0))
+            waiting.add(Waiting(connection, change(number), 0.0))
+        with pytest.raises(TooManyEventsError):
+            waiting.add(Waiting(connection, change(0), 0.0))
         for _ in range(20):
             waiting.add(Waiting(connection, LLDP, 0.0))
             waiting.add(Waiting(connection, ARP, 0.0))

@@ -1,4 +1,4 @@
-"""Peers that are no honest switches, against a running shell and control plane: they harm nobody but themselves."""
+"""Peers that are no honest switches, against a running shell and control plane: they harm only themselves."""
 
 from __future__ import annotations
 

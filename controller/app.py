@@ -20,8 +20,10 @@ from sqlalchemy import Engine
 from controller.agents.listeners import TcpListener
 from controller.agents.server import ChannelSettings
 from controller.agents.token import read_or_make_token
+from controller.api.body_limits import long_bodies
+from controller.api.front.limits import FrontSettings, Tokens
 from controller.api.front.process import HttpFront
-from controller.api.server import MAX_BODY_BYTES, ApiSettings, Extension, make_app
+from controller.api.server import ApiSettings, Extension, make_app
 from controller.control_thread import first_death, on_first_death
 from controller.live.link_sampling import EVERY_S
 from controller.openflow.allowed import read_allowed_switches
@@ -134,7 +136,10 @@ def serve(settings: Settings) -> None:
         raise
     try:
         try:
-            front = HttpFront(app, settings.api_address, settings.api_port, API_THREADS, MAX_BODY_BYTES)
+            answering = FrontSettings(
+                API_THREADS, long_bodies=long_bodies(app), tokens=Tokens(api_token, read_token)
+            )
+            front = HttpFront(app, settings.api_address, settings.api_port, answering)
         except OSError as error:
             raise _not_listening("the API", "--api", settings.api_address, settings.api_port, error) from None
         api = f"http://{_in_url(settings.api_address)}:{front.port}"

@@ -13,7 +13,7 @@ from flask import Blueprint, Response, jsonify, request
 from controller.api.access import Rate
 from controller.api.answers_experiments import ExperimentObject
 from controller.api.bodies import body, number
-from controller.api.describing import Description, Query, describe
+from controller.api.describing import RESULTS_BYTES, Description, Query, describe
 from controller.api.exporting import drawn
 from controller.api.problems import ProblemError
 from controller.api.routes_exports import MEDIA
@@ -267,7 +267,13 @@ def engine_routes(engine: Engine, store: ExperimentStore, submits: Rate) -> Blue
 
     @routes.post(ONE + "/end")
     @describe(
-        Description("For workers: an attempt is over.", ExperimentObject, AttemptEndBody, problems=(404, 409))
+        Description(
+            "For workers: an attempt is over.",
+            ExperimentObject,
+            AttemptEndBody,
+            most_body_bytes=RESULTS_BYTES,
+            problems=(404, 409),
+        )
     )
     def end(experiment: int) -> dict[str, Any]:
         wanted = body(AttemptEndBody)

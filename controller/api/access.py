@@ -6,10 +6,9 @@ import hashlib
 import hmac
 import ipaddress
 import threading
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib.parse import urlsplit
-
-from flask import Request
 
 from controller.api.problems import ProblemError
 
@@ -25,7 +24,7 @@ def cookie_of(token: str) -> str:
 
 
 class Access:
-    """Raises ProblemError for requests that may not be.
+    """Decides by a request's head, so that its body need not be read: by the strings of its WSGI environment.
 
     operate, read: tokens; with ``operate`` None (on loopback) none is needed. ``read`` only allows to read.
     """
@@ -34,46 +33,50 @@ class Access:
         self._operate = operate
         self._read = read
 
-    def check(self, request: Request) -> None:
-        """401: no token, or a wrong one; 403: of another origin, or a token for reading only."""
-        self._check_origin(request)
-        if self._operate is None or not request.path.startswith(API):
+    def check(self, head: Mapping[str, Any]) -> None:
+        """Raises ProblemError for requests that may not be.
+
+        401: no token, or a wrong one; 403: of another origin, or a token for reading only.
+        """
+        method, path = str(head["REQUEST_METHOD"]), _path_of(head)
+        self._check_origin(method, head)
+        if self._operate is None or not path.startswith(API):
             return  # pages are no secret: what they show is
-        role = self._role(request)
+        role = self._role(head)
         if role is None:
             raise ProblemError(401, "this address needs the header Authorization: Bearer TOKEN")
-        if role == "read" and request.method not in READING and request.path != SESSION:
+        if role == "read" and method not in READING and path != SESSION:
             raise ProblemError(403, "this token is for reading only: the one in api-token may change things")
 
-    def token_of(self, request: Request) -> str | None:
+    def token_of(self, head: Mapping[str, Any]) -> str | None:
         """The token that a request has proved to have, for its cookie."""
-        return {"operate": self._operate, "read": self._read, None: None}[self._role(request)]
+        return {"operate": self._operate, "read": self._read, None: None}[self._role(head)]
 
-    def role(self, request: Request) -> str:
+    def role(self, head: Mapping[str, Any]) -> str:
         """What a request that `check` let pass may do: "operate" or "read"."""
-        return self._role(request) or "operate"
+        return self._role(head) or "operate"
 
-    def _role(self, request: Request) -> str | None:
-        kind, _, given = request.headers.get("Authorization", "").partition(" ")
+    def _role(self, head: Mapping[str, Any]) -> str | None:
+        kind, _, given = head.get("HTTP_AUTHORIZATION", "").partition(" ")
         bearer = given.strip() if kind.lower() == "bearer" else ""
-        kept = request.cookies.get(COOKIE, "")
+        kept = _cookies(head.get("HTTP_COOKIE", ""))
         for role, token in (("operate", self._operate), ("read", self._read)):
-            if token is not None and (_same(bearer, token) or _same(kept, cookie_of(token))):
+            if token is not None and (
+                _same(bearer, token) or any(_same(value, cookie_of(token)) for value in kept)
+            ):
                 return role
         return None
 
-    def _check_origin(self, request: Request) -> None:
+    def _check_origin(self, method: str, head: Mapping[str, Any]) -> None:
         """A page of somebody else's must not drive this controller through its reader's browser.
 
         Without a token the name that was asked for counts, too: a page may have had its own name point here.
         """
-        origin = request.headers.get("Origin")
-        if request.method not in READING and origin is not None and urlsplit(origin).netloc != request.host:
+        origin, host = head.get("HTTP_ORIGIN"), _host_of(head)
+        if method not in READING and origin is not None and _netloc(origin) != host:
             raise ProblemError(403, f"requests of pages of {origin[:100]} are not taken: same origin only")
-        if self._operate is None and not _is_address(request.host):
-            raise ProblemError(
-                403, f"this controller is not {request.host[:100]}: ask for 127.0.0.1 or localhost"
-            )
+        if self._operate is None and not _is_address(host):
+            raise ProblemError(403, f"this controller is not {host[:100]}: ask for 127.0.0.1 or localhost")
 
 
 class Rate:
@@ -98,14 +101,41 @@ class Rate:
 
 
 def _same(given: str, known: str) -> bool:
-    return hmac.compare_digest(given.encode(), known.encode())
+    return hmac.compare_digest(given.encode(errors="surrogatepass"), known.encode())
+
+
+def _path_of(head: Mapping[str, Any]) -> str:
+    """As the application reads it, which sees one slash where several begin a path."""
+    return "/" + str(head.get("PATH_INFO", "")).lstrip("/")
+
+
+def _host_of(head: Mapping[str, Any]) -> str:
+    """The name and port that were asked for; without a header (HTTP/1.0) the address at which we were reached."""
+    host = head.get("HTTP_HOST")
+    if host is None:
+        return f"{head.get('SERVER_NAME', '')}:{head.get('SERVER_PORT', '')}"
+    return str(host).removesuffix(":80")
+
+
+def _cookies(header: str) -> list[str]:
+    """Values of our cookie: a browser may have kept one for each of several paths."""
+    pairs = (pair.strip().partition("=") for pair in header.split(";"))
+    return [value.strip().strip('"') for name, _, value in pairs if name.strip() == COOKIE]
+
+
+def _netloc(origin: str) -> str | None:
+    """None for what is no address."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _is_address(host: str) -> bool:
-    name = urlsplit(f"//{host}").hostname or ""
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
     try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name == "localhost" or name.endswith(".localhost"):
+            return True
         ipaddress.ip_address(name)
     except ValueError:
         return False

@@ -17,6 +17,8 @@ _ATTRIBUTE: Final = "capstan_description"
 SCHEMA: Final = "schema"
 """Key of a field's metadata: what JSON Schema says of it beside its type."""
 UNIT: Final = "unit"
+RESULTS_BYTES: Final = 64 << 20
+"""Of a body that carries what a run has measured: a flow's record has 0.8 kB, and a run tens of thousands of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Description:
     body: type | None = None
     body_text: tuple[str, ...] = ()
     """Media types of bodies that are text, beside ``body``."""
+    most_body_bytes: int | None = None
+    """Where bodies may be longer than elsewhere: why is said there."""
     query: tuple[Query | Text, ...] = ()
     status: int = 200
     problems: tuple[int, ...] = ()

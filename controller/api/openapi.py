@@ -24,6 +24,8 @@ from controller.api.describing import (
     With,
     description_of,
 )
+from controller.api.front.body import in_units
+from controller.api.front.limits import Limits
 from controller.store.models import Base
 
 _PLAIN: Final[dict[Any, dict[str, Any]]] = {
@@ -56,7 +58,7 @@ ANYTHING_SCHEMA: Final[dict[str, Any]] = {
 }
 _OF_ALL: Final = (401, 403, 500, 503)
 """Problems that any request may meet."""
-_OF_BODIES: Final = (400, 413, 415, 422)
+_OF_BODIES: Final = (400, 408, 413, 415, 422)
 PROBLEM: Final[dict[str, Any]] = {
     "type": "object",
     "description": "A problem document (RFC 9457).",
@@ -268,6 +270,7 @@ def _operation(
         problems |= {*_OF_BODIES}
         operation["requestBody"] = {
             "required": True,
+            "description": f"At most {in_units(description.most_body_bytes or Limits().body_bytes)}.",
             "content": {"application/json": {"schema": bodies.of(description.body)}}
             | {media: {"schema": {}} for media in description.body_text},  # read as a whole
         }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
-from flask import Response, jsonify
+MEDIA: Final = "application/problem+json"
 
 
 class ProblemError(Exception):
@@ -19,17 +19,12 @@ class ProblemError(Exception):
         self.more = more
 
 
-def problem_response(problem: ProblemError) -> Response:
-    """The document of one problem."""
+def problem_document(status: int, detail: str, field: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return the document of one problem."""
     document: dict[str, Any] = {
         "type": "about:blank",
-        "title": HTTPStatus(problem.status).phrase,
-        "status": problem.status,
-        "detail": problem.detail,
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
     }
-    if problem.field is not None:
-        document["field"] = problem.field
-    response = jsonify(document | problem.more)
-    response.status_code = problem.status
-    response.mimetype = "application/problem+json"
-    return response
+    return document | ({} if field is None else {"field": field}) | more

@@ -16,7 +16,7 @@ from controller.api import answers_experiments
 from controller.api.access import Rate
 from controller.api.bodies import EndBody, ExperimentBody, RunBody, body, number, optional_text, text
 from controller.api.comparing import compare
-from controller.api.describing import Description, Query, Text, describe
+from controller.api.describing import RESULTS_BYTES, Description, Query, Text, describe
 from controller.api.problems import ProblemError
 from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.running import RunningController
@@ -97,7 +97,13 @@ def experiment_routes(
 
     @routes.patch(ONE)
     @describe(
-        Description("End an experiment.", answers_experiments.ExperimentObject, EndBody, problems=(404, 409))
+        Description(
+            "End an experiment.",
+            answers_experiments.ExperimentObject,
+            EndBody,
+            most_body_bytes=RESULTS_BYTES,
+            problems=(404, 409),
+        )
     )
     def end(experiment: int) -> dict[str, Any]:
         wanted = body(EndBody)
@@ -108,7 +114,12 @@ def experiment_routes(
     @routes.post(ONE + "/runs")
     @describe(
         Description(
-            "Keep a finished run.", answers_experiments.AddedRun, RunBody, status=201, problems=(404, 409)
+            "Keep a finished run.",
+            answers_experiments.AddedRun,
+            RunBody,
+            most_body_bytes=RESULTS_BYTES,
+            status=201,
+            problems=(404, 409),
         )
     )
     def add_run(experiment: int) -> tuple[dict[str, Any], int]:

@@ -11,17 +11,20 @@ from typing import Any, Final, Protocol
 from flask import Blueprint, Flask, Response, jsonify, request
 from flask.json.provider import DefaultJSONProvider
 from sqlalchemy.exc import DBAPIError
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
 from werkzeug.routing import BaseConverter
 
 from controller.agents.listeners import ChannelError
 from controller.api import answers
 from controller.api.access import COOKIE, Access, Rate, cookie_of
+from controller.api.body_limits import NUMBER, most_body_bytes
 from controller.api.describing import LARGEST, Description, describe, description_of
 from controller.api.document_page import POLICY, page
+from controller.api.front.body import in_units
+from controller.api.front.limits import Limits
 from controller.api.openapi import openapi_document
 from controller.api.page import BUILT, page_routes
-from controller.api.problems import ProblemError, problem_response
+from controller.api.problems import MEDIA, ProblemError, problem_document
 from controller.api.routes_capton import capton_routes
 from controller.api.routes_experiments import experiment_routes
 from controller.api.routes_exports import export_routes
@@ -33,7 +36,8 @@ from controller.running import RunningController
 from controller.store.database import database_words
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
 
-MAX_BODY_BYTES: Final = 64 << 20
+MAX_BODY_BYTES: Final = Limits().body_bytes
+"""Of a request whose route does not say otherwise (`Description.most_body_bytes`)."""
 SUBMIT_BURST: Final = 500
 SUBMISSIONS: Final = "/api/v1/experiments"
 NO_ENGINE: Final = (
@@ -59,7 +63,7 @@ class ApiSettings:
 class NumberConverter(BaseConverter):
     """A number in a path; what is too long for the database is no path of ours."""
 
-    regex = r"[0-9]{1,19}"
+    regex = NUMBER
 
     def to_python(self, value: str) -> int:
         return int(value)
@@ -98,7 +102,6 @@ def make_app(
     app = Flask("capstan", static_folder=None)
     app.json = _Json(app)
     app.url_map.converters["number"] = NumberConverter
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     started = time.monotonic()
     app.register_blueprint(fabric_routes(running, settings.lab, version, started))
     app.register_blueprint(live_routes(running, started))
@@ -149,13 +152,14 @@ def make_app(
 
     @app.before_request
     def check_access() -> None:
-        access.check(request)
+        access.check(request.environ)
+        request.max_content_length = most_body_bytes(app, request.endpoint, MAX_BODY_BYTES)
 
     @app.post("/api/v1/session")
     @describe(Description("Keep a token in a cookie, as browsers' EventSource needs.", answers.SessionView))
     def session() -> Response:
-        token = access.token_of(request)
-        response = jsonify({"role": access.role(request)})
+        token = access.token_of(request.environ)
+        response = jsonify({"role": access.role(request.environ)})
         if token is not None:
             response.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="Strict", path="/")
         return response
@@ -177,6 +181,9 @@ def make_app(
         text = error.description or error.name
         if isinstance(error, MethodNotAllowed) and request.path == SUBMISSIONS:
             text = NO_ENGINE
+        if isinstance(error, RequestEntityTooLarge):
+            most = in_units(request.max_content_length or 0)
+            text = f"a body here may have {most}: send less, or in several requests"
         response = problem_response(ProblemError(error.code or 500, text))
         if isinstance(error, MethodNotAllowed):
             response.headers["Allow"] = ", ".join(error.valid_methods or ())
@@ -213,3 +220,11 @@ def make_app(
         return problem_response(ProblemError(500, "unexpected error; the controller's log has the details"))
 
     return app
+
+
+def problem_response(problem: ProblemError) -> Response:
+    """The answer that a problem is."""
+    response = jsonify(problem_document(problem.status, problem.detail, problem.field, **problem.more))
+    response.status_code = problem.status
+    response.mimetype = MEDIA
+    return response

@@ -17,6 +17,7 @@ import pytest
 from benchmarks.api_clients import PATHS, SCRIPT
 from benchmarks.api_load import Load, LoadError, parse
 from benchmarks.blocks import apart
+from controller.api.front.limits import FrontSettings
 from controller.api.front.process import HttpFront
 from experiments.deployment import ROOT
 from tests.unit.api_world import api_world
@@ -36,7 +37,7 @@ def test_both_programs_ask_for_the_same_and_tell_alike(tmp_path: Path, program: 
             time.sleep(0.02)  # so that others ask meanwhile, however fast or slow this machine is
             return world.app(environ, start_response)
 
-        front = HttpFront(app, "127.0.0.1", 0, 4, 1 << 20)
+        front = HttpFront(app, "127.0.0.1", 0, FrontSettings(4))
         front.start()
         port = str(front.port)
         try:

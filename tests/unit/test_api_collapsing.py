@@ -16,8 +16,8 @@ import pytest
 import requests
 from flask import Flask, Response, request
 
-from controller.api.front import server
 from controller.api.front.backend import HAND_OVER, serve
+from controller.api.front.limits import FrontSettings, Limits
 from controller.api.front.server import AT_WORK, HttpServer
 from tests.waiting import PATIENCE_S, eventually
 
@@ -71,7 +71,7 @@ def served() -> Iterator[Served]:
 
 
 @contextmanager
-def serving(threads: int) -> Iterator[Served]:
+def serving(threads: int, limits: Limits | None = None) -> Iterator[Served]:
     app = Flask("collapsing", static_folder=None)
     numbers = count(1)
 
@@ -112,9 +112,9 @@ def serving(threads: int) -> Iterator[Served]:
 
     async def run() -> None:
         loop, until = asyncio.get_running_loop(), asyncio.Event()
-        server = HttpServer(listener, connect, threads, 1 << 20)
+        server = HttpServer(listener, connect, FrontSettings(threads, 1.0, limits or Limits()))
         begun.set_result((server, lambda: loop.call_soon_threadsafe(until.set)))
-        await server.serve(until, 1.0)
+        await server.serve(until)
 
     listener = socket.create_server(("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
@@ -232,10 +232,12 @@ def test_answers_that_wait_for_something_keep_no_thread_from_others() -> None:
         assert served.ask("GET /number/a HTTP/1.1").body().startswith(b"a "), "while those are being answered"
 
 
-def test_who_asks_nothing_is_let_go_and_who_waits_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "STALLED_S", 0.3)
-    monkeypatch.setattr(server, "LOOK_EVERY_S", 0.05)
-    with serving(1) as served, socket.create_connection(("127.0.0.1", served.port), timeout=60) as silent:
+def test_who_asks_nothing_is_let_go_and_who_waits_is_not() -> None:
+    limits = Limits(head_s=0.3, idle_s=0.3, window_s=0.3, look_every_s=0.05)
+    with (
+        serving(1, limits) as served,
+        socket.create_connection(("127.0.0.1", served.port), timeout=60) as silent,
+    ):
         asking = served.ask("GET /hold HTTP/1.1")
         assert silent.recv(1) == b"", "it is closed"
         served.may_go_on.set()

@@ -16,6 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller.api.bodies import FlowBody
+from controller.api.body_limits import long_bodies
+from controller.api.describing import RESULTS_BYTES
+from controller.api.front.limits import FrontSettings
 from controller.api.server import MAX_BODY_BYTES
 from controller.effects import ModeChanged
 from controller.store.models import FlowRecord
@@ -210,6 +213,31 @@ def test_a_body_that_is_too_large_is_413(world: World) -> None:
         content_type="application/json",
     )
     assert said["title"]
+
+
+def test_only_results_may_be_longer_than_1_mib(world: World) -> None:
+    """What the HTTP process is given is what the application does, and what the document says."""
+    long = long_bodies(world.app)
+    assert sorted((one.method, one.path.partition("{1,19}")[2]) for one in long) == [
+        ("PATCH", ""),
+        ("POST", "/end"),
+        ("POST", "/runs"),
+    ]
+    front = FrontSettings(1, long_bodies=long)
+    number = world.ask("POST", "/experiments/recorded", 201, json=EXPERIMENT)["id"]
+    for method, path, status in (
+        ("POST", f"/experiments/{number}/runs", 400),
+        ("PATCH", f"/experiments/{number}", 400),
+        ("POST", f"/experiments/{number}/end", 400),
+        ("POST", "/experiments/recorded", 413),
+        ("PUT", "/scheme", 413),
+    ):
+        body = b" " * (MAX_BODY_BYTES + 1)
+        world.ask(method, path, status, data=body, content_type="application/json")
+        most = front.most_body_bytes(method, BASE + path)
+        assert most == (RESULTS_BYTES if status == 400 else MAX_BODY_BYTES), path
+        described = world.document["paths"][BASE + path.replace(str(number), "{experiment}")][method.lower()]
+        assert described["requestBody"]["description"] == f"At most {most >> 20} MiB."
 
 
 def test_wrong_methods_and_paths_are_problem_documents_too(world: World) -> None:

@@ -24,12 +24,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.api.front.backend import HAND_OVER, HandOverError
+from controller.api.front.limits import FrontSettings, Limits
 from controller.api.front.process import ROOT, HttpFront
 from tests.waiting import eventually
 
 MOST: int = 3 << 20
 """Bytes of a request's body, at most."""
 THREADS = 2
+SETTINGS = FrontSettings(THREADS, limits=Limits(body_bytes=MOST))
 PIECE = random.Random(1).randbytes(100_003)
 
 
@@ -123,7 +125,7 @@ def serving() -> Iterator[Served]:
             return str(error)
         return ""
 
-    one = Served(HttpFront(app, "127.0.0.1", 0, THREADS, MOST))
+    one = Served(HttpFront(app, "127.0.0.1", 0, SETTINGS))
     one.front.start()
     try:
         yield one
@@ -272,8 +274,10 @@ def test_what_is_being_answered_when_told_to_end_is_answered() -> None:
 
 CONTROLLER = """
 import sys, time
+from controller.api.front.limits import FrontSettings
+from controller.api.front.limits import FrontSettings, Limits
 from controller.api.front.process import HttpFront
-front = HttpFront(lambda environ, start: start("200 OK", []) and [] or [b"here"], "127.0.0.1", 0, 1, 100)
+front = HttpFront(lambda environ, start: start("200 OK", []) and [] or [b"here"], "127.0.0.1", 0, FrontSettings(1))
 front.start()
 print(front.port, front.pid, flush=True)
 time.sleep(1000)

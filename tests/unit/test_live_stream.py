@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import requests
 
+from controller.api.front.limits import FrontSettings
 from controller.api.front.process import HttpFront
 from controller.effects import LinkDown, ModeChanged
 from controller.fabric.graph import PortRef
@@ -80,7 +81,7 @@ class Served:
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     with api_world(tmp_path) as world:
-        front = HttpFront(world.app, "127.0.0.1", 0, 2, 1 << 20)
+        front = HttpFront(world.app, "127.0.0.1", 0, FrontSettings(2))
         front.start()
         try:
             yield Served(world, front.port)

@@ -1,7 +1,7 @@
-"""``python -m controller.api.front CONTROL LISTENER WORKERS MAX_BODY_BYTES PATIENCE_S PARENT``: the HTTP process.
+"""``python -m controller.api.front CONTROL LISTENER PARENT``: the HTTP process; its settings come on standard input.
 
 The first two are descriptors, the last is the controller's process id. It ends when that does, however that ends; on
-SIGTERM as soon as what was asked is answered, for which it has so many seconds.
+SIGTERM as soon as what was asked is answered. Tokens are among the settings, so they are no arguments.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import signal
 import socket
 import sys
 
-from controller.api.front.server import MOST_CONNECTIONS, HttpServer
+from controller.api.front.limits import FrontSettings
+from controller.api.front.server import HttpServer
 from controller.parent import end_with
 
 
-async def main(control: int, listener: int, workers: int, max_body_bytes: int, patience_s: float) -> None:
+async def main(control: int, listener: int, settings: FrontSettings) -> None:
     of_controller = socket.socket(fileno=control)
     of_controller.setblocking(False)
     told = asyncio.Event()
@@ -30,14 +31,13 @@ async def main(control: int, listener: int, workers: int, max_body_bytes: int, p
             socket.send_fds(of_controller, [b"n"], [theirs.fileno()])
         return ours
 
-    server = HttpServer(socket.socket(fileno=listener), connect, workers, max_body_bytes)
-    await server.serve(told, patience_s)
+    await HttpServer(socket.socket(fileno=listener), connect, settings).serve(told)
 
 
-def _more_descriptors() -> None:
+def _more_descriptors(connections: int) -> None:
     """Many systems give a program fewer than it serves connections, and let it ask for more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 2 * MOST_CONNECTIONS)
+    wanted = 2 * connections if hard == resource.RLIM_INFINITY else min(hard, 2 * connections)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
@@ -45,7 +45,8 @@ def _more_descriptors() -> None:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is the controller's, which tells us when
-    _more_descriptors()
-    of_controller, of_clients, of_workers, of_bytes = map(int, sys.argv[1:5])
-    end_with(int(sys.argv[6]))
-    asyncio.run(main(of_controller, of_clients, of_workers, of_bytes, float(sys.argv[5])))
+    of_controller, of_clients, of_parent = map(int, sys.argv[1:4])
+    end_with(of_parent)
+    given = FrontSettings.from_json(sys.stdin.buffer.read())
+    _more_descriptors(given.limits.connections)
+    asyncio.run(main(of_controller, of_clients, given))

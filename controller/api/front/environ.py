@@ -10,8 +10,11 @@ import h11
 ALONE: Final = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 
 
-def environ_of(request: h11.Request, body_bytes: int, peer: Any, here: Any) -> dict[str, str]:
-    """peer, here: socket addresses, (host, port, …); None: not known any more. All texts are bytes as Latin-1."""
+def environ_of(request: h11.Request, peer: Any, here: Any) -> dict[str, str]:
+    """Return what a request's head says; what its body is, `set_length` says once it is whole.
+
+    peer, here: socket addresses, (host, port, …); None: not known any more. All texts are bytes as Latin-1.
+    """
     target = request.target.decode("latin-1")
     scheme, mark, rest = target.partition("://")
     if mark and scheme.lower() in ("http", "https"):  # the absolute form, which proxies use
@@ -39,7 +42,11 @@ def environ_of(request: h11.Request, body_bytes: int, peer: Any, here: Any) -> d
         if key in environ:
             value = f"{environ[key]}{'; ' if name == 'cookie' else ', '}{value}"
         environ[key] = value
-    environ.pop("HTTP_TRANSFER_ENCODING", None)  # the body is here as a whole
+    return environ
+
+
+def set_length(environ: dict[str, str], body_bytes: int) -> None:
+    """Say how long the body is that is here as a whole."""
+    environ.pop("HTTP_TRANSFER_ENCODING", None)
     if body_bytes or "CONTENT_LENGTH" in environ:
         environ["CONTENT_LENGTH"] = str(body_bytes)
-    return environ

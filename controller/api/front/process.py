@@ -15,6 +15,7 @@ from typing import Final
 from wsgiref.types import WSGIApplication
 
 from controller.api.front.backend import serve_control
+from controller.api.front.limits import FrontSettings
 
 _LOG: Final = logging.getLogger("capstan.api")
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -22,23 +23,19 @@ BACKLOG: Final = 1024
 """Connections that wait to be accepted, as when a class opens the page at once, or while the process begins."""
 AGAIN_S: Final = 0.5
 """Between the end of a process that should not have ended and the next one."""
-PATIENCE_S: Final = 2.0
-"""How long requests that are being answered may take when it is told to end."""
 GRACE_S: Final = 3.0
-"""Beyond that, after which it is killed."""
+"""Beyond the patience of its settings, after which it is killed."""
 
 
 class HttpFront:
     """An HTTP server for *app*, at an address that it has from its construction on. Raises OSError if it cannot.
 
-    threads: requests that are answered at a time. address: IPv4 or IPv6; port 0: any that is free.
+    address: IPv4 or IPv6; port 0: any that is free.
     """
 
-    def __init__(
-        self, app: WSGIApplication, address: str, port: int, threads: int, max_body_bytes: int
-    ) -> None:
+    def __init__(self, app: WSGIApplication, address: str, port: int, settings: FrontSettings) -> None:
         self._app = app
-        self._options = (str(threads), str(max_body_bytes), str(PATIENCE_S))
+        self._settings = settings
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._listener = socket.create_server((address, port), family=family, backlog=BACKLOG)
         self._process: subprocess.Popen[bytes] | None = None
@@ -63,7 +60,7 @@ class HttpFront:
         self._keeper.start()
 
     def stop(self) -> None:
-        """End it; what is being answered is answered, if that takes no longer than PATIENCE_S."""
+        """End it; what is being answered is answered, if that takes no longer than the settings say."""
         with self._beginning:
             self._ending.set()
             process = self._process
@@ -71,7 +68,7 @@ class HttpFront:
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
             try:
-                process.wait(PATIENCE_S + GRACE_S)
+                process.wait(self._settings.patience_s + GRACE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
         if self._keeper is not None:
@@ -89,11 +86,17 @@ class HttpFront:
         ]
         with theirs:
             self._process = subprocess.Popen(
-                [*argv, *self._options, str(os.getpid())],
+                [*argv, str(os.getpid())],
                 pass_fds=(theirs.fileno(), self._listener.fileno()),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *_python_path()])},
             )
+        assert self._process.stdin is not None
+        with (
+            suppress(BrokenPipeError),
+            self._process.stdin as to_process,
+        ):  # one that has ended is started anew
+            to_process.write(self._settings.to_json())
         threading.Thread(target=self._serve, args=(ours,), name="api-control", daemon=True).start()
 
     def _serve(self, control: socket.socket) -> None:

@@ -7,38 +7,30 @@ import json
 import logging
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import h11
 
-from controller.api.front.connection import Connection, Headers, TakeError
+from controller.api.front.connection import Connection, TakeError
+from controller.api.front.large_answers import LOST, Answer, LargeAnswers
 from controller.api.front.questions import Question
-from controller.api.front.wire import HEADER, PIECE, Kind, WireError, frame, request_frame, send_taken
+from controller.api.front.wire import PIECE, Kind, WireError, frame, next_frame, request_frame, send_taken
 
-LARGEST_ANSWER: Final = 4 << 20
-"""Bytes; what is larger goes to its reader as it is made, and is not kept for others."""
 BROKEN: Final = "the answer broke off; the controller's log has the details"
 GONE: Final = "the controller does not answer: it is ending; ask again"
-LOST: Final = (OSError, asyncio.IncompleteReadError)
 
 _LOG: Final = logging.getLogger("capstan.api")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A whole one. ``status``: as WSGI has it, "200 OK"."""
-
-    status: str
-    headers: Headers
-    pieces: list[bytes]
-
-
 class Worker:
-    """Answers one question at a time. connect: gives a connection to a thread that serves nobody else."""
+    """Answers one question at a time. connect: gives a connection to a thread that serves nobody else.
 
-    def __init__(self, connect: Callable[[], socket.socket]) -> None:
+    large: takes over answers that are too large to be kept whole, each with its connection to a thread.
+    """
+
+    def __init__(self, connect: Callable[[], socket.socket], large: LargeAnswers) -> None:
         self._connect = connect
+        self._large = large
         self._socket: socket.socket | None = None
         self._reader = asyncio.StreamReader()
         self._writer: asyncio.StreamWriter | None = None
@@ -68,8 +60,8 @@ class Worker:
         answer = Answer(status, [(name, value) for name, value in pairs], [])
         size = 0
         try:
-            while size <= LARGEST_ANSWER:
-                kind, payload = await self._read()
+            while size <= self._large.above_bytes:
+                kind, payload = await next_frame(self._reader)
                 if kind == Kind.END:
                     if taken or not _give(asker, answer):
                         return None
@@ -81,25 +73,18 @@ class Worker:
             if not taken:
                 asker.fail(500, BROKEN)
             return None
-        await self._stream(asker, answer)
+        self._hand_on(asker, answer)
         return None
 
-    async def _stream(self, asker: Connection, begun: Answer) -> None:
-        """Send what is there of an answer, and the rest as it comes."""
-        try:
-            asker.begin_answer(begun.status, begun.headers)
-            kind, payload = Kind.DATA, b"".join(begun.pieces)
-            while kind != Kind.END:
-                await asker.continue_answer(payload)
-                if asker.gone:
-                    self.close()  # which ends what is made for nobody
-                    return
-                kind, payload = await self._read()
-            asker.end_answer()
-        except (*LOST, h11.LocalProtocolError) as error:
-            _LOG.info("%s broke off: %s", asker.environ.get("REQUEST_URI"), error)
-            self.close()
-            asker.abort()
+    def _hand_on(self, asker: Connection, begun: Answer) -> None:
+        """A large answer takes as long as its reader likes: others get another thread."""
+        assert self._writer is not None
+        if not self._large.begin(asker, begun, self._reader, self._writer):
+            self.close()  # which ends what is made
+            asker.fail(
+                503, f"{self._large.most} large answers are on their way: ask again once one has been read"
+            )
+        self._socket = self._writer = None
 
     async def _ask(self, asker: Connection) -> tuple[bytes, bool]:
         """The head of the answer, and whether the connection has been taken for it."""
@@ -112,7 +97,7 @@ class Worker:
             await self._writer.drain()
         taken = False
         while True:
-            kind, payload = await self._read()
+            kind, payload = await next_frame(self._reader)
             if kind == Kind.HEAD:
                 return payload, taken
             if kind != Kind.TAKE or self._socket is None:
@@ -123,10 +108,6 @@ class Worker:
                     send_taken(self._socket, connection)
             except TakeError as error:
                 self._writer.write(frame(Kind.KEPT, str(error).encode()))
-
-    async def _read(self) -> tuple[Kind, bytes]:
-        kind, size = HEADER.unpack(await self._reader.readexactly(HEADER.size))
-        return Kind(kind), await self._reader.readexactly(size) if size else b""
 
     def close(self) -> None:
         """What the connection would say next is not known, or not wanted, any more; a question gets another one."""

@@ -6,17 +6,19 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
+from controller.api.access import Access
+from controller.api.front.body import BodyRoom
 from controller.api.front.connection import Connection
+from controller.api.front.large_answers import LargeAnswers
+from controller.api.front.limits import FrontSettings
+from controller.api.front.places import Places, Waiting, group_of
 from controller.api.front.questions import Questions
 from controller.api.front.relay import Worker
+from controller.api.problems import ProblemError
 
-MOST_CONNECTIONS: Final = 1000
-STALLED_S: Final = 120.0
-"""A client that neither asks nor takes its answer for so long is not waited for."""
-LOOK_EVERY_S: Final = 10.0
 AT_WORK: Final = 1
 """Answers that are being made at a time. Each that computes lets the controller's other threads wait for the
 interpreter, and the control plane is one of them; a second one at a time makes no answer come earlier."""
@@ -30,28 +32,32 @@ _LOG: Final = logging.getLogger("capstan.api")
 class HttpServer:
     """Answers clients of *listener*, which listens. Made and used in one event loop.
 
-    connect: gives a connection to a thread of the controller's. workers: questions at a time, those that wait included.
+    connect: gives a connection to a thread of the controller's.
     """
 
     def __init__(
-        self,
-        listener: socket.socket,
-        connect: Callable[[], socket.socket],
-        workers: int,
-        max_body_bytes: int,
+        self, listener: socket.socket, connect: Callable[[], socket.socket], settings: FrontSettings
     ) -> None:
-        self.max_body_bytes = max_body_bytes
+        limits = settings.limits
+        self.limits = limits
+        self.body_room = BodyRoom(limits.all_body_bytes)
         self.questions: Questions[Connection] = Questions()
+        self._settings = settings
+        self._access = (
+            None if settings.tokens is None else Access(settings.tokens.operate, settings.tokens.read)
+        )
         self._listener = listener
         self._connections: set[Connection] = set()
+        self._places = Places(limits.connections, limits.connections_per_address)
         self._there = asyncio.Semaphore(0)
         """As many as there are questions that wait."""
         self._turns = asyncio.Semaphore(AT_WORK)
-        self._workers = [Worker(connect) for _ in range(workers)]
+        self._large = LargeAnswers(limits.large_answers, limits.large_answer_bytes)
+        self._workers = [Worker(connect, self._large) for _ in range(settings.workers)]
         self._busy = 0
 
-    async def serve(self, until: asyncio.Event, patience_s: float) -> None:
-        """Until told to end; then answer what has been asked, if that takes no longer than *patience_s*."""
+    async def serve(self, until: asyncio.Event) -> None:
+        """Until told to end; then answer what has been asked, if that takes no longer than the settings say."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Connection(self), sock=self._listener, backlog=BACKLOG)
         tasks = [asyncio.create_task(self._work(one)) for one in self._workers]
@@ -59,12 +65,13 @@ class HttpServer:
         try:
             await until.wait()
             server.close()
-            deadline = time.monotonic() + patience_s
+            deadline = time.monotonic() + self._settings.patience_s
             while self._owing() and time.monotonic() < deadline:
                 await asyncio.sleep(0.01)
         finally:
             for task in tasks:
                 task.cancel()
+            self._large.close()
             for connection in tuple(self._connections):
                 connection.close()
             for worker in self._workers:
@@ -77,17 +84,55 @@ class HttpServer:
                 connection.close()
         return bool(len(self.questions) or self._busy or self._connections)
 
-    # What connections tell
+    # What connections ask and say
 
-    def came(self, connection: Connection) -> bool:
+    def came(self, connection: Connection) -> None:
         self._connections.add(connection)
-        return len(self._connections) <= MOST_CONNECTIONS
+        group = group_of(connection.host)
+        shared = self._places.has_share(group)
+        too_many = self._places.add(group)
+        if not shared:
+            most = self.limits.connections_per_address
+            raise ProblemError(
+                503, f"{most} connections from your address are open: close some, or use one again"
+            )
+        if too_many:
+            last = self._places.to_close(self._waiting(connection))
+            if last is None:
+                raise ProblemError(503, "too many connections: try again later")
+            last.abort()
+
+    def check(self, environ: dict[str, str]) -> None:
+        if self._access is not None:
+            self._access.check(environ)
+
+    def most_body_bytes(self, environ: dict[str, str]) -> int:
+        return self._settings.most_body_bytes(environ["REQUEST_METHOD"], environ["PATH_INFO"])
 
     def asks(self, connection: Connection) -> None:
         self._add(connection, alone=False)
 
+    def wrote(self, connection: Connection) -> None:
+        """Readers that take nothing may not fill the memory together."""
+        readers = [one for one in self._connections if one.unsent]
+        unsent = sum(one.unsent for one in readers)
+        readers.sort(key=lambda one: one.moved_at)
+        for reader in readers:
+            if unsent <= self.limits.all_unsent_bytes:
+                return
+            unsent -= reader.unsent
+            reader.abort()
+
     def went(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        if connection in self._connections:
+            self._connections.remove(connection)
+            self._places.remove(group_of(connection.host))
+
+    def _waiting(self, but: Connection) -> Iterator[Waiting[Connection]]:
+        for one in self._connections:
+            since = one.waiting_since
+            if since is not None and one is not but:
+                yield Waiting(one, group_of(one.host), since)
 
     # Tasks
 
@@ -118,11 +163,10 @@ class HttpServer:
 
     async def _look(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(self.limits.look_every_s)
             now = time.monotonic()
             for connection in tuple(self._connections):
-                if connection.stalled(now, STALLED_S):
-                    connection.abort()
+                connection.look(now)
 
 
 class _Turn:

@@ -8,6 +8,7 @@ reason, as text). Whoever cannot go on closes the pair.
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import json
 import socket
@@ -71,6 +72,12 @@ def read_frame(connection: socket.socket) -> tuple[Kind, bytes]:
     """The next frame. Raises WireError."""
     kind, size = HEADER.unpack(read_exactly(connection, HEADER.size))
     return Kind(kind), read_exactly(connection, size) if size else b""
+
+
+async def next_frame(reader: asyncio.StreamReader) -> tuple[Kind, bytes]:
+    """The same in an event loop. Raises OSError, asyncio.IncompleteReadError."""
+    kind, size = HEADER.unpack(await reader.readexactly(HEADER.size))
+    return Kind(kind), await reader.readexactly(size) if size else b""
 
 
 def send_taken(connection: socket.socket, taken: socket.socket) -> None:

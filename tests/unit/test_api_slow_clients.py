@@ -1,0 +1,415 @@
+"""Clients that do not read, send slowly, or come in great numbers: a real HTTP process, over real sockets."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import pytest
+from flask import Flask, Response, request
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.api.front.limits import MIB, FrontSettings, Limits, LongBody, Tokens
+from controller.api.front.pace import Pace
+from controller.api.front.places import Places, Waiting, group_of
+from controller.api.front.process import HttpFront
+from tests.waiting import PATIENCE_S, eventually
+
+ANSWER_BYTES = 1_000_000
+TCP_CLOSE = 7
+PIECE = b"x" * (1 << 16)
+QUICK = Limits(window_s=0.5, head_s=0.5, linger_s=0.5, look_every_s=0.05)
+PATIENT = Limits(look_every_s=0.05)
+
+
+@dataclass
+class Served:
+    front: HttpFront
+    asked: list[str]
+    """Paths of the requests that came to the application."""
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.front.port), timeout=PATIENCE_S)
+
+    def lazy(self) -> socket.socket:
+        """A connection whose client keeps next to nothing in its kernel."""
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(PATIENCE_S)
+        connection.connect(("127.0.0.1", self.front.port))
+        return connection
+
+    def health(self) -> float:
+        """Seconds until it is answered."""
+        began = time.monotonic()
+        connection = http.client.HTTPConnection("127.0.0.1", self.front.port, timeout=PATIENCE_S)
+        connection.request("GET", "/health")
+        assert connection.getresponse().read() == b"well"
+        connection.close()
+        return time.monotonic() - began
+
+    def memory_kib(self) -> int:
+        """Of the HTTP process, as far as it is its own."""
+        text = Path(f"/proc/{self.front.pid}/status").read_text()
+        return int(next(line for line in text.splitlines() if line.startswith("RssAnon:")).split()[1])
+
+    def sockets(self) -> int:
+        """How many the HTTP process has open."""
+        count = 0
+        for descriptor in Path(f"/proc/{self.front.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                count += os.readlink(descriptor).startswith("socket:")
+        return count
+
+
+@contextmanager
+def serving(limits: Limits, workers: int = 2, **settings: object) -> Iterator[Served]:
+    app = Flask("slow", static_folder=None)
+    asked: list[str] = []
+
+    @app.before_request
+    def note() -> None:
+        asked.append(request.path)
+
+    @app.get("/health")
+    def health() -> str:
+        return "well"
+
+    @app.get("/answer")
+    def answer() -> Response:
+        return Response(bytes(ANSWER_BYTES), mimetype="application/octet-stream")
+
+    @app.get("/endless")
+    def endless() -> Response:
+        return Response(itertools.repeat(PIECE))
+
+    @app.route("/api/v1/<path:what>", methods=["POST", "GET"])
+    def taken(what: str) -> str:
+        return f"{len(request.get_data())}"
+
+    front = HttpFront(app, "127.0.0.1", 0, FrontSettings(workers, 2.0, limits, **settings))  # type: ignore[arg-type]
+    front.start()
+    try:
+        yield Served(front, asked)
+    finally:
+        front.stop()
+
+
+def get(path: str, *headers: str) -> bytes:
+    return "\r\n".join((f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *headers, "", "")).encode()
+
+
+def post(path: str, length: int, *headers: str) -> bytes:
+    lines = (f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {length}", *headers, "", "")
+    return "\r\n".join(lines).encode()
+
+
+def answered(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
+    with connection.makefile("rb") as file:
+        return next_answer(file)
+
+
+def next_answer(file: IO[bytes]) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the next of several answers."""
+    first, *lines = [line.decode() for line in iter(file.readline, b"\r\n")]
+    headers = dict(line.rstrip().split(": ", 1) for line in lines)
+    return int(first.split()[1]), headers, file.read(int(headers["Content-Length"]))
+
+
+def ended(connection: socket.socket) -> bool:
+    """Whether the server has closed it, once all that it sent is read."""
+    try:
+        while connection.recv(1 << 16):
+            continue
+    except ConnectionError:
+        return True
+    return True
+
+
+def reset(connection: socket.socket) -> bool:
+    """Whether the server has cut it off; what came before need not be read for that."""
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == bytes((TCP_CLOSE,))
+
+
+# Row 7 of the audit: pipelined requests whose answers are never read
+
+
+def test_pipelined_requests_wait_until_the_answers_before_are_read() -> None:
+    with serving(PATIENT) as served, served.lazy() as greedy:
+        before = served.memory_kib()
+        greedy.sendall(get("/answer") * 200)
+        most = PATIENT.unsent_bytes // ANSWER_BYTES + 3  # in the kernel, here, and being made
+        eventually(lambda: "/answer" in served.asked, "the first is answered")
+        for _ in range(5):
+            served.health()
+        done = served.asked.count("/answer")
+        assert done <= most + (4 << 20) // ANSWER_BYTES, "200 MB were made for a client that reads nothing"
+        assert served.memory_kib() - before < 32 << 10
+        with greedy.makefile("rb") as file:
+            for _ in range(200):  # and whoever reads gets them all
+                status, _, body = next_answer(file)
+                assert (status, len(body)) == (200, ANSWER_BYTES)
+    assert served.asked.count("/answer") == 200
+
+
+def test_a_reader_that_takes_nothing_is_cut_off_and_a_slow_one_is_not() -> None:
+    limits = Limits(window_s=1.0, least_bytes_per_s=100_000, look_every_s=0.05)
+    with serving(limits) as served, served.lazy() as idle, served.connect() as slow:
+        idle.sendall(get("/answer") * 20)
+        slow.sendall(get("/answer"))
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += slow.recv(1)
+        left, began = ANSWER_BYTES - len(head.partition(b"\r\n\r\n")[2]), time.monotonic()
+        while left:
+            left -= len(slow.recv(min(left, 20_000)))
+            while (time.monotonic() - began) * 400_000 < ANSWER_BYTES - left:  # four times the least rate
+                served.health()
+        eventually(lambda: reset(idle), "the idle one is cut off")
+        assert not reset(slow)
+
+
+def test_readers_that_take_nothing_do_not_fill_the_memory_together() -> None:
+    limits = Limits(all_unsent_bytes=8 * MIB, look_every_s=0.05)
+    with serving(limits) as served, ExitStack() as stack:
+        before = served.memory_kib()
+        for number in range(60):
+            stack.enter_context(served.lazy()).sendall(get(f"/answer?{number}"))
+        eventually(lambda: served.asked.count("/answer") == 60, "all have asked")
+        served.health()
+        assert served.memory_kib() - before < 40 << 10
+
+
+# Row 8: bodies of requests that may not be
+
+
+@pytest.mark.parametrize(
+    ("headers", "tokens", "status"),
+    [
+        (("Host: evil.example",), Tokens(), 403),
+        (("Origin: http://evil.example",), Tokens(), 403),
+        ((), Tokens("operate", "read"), 401),
+        (("Authorization: Bearer wrong",), Tokens("operate", "read"), 401),
+        (("Authorization: Bearer read",), Tokens("operate", "read"), 403),
+    ],
+)
+def test_access_is_decided_before_a_body_is_read(
+    headers: tuple[str, ...], tokens: Tokens, status: int
+) -> None:
+    with serving(PATIENT, tokens=tokens) as served, served.connect() as connection:
+        head = post("/api/v1/x", 500_000, *headers)
+        if headers and headers[0].startswith("Host:"):
+            head = head.replace(b"Host: 127.0.0.1\r\n", b"")
+        connection.sendall(head)  # and not one byte of the body
+        got, told, body = answered(connection)
+        assert got == status
+        assert told["Content-Type"] == "application/problem+json"
+        assert told["Connection"] == "close"
+        assert ("WWW-Authenticate" in told) is (status == 401)
+        assert json.loads(body)["detail"]
+        assert served.asked == []
+
+
+def test_a_refused_request_without_a_body_keeps_its_connection() -> None:
+    with serving(PATIENT, tokens=Tokens("operate", "read")) as served, served.connect() as connection:
+        connection.sendall(get("/api/v1/a") * 3000 + get("/api/v1/b", "Authorization: Bearer read"))
+        with connection.makefile("rb") as file:
+            assert [next_answer(file)[0] for _ in range(3001)] == [401] * 3000 + [200]
+        assert served.asked == ["/api/v1/b"], "what is refused costs the controller nothing"
+
+
+def test_a_body_has_1_mib_unless_its_route_needs_more() -> None:
+    long = (LongBody("POST", "/api/v1/runs/[0-9]{1,19}", 3 * MIB),)
+    with serving(PATIENT, long_bodies=long) as served:
+        for path, size, status in (
+            ("/api/v1/x", MIB, 200),
+            ("/api/v1/x", MIB + 1, 413),
+            ("/api/v1/runs/7", 3 * MIB, 200),
+            ("/api/v1/runs/7", 3 * MIB + 1, 413),
+            ("/api/v1/runs/7/x", 3 * MIB, 413),
+        ):
+            with served.connect() as connection:
+                connection.sendall(post(path, size))
+                if status == 200:
+                    connection.sendall(bytes(size))
+                got, _, body = answered(connection)
+                assert got == status, (path, size)
+                assert status == 200 or "MiB: send less" in json.loads(body)["detail"]
+
+
+def test_bodies_have_a_limit_together() -> None:
+    limits = Limits(all_body_bytes=2 * MIB, look_every_s=0.05)
+    with serving(limits) as served, ExitStack() as stack:
+        held = [stack.enter_context(served.connect()) for _ in range(2)]
+        for connection in held:  # each keeps back its last byte
+            connection.sendall(post("/api/v1/x", MIB) + bytes(MIB - 1))
+
+        def refused() -> bool:
+            with served.connect() as late:
+                late.sendall(post("/api/v1/x", 5) + b"hello")
+                status, _, body = answered(late)
+                assert status in (200, 503), body
+                assert status == 200 or "again in a few seconds" in json.loads(body)["detail"]
+                return status == 503
+
+        # two bytes of 2 MiB are free, so that five are refused once both are here
+        eventually(refused, "no room")
+        for connection in held:
+            connection.sendall(b"x")
+            assert answered(connection)[0] == 200
+        assert not refused()
+
+
+def test_a_body_that_comes_too_slowly_is_refused() -> None:
+    with serving(QUICK) as served, served.connect() as connection:
+        connection.sendall(post("/api/v1/x", 100_000) + b"x")
+        status, _, body = answered(connection)
+        assert status == 408
+        assert "B/s" in json.loads(body)["detail"]
+        assert ended(connection)
+
+
+# Row 9: slow heads
+
+
+def test_slow_heads_do_not_shut_others_out() -> None:
+    limits = Limits(connections=40, look_every_s=0.05)
+    with serving(limits) as served, ExitStack() as stack:
+        slow = [stack.enter_context(served.connect()) for _ in range(100)]
+        for connection in slow:
+            with_a_byte(connection)
+        for _ in range(10):
+            assert served.health() < PATIENCE_S
+        eventually(lambda: served.sockets() < 40 + 10, "all that there may be, and its own")
+
+
+def with_a_byte(connection: socket.socket) -> None:
+    try:
+        connection.sendall(b"G")
+    except ConnectionError:  # it has made room for another
+        return
+
+
+def test_a_head_has_a_deadline_however_often_a_byte_of_it_comes() -> None:
+    with serving(QUICK) as served, served.connect() as connection, served.connect() as silent:
+        connection.settimeout(0.05)
+        began, said = time.monotonic(), b""
+        drops = itertools.chain(b"GET / HTTP/1.1\r\nX: ", itertools.repeat(120))
+        while b"\r\n\r\n" not in said:
+            assert time.monotonic() - began < PATIENCE_S
+            with_a_byte_of(connection, next(drops))
+            try:
+                said += connection.recv(4096)
+            except TimeoutError:
+                continue
+        assert said.startswith(b"HTTP/1.1 408 ")
+        assert ended(silent)
+        served.health()
+
+
+def with_a_byte_of(connection: socket.socket, byte: int) -> None:
+    connection.sendall(bytes((byte,)))
+
+
+def test_whoever_was_refused_and_sends_on_is_cut_off() -> None:
+    with serving(QUICK) as served, served.connect() as connection:
+        connection.sendall(post("/api/v1/x", 100 * MIB))
+        assert answered(connection)[0] == 413
+
+        def cut_off() -> bool:
+            try:
+                connection.sendall(PIECE)
+            except ConnectionError:
+                return True
+            return False
+
+        eventually(cut_off, "it is read without end")
+
+
+def test_an_address_has_its_share_and_loopback_has_all() -> None:
+    places = Places(most=10, most_per_address=3)
+    for _ in range(3):
+        assert places.has_share(group_of("192.0.2.1"))
+        places.add(group_of("192.0.2.1"))
+    assert not places.has_share(group_of("192.0.2.1"))
+    assert not places.has_share(group_of("::ffff:192.0.2.1"))
+    assert places.has_share(group_of("192.0.2.2"))
+    places.remove(group_of("192.0.2.1"))
+    assert places.has_share(group_of("192.0.2.1"))
+    for _ in range(5):
+        assert places.has_share(group_of("127.0.0.1")) is places.has_share(group_of("::1")) is True
+        places.add(group_of("127.0.0.1"))
+    assert group_of("2001:db8::1") == group_of("2001:db8::2") != group_of("2001:db8:0:1::1")
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 100)), min_size=1, max_size=30))
+def test_whoever_has_most_and_waited_longest_makes_room(connections: list[tuple[str, float]]) -> None:
+    places = Places(0, 1000)
+    for address, _ in connections:
+        assert places.add(address)
+    waiting = [Waiting(number, address, since) for number, (address, since) in enumerate(connections)]
+    chosen = places.to_close(waiting)
+    assert chosen is not None
+    count = {address: sum(one == address for one, _ in connections) for address, _ in connections}
+    address, since = connections[chosen]
+    assert count[address] == max(count.values())
+    assert since == min(
+        when for where, when in connections if count[where] == count[address] and where == address
+    )
+
+
+# Row 10: readers of large answers
+
+
+def test_readers_of_large_answers_that_do_not_read_keep_no_thread() -> None:
+    with serving(Limits(large_answers=12, look_every_s=0.05), workers=2) as served, ExitStack() as stack:
+        lazy = [stack.enter_context(served.lazy()) for _ in range(12)]
+        for connection in lazy:
+            connection.sendall(get("/endless"))
+            assert connection.recv(1) == b"H"
+        for _ in range(5):
+            served.health()
+        late = stack.enter_context(served.connect())
+        late.sendall(get("/endless"))
+        status, _, body = answered(late)
+        assert status == 503
+        assert "12 large answers are on their way" in json.loads(body)["detail"]
+        lazy[0].close()
+        eventually(lambda: begins(served), "its place is free")
+
+
+def begins(served: Served) -> bool:
+    with served.connect() as connection:
+        connection.sendall(get("/endless"))
+        return connection.recv(13).startswith(b"HTTP/1.1 200")
+
+
+def test_a_reader_of_a_large_answer_keeps_a_least_rate() -> None:
+    with serving(QUICK) as served, served.lazy() as lazy:
+        lazy.sendall(get("/endless"))
+        assert lazy.recv(1) == b"H"
+        eventually(lambda: reset(lazy), "it is cut off")
+
+
+@given(st.floats(0.1, 60), st.integers(1, 10**6), st.lists(st.integers(0, 10**6), min_size=1, max_size=50))
+def test_only_what_is_slower_than_the_least_rate_is_too_slow(
+    window_s: float, least: int, moved: list[int]
+) -> None:
+    pace = Pace(window_s, least / window_s)
+    assert not pace.too_slow(5.0, 0)
+    total, now = 0, 5.0
+    for part in moved:
+        total += part
+        assert not pace.too_slow(now + window_s * 0.5, total), "not before a window has ended"
+        now += window_s * 1.001
+        assert pace.too_slow(now, total) is (part < least - 1e-6 * least)

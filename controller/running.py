@@ -137,13 +137,14 @@ class RunningController:
         self.learner.start()
 
     def stop(self) -> None:
-        """Let go of agents and switches; both go on with what they have."""
-        self.live.stop()
+        """Let go of agents and switches; both go on with what they have. What ends meanwhile still makes events."""
+        self.live.stop_sampling()
         self._fabric_watch.stop()
         self.learner.stop()
         self.agents.stop()
         self.shell.stop()
         self.queues.stop()
+        self.live.stop()
 
     def snapshot(self) -> FabricSnapshot:
         """Return the fabric as discovered. Raises ControlThreadDiedError, TimeoutError."""

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
+from controller.control_thread import ControlThread
 from controller.events import EventLog, Logged
 from controller.live.backlog import Backlog
 from controller.live.naming import FabricNames
@@ -49,6 +50,7 @@ class EventStream:
         self._names_now = names
         self._names = FabricNames.empty()
         self._names_stale = True
+        self._names_kept = False
         self._version = version
         self._epoch = format(int(log.wall(0.0) * 1000) & 0xFFFFFFFFFF, "x")
         self._incoming: deque[Logged | tuple[str, Any]] = deque()
@@ -56,8 +58,10 @@ class EventStream:
         self._readers: set[Reader] = set()
         self._wanted: dict[str, int] = {}
         self._selector = selectors.DefaultSelector()
-        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._selector.register(self._wake, selectors.EVENT_READ)
+        self._waking = threading.Lock()
+        wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._wake: int | None = wake
+        self._selector.register(wake, selectors.EVENT_READ)
         self._thread: threading.Thread | None = None
         self._stopping = False
         names_of_totals = (
@@ -73,27 +77,38 @@ class EventStream:
     # For other threads
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="stream", daemon=True)
+        self._thread = ControlThread(self._run, "stream")
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and all streams. Harmless if it does not run."""
-        if self._thread is not None and self._thread.is_alive():
-            self._stopping = True
-            # The thread may be on its way out already, so we close this, not the thread.
-            os.eventfd_write(self._wake, 1)
+        """End the thread and all streams; what is noted afterwards is dropped. Harmless if it does not run."""
+        self._names_kept = self._stopping = True
+        self._wake_up()
+        if self._thread is not None:
             self._thread.join()
-            os.close(self._wake)
+        with self._waking:
+            if self._wake is not None:
+                os.close(self._wake)
+                self._wake = None
+
+    def keep_names(self) -> None:
+        """Ask for no names any more: who knows them is about to end."""
+        self._names_kept = True
 
     def note(self, logged: Logged) -> None:
-        """An event has been logged. Returns at once."""
+        """Take an event that has been logged. Returns at once."""
         self._incoming.append(logged)
-        os.eventfd_write(self._wake, 1)
+        self._wake_up()
 
     def sample(self, topic: str, data: Any) -> None:
-        """A new sample of a topic; *data* is turned into JSON later. Returns at once."""
+        """Take a new sample of a topic; *data* is turned into JSON later. Returns at once."""
         self._incoming.append((topic, data))
-        os.eventfd_write(self._wake, 1)
+        self._wake_up()
+
+    def _wake_up(self) -> None:
+        with self._waking:  # a number that was closed may be another file's by now
+            if self._wake is not None:
+                os.eventfd_write(self._wake, 1)
 
     def watched(self, topic: str) -> bool:
         """Whether anybody reads a topic."""
@@ -114,7 +129,7 @@ class EventStream:
         """
         self.check_room()
         self._joining.append((Reader(connection, head, Backlog(topics), time.monotonic()), since))
-        os.eventfd_write(self._wake, 1)
+        self._wake_up()
 
     def counters(self) -> dict[str, int]:
         """Totals since the start, and how many readers there are now."""
@@ -142,6 +157,7 @@ class EventStream:
                 for reader in self._readers:
                     reader.beat()
                 self._flush_all()
+        self._spread()  # the end of what was noted
         for reader in tuple(self._readers):
             self._drop(reader, "the controller ends")
         self._selector.close()
@@ -151,7 +167,7 @@ class EventStream:
         news = False
         for key, mask in self._selector.select(patience):
             if key.data is None:
-                os.eventfd_read(self._wake)
+                os.eventfd_read(key.fd)
                 news = True
                 continue
             reader: Reader = key.data
@@ -183,16 +199,14 @@ class EventStream:
                 for reader in self._readers
                 if topic in reader.backlog.topics and reader.cursor < one.cursor
             ]
-            if listeners:
-                data = self._event_frame(one)
+            if listeners and (data := self._event_frame(one)):
                 for reader in listeners:
                     reader.backlog.event(topic, data)
                     reader.cursor = one.cursor
                 self._totals["events"] += len(listeners)
         for topic, sample in samples.items():
             readers = [reader for reader in self._readers if topic in reader.backlog.topics]
-            if readers:
-                data = frame(topic, sample)
+            if readers and (data := self._frame(topic, sample)):
                 for reader in readers:
                     reader.backlog.sample(topic, data)
                 self._totals["samples"] += len(readers)
@@ -210,8 +224,8 @@ class EventStream:
             newest = max(newest, missed[-1].cursor if missed else 0)
             for logged in missed:
                 topic = topic_of(logged.data)
-                if topic in backlog.topics:
-                    backlog.event(topic, self._event_frame(logged))
+                if topic in backlog.topics and (data := self._event_frame(logged)):
+                    backlog.event(topic, data)
         hello = {
             "id": f"{self._epoch}-{newest}",
             "cursor": newest,
@@ -244,15 +258,24 @@ class EventStream:
         return int(cursor)
 
     def _event_frame(self, logged: Logged) -> bytes:
-        if self._names_stale:
+        if self._names_stale and not self._names_kept:
             self._names_stale = False
             try:
                 self._names = self._names_now()
             except Exception as error:  # the control plane is busy or ends: old names are better than no news
                 LOG.warning("names of switches are not to be had: %s", error)
-        return frame(
-            topic_of(logged.data), event_object(logged, self._names), f"{self._epoch}-{logged.cursor}"
-        )
+        identity = f"{self._epoch}-{logged.cursor}"
+        return self._frame(topic_of(logged.data), event_object(logged, self._names), identity)
+
+    def _frame(self, topic: str, data: Any, identity: str | None = None) -> bytes:
+        """Return the frame; b"" for what has none, which must not end the stream of all that has one."""
+        try:
+            return frame(topic, data, identity)
+        except (ValueError, RecursionError) as error:
+            LOG.error(
+                "an event of topic %r was left out of the stream: it has no form in JSON: %s", topic, error
+            )
+            return b""
 
     def _flush_all(self) -> None:
         for reader in tuple(self._readers):

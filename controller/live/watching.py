@@ -61,8 +61,12 @@ class LiveView:
         self.links.start()
         self.flows.start()
 
-    def stop(self) -> None:
-        """Harmless if it does not run."""
+    def stop_sampling(self) -> None:
+        """Ask switches and agents for nothing more; events still go out. Harmless if it does not run."""
+        self.stream.keep_names()
         self.flows.stop()
         self.links.stop()
+
+    def stop(self) -> None:
+        """End the stream, after `stop_sampling` and after all that adds events. Harmless if it does not run."""
         self.stream.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
@@ -211,6 +212,79 @@ def contextmanager_of(readings: list[Any]) -> Iterator[list[Reading]]:
         return
     with readings[0] as first, contextmanager_of(readings[1:]) as rest:
         yield [first, *rest]
+
+
+def test_what_has_no_form_in_json_ends_the_stream_of_nobody(served: Served) -> None:
+    stream, events = served.world.running.live.stream, served.world.running.events
+    circular: dict[str, Any] = {}
+    circular["itself"] = circular
+    with served.reading("?topics=agents,modes,links") as reading:
+        reading.next()
+        for bad in ("\ud800", "h\udfff"):
+            events.add(AgentEvent(bad, joined=True))
+            stream.sample("links", {"name": bad})
+            events.add(mode(1, True))
+            assert reading.next()["topic"] == "modes"
+        stream.sample("links", circular)
+        events.add(mode(1, False))
+        assert reading.next()["data"]["mode"] == "off"
+    with served.reading("?topics=agents,modes&since=0") as late:
+        assert late.next()["data"]["resumed"] is True
+        assert [late.next()["topic"] for _ in range(3)] == ["modes"] * 3
+
+
+def test_nothing_is_written_to_a_descriptor_that_was_closed(tmp_path: Path) -> None:
+    """Its number may be another file's by then: here, of all numbers that the end gave free."""
+    with api_world(tmp_path) as world:
+        stream = world.running.live.stream
+        before = [int(name) for name in os.listdir("/proc/self/fd")]
+        stream.stop()
+        freed = {number for number in before if not is_open(number)}
+        assert freed
+        reading, writing = os.pipe2(os.O_NONBLOCK)
+        freed -= {reading, writing}
+        for number in freed:
+            os.dup2(writing, number)
+        try:
+            world.running.events.add(mode(1, True))
+            stream.sample("links", {})
+            stream.stop()
+            with pytest.raises(BlockingIOError):
+                os.read(reading, 100)
+        finally:
+            for number in {*freed, reading, writing}:
+                os.close(number)
+
+
+def is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def test_the_stream_tells_of_the_end_to_the_end(tmp_path: Path) -> None:
+    """What agents' and switches' ends make known while the controller stops goes out to readers."""
+    with api_world(tmp_path) as world:
+        running = world.running
+        ours, theirs = socket.socketpair()
+        with ours:
+            running.live.stream.add(theirs, b"", frozenset({"modes"}), None)
+            ours.settimeout(60)
+            assert b"hello" in ours.recv(65536)
+            stop_agents = running.agents.stop
+
+            def stop() -> None:
+                running.events.add(mode(7, True))
+                stop_agents()
+
+            running.agents.stop = stop  # type: ignore[method-assign]
+            running.stop()
+            running.events.add(mode(8, True))
+            received = b"".join(iter(lambda: ours.recv(65536), b""))
+        assert b'"leaf":"0x7"' in received
+        assert b'"leaf":"0x8"' not in received
 
 
 def test_too_many_readers_are_told_to_come_back(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

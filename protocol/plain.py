@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import math
+import re
 import types
 import typing
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 T = TypeVar("T")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class PlainError(ValueError):
@@ -24,8 +27,9 @@ class PlainError(ValueError):
 def build(kind: type[T], data: object, where: str) -> T:
     """An instance of dataclass *kind* from *data*; PlainError names the first field that does not fit.
 
-    Understood field types: bool, int, float (also from int), str, Any, Literal, ``X | None``, list, tuple
-    of one type (``tuple[X, ...]``), dict with text keys, and dataclasses of all these.
+    No text in it holds a lone surrogate, and no number is infinite, however deep: JSON as Python reads it has forms for
+    both, and neither can be sent on. Understood field types: bool, int, float (also from int), str, Any, Literal,
+    ``X | None``, list, tuple of one type (``tuple[X, ...]``), dict with text keys, and dataclasses of all these.
     """
     value: T = _read(kind, data, where)
     return value
@@ -42,6 +46,7 @@ def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
 
 def _read(kind: Any, data: object, where: str) -> Any:
     if kind is Any:
+        _check_text(data, where)
         return data
     if dataclasses.is_dataclass(kind):
         return _read_dataclass(kind, data, where)
@@ -61,6 +66,8 @@ def _read(kind: Any, data: object, where: str) -> Any:
     if origin is dict:
         if not isinstance(data, dict):
             raise PlainError(where, f"expected an object, got {data!r}")
+        for key in data:
+            _check_text(key, where)
         return {str(key): _read(get_args(kind)[1], item, f"{where}.{key}") for key, item in data.items()}
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         try:
@@ -71,9 +78,36 @@ def _read(kind: Any, data: object, where: str) -> Any:
         return int(data)  # 1.0 is as whole a number as 1, for JSON and YAML alike
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
         raise PlainError(where, f"expected {kind.__name__}, got {data!r}")
-    if isinstance(data, float) and data != data:
-        raise PlainError(where, "is not a number")
+    if isinstance(data, float) and not math.isfinite(data):
+        raise PlainError(where, "is not a number" if data != data else "is infinite: give a number")
+    if isinstance(data, str):
+        _check_text(data, where)
     return data
+
+
+def _check_text(data: object, where: str) -> None:
+    """Raise PlainError if some text in *data* cannot be sent on: JSON has a form for half a character, UTF-8 has none.
+
+    Neither has JSON one for numbers that are infinite, or none.
+    """
+    if isinstance(data, str) and data.isascii():
+        return
+    waiting = [data]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            if not item.isascii() and _SURROGATE.search(item):
+                raise PlainError(
+                    where, "holds half a character (a lone surrogate), which is no text: leave it out"
+                )
+        elif isinstance(item, float):
+            if not math.isfinite(item):
+                raise PlainError(where, "holds a number that is infinite, or none")
+        elif isinstance(item, dict):
+            waiting += item.keys()
+            waiting += item.values()
+        elif isinstance(item, list | tuple):
+            waiting += item
 
 
 @functools.cache

@@ -226,23 +226,28 @@ class AgentServer:
         self._tasks.add(task)
         session = Session(reader, writer, self._settings.timing, self._changed)
         try:
-            member = await self._let_in(session)
-            if member is not None:
+            if await self._let_in(session):
                 await session.run()
-                self._ended(member, session)
+            self._ended(session)
         except (ControlError, OSError, TimeoutError, MembershipError) as error:
             LOG.warning("agent refused: %s", str(error) or repr(error))
             await session.refuse(str(error) or "no hello in time")
+            self._ended(session)
         except asyncio.CancelledError:
             session.close("the controller ends")
+        except Exception:
+            LOG.exception("an agent's channel is closed: a defect of ours")
+            await session.refuse("the controller could not go on; its log says why")
+            self._ended(session)
         finally:
             session.close("ended")
             self._tasks.discard(task)
 
-    async def _let_in(self, session: Session) -> Member | None:
+    async def _let_in(self, session: Session) -> bool:
+        """Return True once the agent is a member."""
         if self._unknown >= MOST_UNKNOWN:
             await session.refuse("too many connections; try again later")
-            return None
+            return False
         self._unknown += 1
         try:
             hello = await session.open(self._token)
@@ -250,16 +255,16 @@ class AgentServer:
             self._unknown -= 1
         if hello is None:
             LOG.warning("agent refused: %s", session.end_reason)
-            return None
+            return False
         member = Member.from_hello(hello)
         for displaced in self._membership.join(member, time.monotonic()):
             self._left(displaced)
         old = self._sessions.get(member.host)
         self._sessions[member.host] = session
         if old is not None:
-            self.on_gone(member.host)
             with suppress(SessionClosed):
                 await old.refuse(f"another agent of host {member.host!r} has registered")
+            self.on_gone(member.host)
         session.on_finished = lambda said: self._finished(member.host, session, said)
         session.on_admission = lambda message: self._admission(member.host, session, message)
         session.on_sent_again = lambda said: self.on_sent_again(member.host, said)
@@ -276,16 +281,18 @@ class AgentServer:
         self._spread_directory()
         self._plan_expiry()
         self._changed()
-        return member
+        return True
 
-    def _ended(self, member: Member, session: Session) -> None:
-        if self._sessions.get(member.host) is not session:
-            return  # replaced
-        del self._sessions[member.host]
-        self.on_gone(member.host)
-        self._paths.gone(member.host)
-        LOG.warning("agent %s lost: %s", member.host, session.end_reason)
-        self._membership.disconnect(member.host, time.monotonic())
+    def _ended(self, session: Session) -> None:
+        """A channel is over; nothing if it was nobody's, or another has replaced it."""
+        host = next((host for host, one in self._sessions.items() if one is session), None)
+        if host is None:
+            return
+        del self._sessions[host]
+        self._membership.disconnect(host, time.monotonic())
+        self.on_gone(host)
+        self._paths.gone(host)
+        LOG.warning("agent %s lost: %s", host, session.end_reason)
         self._plan_expiry()
         self._changed()
 

@@ -8,7 +8,7 @@ import secrets
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -41,6 +41,9 @@ OPENING_BYTES: Final = 64 * 1024
 """Most that somebody may send before it is known who it is."""
 SEND_TIMEOUT_S: Final = 10.0
 QUEUE_LENGTH: Final = 64
+MOST_COUNTERS: Final = 512
+LONGEST_COUNTER: Final = 100
+"""Characters of a counter's name."""
 DECISIONS_BYTES: Final = 64 * 1024
 """More than so much that the agent has not read, and decisions are not worth anything to it: it asks again."""
 
@@ -225,6 +228,7 @@ class Session:
                     self.applied_version, self.applied_error = version, ""
                 self.on_change()
             case Counters(values):
+                _check_names(values)
                 self.counters, self.counters_at = values, time.time()
             case PathLoad():
                 self.on_path_load(message)
@@ -276,3 +280,14 @@ class Session:
                 raise ControlError(f"nothing was heard of the agent for {silent:.0f} s")
             if len(self._pings) < QUEUE_LENGTH // 2:
                 self.ping()
+
+
+def _check_names(values: Mapping[str, float]) -> None:
+    """Raise ControlError for counters that no agent has: they are kept, listed and exported as metrics."""
+    if len(values) > MOST_COUNTERS:
+        raise ControlError(
+            f"counters: {len(values)} are more than the {MOST_COUNTERS} that an agent may have"
+        )
+    for name in values:
+        if len(name) > LONGEST_COUNTER:
+            raise ControlError(f"counters: a name of {len(name)} characters is longer than {LONGEST_COUNTER}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import os
@@ -13,6 +14,7 @@ import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,6 +108,48 @@ def test_a_bad_frame_ends_its_own_connection_only(tmp_path: Path, bad: bytes, kn
         at.server.set_policy(Policy(3, "caps"))
         assert good.next(SetPolicy).policy["version"] == 3
         good.close()
+
+
+@pytest.mark.parametrize("changes", [{"nonce": "\ud800"}, {"host": "h\udfff"}, {"version": "\ud83d"}])
+def test_a_hello_with_half_a_character_makes_no_member(tmp_path: Path, changes: dict[str, Any]) -> None:
+    with served(tmp_path) as one:
+        agent = RawAgent.unix(one.socket_path)
+        agent.send(dataclasses.replace(hello(1, agent.next(Challenge).nonce), **changes))
+        (refused,) = agent.all()
+        assert isinstance(refused, Refused)
+        assert "half a character" in refused.reason
+        assert one.server.agents() == []
+        assert one.joined == []
+
+
+def test_an_error_of_ours_costs_a_channel_and_leaves_no_ghost(tmp_path: Path) -> None:
+    with served(tmp_path, grace_s=0.2) as one:
+        first = RawAgent.joined(one.socket_path)
+        failures = [KeyError("h1")]
+
+        def fail(host: str) -> None:
+            if failures:
+                raise failures.pop()
+
+        one.server.on_gone = fail
+        second = RawAgent.unix(one.socket_path)
+        second.send(hello(1, second.next(Challenge).nonce, session=77))
+        assert isinstance(second.all()[-1], Refused)
+        assert isinstance(first.all()[-1], Refused)
+        eventually(lambda: one.server.agents() == [], "it has expired")
+
+
+def test_counters_have_a_number_and_names_a_length(tmp_path: Path) -> None:
+    with served(tmp_path) as one:
+        for values in ({f"n{number}": 1.0 for number in range(513)}, {"n" * 101: 1.0}):
+            agent = RawAgent.joined(one.socket_path)
+            agent.send(Counters(values))
+            agent.all()
+            eventually(lambda: one.connected() == [], "it is let go")
+            assert one.server.agents()[0].counters == {}
+        agent = RawAgent.joined(one.socket_path)
+        agent.send(Counters({f"n{number}": 1.0 for number in range(512)}))
+        eventually(lambda: len(one.server.agents()[0].counters) == 512, "so many are taken")
 
 
 def test_half_a_frame_and_then_nothing_is_dropped_in_time(

@@ -45,6 +45,48 @@ def test_messages_survive_any_cut_of_the_stream(messages: list[control.Message],
     assert got == messages
 
 
+def places(data: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths of all texts and numbers in plain data, and of all keys (with None at the end) but those of the message."""
+    if isinstance(data, dict):
+        keys = [(*path, key, None) for key in data if path]
+        return keys + [one for key, item in data.items() for one in places(item, (*path, key))]
+    if isinstance(data, list | tuple):
+        return [one for index, item in enumerate(data) for one in places(item, (*path, index))]
+    return [path] if isinstance(data, str | int | float) and not isinstance(data, bool) else []
+
+
+def replaced(data: Any, path: tuple[Any, ...], value: object) -> Any:
+    if not path:
+        return value
+    copy = dict(data) if isinstance(data, dict) else list(data)
+    if path[1:] == (None,):
+        copy[value] = copy.pop(path[0])
+    else:
+        copy[path[0]] = replaced(copy[path[0]], path[1:], value)
+    return copy
+
+
+@pytest.mark.parametrize("bad", ["\ud800", "h\udfff1", "a" * 100 + "\ud83d"])
+def test_half_a_character_is_refused_wherever_it_is(bad: str) -> None:
+    for message in [*MESSAGES, control.Counters({"packets": 1.0})]:
+        plain = json.loads(encode(message)[5:])
+        for path in places(plain):
+            if path == ("type",):
+                continue
+            with pytest.raises(ControlError):
+                FrameReader().feed(frame(replaced(plain, path, bad)))
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("-inf"), float("nan")])
+def test_numbers_that_json_has_no_form_for_are_refused_wherever_they_are(bad: float) -> None:
+    for message in [*MESSAGES, control.Counters({"packets": 1.0})]:
+        plain = json.loads(encode(message)[5:])
+        for path in places(plain):
+            if path[-1] is not None:
+                with pytest.raises(ControlError):
+                    FrameReader().feed(frame(replaced(plain, path, bad)))
+
+
 @given(st.binary(min_size=5, max_size=60))
 def test_arbitrary_bytes_raise_only_control_errors(data: bytes) -> None:
     try:

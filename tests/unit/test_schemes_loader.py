@@ -128,7 +128,7 @@ WRONG = {
          "control packets are never coded"),
     "negative wait":
         ("packet_times: 4.25", "packet_times: -1", 10, "scheme.short.release.packet_times: must be above 0"),
-    "endless wait": ("packet_times: 4.25", "packet_times: .inf", 10, "must be above 0 packet times"),
+    "endless wait": ("packet_times: 4.25", "packet_times: .inf", 10, "scheme.short.release.packet_times: is infinite"),
     "no number": ("packet_times: 4.25", "packet_times: .nan", 10, "scheme.short.release.packet_times: is not a number"),
     "list for object": ("mode: {}", "mode: []", 17, "scheme.mode: expected an object, got []"),
     "zero intervals": ("mode: {}", "mode: {quiet_intervals: 0}", 17, "scheme.mode.quiet_intervals: must be at least 1"),

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -52,6 +56,136 @@ def test_works_without_a_path_to_the_system_programs() -> None:
     environment = {**os.environ, "PATH": "/usr/bin:/bin"}
     done = subprocess.run([ROOT / "capstan", "--version"], env=environment, capture_output=True, check=False)
     assert done.returncode == 0
+
+
+@dataclass
+class Unprivileged:
+    """The launcher in a checkout that another user can read, with a `sudo` that notes its arguments and environment."""
+
+    folder: Path
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.folder / "capstan", *arguments],
+            env={"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder), **variables},
+            user=65534 if os.geteuid() == 0 else None,
+            extra_groups=[] if os.geteuid() == 0 else None,
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def seen(self) -> list[tuple[list[str], dict[str, str]]]:
+        """Arguments and environment of each `sudo`, as /proc shows them."""
+        found = []
+        for number in range(len(list((self.folder / "seen").glob("*.argv")))):
+            argv = (self.folder / "seen" / f"{number}.argv").read_bytes().decode().split("\0")[:-1]
+            pairs = (self.folder / "seen" / f"{number}.env").read_bytes().decode().split("\0")[:-1]
+            found.append(
+                (
+                    argv[argv.index(str(self.folder / "bin" / "sudo")) + 1 :],
+                    dict(one.split("=", 1) for one in pairs),
+                )
+            )
+        return found
+
+
+SUDO = """#!/bin/sh
+number=$(ls '{folder}/seen' | grep -c argv)
+cat /proc/$$/environ > '{folder}'/seen/$number.env
+cat /proc/$$/cmdline > '{folder}'/seen/$number.argv
+{then}
+"""
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Unprivileged]:
+    with tempfile.TemporaryDirectory(prefix="capstan-launcher-") as place:
+        folder = Path(place)
+        for name in ("capstan", "requirements.lock"):
+            shutil.copy(ROOT / name, folder / name)
+        shutil.copytree(ROOT / "setup", folder / "setup")
+        for name in ("seen", "bin", ".venv/bin"):
+            (folder / name).mkdir(parents=True)
+        (folder / ".venv" / "bin" / "python").symlink_to("/usr/bin/python3")
+        sums = subprocess.run(
+            ["sha256sum", "setup/environment", "requirements.lock"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        stamp = f"{sums}{folder}  {Path('/usr/bin/python3').resolve()}\n"
+        (folder / ".venv" / "capstan-requirements.lock.stamp").write_text(stamp)
+        folder.chmod(0o755)
+        (folder / "seen").chmod(0o777)
+        one = Unprivileged(folder)
+        a_sudo(one, "exit 0")
+        yield one
+
+
+def a_sudo(where: Unprivileged, then: str) -> None:
+    sudo = where.folder / "bin" / "sudo"
+    sudo.write_text(SUDO.format(folder=where.folder, then=then))
+    sudo.chmod(0o755)
+
+
+SECRETS = {"CAPSTAN_API_TOKEN": "the operate token", "https_proxy": "http://user:password@proxy.example:3128"}
+
+
+def test_no_value_of_a_variable_becomes_an_argument_of_sudo(unprivileged: Unprivileged) -> None:
+    done = unprivileged.start("exec", "h1", "--", "true", **SECRETS, CAPSTAN_DASK="", SOMETHING="else")
+    assert (done.returncode, done.stderr) == (0, "")
+    arguments, environment = unprivileged.seen()[-1]
+    names = "https_proxy,CAPSTAN_API_TOKEN,CAPSTAN_DASK"
+    assert arguments == [
+        f"--preserve-env={names}",
+        "--",
+        f"{unprivileged.folder}/capstan",
+        "exec",
+        "h1",
+        "--",
+        "true",
+    ]
+    for arguments, _ in unprivileged.seen():
+        assert not any(
+            secret in argument for argument in arguments for secret in ("operate token", "password", "else")
+        )
+    assert {name: environment[name] for name in SECRETS} == SECRETS, (
+        "sudo keeps them from its own environment"
+    )
+
+
+def test_with_nothing_to_keep_sudo_is_asked_for_nothing(unprivileged: Unprivileged) -> None:
+    assert unprivileged.start("exec", "h1").returncode == 0
+    assert [arguments for arguments, _ in unprivileged.seen()] == [
+        ["--", f"{unprivileged.folder}/capstan", "exec", "h1"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "sudo: sorry, you are not allowed to set the following environment variables: CAPSTAN_API_TOKEN",
+        "sudo: sorry, you are not allowed to preserve the environment",
+    ],
+)
+def test_a_policy_that_keeps_no_variables_is_explained(unprivileged: Unprivileged, said: str) -> None:
+    a_sudo(unprivileged, f"echo '{said}' >&2; exit 1")
+    done = unprivileged.start("exec", "h1", **SECRETS)
+    assert done.returncode == 1
+    assert "SETENV" in done.stderr
+    assert said in done.stderr
+    assert "operate token" not in done.stderr
+    assert len(unprivileged.seen()) == 1
+
+
+def test_a_sudo_that_asks_for_a_password_is_asked_all_the_same(unprivileged: Unprivileged) -> None:
+    a_sudo(unprivileged, "[ \"$1\" != -n ] || { echo 'sudo: a password is required' >&2; exit 1; }")
+    done = unprivileged.start("exec", "h1", **SECRETS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(unprivileged.seen()) == 2
 
 
 def rows() -> list[list[str]]:

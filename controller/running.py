@@ -169,6 +169,7 @@ class RunningController:
 
         Raises:
             SchemeError, PolicyError, PlainError: the scheme cannot be; the old one stays.
+            OSError: it cannot be written to the state file; the old one stays.
         """
         with self._changing:
             began = time.monotonic()
@@ -177,8 +178,8 @@ class RunningController:
                 scheme, dict(overrides), packet_time_s or self.current.packet_time_s, self.current.version + 1
             )
             policy = policy_for(current.scheme, current.packet_time_s, current.version)
+            self._remember(current)  # before all else: what is in force is what a restart would find
             self.current = current
-            self._remember()
             self.queues.set_queues(port_queues(current.scheme))
             self.admission.set_rule(current.scheme.admission)
             self._fabric_watch.stir()
@@ -300,14 +301,14 @@ class RunningController:
             scheme, base if isinstance(base, str) else scheme.name, overrides, packet_time_s, version
         )
 
-    def _remember(self) -> None:
-        """So that a restarted controller goes on with the same scheme."""
+    def _remember(self, current: CurrentScheme) -> None:
+        """So that a restarted controller goes on with the same scheme. Raises OSError; then the file is as it was."""
         data = {
-            "scheme": loader.scheme_to_dict(self.current.scheme),
-            "base": self.current.base,
-            "overrides": self.current.overrides,
-            "packet_time_s": self.current.packet_time_s,
-            "version": self.current.version,
+            "scheme": loader.scheme_to_dict(current.scheme),
+            "base": current.base,
+            "overrides": current.overrides,
+            "packet_time_s": current.packet_time_s,
+            "version": current.version,
         }
         fresh = self._state_file.with_suffix(".new")
         fresh.write_text(json.dumps(data))

@@ -165,6 +165,12 @@ def fabric_routes(running: RunningController, lab: bool, version: str, started: 
             )
         except (SchemeError, PolicyError, PlainError) as error:
             raise ProblemError(422, str(error), getattr(error, "where", "body.scheme")) from None
+        except OSError as error:
+            raise ProblemError(
+                503,
+                "the scheme cannot be kept over a restart, so the one before stays in force: "
+                f"{error.strerror or error}; make room in the data directory, and ask again",
+            ) from None
         if late:
             raise ProblemError(
                 504,

@@ -93,6 +93,20 @@ def test_setting_a_scheme_reaches_the_agents_and_is_remembered(world: World) -> 
         assert (own["scheme"]["name"], own["base"]) == ("mine", "mine")
 
 
+def test_a_scheme_that_cannot_be_kept_is_not_set(tmp_path: Path) -> None:
+    with api_world(tmp_path) as world, obedient_agent(world):
+        before, version = world.get("/scheme"), world.running.current.version
+        full = tmp_path / "scheme.new"
+        full.symlink_to("/dev/full")
+        refused = world.ask("PUT", "/scheme", 503, json={"scheme": "caps"})
+        assert "No space left on device" in refused["detail"]
+        assert world.get("/scheme") == before
+        assert world.running.current.version == version
+        assert not (tmp_path / "scheme.json").exists()
+        full.unlink()
+        assert world.ask("PUT", "/scheme", json={"scheme": "caps"})["version"] == version + 1
+
+
 def test_a_restarted_controller_goes_on_with_the_scheme(tmp_path: Path) -> None:
     with api_world(tmp_path) as world:
         before = world.ask("PUT", "/scheme", json={"scheme": "caps", "overrides": {"short.coding": None}})

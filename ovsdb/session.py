@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ovsdb.scanning import JsonScanner, ScanError
+
 DATABASE: Final = "Open_vSwitch"
 MONITOR_ID: Final = "monitor"
 PROBE_S: Final = 5.0
@@ -53,7 +55,7 @@ class OvsdbSession:
         self.known = False
         """Whether the tables have come."""
         self._arrived = bytearray()
-        self._decoder = json.JSONDecoder()
+        self._scanner = JsonScanner()
         self._to_send = bytearray()
         self._next = 1
         self._heard = now
@@ -93,9 +95,11 @@ class OvsdbSession:
         if len(self._arrived) > MOST_BYTES:
             raise OvsdbError(f"a message of more than {MOST_BYTES} B")
         events: list[Changed | Done] = []
-        for message in self._messages():
-            if not isinstance(message, dict):
-                raise OvsdbError("a message that is no JSON-RPC")
+        try:
+            messages = self._messages()
+        except ScanError as error:
+            raise OvsdbError(str(error)) from None
+        for message in messages:
             event = self._message(message)
             if event is not None:
                 events.append(event)
@@ -104,25 +108,15 @@ class OvsdbSession:
     def _messages(self) -> list[Any]:
         """Whole JSON texts among what has arrived; nothing separates them but their own ends."""
         found = []
-        try:
-            text = self._arrived.decode("utf-8")
-        except UnicodeDecodeError as error:
-            if error.end < len(self._arrived):
-                raise OvsdbError("not UTF-8") from None
-            return []  # cut within a character
-        start = 0
-        while start < len(text):
-            if text[start].isspace():
-                start += 1
-                continue
-            if text[start] != "{":
-                raise OvsdbError("not a JSON-RPC message")
+        while (end := self._scanner.end_of_text(self._arrived)) is not None:
+            text = self._arrived[:end]
+            del self._arrived[:end]
             try:
-                message, start = self._decoder.raw_decode(text, start)
-            except json.JSONDecodeError:
-                break  # the rest is on its way
-            found.append(message)
-        self._arrived[:] = text[start:].encode()
+                found.append(json.loads(text))
+            except RecursionError:
+                raise OvsdbError("a message that is nested too deeply") from None
+            except ValueError:  # UnicodeDecodeError is one
+                raise OvsdbError("a message that is no JSON, or not UTF-8") from None
         return found
 
     def _message(self, message: dict[str, Any]) -> Changed | Done | None:

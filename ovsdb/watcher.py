@@ -21,6 +21,8 @@ FIRST_WAIT_S: Final = 0.1
 LONGEST_WAIT_S: Final = 2.0
 CONNECT_S: Final = 2.0
 RECEIVE_BYTES: Final = 1 << 18
+MOST_UNSENT_BYTES: Final = 8 << 20
+"""Of what waits for a server to read it: its own questions are answered with what they carry."""
 
 Place = Path | tuple[str, int]
 """Where a server is: a Unix socket, or address and TCP port."""
@@ -65,7 +67,8 @@ class OvsdbWatcher:
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._selector.register(self._wake, selectors.EVENT_READ)
         self._posted: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._stopping = False
+        self._stopping = self._closed = False
+        self._waking = threading.Lock()
         self._thread = make_thread(self._run, "ovsdb")
 
     def start(self) -> None:
@@ -84,7 +87,9 @@ class OvsdbWatcher:
     def post(self, work: Callable[[], None]) -> None:
         """Have *work* done in the watcher's thread."""
         self._posted.put(work)
-        os.eventfd_write(self._wake, 1)
+        with self._waking:  # a number that was closed may be another file's by now
+            if not self._closed:
+                os.eventfd_write(self._wake, 1)
 
     def problem(self, name: str) -> str:
         """Why there is no connection to a server; "" if there is one."""
@@ -114,7 +119,9 @@ class OvsdbWatcher:
         for name in tuple(self._servers):
             self._drop(name, "the watcher ends")
         self._selector.close()
-        os.close(self._wake)
+        with self._waking:
+            self._closed = True
+            os.close(self._wake)
 
     def _stop(self) -> None:
         self._stopping = True
@@ -207,6 +214,8 @@ class OvsdbWatcher:
         assert server.sock is not None
         assert server.session is not None
         server.unsent += server.session.data_to_send()
+        if len(server.unsent) > MOST_UNSENT_BYTES:
+            raise OvsdbError(f"it asks, and leaves more than {MOST_UNSENT_BYTES >> 20} MiB of answers unread")
         if server.unsent:
             with suppress(BlockingIOError):
                 del server.unsent[: server.sock.send(server.unsent)]

@@ -6,6 +6,7 @@ import json
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from controller.queues.service import QueueService
 from ovsdb.port_queues import ONE_QUEUE, Applied, PortQueues, QueueCounters, counters_to_text
+from ovsdb.scanning import JsonScanner
 from ovsdb.session import PROBE_S, Changed, Done, OvsdbError, OvsdbSession, Tables, delete_keys, set_keys
 from ovsdb.watcher import OvsdbWatcher
 from tests.waiting import eventually
@@ -67,6 +69,69 @@ def test_tables_are_the_same_however_the_bytes_are_cut(cuts: list[int], ascii_on
     assert session.tables == WANTED | {"Port": {"p1": WANTED["Port"]["p1"]}}
 
 
+def seconds_to_read(rows: int) -> float:
+    """Of processor time, for a first answer in pieces of 64 B."""
+    row = {"new": {"name": 'a "name" \\ {[', "qos": ["set", []]}}
+    reply = {
+        "id": "monitor",
+        "error": None,
+        "result": {"Port": {f"p{number}": row for number in range(rows)}},
+    }
+    data = json.dumps(reply).encode()
+    session, began = OvsdbSession(COLUMNS, 0.0), time.process_time()
+    for start in range(0, len(data), 64):
+        session.receive(data[start : start + 64], 0.0)
+    assert len(session.tables["Port"]) == rows
+    return time.process_time() - began
+
+
+def test_reading_takes_a_time_that_grows_with_the_bytes_and_not_with_their_square() -> None:
+    few = min(seconds_to_read(1000) for _ in range(3))
+    assert seconds_to_read(8000) < 24 * few, "8 times the bytes; their square would take 64 times as long"
+
+
+@given(
+    st.recursive(
+        st.one_of(st.text(), st.integers(), st.none()),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=20,
+    ),
+    st.lists(st.integers(1, 9), max_size=40),
+    st.booleans(),
+)
+def test_objects_are_found_whole_however_they_are_cut(value: Any, cuts: list[int], ascii_only: bool) -> None:
+    texts = [json.dumps({"it": one}, ensure_ascii=ascii_only).encode() for one in (value, 1, value)]
+    data, scanner, arrived, found = b" \n".join(texts), JsonScanner(), bytearray(), []
+    for size in [*cuts, len(data)]:
+        arrived += data[:size]
+        data = data[size:]
+        while (end := scanner.end_of_text(arrived)) is not None:
+            found.append(bytes(arrived[:end]))
+            del arrived[:end]
+    assert [one.strip() for one in found] == texts
+    assert [json.loads(one) for one in found] == [json.loads(one) for one in texts]
+
+
+def test_a_server_that_asks_and_does_not_read_is_let_go(tmp_path: Path) -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    path = tmp_path / "db.sock"
+    listener.bind(str(path))
+    listener.listen()
+    watcher = OvsdbWatcher(COLUMNS, lambda name, tables, changed: None)
+    watcher.start()
+    try:
+        watcher.watch("s1", path)
+        with listener, listener.accept()[0] as server:
+            echo = json.dumps({"id": "echo", "method": "echo", "params": ["x" * 100_000]}).encode()
+            server.settimeout(60)
+            with pytest.raises(ConnectionError):
+                server.sendall(echo * 2000)  # 200 MB
+            eventually(lambda: "unread" in watcher.problem("s1"))
+    finally:
+        watcher.stop()
+    watcher.post(lambda: None)  # after its end: nothing is written anywhere
+
+
 def test_it_asks_answers_and_tells_outcomes() -> None:
     session = OvsdbSession(COLUMNS, 0.0)
     (asked,) = sent(session)
@@ -99,6 +164,8 @@ def test_a_server_that_says_nothing_is_asked_and_given_up() -> None:
     [
         b"GET / HTTP/1.1",
         b"[1]",
+        b'{"a":' + b"[" * 1000,
+        b'{"a": "\xff"}',
         b"\xff\xff\xff\xff",
         b'{"id": "monitor", "error": {"error": "unknown table"}, "result": null}',
         b'{"method": "update", "params": [1], "id": null}',

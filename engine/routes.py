@@ -71,8 +71,8 @@ class AttemptEndBody:
         }
 
 
-def engine_routes(engine: Engine, store: ExperimentStore, submits: Rate) -> Blueprint:
-    """The blueprint. *submits*: how often experiments may be submitted."""
+def engine_routes(engine: Engine, store: ExperimentStore, submits: Rate, checks: Rate) -> Blueprint:
+    """The blueprint. *submits*, *checks*: how often experiments may be submitted, and specs checked."""
     routes = Blueprint("engine", __name__, url_prefix="/api/v1")
 
     def one_of(number: int) -> dict[str, Any]:
@@ -104,9 +104,11 @@ def engine_routes(engine: Engine, store: ExperimentStore, submits: Rate) -> Blue
             answers.CheckView,
             SubmissionBody,
             body_text=YAML,
+            problems=(429,),
         )
     )
     def check() -> answers.CheckView:
+        checks.take(time.monotonic())
         try:
             found = read_submission(_asked())
         except SubmissionError as error:

@@ -22,6 +22,9 @@ from engine.routes import engine_routes
 
 SUBMITS_PER_S: Final = 5.0
 SUBMIT_BURST: Final = 500
+CHECKS_PER_S: Final = 20.0
+"""Each may take the controller's interpreter for some milliseconds."""
+CHECK_BURST: Final = 200
 
 
 class ServedEngine:
@@ -41,7 +44,10 @@ class ServedEngine:
         self._labs = labs
         self._patience_s = patience_s
         self.blueprint: Blueprint = engine_routes(
-            self._engine, store, Rate(SUBMITS_PER_S, SUBMIT_BURST, time.monotonic())
+            self._engine,
+            store,
+            Rate(SUBMITS_PER_S, SUBMIT_BURST, time.monotonic()),
+            Rate(CHECKS_PER_S, CHECK_BURST, time.monotonic(), "specs are checked"),
         )
 
     def progress(self, experiment: int) -> ProgressView:

@@ -16,6 +16,11 @@ MOST_VALUES: Final = 100_000
 """Of one file; each time that an alias is used counts, so that a few lines cannot stand for billions."""
 
 
+LONGEST_NUMBER: Final = 1000
+"""Characters."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
     """Something wrong in a file: line and column from 1 on, the field's path, and what to do about it."""
@@ -94,6 +99,11 @@ class _TooMuch(Exception):
     pass
 
 
+def _words(error: Exception) -> str:
+    """What an error says; where that is one value only, its kind, too."""
+    return str(error) if isinstance(error, yaml.YAMLError | ValueError) else repr(error)
+
+
 class _Reader:
     def __init__(self, source: Source, filename: str) -> None:
         self._source = source
@@ -129,12 +139,26 @@ class _Reader:
             self._above.discard(id(node))
 
     def _scalar(self, node: yaml.Node, path: Path) -> Any:
+        if _SURROGATE.search(node.value):
+            self._problem(
+                node, path, "holds half a character (a lone surrogate), which is no text: leave it out"
+            )
+            return None
         if node.tag.endswith((":timestamp", ":binary")):
             return str(node.value)
+        if node.tag.endswith((":int", ":float")) and (":" in node.value or len(node.value) > LONGEST_NUMBER):
+            # YAML 1.1 reads 1:30 as 90, by a sum whose time grows with the square of its length
+            self._problem(
+                node,
+                path,
+                f"{node.value[:40]!r} is no number here: write it in decimal, or as text in quotes",
+            )
+            return None
         try:
             value = self._constructor.construct_object(node)
-        except (yaml.YAMLError, ValueError) as error:
-            self._problem(node, path, f"cannot be read: {error}")
+        except (yaml.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+            # what PyYAML raises for a tag that does not fit its value, as in `!!bool foo`
+            self._problem(node, path, f"cannot be read as {node.tag.rpartition(':')[2]}: {_words(error)}")
             return None
         if isinstance(value, float) and not math.isfinite(value):
             self._problem(node, path, f"{node.value} is not a finite number")

@@ -82,7 +82,8 @@ class Access:
 class Rate:
     """At most *burst* at once, and *per_s* a second in the long run."""
 
-    def __init__(self, per_s: float, burst: float, now: float) -> None:
+    def __init__(self, per_s: float, burst: float, now: float, what: str = "experiments are begun") -> None:
+        self._what = what
         self._per_s = per_s
         self._burst = burst
         self._left = burst
@@ -96,7 +97,7 @@ class Rate:
             self._at = now
             if self._left < 1:
                 wait_s = (1 - self._left) / self._per_s
-                raise ProblemError(429, f"too many experiments are begun: try again in {wait_s:.1f} s")
+                raise ProblemError(429, f"too many {self._what}: try again in {wait_s:.1f} s")
             self._left -= 1
 
 

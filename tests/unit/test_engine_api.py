@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,40 @@ def test_check_keeps_nothing_and_tells_everything(world: World) -> None:
     assert world.get("/experiments")["experiments"] == []
     assert [one["name"] for one in world.get("/specs")["presets"]] == preset_names()
     assert world.get("/specs/schema")["properties"]["workload"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: !!bool foo", "cannot be read as bool"),
+        ("name: !!int foo", "cannot be read as int"),
+        ("name: !!float []x", "is not YAML"),
+        ("name: !!int ''", "cannot be read as int"),
+        ("seed: 1:30", "write it in decimal"),
+        ("seed: " + "1" + ":59" * 50_000, "write it in decimal"),
+        ("seed: " + "9" * 50_000, "write it in decimal"),
+        ('name: "\\ud800"', "half a character"),
+        ('"\\udfff": 1', "half a character"),
+    ],
+)
+def test_yaml_that_python_cannot_read_is_a_problem_and_no_error_of_ours(
+    world: World, text: str, said: str
+) -> None:
+    began = time.process_time()
+    found = world.ask("POST", "/experiments/check", data=text, content_type="application/yaml")
+    assert not found["ok"]
+    assert any(said in one["message"] for one in found["problems"]), found["problems"]
+    assert time.process_time() - began < 2.0
+
+
+def test_checks_have_a_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.serving.CHECK_BURST", 2)
+    monkeypatch.setattr("engine.serving.CHECKS_PER_S", 0.001)
+    with api_world(tmp_path) as world:
+        for _ in range(2):
+            world.ask("POST", "/experiments/check", json=SWEEP)
+        assert "specs are checked" in world.ask("POST", "/experiments/check", 429, json=SWEEP)["detail"]
+        world.ask("POST", "/experiments", 201, json=SWEEP)
 
 
 def test_a_worker_from_claim_to_result(world: World) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
+import os
 from pathlib import Path
 from typing import Final
 
 from flask import Blueprint, Response, abort, send_from_directory
 from werkzeug.routing import PathConverter
+from werkzeug.security import safe_join
 
 BUILT: Final = Path(__file__).resolve().parents[2] / "webui" / "dist"
 """Where `capstan` (or `npm run build`) puts the page."""
@@ -39,12 +41,13 @@ def page_routes(folder: Path = BUILT) -> Blueprint:
     def page(path: str = "") -> Response:
         if not (folder / "index.html").is_file():
             return _not_built(folder)
-        if path != "index.html" and path and (folder / path).is_file():
+        file = safe_join(str(folder), path)  # None outside of the folder: what is there is nobody's business
+        if path not in ("", "index.html") and file is not None and os.path.isfile(file):
             # Names of built files carry a hash of what is in them.
             kept = _YEAR_S if path.startswith("assets/") else None
             answer = send_from_directory(folder, path, max_age=kept)
             answer.cache_control.immutable = kept is not None
-        elif "." in path.rpartition("/")[2]:
+        elif file is None or "." in path.rpartition("/")[2]:
             abort(404)
         else:
             answer = send_from_directory(folder, "index.html")

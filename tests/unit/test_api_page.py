@@ -45,6 +45,23 @@ def test_every_view_is_the_same_page_and_never_kept(world: World, built: Path, a
     assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
 
 
+@pytest.mark.parametrize(
+    "up",
+    [
+        "..%2f..%2f",
+        "%2e%2e/%2e%2e/",
+        "assets%2f..%2f..%2f..%2f",
+        "..%2f..%2f..%2f..%2f..%2fetc%2f",
+        "%2fetc%2f",
+    ],
+)
+def test_what_exists_outside_of_the_page_looks_like_what_does_not(world: World, built: Path, up: str) -> None:
+    (built.parents[1] / "secret").write_text("not for anybody")
+    client = a_page(world, built)
+    answers = [client.get(f"/{up}{name}") for name in ("secret", "nosuch", "passwd", "webui")]
+    assert len({(answer.status_code, answer.get_data(), tuple(answer.headers)) for answer in answers}) == 1
+
+
 def test_files_named_by_their_content_are_kept_for_ever_others_asked_for_again(
     world: World, built: Path
 ) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,10 +27,15 @@ from experiments.spec import Spec, spec_from_dict
 from workloads.plan import Plan
 
 BEAT_S: Final = 0.5
-SLOTS: Final = Path("/run/lock")
+SLOTS: Final = Path("/run/capstan-labs")
+"""A directory of root's own: whoever can open a slot's file can hold it."""
 SLOT_WAIT_S: Final = 0.5
 STOP: Final = signal.SIGUSR1
 """What the thread that hears of a cancellation sends to the one that runs the experiment."""
+
+
+class SlotError(RuntimeError):
+    """The directory of the slots is not ours alone; the text says what to do."""
 
 
 class Stopped(BaseException):
@@ -38,11 +44,17 @@ class Stopped(BaseException):
 
 @contextmanager
 def machine_slot(labs: int, directory: Path = SLOTS) -> Iterator[None]:
-    """Hold one of *labs* places on this machine, waiting for one; whoever dies gives his up."""
+    """Hold one of *labs* places on this machine, waiting for one; whoever dies gives his up.
+
+    directory: made if it is missing, for its owner alone. Raises SlotError, OSError.
+    """
+    _own(directory)
     while True:
         for number in range(labs):
             handle = os.open(
-                directory / f"capstan-lab-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
+                directory / f"capstan-lab-{number}",
+                os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW,
+                0o600,
             )
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -55,6 +67,19 @@ def machine_slot(labs: int, directory: Path = SLOTS) -> Iterator[None]:
                 os.close(handle)
             return
         time.sleep(SLOT_WAIT_S)
+
+
+def _own(directory: Path) -> None:
+    """Have *directory*, which nobody else may enter. Raises SlotError if it is another's."""
+    with suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise SlotError(
+            f"{directory} is no directory of our own, so others could hold the labs' slots: remove it"
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        directory.chmod(0o700)
 
 
 class Worker:

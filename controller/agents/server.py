@@ -22,6 +22,7 @@ from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
 from controller.agents.path_telling import PathTelling
 from controller.agents.session import Session, SessionClosed, Timing
+from controller.agents.shares import UnknownPeers
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
     ActiveFlows,
@@ -44,8 +45,6 @@ LOG: Final = logging.getLogger("capstan.agents")
 T = TypeVar("T")
 SETTLE_S: Final = 0.03
 """Agents that join within this time cause one new directory, not one each."""
-MOST_UNKNOWN: Final = 256
-"""Connections at a time that have not said who they are."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class AgentServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._listeners = Listeners()
         self._paths = PathTelling(self._located)
-        self._unknown = 0
+        self._unknown = UnknownPeers()
         self._policy: Policy | None = None
         self._kept: dict[str, bytes] = {}
         """What whoever comes is told: the newest frame by kind."""
@@ -245,14 +244,11 @@ class AgentServer:
 
     async def _let_in(self, session: Session) -> bool:
         """Return True once the agent is a member."""
-        if self._unknown >= MOST_UNKNOWN:
-            await session.refuse("too many connections; try again later")
-            return False
-        self._unknown += 1
-        try:
+        with self._unknown.place(session.peer) as has_place:
+            if not has_place:
+                await session.refuse("too many connections that have not said who they are; try again later")
+                return False
             hello = await session.open(self._token)
-        finally:
-            self._unknown -= 1
         if hello is None:
             LOG.warning("agent refused: %s", session.end_reason)
             return False

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
+import os
 import secrets
 import socket
+import struct
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -39,6 +42,8 @@ from protocol.sent_again import SentAgain
 OPENING_TIMEOUT_S: Final = 5.0
 OPENING_BYTES: Final = 64 * 1024
 """Most that somebody may send before it is known who it is."""
+_CREDENTIALS: Final = struct.Struct("iII")
+"""Of a Unix socket's other end: process, user, group."""
 SEND_TIMEOUT_S: Final = 10.0
 QUEUE_LENGTH: Final = 64
 MOST_COUNTERS: Final = 512
@@ -93,6 +98,25 @@ class Session:
     _frames: FrameReader = field(default_factory=FrameReader)
     _early: list[Message] = field(default_factory=list)
     _closed: bool = False
+
+    @property
+    def peer(self) -> str:
+        """Who shares a share with this connection: its address, an IPv6 /64 network, or user of this machine; or "".
+
+        "": root and our own user, whose agents all come from here.
+        """
+        connection = self.writer.get_extra_info("socket")
+        if connection is None:
+            return "unknown"
+        if connection.family == socket.AF_UNIX:
+            _, user, _ = _CREDENTIALS.unpack(
+                connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            )
+            return "" if user in (0, os.geteuid()) else f"user {user}"
+        host = str((self.writer.get_extra_info("peername") or ("unknown",))[0]).partition("%")[0]
+        if ":" not in host:
+            return host
+        return str(ipaddress.ip_network((host, 64), strict=False))
 
     async def open(self, token: str) -> Hello | None:
         """Let the agent prove that it knows the token; None (and a line to it) if it does not.

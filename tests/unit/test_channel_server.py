@@ -12,7 +12,7 @@ import stat
 import threading
 import time
 import warnings
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import pytest
 from controller.agents.listeners import ChannelError, TcpListener
 from controller.agents.server import AgentServer, ChannelSettings
 from controller.agents.session import OPENING_BYTES, Timing
+from controller.agents.shares import MOST_UNKNOWN_PER_PEER
 from protocol.control import (
     Challenge,
     Counters,
@@ -150,6 +151,27 @@ def test_counters_have_a_number_and_names_a_length(tmp_path: Path) -> None:
         agent = RawAgent.joined(one.socket_path)
         agent.send(Counters({f"n{number}": 1.0 for number in range(512)}))
         eventually(lambda: len(one.server.agents()[0].counters) == 512, "so many are taken")
+
+
+def test_silent_connections_of_one_address_shut_no_other_out(tmp_path: Path) -> None:
+    ca = make_ca(tmp_path / "ca")
+    with served(tmp_path, TcpListener("0.0.0.0", 0, ca.certificate, ca.key)) as one, ExitStack() as stack:
+        port = one.server.tcp_port
+        assert port is not None
+        context = ssl.create_default_context(cafile=str(ca.authority))
+        for _ in range(MOST_UNKNOWN_PER_PEER):
+            silent = stack.enter_context(RawAgent.tls(port, context).connection)
+            assert RawAgent(silent).next(Challenge).nonce
+        late = RawAgent.tls(port, context)
+        (refused,) = late.all()
+        assert "try again later" in refused.reason  # type: ignore[union-attr]
+        plain = socket.create_connection(("127.0.0.1", port), timeout=60, source_address=("127.0.0.2", 0))
+        other = RawAgent(context.wrap_socket(plain, server_hostname="127.0.0.1"))
+        other.register(2)
+        agent = RawAgent.joined(one.socket_path)
+        assert set(one.connected()) == {"h1", "h2"}
+        agent.connection.close()
+        other.connection.close()
 
 
 def test_half_a_frame_and_then_nothing_is_dropped_in_time(

@@ -150,6 +150,8 @@ class Channel:
                 _LOG.info(
                     "controller at %s: %s; trying again in %.1f s", self._config.controller, error, wait
                 )
+            except Exception:  # of ours, but the agent must find its controller again all the same
+                _LOG.exception("controller at %s: trying again in %.1f s", self._config.controller, wait)
             self._stop.wait(wait)
             wait = min(wait * 2, LAST_RETRY_S)
 
@@ -203,7 +205,8 @@ class Channel:
             raise ControlError(f"refused: {answer.reason}")
         if not isinstance(answer, Welcome):
             raise ControlError(f"expected a welcome, got {answer.type}")
-        if not hmac.compare_digest(answer.proof, proof(self._config.token, "controller", nonce)):
+        wanted = proof(self._config.token, "controller", nonce)
+        if not hmac.compare_digest(answer.proof.encode(), wanted.encode()):  # as text it must be ASCII
             raise ControlError("whoever answers does not know the token: not our controller")
         return reader, waiting
 
@@ -263,7 +266,7 @@ class Channel:
                     self._outgoing.popleft()
                     self._written = 0
             self._watch.modify(connection, select.EPOLLIN | wanted)
-        except (OSError, ControlError) as error:
+        except Exception as error:  # whatever a controller sends ends its own connection only
             self._failure = error
             self._lose()
 

@@ -149,6 +149,11 @@ def test_who_does_not_know_the_token_cannot_give_orders(
     assert "does not know the token" in caplog.text
 
 
+def frame_of(data: dict[str, Any]) -> bytes:
+    body = json.dumps(data).encode()
+    return frame(len(body) + 1, 0x4A, body)
+
+
 @pytest.mark.parametrize(
     "rubbish",
     [
@@ -159,9 +164,26 @@ def test_who_does_not_know_the_token_cannot_give_orders(
         frame(9, 0x42, b"binary.."),
         encode(Ping(1)),
         encode(Refused("go away")),
+        encode(Welcome("é" * 64)),
+        frame_of({"type": "welcome", "proof": "\ud800"}),
+        frame_of({"type": "ping", "id": int("9" * 4000)}),
+        frame_of({"type": "ping", "id": 1e308}),
         b"",
     ],
-    ids=["text", "oversize", "length 0", "no type", "format", "ping first", "refused", "nothing"],
+    ids=[
+        "text",
+        "oversize",
+        "length 0",
+        "no type",
+        "format",
+        "ping first",
+        "refused",
+        "odd proof",
+        "half a character",
+        "long number",
+        "large number",
+        "nothing",
+    ],
 )
 @pytest.mark.parametrize("when", ["first", "after the welcome"])
 def test_rubbish_from_the_controller_ends_the_connection_and_not_the_agent(

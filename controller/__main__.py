@@ -53,6 +53,14 @@ from controller.agents.listeners import ChannelError, TcpListener
 @click.option(
     "--token-file", type=click.Path(path_type=Path), help="Token shared with the agents; made if missing."
 )
+@click.option(
+    "--agent-host",
+    "agent_hosts",
+    multiple=True,
+    metavar="HOST",
+    help="A host that may have an agent, with a token of its own, kept (made if missing) in agent-tokens/HOST in the "
+    "data directory; again for each. Without it all agents share --token-file, and each may take another's name.",
+)
 @click.option("--scheme", default="ecmp", show_default=True, help="Scheme to begin with.")
 @click.option("--link-rate-mbps", default=20.0, show_default=True, help="Slowest fabric link, Mbit/s.")
 @click.option("--lab", is_flag=True, help="This fabric is a lab: faults may be injected by the API.")
@@ -111,6 +119,7 @@ def serve_command(
     certificate: Path | None,
     key: Path | None,
     token_file: Path | None,
+    agent_hosts: tuple[str, ...],
     scheme: str,
     link_rate_mbps: float,
     lab: bool,
@@ -150,6 +159,7 @@ def serve_command(
         agents_socket=agents_socket,
         agents_tcp=tcp,
         token_file=token_file,
+        agent_hosts=agent_hosts,
         scheme=scheme,
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,

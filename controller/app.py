@@ -19,7 +19,7 @@ from sqlalchemy import Engine
 
 from controller.agents.listeners import TcpListener
 from controller.agents.server import ChannelSettings
-from controller.agents.token import read_or_make_token
+from controller.agents.token import host_tokens, read_or_make_token
 from controller.api.body_limits import long_bodies
 from controller.api.front.limits import FrontSettings, Tokens
 from controller.api.front.process import HttpFront
@@ -77,6 +77,8 @@ class Settings:
     agents_socket: Path | None = None
     agents_tcp: TcpListener | None = None
     token_file: Path | None = None
+    agent_hosts: tuple[str, ...] = ()
+    """Each has a token of its own, and no other host an agent; empty: one token for all."""
     scheme: str = "ecmp"
     packet_time_s: float = 0.0006
     lab: bool = False
@@ -102,6 +104,7 @@ def serve(settings: Settings) -> None:
     data = settings.data
     data.mkdir(parents=True, exist_ok=True)
     token = read_or_make_token(settings.token_file or data / "agents-token")
+    own_tokens = host_tokens(data / "agent-tokens", settings.agent_hosts) if settings.agent_hosts else None
     fresh_tokens = [] if settings.open_to_all else [path for path in _api_tokens(data) if not path.exists()]
     api_token, read_token = (
         (None, None) if settings.open_to_all else map(read_or_make_token, _api_tokens(data))
@@ -113,7 +116,9 @@ def serve(settings: Settings) -> None:
         key=key,
         openflow=(settings.openflow_address, settings.openflow_port),
         allowed=None if settings.switches is None else read_allowed_switches(settings.switches),
-        channel=ChannelSettings(socket_path, data / "members.json", settings.agents_tcp),
+        channel=ChannelSettings(
+            socket_path, data / "members.json", settings.agents_tcp, host_tokens=own_tokens
+        ),
         token=token,
         state_file=data / "scheme.json",
         initial=(settings.scheme, settings.packet_time_s),

@@ -18,7 +18,8 @@ from protocol.plain import PlainError, build
 
 GRACE_S: Final = 15.0
 """How long, in seconds, a member without a channel stays one."""
-_HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+"""A host's name."""
 _MAC: Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
@@ -40,7 +41,7 @@ class Member:
     @classmethod
     def from_hello(cls, hello: Hello) -> Member:
         """Raises MembershipError for a name or address that cannot be."""
-        if not _HOST.fullmatch(hello.host):
+        if not HOST.fullmatch(hello.host):
             raise MembershipError(f"host name {hello.host!r} must be letters, digits, '.', '_' and '-'")
         mac = hello.underlay_mac.lower()
         if not _MAC.fullmatch(mac):

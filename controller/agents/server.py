@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -49,13 +50,14 @@ SETTLE_S: Final = 0.03
 
 @dataclass(frozen=True)
 class ChannelSettings:
-    """``members_file`` keeps who was a member over restarts of the controller."""
+    """``members_file`` keeps who was a member over restarts. ``host_tokens``: each host's own, not one for all."""
 
     socket_path: Path | None
     members_file: Path
     tcp: TcpListener | None = None
     grace_s: float = GRACE_S
     timing: Timing = field(default_factory=Timing)
+    host_tokens: Mapping[str, str] | None = None
 
 
 class AgentServer:
@@ -248,7 +250,7 @@ class AgentServer:
             if not has_place:
                 await session.refuse("too many connections that have not said who they are; try again later")
                 return False
-            hello = await session.open(self._token)
+            hello = await session.open(self._token_of)
         if hello is None:
             LOG.warning("agent refused: %s", session.end_reason)
             return False
@@ -266,7 +268,7 @@ class AgentServer:
         session.on_sent_again = lambda said: self.on_sent_again(member.host, said)
         session.on_path_load = lambda load: self._load_paths(member.host, session, load)
         self._paths.came(member.host)
-        session.welcome(self._token)
+        session.welcome(self._token_of(member.host))
         session.put_newest("directory", self._directory_frame())
         for kind, frame in self._kept.items():
             session.put_newest(kind, frame)
@@ -278,6 +280,11 @@ class AgentServer:
         self._plan_expiry()
         self._changed()
         return True
+
+    def _token_of(self, host: str) -> str:
+        """Return what the agent of *host* has to know; of a host that may have none, what nobody knows."""
+        tokens = self._settings.host_tokens
+        return self._token if tokens is None else tokens.get(host) or secrets.token_hex(32)
 
     def _ended(self, session: Session) -> None:
         """A channel is over; nothing if it was nobody's, or another has replaced it."""

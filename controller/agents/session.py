@@ -118,8 +118,8 @@ class Session:
             return host
         return str(ipaddress.ip_network((host, 64), strict=False))
 
-    async def open(self, token: str) -> Hello | None:
-        """Let the agent prove that it knows the token; None (and a line to it) if it does not.
+    async def open(self, token_of: Callable[[str], str]) -> Hello | None:
+        """Let the agent prove that it knows the token of its host; None (and a line to it) if it does not.
 
         Raises:
             ControlError, OSError, TimeoutError: it does not speak our language, or not in time.
@@ -134,8 +134,11 @@ class Session:
             hello = await self._first_message()
         if not isinstance(hello, Hello):
             raise ControlError(f"a hello was expected, got a {hello.type}")
-        if not hmac.compare_digest(hello.proof.encode(), proof(token, "agent", nonce).encode()):
-            await self.refuse("the proof does not match: do both sides have the same token file?")
+        wanted = proof(token_of(hello.host), "agent", nonce)
+        if not hmac.compare_digest(hello.proof.encode(), wanted.encode()):
+            await self.refuse(
+                "the proof does not match: do both sides have the same token file, for this host?"
+            )
             return None
         self.hello = hello
         return hello

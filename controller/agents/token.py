@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
+
+from controller.agents.membership import HOST
 
 SHORTEST_TOKEN: Final = 16
 
@@ -31,6 +34,25 @@ def read_or_make_token(path: Path) -> str:
     with os.fdopen(handle, "w", encoding="ascii") as file:
         file.write(token + "\n")
     return token
+
+
+def host_tokens(directory: Path, hosts: Iterable[str]) -> dict[str, str]:
+    """Return the token of each host, kept in a file of its name in *directory*, made where there is none.
+
+    Raises TokenError.
+    """
+    found = {}
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise TokenError(
+            f"directory {directory} of the agents' tokens cannot be made: {error.strerror}"
+        ) from None
+    for host in hosts:
+        if not HOST.fullmatch(host):
+            raise TokenError(f"{host!r} is no host name: letters, digits, '.', '_' and '-', at most 63")
+        found[host] = read_or_make_token(directory / host)
+    return found
 
 
 def _read(path: Path) -> str:

@@ -22,6 +22,8 @@ from controller.agents.listeners import ChannelError, TcpListener
 from controller.agents.server import AgentServer, ChannelSettings
 from controller.agents.session import OPENING_BYTES, Timing
 from controller.agents.shares import MOST_UNKNOWN_PER_PEER
+from controller.agents.token import TokenError, host_tokens
+from host_agent.channel import Connected
 from protocol.control import (
     Challenge,
     Counters,
@@ -39,7 +41,7 @@ from protocol.control import (
     encode,
 )
 from protocol.policy import Policy
-from tests.unit.agents_channel import TOKEN, RawAgent, frame, hello, served
+from tests.unit.agents_channel import TOKEN, RawAgent, agent_config, frame, hello, running_channel, served
 from tests.unit.own_ca import make_ca
 from tests.waiting import eventually
 
@@ -232,6 +234,37 @@ def test_an_agent_that_cannot_be_is_told_why(tmp_path: Path, changes: dict[str, 
         agent.send(hello(1, agent.next(Challenge).nonce, **changes))
         assert reason in agent.next(Refused).reason
         assert at.server.agents() == []
+
+
+def test_a_host_with_a_token_of_its_own_takes_no_others_name(tmp_path: Path) -> None:
+    tokens = host_tokens(tmp_path / "agent-tokens", ["h1", "h2"])
+    assert tokens == host_tokens(tmp_path / "agent-tokens", ["h1", "h2"])
+    assert len({*tokens.values()}) == 2
+    assert stat.S_IMODE((tmp_path / "agent-tokens").stat().st_mode) == 0o700
+    path = tmp_path / "agents.sock"
+    settings = ChannelSettings(path, tmp_path / "members.json", host_tokens=tokens)
+    server = AgentServer(settings, TOKEN, lambda member: None, lambda member: None)
+    server.start()
+    try:
+        for number in (1, 2):
+            with running_channel(
+                agent_config(f"unix:{path}", number, token=tokens[f"h{number}"]), number
+            ) as agent:
+                agent.wait(Connected)
+                for claimed, token in ((1, tokens["h2"]), (2, tokens["h1"]), (3, tokens["h1"]), (1, TOKEN)):
+                    other = RawAgent.unix(path)
+                    other.send(hello(claimed, other.next(Challenge).nonce, token, session=99))
+                    (refused,) = other.all()
+                    assert "for this host" in refused.reason  # type: ignore[union-attr]
+                assert {one.host: one.connected for one in server.agents()}[f"h{number}"]
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("host", ["../h1", "", "a/b", ".h", "h" * 64, "h\n"])
+def test_what_is_no_host_name_has_no_token(tmp_path: Path, host: str) -> None:
+    with pytest.raises(TokenError, match="no host name"):
+        host_tokens(tmp_path / "agent-tokens", [host])
 
 
 def test_an_address_has_one_owner(tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ from click.testing import CliRunner
 
 from controller.__main__ import serve_command
 from controller.app import Settings
-from protocol.control import Challenge, Report, Welcome
-from tests.unit.agents_channel import RawAgent, hello
+from host_agent.channel import Connected
+from protocol.control import Challenge, Refused, Report, Welcome
+from tests.unit.agents_channel import RawAgent, agent_config, hello, running_channel
 from tests.unit.own_ca import make_ca
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -157,6 +158,29 @@ def test_files_that_cannot_be_used_are_named(
     assert words in said
     assert str(path) in said
     assert path.read_bytes() == before
+
+
+def test_hosts_that_are_named_have_a_token_of_their_own(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with serving(data, "--api", "127.0.0.1:0", "--agent-host", "h1", "--agent-host", "h2"):
+        tokens = {path.name: path.read_text().strip() for path in (data / "agent-tokens").iterdir()}
+        assert set(tokens) == {"h1", "h2"}
+        assert {path.stat().st_mode & 0o777 for path in (data / "agent-tokens").iterdir()} == {0o600}
+        config = agent_config(f"unix:{data / 'agents.sock'}", 1, token=tokens["h1"])
+        with running_channel(config, 1) as agent:
+            agent.wait(Connected)
+        shared = RawAgent.unix(data / "agents.sock")
+        shared.send(hello(2, shared.next(Challenge).nonce, (data / "agents-token").read_text().strip()))
+        assert isinstance(shared.all()[-1], Refused)
+    process = subprocess.run(
+        [sys.executable, "-m", "controller", "--data", str(data), "--agent-host", "../h1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 1
+    assert "no host name" in process.stderr
 
 
 def test_a_token_that_everybody_can_read_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

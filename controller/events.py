@@ -13,6 +13,8 @@ from itertools import islice
 from typing import Any, Final
 
 KEPT: Final = 20_000
+SET_S: Final = 0.05
+"""Seconds by which the wall clock may differ from what it was; beyond, it has been set, or has drifted."""
 FEW: Final = 500
 """Events that are sooner found one by one, from the nearer end, than by going through all before them."""
 
@@ -89,20 +91,28 @@ class Logged:
 class EventLog:
     """Events from any thread; nobody ever waits long for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """clock: Unix seconds; it may be set while the controller runs."""
         self.on_added: Callable[[Logged], None] = lambda logged: None
         """Gets each event, in the thread that adds it and in order; it must return at once."""
         self._events: deque[Logged] = deque(maxlen=KEPT)
         self._cursor = 0
         self._totals: Counter[type] = Counter()
         self._lock = threading.Lock()
-        self._began = time.time()
+        self._clock = clock
+        self._began = clock()
         self._offset = self._began - time.monotonic()
 
     def add(self, event: Any) -> None:
         """Keep an event; its ``at``, if it has one, is on the monotonic clock."""
-        at = getattr(event, "at", time.monotonic()) + self._offset
+        before, wall, after = time.monotonic(), self._clock(), time.monotonic()
+        at = getattr(event, "at", before)
+        offset = wall - before
         with self._lock:
+            # A thread that had to wait between the two has read no offset.
+            if abs(offset - self._offset) > SET_S and after - before < SET_S / 10:
+                self._offset = offset
+            at += self._offset
             self._cursor += 1
             logged = Logged(self._cursor, at, event)
             self._events.append(logged)
@@ -131,7 +141,7 @@ class EventLog:
         return {_name_of(kind): count for kind, count in totals.items()}
 
     def wall(self, monotonic: float) -> float:
-        """Unix seconds of a time on the monotonic clock."""
+        """Unix seconds of a time on the monotonic clock, by the wall clock as it was when the newest event came."""
         return monotonic + self._offset
 
     def began_at(self) -> float:

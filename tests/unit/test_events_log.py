@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import events
+from controller.effects import ModeChanged
 from controller.events import EventLog
+from tests.waiting import eventually
 
 
 @given(
@@ -30,3 +34,21 @@ def test_events_after_a_cursor_are_those_and_no_others(
         found = log.since(cursor, limit)
     assert [one.data for one in found] == (wanted if limit is None else wanted[:limit])
     assert [one.cursor for one in found] == [one.data for one in found]
+
+
+def test_times_follow_a_clock_that_is_set_and_do_not_waver() -> None:
+    ahead = [0.0]
+    log = EventLog(lambda: time.time() + ahead[0])
+    for jump in (0.0, 3600.0, -86_400.0):
+        ahead[0] = jump
+
+        def follows(jump: float = jump) -> bool:
+            log.add(ModeChanged(time.monotonic(), 1, "on", "first-packet"))
+            return abs(log.since(0)[-1].at - time.time() - jump) < 0.5
+
+        eventually(follows, "its events are of the clock that was set")
+        moment = time.monotonic()
+        ahead[0] = jump + 0.02  # what reading two clocks one after the other may differ by
+        wall = log.wall(moment)
+        log.add(ModeChanged(moment, 1, "on", "first-packet"))
+        assert log.since(0)[-1].at == log.wall(moment) == wall

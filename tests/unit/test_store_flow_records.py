@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -16,7 +17,7 @@ from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.flow_records import forget_flows, insert_flows, page_of_flows
 from controller.store.models import Experiment, FlowRecord, ModeEvent, Run
-from controller.store.retention import DAY_S, Retention
+from controller.store.retention import DAY_S, CautiousClock, Retention
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, new_experiment, run_row
 from tests.waiting import eventually
@@ -96,6 +97,35 @@ def test_old_records_go_and_results_stay(new_database: NewDatabase) -> None:
             connection.scalars(select(Run.id).where(Run.experiment_id == running))
         )
         assert connection.scalar(select(func.count(ModeEvent.id))) == 1
+    engine.dispose()
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e5), st.floats(-1e7, 1e7)), min_size=1, max_size=20))
+def test_a_clock_that_jumps_forward_makes_nothing_old(steps: list[tuple[float, float]]) -> None:
+    steady, jumps = 1000.0, 0.0
+    clock = CautiousClock(5e8 + steady, steady)
+    for passed, jump in steps:
+        steady, jumps = steady + passed, jumps + jump
+        now = clock.now(5e8 + steady + jumps, steady)
+        assert now <= 5e8 + steady + 1e-3
+        assert now <= 5e8 + steady + jumps
+
+
+def test_retention_lets_nothing_go_for_a_jump_of_the_clock(
+    new_database: NewDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = open_database(new_database())
+    store = ExperimentStore(engine)
+    number = new_experiment(store)
+    store.add_run(number, run_row(0), [flow_row(one) for one in range(30)], [])
+    store.finish(number, "finished", {}, "")
+    jumped = threading.Event()
+    keeping = Retention(engine, 2.0, lambda: time.time() + (400 * DAY_S if jumped.is_set() else 0.0), 0.01)
+    keeping.start()
+    jumped.set()
+    eventually(lambda: caplog.text.count("jumped forward") > 2, "it has looked again")
+    keeping.stop()
+    assert len(store.flows(number, None, 0, 100)) == 30
     engine.dispose()
 
 

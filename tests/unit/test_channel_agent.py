@@ -124,7 +124,8 @@ def test_a_wrong_token_is_refused_with_the_reason_and_tried_again(
         config = agent_config(f"unix:{at.socket_path}", token="some other token, just as long")
         with running_channel(config) as agent:
             eventually(
-                lambda: caplog.text.count("do both sides have the same token file?") >= 2, "two refusals"
+                lambda: caplog.text.count("do both sides have the same token file, for this host?") >= 2,
+                "two refusals",
             )
             assert not agent.has(Connected)
         assert at.server.agents() == []

@@ -28,7 +28,7 @@ from workloads.plan import Plan
 
 BEAT_S: Final = 0.5
 SLOTS: Final = Path("/run/capstan-labs")
-"""A directory of root's own: whoever can open a slot's file can hold it."""
+"""A directory of root's own: a user who can open a slot's file can hold it."""
 SLOT_WAIT_S: Final = 0.5
 STOP: Final = signal.SIGUSR1
 """What the thread that hears of a cancellation sends to the one that runs the experiment."""
@@ -44,7 +44,7 @@ class Stopped(BaseException):
 
 @contextmanager
 def machine_slot(labs: int, directory: Path = SLOTS) -> Iterator[None]:
-    """Hold one of *labs* places on this machine, waiting for one; whoever dies gives his up.
+    """Hold one of *labs* places on this machine, waiting for one; a process that dies gives it up.
 
     directory: made if it is missing, for its owner alone. Raises SlotError, OSError.
     """
@@ -70,7 +70,7 @@ def machine_slot(labs: int, directory: Path = SLOTS) -> Iterator[None]:
 
 
 def _own(directory: Path) -> None:
-    """Have *directory*, which nobody else may enter. Raises SlotError if it is another's."""
+    """Have *directory*, which no other user may enter. Raises SlotError if it is another's."""
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
     found = directory.lstat()

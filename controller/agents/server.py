@@ -282,12 +282,12 @@ class AgentServer:
         return True
 
     def _token_of(self, host: str) -> str:
-        """Return what the agent of *host* has to know; of a host that may have none, what nobody knows."""
+        """Return what the agent of *host* has to know; of a host that may have none, a fresh secret."""
         tokens = self._settings.host_tokens
         return self._token if tokens is None else tokens.get(host) or secrets.token_hex(32)
 
     def _ended(self, session: Session) -> None:
-        """A channel is over; nothing if it was nobody's, or another has replaced it."""
+        """A channel is over; nothing if it has no host, or another has replaced it."""
         host = next((host for host, one in self._sessions.items() if one is session), None)
         if host is None:
             return

@@ -41,7 +41,7 @@ def page_routes(folder: Path = BUILT) -> Blueprint:
     def page(path: str = "") -> Response:
         if not (folder / "index.html").is_file():
             return _not_built(folder)
-        file = safe_join(str(folder), path)  # None outside of the folder: what is there is nobody's business
+        file = safe_join(str(folder), path)  # None outside of the folder: what is there must not show
         if path not in ("", "index.html") and file is not None and os.path.isfile(file):
             # Names of built files carry a hash of what is in them.
             kept = _YEAR_S if path.startswith("assets/") else None

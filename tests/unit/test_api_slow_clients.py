@@ -163,7 +163,7 @@ def test_pipelined_requests_wait_until_the_answers_before_are_read() -> None:
         assert done <= most + (4 << 20) // ANSWER_BYTES, "200 MB were made for a client that reads nothing"
         assert served.memory_kib() - before < 32 << 10
         with greedy.makefile("rb") as file:
-            for _ in range(200):  # and whoever reads gets them all
+            for _ in range(200):  # and a reader gets them all
                 status, _, body = next_answer(file)
                 assert (status, len(body)) == (200, ANSWER_BYTES)
     assert served.asked.count("/answer") == 200
@@ -222,11 +222,11 @@ def test_access_is_decided_before_a_body_is_read(
         if headers and headers[0].startswith("Host:"):
             head = head.replace(b"Host: 127.0.0.1\r\n", b"")
         connection.sendall(head)  # and not one byte of the body
-        got, told, body = answered(connection)
+        got, headers_of_answer, body = answered(connection)
         assert got == status
-        assert told["Content-Type"] == "application/problem+json"
-        assert told["Connection"] == "close"
-        assert ("WWW-Authenticate" in told) is (status == 401)
+        assert headers_of_answer["Content-Type"] == "application/problem+json"
+        assert headers_of_answer["Connection"] == "close"
+        assert ("WWW-Authenticate" in headers_of_answer) is (status == 401)
         assert json.loads(body)["detail"]
         assert served.asked == []
 
@@ -334,7 +334,7 @@ def with_a_byte_of(connection: socket.socket, byte: int) -> None:
     connection.sendall(bytes((byte,)))
 
 
-def test_whoever_was_refused_and_sends_on_is_cut_off() -> None:
+def test_a_refused_client_that_sends_on_is_cut_off() -> None:
     with serving(QUICK) as served, served.connect() as connection:
         connection.sendall(post("/api/v1/x", 100 * MIB))
         assert answered(connection)[0] == 413
@@ -366,7 +366,9 @@ def test_an_address_has_its_share_and_loopback_has_all() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 100)), min_size=1, max_size=30))
-def test_whoever_has_most_and_waited_longest_makes_room(connections: list[tuple[str, float]]) -> None:
+def test_the_longest_waiting_of_the_address_with_most_makes_room(
+    connections: list[tuple[str, float]],
+) -> None:
     places = Places(0, 1000)
     for address, _ in connections:
         assert places.add(address)

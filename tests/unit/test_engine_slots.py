@@ -1,4 +1,4 @@
-"""Slots of a machine's labs: nobody but their owner can hold them."""
+"""Slots of a machine's labs: only their owner can hold them."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def contextmanager_of(readings: list[Any]) -> Iterator[list[Reading]]:
         yield [first, *rest]
 
 
-def test_what_has_no_form_in_json_ends_the_stream_of_nobody(served: Served) -> None:
+def test_what_has_no_form_in_json_is_left_out_of_the_stream(served: Served) -> None:
     stream, events = served.world.running.live.stream, served.world.running.events
     circular: dict[str, Any] = {}
     circular["itself"] = circular
@@ -264,7 +264,7 @@ def is_open(descriptor: int) -> bool:
     return True
 
 
-def test_the_stream_tells_of_the_end_to_the_end(tmp_path: Path) -> None:
+def test_events_of_the_controllers_end_reach_readers(tmp_path: Path) -> None:
     """What agents' and switches' ends make known while the controller stops goes out to readers."""
     with api_world(tmp_path) as world:
         running = world.running

@@ -219,11 +219,11 @@ class Connection(asyncio.Protocol):
     def fail(self, status: int, detail: str, *headers: tuple[str, str]) -> None:
         """Answer that there is no answer."""
         body = json.dumps(problem_document(status, detail)).encode()
-        told = [("Content-Type", MEDIA), ("Content-Length", str(len(body))), *headers]
+        lines = [("Content-Type", MEDIA), ("Content-Length", str(len(body))), *headers]
         if status == 401:
-            told.append(("WWW-Authenticate", "Bearer"))
+            lines.append(("WWW-Authenticate", "Bearer"))
         asked_for_head = self._request is not None and self._request.method == b"HEAD"
-        self.answer(f"{status} {HTTPStatus(status).phrase}", told, [] if asked_for_head else [body])
+        self.answer(f"{status} {HTTPStatus(status).phrase}", lines, [] if asked_for_head else [body])
 
     def close(self) -> None:
         if self._transport is not None:

@@ -1,4 +1,4 @@
-"""Answers that are too large to be kept whole: each goes to its reader as it is made, and waits for nobody else."""
+"""Answers that are too large to be kept whole: each goes to its reader as it is made, and waits for no other."""
 
 from __future__ import annotations
 

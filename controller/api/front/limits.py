@@ -25,7 +25,7 @@ class Limits:
     idle_s: float = 120.0
     """A connection without a request is kept for so long."""
     linger_s: float = 10.0
-    """Whoever was refused is read for so long, so that the refusal is not lost, and is then cut off."""
+    """A refused client is read for so long, so that the refusal is not lost, and is then cut off."""
     window_s: float = 30.0
     """Over each such time, bodies and answers move at least `least_bytes_per_s`, or their connection ends."""
     least_bytes_per_s: float = 8192.0
@@ -36,7 +36,7 @@ class Limits:
     unsent_bytes: int = MIB // 4
     """Of answers that a client has not taken; above it, its next request waits, and so does the rest of its answer."""
     all_unsent_bytes: int = 256 * MIB
-    """Of all clients together; beyond, whoever has taken nothing for longest is cut off."""
+    """Of all clients together; beyond, the client that has taken nothing for longest is cut off."""
     large_answers: int = 16
     """Answers above `large_answer_bytes` that are on their way at a time."""
     large_answer_bytes: int = 4 * MIB

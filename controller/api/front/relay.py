@@ -23,7 +23,7 @@ _LOG: Final = logging.getLogger("capstan.api")
 
 
 class Worker:
-    """Answers one question at a time. connect: gives a connection to a thread that serves nobody else.
+    """Answers one question at a time. connect: gives a connection to a thread that serves no other worker.
 
     large: takes over answers that are too large to be kept whole, each with its connection to a thread.
     """

@@ -57,7 +57,7 @@ class HttpServer:
         self._busy = 0
 
     async def serve(self, until: asyncio.Event) -> None:
-        """Until told to end; then answer what has been asked, if that takes no longer than the settings say."""
+        """Serve until *until* is set; then answer what has been asked, for as long as the settings say."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Connection(self), sock=self._listener, backlog=BACKLOG)
         tasks = [asyncio.create_task(self._work(one)) for one in self._workers]

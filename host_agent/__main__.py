@@ -35,6 +35,11 @@ def run(config: AgentConfig) -> None:
 )
 @click.option("--ca", type=click.Path(path_type=Path), help="Certificate authority of the controller (tls).")
 @click.option("--tun", default="capstan0", show_default=True, help="Name of the TUN device.")
+@click.option(
+    "--keep-tun",
+    is_flag=True,
+    help="Leave the TUN device where this agent is killed: connections wait for the next one, which takes it over.",
+)
 @click.option("--underlay-mtu", default=1500, show_default=True, help="MTU of the fabric, bytes.")
 @click.option("--congestion-control", help="Of TCP connections over the overlay (default: the kernel's).")
 @click.option("--no-offloads", is_flag=True, help="Read and write the TUN device a packet at a time.")
@@ -59,6 +64,7 @@ def agent_command(
     token_file: Path,
     ca: Path | None,
     tun: str,
+    keep_tun: bool,
     underlay_mtu: int,
     congestion_control: str | None,
     no_offloads: bool,
@@ -92,6 +98,7 @@ def agent_command(
                 offloads=not no_offloads,
                 seed=seed,
                 path_policy=path_policy,
+                keep_tun=keep_tun,
             )
         )
     except FileNotFoundError as error:

@@ -45,6 +45,7 @@ class AgentConfig:
     underlay_mtu: bytes. congestion_control: of connections over the overlay; None: the kernel's.
     offloads: False for plain TUN reads. seed: of all randomness; None: the system's.
     path_policy: file of a path policy of the operator's own, for schemes with ``entropy: file``.
+    keep_tun: whether the TUN device outlives an agent that is killed.
     """
 
     host: str
@@ -60,6 +61,7 @@ class AgentConfig:
     congestion_control: str | None = None
     seed: int | None = None
     path_policy: Path | None = None
+    keep_tun: bool = False
 
     def __post_init__(self) -> None:
         try:

@@ -80,6 +80,7 @@ class AgentCore:
         self._counts: Counter[str] = Counter()
         self._peers: dict[str, PeerState] = {}
         self._routes: dict[bytes, PeerState] = {}
+        self._directory_known = False
         self._outgoing: list[Outgoing | Burst] = []
         self._deliver: list[bytes] = []
         self._impairment: Impairment[Arrived] | None = None
@@ -106,6 +107,7 @@ class AgentCore:
     def set_directory(self, peers: Sequence[Peer], now: float) -> None:
         """The agents that there are, by overlay address; those that are gone get nothing and are not heard."""
         known, self._peers, self._routes = self._peers, {}, {}
+        self._directory_known = True
         for peer in peers:
             if peer.host == self.host:
                 self._receiver.own = frozenset(map(packed, peer.overlay))
@@ -188,6 +190,10 @@ class AgentCore:
         if peer is None:
             if is_group_address(seen.destination) or seen.destination in self._broadcasts:
                 self._counts["dropped_group_address"] += 1
+                return
+            if not self._directory_known:
+                # an error would end connections that only wait for an agent that was started again
+                self._counts["dropped_no_directory"] += 1
                 return
             self._counts["dropped_no_such_host"] += 1
             self._answer(tunnel.unreachable(packet), now)

@@ -80,6 +80,7 @@ class Agent:
                 config.overlay_mtu,
                 config.offloads,
                 config.congestion_control,
+                config.keep_tun,
             )
         except BaseException:
             self._underlay.close()

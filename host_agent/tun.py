@@ -20,6 +20,7 @@ from host_agent.checksum import complete
 from host_agent.inner_packet import InnerPacket, look
 
 _TUNSETIFF: Final = 0x400454CA
+_TUNSETPERSIST: Final = 0x400454CB
 _TUNSETOFFLOAD: Final = 0x400454D0
 _IFF_TUN, _IFF_NO_PI, _IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 _OFFLOADS: Final = 0x01 | 0x02 | 0x04  # checksum, TSO for IPv4 and IPv6
@@ -41,6 +42,8 @@ class Tun:
         mtu: bytes of the largest inner packet.
         offloads: False: plain reads and writes, a packet at a time.
         congestion_control: for the route to the overlay: a namespace may be refused the sysctl.
+        kept: whether the device outlives a process that is killed, with its addresses and routes, so that connections
+            wait for the next one, which takes it over.
     """
 
     def __init__(
@@ -50,7 +53,9 @@ class Tun:
         mtu: int,
         offloads: bool = True,
         congestion_control: str | None = None,
+        kept: bool = False,
     ) -> None:
+        self._kept = kept
         self._addresses = tuple(addresses)
         self._congestion_control = congestion_control
         self._initial_window: int | None = None
@@ -67,6 +72,7 @@ class Tun:
                 self._attach(name, 0)
             self.name = name
             self._configure(addresses, mtu, congestion_control)
+            self._persist(kept)
         except BaseException:
             os.close(self.fd)
             raise
@@ -87,11 +93,16 @@ class Tun:
             ) from None
         return True
 
+    def _persist(self, kept: bool) -> None:
+        """Have the device outlive its last descriptor, or not."""
+        fcntl.ioctl(self.fd, _TUNSETPERSIST, int(kept))
+
     def _configure(self, addresses: Sequence[str], mtu: int, congestion_control: str | None) -> None:
         lines = [f"link set dev {self.name} mtu {mtu} txqueuelen {QUEUE_PACKETS} up"]
-        lines += [f"addr add {address} dev {self.name} nodad" for address in addresses if ":" in address]
-        lines += [f"addr add {address} dev {self.name}" for address in addresses if ":" not in address]
-        if congestion_control is not None:
+        # "replace": a device that was taken over has them already
+        lines += [f"addr replace {address} dev {self.name} nodad" for address in addresses if ":" in address]
+        lines += [f"addr replace {address} dev {self.name}" for address in addresses if ":" not in address]
+        if congestion_control is not None or self._kept:
             lines += self._routes()
         for setting, value in (("addr_gen_mode", "1"), ("router_solicitations", "0")):
             with contextlib.suppress(OSError):  # no IPv6 here, or /proc/sys read-only: only noise is lost
@@ -159,4 +170,6 @@ class Tun:
 
     def close(self) -> None:
         """Remove the device."""
+        if self._kept:
+            self._persist(False)
         os.close(self.fd)

@@ -68,3 +68,69 @@ def test_packets_come_and_go(kernel: str, kind: str) -> None:
         check=False,
     )
     assert done.stdout.strip() == kind, done.stderr
+
+
+KEPT = """
+import os, socket, subprocess, sys
+from host_agent.inner_packet import look
+from host_agent.tun import Tun
+
+AGENT = '''
+import select, sys
+from host_agent.inner_packet import look
+from host_agent.tun import Tun
+tun = Tun("probe0", ["10.99.0.1/24", "fd99::1/64"], 1426, congestion_control="cubic", kept=True)
+print("open", flush=True)
+while sys.argv[1] == "reads":
+    assert select.select([tun.fd], [], [], 60)[0], "the packet does not come"
+    got = tun.read()
+    if got is not None and look(got[0]).opening:
+        print("SYN", flush=True)
+sys.stdin.readline()
+tun.close()
+'''
+
+def agent(what):
+    argv, pipe = [sys.executable, "-c", AGENT, what], subprocess.PIPE
+    process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True)
+    assert process.stdout.readline() == "open\\n"
+    return process
+
+def state():
+    def show(name):
+        done = subprocess.run(["ip", "-o", *name.split(), "show", "dev", "probe0"], capture_output=True, text=True)
+        return sorted(line.replace(" linkdown", "").split(" valid_lft")[0] for line in done.stdout.splitlines())
+    return [show(name) for name in ("addr", "route", "-6 route")]
+
+first = agent("waits")
+before = state()
+assert len(before[0]) == 2 and "congctl cubic" in before[1][0], before
+first.kill()
+first.wait()
+assert state() == before, (before, state())
+stream = socket.socket()
+stream.setblocking(False)
+assert stream.connect_ex(("10.99.0.2", 80)) == 115, "EINPROGRESS: the connection waits"
+second = agent("reads")
+assert state() == before
+assert second.stdout.readline() == "SYN\\n", "TCP has tried again"
+assert stream.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+second.kill()
+second.wait()
+third = agent("waits")
+third.communicate("end\\n")
+assert third.returncode == 0
+assert not os.path.exists("/proc/sys/net/ipv4/conf/probe0"), "who closes it removes it"
+"""
+
+
+def test_a_kept_device_outlives_a_killed_agent_and_its_connections_wait() -> None:
+    done = subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", KEPT],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from host_agent.core import AgentCore
 from host_agent.offload import coalesce
 from protocol.datagram import Header, Kind, encode
 from protocol.policy import CodingPolicy
@@ -308,6 +309,14 @@ def test_nobody_there_is_said() -> None:
     assert agent.counters()["dropped_no_such_host"] == 1
     (answer,) = agent.packets_to_deliver()
     assert answer[20:22] == bytes((3, 1))
+
+
+def test_an_agent_without_a_directory_drops_packets_silently() -> None:
+    """An ICMP error would end a connection attempt, and the directory is on its way."""
+    agent = AgentCore("h1", 1, MTU, np.random.default_rng(1))
+    agent.packet_from_host(tcp(b"x"), 0.0)
+    assert agent.counters()["dropped_no_directory"] == 1
+    assert agent.packets_to_deliver() == []
 
 
 def test_errors_are_limited() -> None:

@@ -17,6 +17,7 @@ from rich.text import Text
 from cli.console import progress
 from experiments.deployment import Deployment
 from experiments.progress import Progress
+from experiments.supervision import Restart
 
 PLAIN_EVERY_S = 10.0
 
@@ -48,6 +49,10 @@ class Display:
         for notice in notices:
             progress.print(f"note: {notice}", markup=False, soft_wrap=True)
 
+    def restarted(self, restart: Restart) -> None:
+        """Say that a part of the lab is back."""
+        print_restart(restart)
+
     def update(self, state: Progress) -> None:
         """Show where the experiment is."""
         if self._terminal:
@@ -77,8 +82,13 @@ def _line(state: Progress) -> Table:
     return line
 
 
+def print_restart(restart: Restart) -> None:
+    """A line on a part of the lab that ended and is back."""
+    progress.print(restart.words, markup=False, soft_wrap=True)
+
+
 def hold(deployment: Deployment) -> None:
-    """Keep a fabric up until Ctrl-C, SIGTERM, or until a part of it dies (an error that names it)."""
+    """Keep a fabric up until Ctrl-C, SIGTERM, or until a part of it dies again and again (an error that names it)."""
     done = threading.Event()
     old = {number: signal.signal(number, lambda *_: done.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -25,6 +25,7 @@ from controller.api.front.limits import FrontSettings, Tokens
 from controller.api.front.process import HttpFront
 from controller.api.server import ApiSettings, Extension, make_app
 from controller.control_thread import first_death, on_first_death
+from controller.events import http_restarted
 from controller.live.link_sampling import EVERY_S
 from controller.openflow.allowed import read_allowed_switches
 from controller.running import RunningController
@@ -144,7 +145,13 @@ def serve(settings: Settings) -> None:
             answering = FrontSettings(
                 API_THREADS, long_bodies=long_bodies(app), tokens=Tokens(api_token, read_token)
             )
-            front = HttpFront(app, settings.api_address, settings.api_port, answering)
+            front = HttpFront(
+                app,
+                settings.api_address,
+                settings.api_port,
+                answering,
+                lambda code, after_s: running.events.add(http_restarted(code, after_s)),
+            )
         except OSError as error:
             raise _not_listening("the API", "--api", settings.api_address, settings.api_port, error) from None
         api = f"http://{_in_url(settings.api_address)}:{front.port}"

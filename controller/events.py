@@ -80,6 +80,21 @@ class ExperimentEnded:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class PartRestarted:
+    """A part ("agent h3") ended, by its "signal 9" or with its "exit code 1", and was back after so many seconds."""
+
+    part: str
+    how: str
+    after_s: float
+
+
+def http_restarted(code: int, after_s: float) -> PartRestarted:
+    """Return the event for the API's HTTP process. code: as `subprocess` has it."""
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return PartRestarted("the API's HTTP process", how, round(after_s, 3))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Logged:
     """One event: ``at`` in Unix seconds; ``data`` is the event as it came."""
 

@@ -173,6 +173,10 @@ class ControllerClient:
     def end_fault(self, number: int) -> None:
         self._ask("DELETE", f"/faults/{number}")
 
+    def add_restart(self, part: str, how: str, after_s: float) -> None:
+        """Have the controller's events say that a part of the lab ended and was started again."""
+        self._ask("POST", "/lab/restarts", {"part": part, "how": how, "after_s": after_s})
+
     def create_experiment(
         self,
         name: str,

@@ -2,61 +2,56 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from experiments.controller_client import ControllerClient, ControllerError, Health
+from experiments.parts import AgentPart, ControllerPart, DaemonPart, PartError, ProcessPart
+from experiments.probes import PROBE_S, lost_probes
+from experiments.restart_log import RestartLog
 from experiments.served import ServedController
-from experiments.spec import SchemeChoice, Spec, is_scheme_file, merge_overrides
-from experiments.traffic import Traffic, log_tail
+from experiments.spec import SchemeChoice, Spec, fabric_words, is_scheme_file, merge_overrides
+from experiments.supervision import Restart
+from experiments.supervisor import Supervisor
+from experiments.traffic import log_tail
 from experiments.yaml_source import read
 from protocol.plain import PlainError
 from topologies.addressing import OVERLAY6_PREFIX, OVERLAY_PREFIX
 from topologies.lab import Lab
-from workloads.plan import Plan, PlannedFlow
 
-CONTROLLER_START_S: Final = 60.0
 READY_S: Final = 60.0
-PROBE_S: Final = 30.0
 STOP_S: Final = 30.0
 FOUND_AGAIN_S: Final = 5.0
+LOOK_EVERY_S: Final = 0.05
 SERVED_EVERY_S: Final = 2.0
 """A controller that is not our process is asked whether it is there."""
 ROOT: Final = Path(__file__).parent.parent
-PROBE_BYTES: Final = 1000
 
 OnStage = Callable[[str], None]
+OnRestart = Callable[[Restart], None]
 
 
 class DeploymentError(RuntimeError):
-    """A part did not start or has died; the text names it, with the end of its log."""
-
-
-@dataclass(slots=True)
-class _Part:
-    name: str
-    process: subprocess.Popen[Any]
-    log: Path
-    host: str | None
-    argv: Sequence[str]
+    """A part did not start, or ended again and again; the text names it, with the end of its log."""
 
 
 class Deployment:
     """Lab, controller and agents of one spec. Use as a context manager.
 
+    Once it is up, parts that end are started again (`experiments.supervision`), but those that were ended on purpose:
+    by `kill`, by a fault "agent-down", by `Lab.kill_switch`.
+
     on_stage: told in a few words what happens next. database: SQLAlchemy URL of the controller's; None: a file of
     the lab's, gone with it. logs: directory for the logs of this deployment, which stay if it ends by an error;
     None: with the lab, gone with it. controller_options: more of the controller's own (`capstan serve --help`).
     served: a controller that runs already, in place of one of this deployment's own. path_policy: a file with the path
-    policy that ``entropy: file`` means.
+    policy that ``entropy: file`` means. on_restart: gets each part that was started again, in a thread of its own.
     """
 
     def __init__(
@@ -70,6 +65,7 @@ class Deployment:
         controller_options: Sequence[str] = (),
         served: ServedController | None = None,
         path_policy: Path | None = None,
+        on_restart: OnRestart = lambda restart: None,
     ) -> None:
         self.spec = spec
         self.lab = Lab(
@@ -85,9 +81,10 @@ class Deployment:
         self._logs = logs
         self._on_stage = on_stage
         self._controller_options = list(controller_options)
-        self._parts: list[_Part] = []
-        self._felled: set[str] = set()
-        """Agents that were killed on purpose and have not been started again."""
+        self._on_restart = on_restart
+        self._parts: list[ProcessPart] = []
+        self._supervisor: Supervisor | None = None
+        self._restart_log = RestartLog(self._own_client)
         self._client: ControllerClient | None = None
         self._ask_again = 0.0
 
@@ -130,6 +127,10 @@ class Deployment:
             self._wait_ready()
             self._on_stage("trying every host")
             self._probe()
+            self._supervise()
+        except PartError as error:
+            self.stop()
+            raise DeploymentError(str(error)) from None
         except BaseException:
             self.stop()
             raise
@@ -137,52 +138,69 @@ class Deployment:
 
     def stop(self) -> None:
         """End agents, our controller and the lab. Harmless if nothing runs."""
+        if self._supervisor is not None:
+            for part in self._parts:
+                part.abandoned = True
+            self.lab.abandon()
+            self._supervisor.stop()
+            self._supervisor = None
         if self._client is not None:
             self._client.close()
             self._client = None
         for part in reversed(self._parts):  # agents before the controller
-            if part.process.poll() is None:
-                part.process.terminate()
+            if part.newest is not None:
+                part.newest.terminate()
         deadline = time.monotonic() + STOP_S
         for part in self._parts:
             try:
-                part.process.wait(max(0.0, deadline - time.monotonic()))
+                if part.newest is not None:
+                    part.newest.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                part.process.kill()
-                part.process.wait()
+                part.end()
         self._parts.clear()
         self.lab.stop()
 
     def check(self) -> None:
-        """Raises DeploymentError if a process has ended, but for agents that the controller was told to kill.
+        """Raises DeploymentError if the lab is to end: a part ended again and again, or, while it starts, once.
 
-        Those are started again when that fault has ended. Raises ControllerError if a served controller is silent.
+        Raises ControllerError if a served controller is silent.
         """
         if self._served is not None and self._client is not None and time.monotonic() > self._ask_again:
             self._client.health()
             self._ask_again = time.monotonic() + SERVED_EVERY_S
-        for part in tuple(self._parts):
-            if part.process.poll() is not None:
-                if part.host is not None and part.name in self._killed(part.host):
-                    continue
-                if part.name in self._felled:
-                    self._felled.discard(part.name)
-                    self.relaunch(part.name)
-                    continue
-                raise DeploymentError(
-                    f"{part.name} has ended (exit code {part.process.returncode}){log_tail(part.log)}"
-                )
+        if self._supervisor is None:
+            for part in self._parts:
+                part.check()
+        elif self._supervisor.failure is not None:
+            raise DeploymentError(self._supervisor.failure)
 
-    def _killed(self, host: str) -> set[str]:
-        """Agents that are down because a fault wants it."""
-        try:
-            down = {f"agent {one['target']}" for one in self.client.faults() if one["kind"] == "agent-down"}
-        except ControllerError as error:
-            raise DeploymentError(
-                f"the agent of {host} has ended, and the controller says nothing: {error}"
-            ) from None
-        self._felled |= down
-        return down
+    @property
+    def deaths(self) -> int:
+        """Ends of parts until now that nothing on purpose explains."""
+        return 0 if self._supervisor is None else self._supervisor.deaths
+
+    @property
+    def restarts(self) -> tuple[Restart, ...]:
+        """Parts that were started again until now."""
+        return () if self._supervisor is None else self._supervisor.restarts
+
+    @property
+    def complete(self) -> bool:
+        """Whether all parts run but those that are down on purpose."""
+        return self._supervisor is None or self._supervisor.complete
+
+    def wait_complete(self) -> None:
+        """Return when all parts run but those that are down on purpose. Raises DeploymentError where they will not."""
+        while not self.complete:
+            self.check()
+            time.sleep(LOOK_EVERY_S)
+        self.check()
+
+    def wait_whole(self) -> None:
+        """The same, and everything of the fabric is found again that no fault on purpose took."""
+        self.wait_complete()
+        if all(one["kind"] == "slow-link" for one in self.client.faults()):
+            self._wait_ready()
 
     def check_health(self) -> Health:
         """The same, and raises if the controller misses anything of the fabric that no fault on purpose took.
@@ -221,23 +239,22 @@ class Deployment:
         )
 
     def kill(self, name: str) -> None:
-        """End a part ("controller", "agent h1") at once, as a crash would; `relaunch` brings it back."""
-        part = self._part(name)
-        part.process.kill()
-        part.process.wait()
+        """End a part ("controller", "agent h1") at once, as a crash would; it stays down until `relaunch`."""
+        self._part(name).end()
+        if self._supervisor is not None:
+            self._supervisor.look_again()
 
     def relaunch(self, name: str) -> None:
-        """Start a part that has ended again, as it was started first; a controller answers when this returns."""
+        """Start a part that was killed again, as it was started first; a controller answers when this returns."""
         part = self._part(name)
-        self._parts.remove(part)
-        if name == "controller":
-            if self._client is not None:
-                self._client.close()
-            self._start_controller()
+        if isinstance(part, ControllerPart):
+            part.start()
         else:
-            self._launch(part.name, part.host, part.argv)
+            part.launch()
+        if self._supervisor is not None:
+            self._supervisor.look_again()
 
-    def _part(self, name: str) -> _Part:
+    def _part(self, name: str) -> ProcessPart:
         found = [part for part in self._parts if part.name == name]
         if not found:
             raise DeploymentError(
@@ -247,36 +264,42 @@ class Deployment:
 
     # -- parts ---------------------------------------------------------------------------------------
 
-    def _launch(self, name: str, host: str | None, argv: Sequence[str]) -> _Part:
-        log = self.logs / f"{name.replace(' ', '-')}.log"
-        with log.open("ab") as output:
-            process = self.lab.popen(host, argv, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
-        part = _Part(name, process, log, host, argv)
-        self._parts.append(part)
-        return part
+    def _supervise(self) -> None:
+        """From now on parts that end are started again."""
+        switches = [self.lab.switch(name) for name in self.lab.switches]
+        daemons = [
+            DaemonPart(switch, program) for switch in switches for program in ("ovsdb-server", "ovs-vswitchd")
+        ]
+        supervisor = Supervisor([*self._parts, *daemons], self._restarted)
+        for switch in switches:
+            switch.on_purpose = supervisor.look_again
+        self._supervisor = supervisor
+        supervisor.start()
+
+    def _restarted(self, restart: Restart) -> None:
+        self._on_restart(restart)
+        self._restart_log.add(restart)
+
+    def _own_client(self) -> ControllerClient:
+        """Another client of the controller, for another thread."""
+        return ControllerClient(self.client.url, self.client.token)
+
+    def _log(self, name: str) -> Path:
+        return self.logs / f"{name.replace(' ', '-')}.log"
 
     def _start_controller(self) -> None:
         data = self.lab.run_dir / "controller"
-        endpoints = data / "endpoints.json"
-        endpoints.unlink(missing_ok=True)  # a controller that was killed leaves its own
         address, port = self.lab.controller_endpoint
         argv = [sys.executable, "-m", "controller", "--lab", "--no-experiments"]
-        argv += ["--data", str(data)]
-        argv += ["--openflow", f"{address}:{port}", "--api", "127.0.0.1:0"]
+        argv += ["--data", str(data), "--openflow", f"{address}:{port}"]
         argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file)]
         argv += self._controller_options
         if self._database is not None:
             argv += ["--database", self._database]
-        part = self._launch("controller", None, argv)
-        deadline = time.monotonic() + CONTROLLER_START_S
-        while not endpoints.exists():
-            self.check()
-            if time.monotonic() > deadline:
-                raise DeploymentError(
-                    f"the controller did not open its API within {CONTROLLER_START_S:g} s{log_tail(part.log)}"
-                )
-            time.sleep(0.02)
-        self._client = ControllerClient(json.loads(endpoints.read_text(encoding="utf-8"))["api"])
+        part = ControllerPart(self.lab.popen, argv, self._log("controller"), ROOT, data)
+        self._parts.append(part)
+        part.start()
+        self._client = ControllerClient(part.url)
 
     @property
     def _socket(self) -> Path:
@@ -294,10 +317,19 @@ class Deployment:
             argv += ["--overlay", f"{place.overlay6}/{OVERLAY6_PREFIX}"]
             argv += ["--underlay-mtu", str(self.spec.fabric.mtu)]
             argv += ["--congestion-control", self.lab.congestion_control]
-            argv += ["--controller", f"unix:{self._socket}", "--token-file", str(self._token_file)]
+            argv += [
+                "--controller",
+                f"unix:{self._socket}",
+                "--token-file",
+                str(self._token_file),
+                "--keep-tun",
+            ]
             if self._path_policy is not None:
                 argv += ["--path-policy", str(self._path_policy.absolute())]
-            self._launch(f"agent {place.name}", place.name, argv)
+            log = self._log(f"agent {place.name}")
+            part = AgentPart(place.name, self.lab.popen, argv, log, ROOT, self._own_client)
+            self._parts.append(part)
+            part.launch()
 
     # -- readiness -----------------------------------------------------------------------------------
 
@@ -342,30 +374,12 @@ class Deployment:
         return text
 
     def _probe(self) -> None:
-        """One small flow from every host to the next host of another leaf, over the overlay."""
-        endpoints = self.spec.endpoints()
-        flows = []
-        for index, source in enumerate(endpoints):
-            others = [other for other in endpoints if other.leaf != source.leaf]
-            others = others or [other for other in endpoints if other != source]
-            if others:
-                target = others[index % len(others)]
-                flows.append(
-                    PlannedFlow(
-                        index, source.host, target.host, 9000 + index % 900, 0.0, PROBE_BYTES, "short"
-                    )
-                )
-        with Traffic(self.lab.popen, endpoints, self.logs) as traffic:
-            traffic.configure(self.spec.transport)
-            traffic.prepare(Plan(tuple(flows), (0.0, 0.0), 0.0, PROBE_BYTES))
-            traffic.run(PROBE_S, lambda finished, failed: None, self.check)
-            sent, _ = traffic.stop_flows()
-        names = {flow.id: f"{flow.source} to {flow.destination}" for flow in flows}
-        lost = [f"{names[flow.id]} ({flow.error})" for flow in sent if flow.state != "finished"]
+        """Raises DeploymentError unless a small flow from every host arrives."""
+        lost = lost_probes(self.lab.popen, self.spec, self.logs, self.check)
         if lost:
             raise DeploymentError(
-                f"the fabric does not forward: {len(lost)} of {len(flows)} probes failed within {PROBE_S:g} s: "
-                f"{', '.join(lost[:5])}{self._tails()}"
+                f"the fabric does not forward: {len(lost)} of {len(self.spec.endpoints())} probes failed within "
+                f"{PROBE_S:g} s: {', '.join(lost[:5])}{self._tails()}"
             )
 
 
@@ -377,15 +391,3 @@ def scheme_body(name: str) -> str | dict[str, Any]:
     if source.problems or not isinstance(source.data, dict):
         raise PlainError(name, str(source.problems[0]) if source.problems else "is no scheme")
     return source.data
-
-
-def fabric_words(spec: Spec) -> str:
-    """`2 leaves x 16 spines, 8 hosts, links of 3 Mbit/s`."""
-    fabric = spec.fabric
-    if fabric.topology == "leaf-spine":
-        shape = f"{fabric.leaves} leaves x {fabric.spines} spines"
-    else:
-        shape = f"{fabric.k}-ary fat tree"
-    rate = fabric.slowest_link_mbps
-    links = "unshaped links" if rate is None else f"links of {rate:g} Mbit/s"
-    return f"{shape}, {len(fabric.hosts())} hosts, {links}"

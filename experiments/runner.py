@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from experiments.deployment import Deployment
+from experiments.deployment import Deployment, OnRestart
 from experiments.drawing import draw_comparison, draw_sweep
 from experiments.experiment import Experiment, Keep, Result
 from experiments.progress import OnProgress, Steps
@@ -38,6 +38,7 @@ def run_experiment(
     on_progress: OnProgress = lambda progress: None,
     database: str | None = None,
     on_up: OnUp = lambda deployment: None,
+    on_restart: OnRestart = lambda restart: None,
     on_result: Callable[[Result, Deployment], None] = lambda result, deployment: None,
     path_policy: Path | None = None,
 ) -> Result:
@@ -45,7 +46,7 @@ def run_experiment(
 
     text: the spec as its author wrote it. results: directory below which the result gets one of its own.
     database: SQLAlchemy URL; default: the file capstan.db in `results`. on_up: called when the fabric forwards;
-    on_result: with the fabric still up. path_policy: as `Deployment` takes it.
+    on_result: with the fabric still up. path_policy, on_restart: as `Deployment` takes them.
 
     Raises:
         DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
@@ -55,7 +56,7 @@ def run_experiment(
     def keep(document: Any, runs: Sequence[Run]) -> Path:
         return write_result(new_directory(results, spec.name, _when(document)), document, runs, text)
 
-    with _deployment(spec, results, database, steps, path_policy) as deployment:
+    with _deployment(spec, results, database, steps, path_policy, on_restart) as deployment:
         on_up(deployment)
         result = Experiment(spec, deployment, steps, steps.plans[0], keep).run()
         steps.stage("drawing")
@@ -73,6 +74,7 @@ def run_sweep(
     on_progress: OnProgress = lambda progress: None,
     database: str | None = None,
     on_up: OnUp = lambda deployment: None,
+    on_restart: OnRestart = lambda restart: None,
     on_result: Callable[[SweepResult, Deployment], None] = lambda result, deployment: None,
     path_policy: Path | None = None,
 ) -> SweepResult:
@@ -88,7 +90,9 @@ def run_sweep(
     directory = new_directory(results, spec.name, datetime.now(UTC))
     found: dict[int, Result] = {}
     for group in order:
-        with _deployment(grid[group[0]].spec, results, database, steps, path_policy) as deployment:
+        with _deployment(
+            grid[group[0]].spec, results, database, steps, path_policy, on_restart
+        ) as deployment:
             on_up(deployment)
             for index in group:
                 point = grid[index]
@@ -140,7 +144,12 @@ def _whole(
 
 
 def _deployment(
-    spec: Spec, results: Path, database: str | None, steps: Steps, path_policy: Path | None
+    spec: Spec,
+    results: Path,
+    database: str | None,
+    steps: Steps,
+    path_policy: Path | None,
+    on_restart: OnRestart,
 ) -> Deployment:
     results.mkdir(parents=True, exist_ok=True)
     database = database or f"sqlite:///{results.absolute() / 'capstan.db'}"
@@ -150,6 +159,7 @@ def _deployment(
         logs=results.absolute() / "logs",
         on_stage=steps.stage,
         path_policy=path_policy,
+        on_restart=on_restart,
     )
 
 

@@ -291,3 +291,15 @@ def _flat(overrides: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+def fabric_words(spec: Spec) -> str:
+    """`2 leaves x 16 spines, 8 hosts, links of 3 Mbit/s`."""
+    fabric = spec.fabric
+    if fabric.topology == "leaf-spine":
+        shape = f"{fabric.leaves} leaves x {fabric.spines} spines"
+    else:
+        shape = f"{fabric.k}-ary fat tree"
+    rate = fabric.slowest_link_mbps
+    links = "unshaped links" if rate is None else f"links of {rate:g} Mbit/s"
+    return f"{shape}, {len(fabric.hosts())} hosts, {links}"

@@ -221,6 +221,11 @@ class Lab:
         self._set_ports(switch, "up")
         switch.restart()
 
+    def abandon(self) -> None:
+        """Have nothing wait any more for switches that start: the lab is about to end."""
+        for switch in self.net.switches:
+            switch.abandoned = True
+
     # -- life ------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:

@@ -11,6 +11,7 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -50,6 +51,10 @@ def faster_allocator() -> Path | None:
 def create_database(path: Path) -> None:
     """An empty Open vSwitch database, from which each switch gets a copy."""
     run(["ovsdb-tool", "create", str(path), str(SCHEMA)])
+
+
+def _runs(process: subprocess.Popen[bytes] | None) -> bool:
+    return process is not None and process.poll() is None
 
 
 def _listens(path: Path) -> bool:
@@ -92,6 +97,12 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
         """Address on the management network at which the controller may ask for queues."""
         self._zeros = ""
         self.abandoned = False  # nobody waits for this switch to come up any more
+        self.wanted = True
+        """Whether its daemons are to run: not while it was killed on purpose."""
+        self.on_purpose: Callable[[], None] = lambda: None
+        """Called when it was killed or restarted on purpose."""
+        self._changing = threading.RLock()
+        """Held by who starts or ends daemons."""
         params.update(inNamespace=True)
         super().__init__(name, dpid=dpid, **params)
 
@@ -132,13 +143,31 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
 
     def restart(self) -> None:
         """Start the switch again after kill(), from its database on disk."""
-        if self.daemon is not None or self.database_server is not None:
-            self.kill()
-        self._start_database()
-        self._start_datapath()
+        with self._changing:
+            self._end_daemons()
+            self.wanted = True
+            self._start_database()
+            self._start_datapath()
+        self.on_purpose()
+
+    def revive(self) -> None:
+        """Start the daemons that have ended, as they were; none after kill(). Raises CommandError."""
+        with self._changing:
+            if not self.wanted:
+                return
+            if not _runs(self.database_server):
+                self._start_database()
+            if not _runs(self.daemon):
+                self._start_datapath()
 
     def kill(self) -> None:
         """`kill -9` of this switch's two daemons; harmless when they are gone."""
+        self.wanted = False  # who starts it at the moment stops waiting for it
+        with self._changing:
+            self._end_daemons()
+        self.on_purpose()
+
+    def _end_daemons(self) -> None:
         for process in (self.daemon, self.database_server):
             if process is not None:
                 process.kill()
@@ -152,7 +181,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
 
         Open vSwitch dials at once when its controller's target changes, so the target changes its spelling.
         """
-        if self.daemon is None:
+        if not _runs(self.daemon):
             return
         self._zeros = "" if self._zeros else "0"
         address, tcp_port = self.setting.controller
@@ -254,8 +283,11 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
         deadline = time.monotonic() + START_TIMEOUT
         while not ready():
             code = process.poll()
-            if code is not None or self.abandoned or time.monotonic() > deadline:
+            alone = process is self.daemon and not _runs(self.database_server)
+            if code is not None or alone or self.abandoned or not self.wanted or time.monotonic() > deadline:
+                process.kill()
                 what = f"ended ({code})" if code is not None else f"was not ready in {START_TIMEOUT:g} s"
+                what = "lost its database" if alone else what
                 log = self.run_dir / f"{program}.log"
                 tail = log.read_text(errors="replace").splitlines()[-3:] if log.exists() else []
                 raise CommandError(f"{program} of switch {self.name} {what}: {' / '.join(tail) or 'no log'}")

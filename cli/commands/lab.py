@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.console import fail, progress, results
-from cli.live import hold
+from cli.live import hold, print_restart
 from cli.privileges import need_lab, need_root
 from cli.specs import load_scheme, load_spec, need_path_policy
 from controller.schemes import loader
@@ -40,7 +40,10 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
     one = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
     need_path_policy(one, path_policy)
     deployment = Deployment(
-        one, on_stage=lambda text: progress.print(text, markup=False), path_policy=path_policy
+        one,
+        on_stage=lambda text: progress.print(text, markup=False),
+        path_policy=path_policy,
+        on_restart=print_restart,
     )
     with deployment:
         for notice in deployment.lab.notices:

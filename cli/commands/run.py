@@ -161,6 +161,7 @@ def _run(
                 database=database,
                 on_progress=display.update,
                 on_up=up,
+                on_restart=display.restarted,
                 on_result=kept,
                 path_policy=path_policy,
             )

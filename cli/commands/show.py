@@ -9,7 +9,7 @@ import click
 
 from cli.commands.run import RESULTS
 from cli.console import error_text, progress, results
-from cli.live import Display
+from cli.live import Display, print_restart
 from cli.privileges import need_lab
 from cli.sizing import cores, notice, scale_option, sized
 from cli.specs import load_spec, need_path_policy
@@ -81,6 +81,7 @@ def show_command(
         logs=directory.absolute() / "logs",
         on_stage=lambda words: progress.print(words, markup=False),
         served=served,
+        on_restart=print_restart,
     )
 
     def print_result(result: Result) -> None:

@@ -158,3 +158,11 @@ class FaultsView(TypedDict):
 
 class EndedFault(TypedDict):
     ended: int
+
+
+class RestartView(TypedDict):
+    """A part of the lab that ended, how, and after how long it was back."""
+
+    part: str
+    how: str
+    after_s: float

@@ -88,6 +88,15 @@ class FaultBody:
 
 
 @dataclass(frozen=True, slots=True)
+class RestartBody:
+    """``part``: "agent h3"; ``how`` it ended: "signal 9", "exit code 1"; ``after_s``: until it was back."""
+
+    part: str
+    how: str
+    after_s: float = within(0, 86400, "s")
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentBody:
     name: str
     seed: int

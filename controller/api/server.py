@@ -30,6 +30,7 @@ from controller.api.routes_experiments import experiment_routes
 from controller.api.routes_exports import export_routes
 from controller.api.routes_fabric import fabric_routes
 from controller.api.routes_faults import fault_routes
+from controller.api.routes_lab import lab_routes
 from controller.api.routes_live import live_routes
 from controller.control_thread import ControlThreadDiedError
 from controller.running import RunningController
@@ -107,6 +108,7 @@ def make_app(
     app.register_blueprint(live_routes(running, started))
     app.register_blueprint(capton_routes(running))
     app.register_blueprint(fault_routes(running, settings.lab))
+    app.register_blueprint(lab_routes(running, settings.lab))
     app.register_blueprint(export_routes(store))
     app.register_blueprint(
         experiment_routes(

@@ -34,6 +34,7 @@ _TOPIC_OF: Final = {
     "experiment-ended": "experiments",
     "fault-began": "faults",
     "fault-ended": "faults",
+    "part-restarted": "faults",
 }
 
 

@@ -168,3 +168,14 @@ def test_outside_labs_there_are_none(tmp_path: Path) -> None:
         said = world.ask("POST", "/faults", 403, json={"kind": "link-down", "target": "l1-s1"})
         assert "in labs only" in said["detail"]
         world.ask("DELETE", "/faults/1", 403)
+
+
+def test_restarts_of_parts_become_events(tmp_path: Path) -> None:
+    said = {"part": "agent h3", "how": "signal 9", "after_s": 0.41}
+    with api_world(tmp_path) as world:
+        assert world.ask("POST", "/lab/restarts", 201, json=said) == said
+        (event,) = [one for one in world.get("/events")["events"] if one["kind"] == "part-restarted"]
+        assert said.items() <= event.items()
+        world.ask("POST", "/lab/restarts", 422, json=said | {"after_s": -1})
+    with api_world(tmp_path / "other", lab=False) as world:
+        assert "in labs only" in world.ask("POST", "/lab/restarts", 403, json=said)["detail"]

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from controller.api.front.backend import HAND_OVER, HandOverError
 from controller.api.front.limits import FrontSettings, Limits
-from controller.api.front.process import ROOT, HttpFront
+from controller.api.front.process import AGAIN_S, ROOT, HttpFront
 from tests.waiting import eventually
 
 MOST: int = 3 << 20
@@ -64,7 +64,7 @@ def served() -> Iterator[Served]:
 
 
 @contextmanager
-def serving() -> Iterator[Served]:
+def serving(on_restart: Callable[[int, float], None] = lambda code, after_s: None) -> Iterator[Served]:
     app = Flask("front", static_folder=None)
 
     @app.route("/echo/<path:what>", methods=["GET", "POST", "PUT", "DELETE"])
@@ -125,7 +125,7 @@ def serving() -> Iterator[Served]:
             return str(error)
         return ""
 
-    one = Served(HttpFront(app, "127.0.0.1", 0, SETTINGS))
+    one = Served(HttpFront(app, "127.0.0.1", 0, SETTINGS, on_restart))
     one.front.start()
     try:
         yield one
@@ -254,6 +254,18 @@ def test_a_process_that_is_killed_is_started_anew_at_the_same_address() -> None:
         eventually(lambda: one.front.pid != first, "another process")
         assert one.front.port == port
         assert one.get("/bytes/9")[1] == random.Random(9).randbytes(9)
+
+
+def test_who_wants_to_know_is_given_each_restart() -> None:
+    restarts: list[tuple[int, float]] = []
+    with serving(lambda code, after_s: restarts.append((code, after_s))) as one:
+        for count in (1, 2):
+            eventually(lambda: one.get("/bytes/9")[0] == 200)
+            assert one.front.pid is not None
+            os.kill(one.front.pid, signal.SIGKILL)
+            eventually(lambda count=count: len(restarts) == count)
+    assert [code for code, _ in restarts] == [-signal.SIGKILL] * 2
+    assert all(after_s >= AGAIN_S for _, after_s in restarts), "a process that lived for a moment only"
 
 
 def test_what_is_being_answered_when_told_to_end_is_answered() -> None:

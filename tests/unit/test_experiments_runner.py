@@ -9,13 +9,13 @@ from controller.api.bodies import RunBody
 from experiments.check import find_spec, load
 from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuUse
-from experiments.deployment import fabric_words, scheme_body
+from experiments.deployment import scheme_body
 from experiments.experiment import _learns_types, _prove_agents_saw, rotated, run_body
 from experiments.outcome import OutcomeError, join
 from experiments.progress import Progress, Steps
 from experiments.results import Run
 from experiments.run_events import fabric_changes, fabric_notices, path_splits, types_learnt, types_notices
-from experiments.spec import SchemeChoice, Spec
+from experiments.spec import SchemeChoice, Spec, fabric_words
 from protocol.plain import build
 from workloads.records import SentFlow
 

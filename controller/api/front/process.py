@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -22,7 +24,8 @@ ROOT: Final = Path(__file__).resolve().parents[3]
 BACKLOG: Final = 1024
 """Connections that wait to be accepted, as when a class opens the page at once, or while the process begins."""
 AGAIN_S: Final = 0.5
-"""Between the end of a process that should not have ended and the next one."""
+"""Between the end of a process that has ended soon after its begin and the next one; else that follows at once."""
+SOON_S: Final = 5.0
 GRACE_S: Final = 3.0
 """Beyond the patience of its settings, after which it is killed."""
 
@@ -30,12 +33,21 @@ GRACE_S: Final = 3.0
 class HttpFront:
     """An HTTP server for *app*, at an address that it has from its construction on. Raises OSError if it cannot.
 
-    address: IPv4 or IPv6; port 0: any that is free.
+    address: IPv4 or IPv6; port 0: any that is free. on_restart: gets the return code of a process that ended, and the
+    seconds until the next one was started.
     """
 
-    def __init__(self, app: WSGIApplication, address: str, port: int, settings: FrontSettings) -> None:
+    def __init__(
+        self,
+        app: WSGIApplication,
+        address: str,
+        port: int,
+        settings: FrontSettings,
+        on_restart: Callable[[int, float], None] = lambda code, after_s: None,
+    ) -> None:
         self._app = app
         self._settings = settings
+        self._on_restart = on_restart
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._listener = socket.create_server((address, port), family=family, backlog=BACKLOG)
         self._process: subprocess.Popen[bytes] | None = None
@@ -106,15 +118,19 @@ class HttpFront:
     def _keep(self) -> None:
         """Begin it anew whenever it ends, which it never should."""
         while self._process is not None:
+            began = time.monotonic()
             code = self._process.wait()
+            ended = time.monotonic()
             if self._ending.is_set():
                 return
             _LOG.error("the API's HTTP process %d ended (%d); it is started anew", self._process.pid, code)
-            self._ending.wait(AGAIN_S)
+            if ended - began < SOON_S:
+                self._ending.wait(AGAIN_S)
             with self._beginning:
                 if self._ending.is_set():
                     return
                 self._begin()
+            self._on_restart(code, time.monotonic() - ended)
 
 
 def _python_path() -> list[str]:

@@ -5,6 +5,8 @@ import type { EventHead } from "../api/types";
 const text = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" ? `${value}` : "?";
 
+const seconds = (value: unknown): string => (typeof value === "number" ? `${value.toFixed(1)} s` : "?");
+
 function fault(event: EventHead): string {
   const one = event["fault"] as { kind?: unknown; target?: unknown } | undefined;
   return `${text(one?.kind)} of ${text(one?.target)}`;
@@ -32,6 +34,8 @@ export function eventWords(event: EventHead): string | null {
       return `fault: ${fault(event)}`;
     case "fault-ended":
       return `ended: ${fault(event)}`;
+    case "part-restarted":
+      return `${text(event["part"])} ended (${text(event["how"])}) and was started again after ${seconds(event["after_s"])}`;
     case "host-link-changed":
       return `the link of host ${text(event["ipv4"])} is ${event["up"] ? "up" : "down"}`;
     case "host-conflict":

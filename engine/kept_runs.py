@@ -56,6 +56,8 @@ def kept_run(
         changes=tuple(measures.get("fabric_changes", ())),
         types=None if types is None else tuple(types),
         run_id=run["id"],
+        disturbed=tuple(measures.get("disturbed", ())),
+        repeated=measures.get("repeated", 0),
         admitted=None if admitted is None else Admissions(**admitted),
         not_counted=len(plan.flows) - len(planned),
     )

@@ -64,6 +64,12 @@ def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
     ]
     if limited:
         return Finding("no figure", ratio, interval, f"{' and '.join(limited)} limited by the processor")
+    disturbed = [
+        label for label in (comparison.scheme, comparison.against) if schemes[label].get("disturbed")
+    ]
+    if disturbed:
+        why = f"a part of the lab ended during runs of {' and '.join(disturbed)}"
+        return Finding("no figure", ratio, interval, why)
     if interval is None:
         return Finding("open", ratio, None, "one repeat has no interval")
     return Finding(_verdict(comparison, interval), ratio, interval)

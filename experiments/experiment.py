@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from experiments.admissions import RESENT_S, SETTLE_S, AdmissionCount, Admissions
-from experiments.controller_client import ControllerClient
+from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuWatch
-from experiments.deployment import Deployment
-from experiments.drain import wait_until_empty
+from experiments.deployment import Deployment, DeploymentError
+from experiments.disturbed import MOST_REPEATS, DisturbedError, Watch
+from experiments.drain import DrainError, wait_until_empty
 from experiments.outcome import FlowOutcome, OutcomeError, join
 from experiments.progress import Steps
 from experiments.recording import OwnRecord, Record
 from experiments.results import Run, own_versions, result_document
-from experiments.run_events import fabric_changes, mode_changes, path_splits, types_learnt
+from experiments.run_events import disturbances, fabric_changes, mode_changes, path_splits, types_learnt
 from experiments.spec import SchemeChoice, Spec
 from experiments.traffic import Traffic
 from workloads.plan import Plan
@@ -83,8 +84,9 @@ class Experiment:
                             self._runs.append(kept[choice.label, repeat])
                             self._steps.skip_run()
                             continue
-                        run, body = self._one(traffic, choice, repeat, plan)
-                        self._runs.append(replace(run, run_id=self._record.add(run, body)))
+                        run, epoch = self._whole(traffic, choice, repeat, plan)
+                        body = run_body(run, spec.seed, epoch)
+                        self._runs.append(replace(run, run_id=self._add(run, body)))
             self._steps.stage("computing intervals")
             document = result_document(
                 spec,
@@ -116,24 +118,51 @@ class Experiment:
                 return count.until(agents, resent, time.monotonic() - epoch)
             time.sleep(0.2)
 
+    def _add(self, run: Run, body: Mapping[str, Any]) -> int:
+        """Record a run, also if the controller that takes it ends meanwhile; return its number."""
+        watch = Watch(self._deployment, last=True)
+        try:
+            return self._record.add(run, body)
+        except ControllerError:
+            watch.settle()
+            if not watch.disturbed:
+                raise
+        return self._record.add(run, body)  # the same run twice is kept once
+
+    def _whole(self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan) -> tuple[Run, float]:
+        """One run, and its start in Unix seconds. It is done anew if a part of the lab ends meanwhile; the last time it
+        counts all the same."""
+        for repeated in range(MOST_REPEATS):
+            watch = Watch(self._deployment, last=False)
+            try:
+                run, epoch = self._one(traffic, choice, repeat, plan, watch)
+                return replace(run, repeated=repeated), epoch
+            except (DisturbedError, ControllerError, DeploymentError, DrainError, OutcomeError):
+                self._deployment.wait_complete()
+                if not watch.disturbed:
+                    raise
+            traffic.stop_flows()
+            self._deployment.wait_whole()
+            self._steps.repeat_run()
+        run, epoch = self._one(traffic, choice, repeat, plan, Watch(self._deployment, last=True))
+        return replace(run, repeated=MOST_REPEATS), epoch
+
     def _one(
-        self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan
-    ) -> tuple[Run, Mapping[str, Any]]:
-        """One run of one scheme. Anything that is not whole raises: there is no half result."""
+        self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan, parts: Watch
+    ) -> tuple[Run, float]:
+        """One attempt. Anything that is not whole raises: there is no half result."""
         spec = self._spec
         self._steps.begin_run(choice.label, plan)
         _, before = self._client.modes()
         scheme = self._deployment.set_scheme(choice, forget_flows=not spec.keep_learnt)["scheme"]
         traffic.prepare(plan, scheme["replication"])
         time.sleep(max(0.0, self._quiet_since + spec.pause_s - time.monotonic()))
-        wait_until_empty(
-            lambda: self._client.report_flows(forget=True), spec.packet_time_s, self._deployment.check
-        )
+        wait_until_empty(lambda: self._client.report_flows(forget=True), spec.packet_time_s, parts.check)
         _, cursor = self._client.modes()
         admission = None if scheme.get("admission") is None else self._admission_count()
 
         def check() -> None:
-            self._deployment.check()
+            parts.check()
             self._steps.tick()
 
         deadline = plan.window_s[1] + spec.timeout_s
@@ -144,12 +173,16 @@ class Experiment:
             sent, received = traffic.stop_flows()
         self._quiet_since = time.monotonic()
         self._steps.end_run(duration - plan.window_s[1])
+        parts.settle()
         # entries of the last datagrams: what is in the air now belongs to aborted background flows
         entries = self._client.report_flows(forget=True)
         events, _ = self._client.modes(cursor)
         happened, _ = self._client.events(before)
         admitted = None if admission is None else self._admitted(admission, epoch)
         self._deployment.check_health()
+        parts.settle()
+        if parts.controller_lost:
+            events, happened = [], []
         if switched := [
             one for one in happened if one["kind"] == "scheme-changed" and one["cursor"] > cursor
         ]:
@@ -157,7 +190,8 @@ class Experiment:
                 f"somebody switched the fabric to scheme {switched[0]['scheme']!r} during a run of {choice.label!r}"
             )
         outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
-        _prove_agents_saw(outcomes)
+        if not parts.disturbed:
+            _prove_agents_saw(outcomes)
         epoch_wall = epoch + wall_offset
         assert watch.use is not None
         run = Run(
@@ -173,8 +207,9 @@ class Experiment:
             changes=fabric_changes(happened, epoch_wall, duration),
             admitted=admitted,
             types=types_learnt(happened, epoch_wall, duration) if _learns_types(scheme) else None,
+            disturbed=disturbances(parts.restarts, epoch),
         )
-        return run, run_body(run, spec.seed, epoch_wall)
+        return run, epoch_wall
 
 
 def rotated(schemes: tuple[SchemeChoice, ...], repeat: int) -> tuple[SchemeChoice, ...]:
@@ -233,6 +268,8 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
             "path_splits": [dict(split) for split in run.splits],
             "fabric_changes": [dict(change) for change in run.changes],
             "types_learnt": None if run.types is None else [dict(one) for one in run.types],
+            "disturbed": [dict(one) for one in run.disturbed],
+            "repeated": run.repeated,
             "admitted": None if run.admitted is None else asdict(run.admitted),
             "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},
         },

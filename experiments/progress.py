@@ -90,6 +90,10 @@ class Steps:
         self._end_of_run = time.monotonic() + one.window_s + self._tail
         self._tell()
 
+    def repeat_run(self) -> None:
+        """The run that began last begins anew."""
+        self._run -= 1
+
     def skip_run(self) -> None:
         """The next run was done before."""
         self._run += 1

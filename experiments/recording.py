@@ -51,7 +51,7 @@ class OwnRecord:
         return int(self._client.add_run(self._number, body)["id"])
 
     def finish(self, document: Mapping[str, Any]) -> None:
-        summary = {key: document[key] for key in ("schemes", "cpu_limited", "baseline")}
+        summary = {key: document[key] for key in ("schemes", "cpu_limited", "disturbed", "baseline")}
         self._client.finish_experiment(self._number, summary)
 
     def fail(self, error: BaseException) -> None:

@@ -29,6 +29,10 @@ CPU_WARNING: Final = (
     "The processor, not the fabric, set the pace of the runs marked *: do not use their figures. "
     "Lower the rates or use a machine with more cores."
 )
+DISTURBED_WARNING: Final = (
+    "A part of the lab ended during the runs marked #, and again whenever they were repeated: run them again for "
+    "figures to use."
+)
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8886; --mark: #b3261e; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -107,14 +111,18 @@ def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[D
     return found
 
 
+def _warnings(document: Document) -> list[str]:
+    warnings = {"cpu_limited": CPU_WARNING, "disturbed": DISTURBED_WARNING}
+    return [text for name, text in warnings.items() if document.get(name)]
+
+
 def html_report(document: Document, records: Sequence[Mapping[str, str]]) -> str:
     """One self-contained page: no script, nothing from anywhere else."""
     parts = [
         f"<h1>{_e(document['title'])}</h1>",
         f"<p>{_e(_question(document))}</p>",
     ]
-    if document["cpu_limited"]:
-        parts.append(f'<p class="warning">{_e(CPU_WARNING)}</p>')
+    parts += [f'<p class="warning">{_e(text)}</p>' for text in _warnings(document)]
     for drawing in drawings(document, records):
         source = f"data:image/svg+xml;base64,{base64.b64encode(drawing.svg).decode()}"
         parts.append(
@@ -142,8 +150,7 @@ def html_report(document: Document, records: Sequence[Mapping[str, str]]) -> str
 def markdown_report(document: Document, files: Mapping[str, str]) -> str:
     """For papers and wikis. *files*: of figures, by caption."""
     parts = [f"# {document['title']}", _question(document)]
-    if document["cpu_limited"]:
-        parts.append(f"**{CPU_WARNING}**")
+    parts += [f"**{text}**" for text in _warnings(document)]
     parts += [f"![{caption}]({file})" for caption, file in files.items()]
     for title, rows in _tables(document):
         cells = [[cell.replace("\n", " ").replace("|", "\\|") for cell in row] for row in rows]

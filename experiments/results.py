@@ -22,7 +22,7 @@ from experiments.claims import findings
 from experiments.cpu import CpuUse
 from experiments.kinds import add_kinds
 from experiments.outcome import FlowOutcome
-from experiments.run_events import fabric_notices, types_notices
+from experiments.run_events import disturbance_notices, fabric_notices, types_notices
 from experiments.spec import Spec, spec_to_dict
 from experiments.statistics import summarize
 from experiments.tables import tables
@@ -56,6 +56,10 @@ class Run:
     run_id: int | None = None
     admitted: Admissions | None = None
     """Under schemes with admission."""
+    disturbed: tuple[Mapping[str, Any], ...] = ()
+    """Parts of the lab that ended by themselves during it, and were started again."""
+    repeated: int = 0
+    """How often it was begun anew since it was disturbed."""
     not_counted: int = 0
     """Flows that are not among `flows` since they are in no figure: the database has none of them."""
 
@@ -95,6 +99,7 @@ def result_document(
         entry["overrides"] = dict(choice.overrides)
         entry["cpu"] = _cpu([run.cpu for run in group])
         entry["cpu_limited"] = any(run.cpu.limited for run in group)
+        entry["disturbed"] = any(run.disturbed for run in group)
         entry["retransmitted_bytes"] = retransmitted_bytes(run.counted for run in group)
         entry["admission"] = admission_entry(
             [run.admitted for run in group if run.admitted is not None],
@@ -111,6 +116,7 @@ def result_document(
         "repeats": spec.repeats,
         "baseline": spec.baseline,
         "cpu_limited": any(run.cpu.limited for run in runs),
+        "disturbed": any(run.disturbed for run in runs),
         "packet_time_ms": spec.packet_time_s * 1e3,
         "long_flow_pressure": spec.long_flow_pressure(),
         "flow_sizes": describe(spec.workload.flows),
@@ -127,6 +133,11 @@ def result_document(
         "notices": [
             *notices,
             *(notice for run in runs for notice in fabric_notices(run.label, run.repeat, run.changes)),
+            *(
+                notice
+                for run in runs
+                for notice in disturbance_notices(run.label, run.repeat, run.disturbed, run.repeated)
+            ),
             *(
                 notice
                 for run in runs
@@ -181,6 +192,8 @@ def _run(run: Run) -> dict[str, Any]:
         "path_splits": [dict(split) for split in run.splits],
         "fabric_changes": [dict(change) for change in run.changes],
         "types_learnt": None if run.types is None else [dict(one) for one in run.types],
+        "disturbed": [dict(one) for one in run.disturbed],
+        "repeated": run.repeated,
         "cpu": asdict(run.cpu),
         "cpu_limited": run.cpu.limited,
     }

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from experiments.supervision import Restart
+
 Events = Iterable[Mapping[str, Any]]
 
 _FABRIC_KINDS: Final = {
@@ -98,3 +100,37 @@ def fabric_notices(label: str, repeat: int, changes: Sequence[Mapping[str, Any]]
         f"the fabric changed during {label}'s run {repeat + 1}: {what} {first['name']} {how} "
         f"at {first['at_s']:.1f} s{cause}{more}; flows took other paths meanwhile"
     ]
+
+
+def disturbances(restarts: Iterable[Restart], epoch: float) -> tuple[Mapping[str, Any], ...]:
+    """Restarts as plain data in the run's own time. epoch: its start, monotonic seconds."""
+    return tuple(
+        {
+            "at_s": round(restart.ended_at - epoch, 3),
+            "part": restart.part,
+            "how": restart.how,
+            "after_s": round(restart.after_s, 3),
+        }
+        for restart in restarts
+    )
+
+
+def disturbance_notices(
+    label: str, repeat: int, disturbed: tuple[Mapping[str, Any], ...], repeated: int
+) -> list[str]:
+    """Return a sentence for people on a run that was disturbed or repeated, or none."""
+    times = "once" if repeated == 1 else f"{repeated} times"
+    found = []
+    if repeated:
+        found.append(
+            f"{label}'s run {repeat + 1} was repeated {times} with the same flows: "
+            "a part of the lab had ended during it"
+        )
+    if disturbed:
+        first = disturbed[0]
+        more = f", and {len(disturbed) - 1} more" if len(disturbed) > 1 else ""
+        found.append(
+            f"{label}'s run {repeat + 1} is disturbed: {first['part']} ended ({first['how']}) at {first['at_s']:.1f} s "
+            f"and was back after {first['after_s']:.1f} s{more}"
+        )
+    return found

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -18,7 +18,7 @@ from experiments.results import FORMAT, json_text, text_of
 from experiments.spec import Spec, spec_to_dict
 from experiments.statistics import FLOWS_FOR_P99
 from experiments.sweep import show, words
-from experiments.tables import cpu_warning, interval_text, milliseconds, new_table, scheme_name
+from experiments.tables import interval_text, marks, milliseconds, new_table, scheme_name, warnings
 
 Document = Mapping[str, Any]
 _OF_ALL: Final = ("started", "seed", "repeats", "baseline", "transport", "versions", "machine")
@@ -33,6 +33,7 @@ _OF_EACH: Final = (
     "experiment",
     "schemes",
     "cpu_limited",
+    "disturbed",
     "duration_s",
     "packet_time_ms",
     "long_flow_pressure",
@@ -56,6 +57,7 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
         **{name: first[name] for name in _OF_ALL},
         "duration_s": round(sum(document["duration_s"] for _, _, document in results), 1),
         "cpu_limited": any(document["cpu_limited"] for _, _, document in results),
+        "disturbed": any(document.get("disturbed", False) for _, _, document in results),
         "sweep": [asdict(axis) for axis in spec.sweep],
         "points": [
             {
@@ -116,8 +118,9 @@ def _csv_cells(block: Document, name: str) -> list[Any]:
 
 def sweep_tables(document: Document) -> Group:
     """Everything that `capstan run` prints of a sweep: a table for each measure, schemes by points."""
-    warning: list[RenderableType] = [cpu_warning()] if document["cpu_limited"] else []
-    return Group(*warning, *sweep_tables_of(document), *(Text(line) for line in sweep_notes(document)))
+    return Group(
+        *warnings(document), *sweep_tables_of(document), *(Text(line) for line in sweep_notes(document))
+    )
 
 
 def sweep_tables_of(document: Document) -> list[Table]:
@@ -180,18 +183,19 @@ def _table(document: Document, title: str, cells: Mapping[str, Sequence[str | No
     units = "\n".join(f"{axis['label']}{', ' + axis['unit'] if axis['unit'] else ''}" for axis in axes)
     table = new_table(title, heads, first=f"scheme \\ {units}")
     for label, row in cells.items():
-        limited = any(point["schemes"][label]["cpu_limited"] for point in document["points"])
+        ours = [point["schemes"][label] for point in document["points"]]
+        marked = {name: any(one.get(name) for one in ours) for name in ("cpu_limited", "disturbed")}
         texts = [
-            _marked("-" if text is None else text, point["schemes"][label]["cpu_limited"])
+            _marked("-" if text is None else text, marks(point["schemes"][label]))
             for text, point in zip(row, document["points"], strict=True)
         ]
-        table.add_row(scheme_name(label, {"cpu_limited": limited}), *texts)
+        table.add_row(scheme_name(label, marked), *texts)
     return table
 
 
-def _marked(text: str, limited: bool) -> str:
+def _marked(text: str, mark: str) -> str:
     value, line, rest = text.partition("\n")
-    return f"{value}{'*' if limited else ''}{line}{rest}"
+    return f"{value}{mark}{line}{rest}"
 
 
 def _time(scheme: Document, kind: str, name: str) -> str | None:

@@ -19,8 +19,7 @@ Document = Mapping[str, Any]
 
 def tables(document: Document) -> Group:
     """Everything that `capstan run` prints of a result."""
-    parts: list[RenderableType] = [cpu_warning()] if document["cpu_limited"] else []
-    return Group(*parts, *tables_of(document), *(Text(line) for line in notes(document)))
+    return Group(*warnings(document), *tables_of(document), *(Text(line) for line in notes(document)))
 
 
 def tables_of(document: Document) -> list[Table]:
@@ -37,6 +36,21 @@ def tables_of(document: Document) -> list[Table]:
     if len(document["schemes"]) > 2:
         parts.append(overview_table(document))
     return parts
+
+
+def warnings(document: Document) -> list[RenderableType]:
+    """What stands above the tables: marks that some of their figures have."""
+    found: list[RenderableType] = [cpu_warning()] if document["cpu_limited"] else []
+    return [*found, disturbed_warning()] if document.get("disturbed") else found
+
+
+def disturbed_warning() -> Text:
+    """What stands above tables with figures of runs during which a part of the lab ended."""
+    return Text(
+        "DISTURBED: a part of the lab ended during the runs marked # below, and again whenever they were repeated; "
+        "the notes say which. Run them again for figures to use.\n",
+        style="bold red",
+    )
 
 
 def cpu_warning() -> Text:
@@ -87,8 +101,7 @@ def applications_table(document: Document) -> Table:
     baseline, schemes = document["baseline"], document["schemes"]
     names = list(dict.fromkeys(name for one in schemes.values() for name in one.get("applications", {})))
     heads = [
-        f"{label}{'*' if one['cpu_limited'] else ''}\nmean ms"
-        + ("" if one["baseline"] else f"\n/ {baseline} [95 % CI]")
+        f"{label}{marks(one)}\nmean ms" + ("" if one["baseline"] else f"\n/ {baseline} [95 % CI]")
         for label, one in schemes.items()
     ]
     table = new_table("Completion time of short flows, by application", heads, first="application")
@@ -168,7 +181,7 @@ def packets_table(document: Document) -> Table:
     )
     for label, scheme in document["schemes"].items():
         idle = scheme["cpu"]["idle_share"]
-        mark = "*" if scheme["cpu_limited"] else ""
+        mark = marks(scheme)
         table.add_row(
             scheme_name(label, scheme),
             str(scheme["retransmissions"]),
@@ -239,8 +252,13 @@ def new_table(title: str, columns: Sequence[str], first: str = "scheme") -> Tabl
 
 
 def scheme_name(label: str, scheme: Mapping[str, Any]) -> Text:
-    """The label, marked if the processor limited it."""
-    return Text(label + ("*" if scheme["cpu_limited"] else ""), style="bold")
+    """The label, marked if the processor limited it, or a part of the lab ended meanwhile."""
+    return Text(label + marks(scheme), style="bold")
+
+
+def marks(scheme: Mapping[str, Any]) -> str:
+    """Return `*` for figures that the processor limited, `#` for disturbed ones."""
+    return ("*" if scheme["cpu_limited"] else "") + ("#" if scheme.get("disturbed") else "")
 
 
 def _paths(scheme: Mapping[str, Any], kind: str) -> str:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from controller.store.flow_records import BATCH, insert_flows, page_of_flows
 from controller.store.models import Base, Experiment, FlowRecord, Job, ModeEvent, Run
 
-COMPARED: Final = ("schemes", "cpu_limited", "baseline")
+COMPARED: Final = ("schemes", "cpu_limited", "disturbed", "baseline")
 """Parts of a summary that lists show."""
 _RECORDED: Final[dict[str, Any]] = {
     "kind": "recorded",

@@ -18,10 +18,12 @@ from experiments.controller_client import ControllerError
 from experiments.deployment import Deployment, DeploymentError
 from experiments.experiment import Result
 from experiments.progress import Progress
+from experiments.results import text_of
 from experiments.runner import run_experiment, run_sweep
 from experiments.spec import Axis, Spec
 from experiments.tables import tables
 from experiments.traffic import Traffic, TrafficError
+from tests.lab.lab_processes import pid_of
 
 TEXT = """\
 name: tiny
@@ -226,29 +228,49 @@ def fail_when_running(tmp_path: Path, harm: Any, error: type[BaseException]) -> 
     return str(caught.value)
 
 
-def pid_of(deployment: Deployment, words: str) -> int:
-    """A process of this deployment's own lab by its command line."""
-    mark = f"CAPSTAN_LAB={deployment.lab.lab_id}".encode()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-            marked = mark in Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if marked and words in command and "setpriv" not in command:
-            return int(name)
-    raise AssertionError(f"no process {words!r}")
+def kill_in_runs(tmp_path: Path, words: str, runs: int) -> tuple[dict[str, Any], list[Deployment]]:
+    """Kill a process once in each of the first *runs* attempts of a single run; return the result's document."""
+    up: list[Deployment] = []
+    attempts: list[float] = []
+    """At most one an attempt: when each was harmed."""
+
+    def watch(progress: Progress) -> None:
+        if not progress.run:
+            return
+        if progress.finished < 2:
+            attempts.append(0.0)
+        elif attempts and attempts[-1] == 0.0 and sum(at > 0 for at in attempts) < runs:
+            attempts.append(progress.elapsed_s)
+            os.kill(pid_of(up[0], words), signal.SIGKILL)
+
+    result = run_experiment(one_scheme(40), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
+    assert sum(at > 0 for at in attempts) == runs
+    return result.document, up
 
 
-def test_a_dead_agent_is_an_error_that_names_it(tmp_path: Path) -> None:
-    said = fail_when_running(
-        tmp_path,
-        lambda deployment: os.kill(pid_of(deployment, "host_agent --host h2"), signal.SIGKILL),
-        DeploymentError,
-    )
-    assert "agent h2 has ended (exit code -9)" in said
-    assert "agent-h2.log" in said
-    assert list((tmp_path / "logs").glob("*/agent-h2.log")), "the logs that the error names stay"
+@pytest.mark.parametrize("words", ["host_agent --host h2", "-m controller --lab"])
+def test_a_run_in_which_a_part_dies_is_repeated_with_the_same_flows(tmp_path: Path, words: str) -> None:
+    document, _ = kill_in_runs(tmp_path, words, 1)
+    (run,) = document["runs"]
+    assert (run["repeated"], run["disturbed"]) == (1, [])
+    assert document["disturbed"] is False
+    assert run["finished"] == 40
+    assert run["plan"] == one_scheme(40).plan(0).digest()
+    assert any("ecmp's run 1 was repeated once with the same flows" in line for line in document["notices"])
+
+
+def test_a_run_that_is_disturbed_each_time_counts_with_its_mark(tmp_path: Path) -> None:
+    document, _ = kill_in_runs(tmp_path, "host_agent --host h2", 3)
+    (run,) = document["runs"]
+    assert run["repeated"] == 2
+    (death,) = run["disturbed"]
+    assert (death["part"], death["how"]) == ("agent h2", "signal 9")
+    assert 0 < death["at_s"] < run["duration_s"]
+    assert death["after_s"] > 0
+    assert document["disturbed"] is True
+    assert document["schemes"]["ecmp"]["disturbed"] is True
+    assert "DISTURBED" in text_of(tables(document))
+    assert run["finished"] == 40, "TCP has sent again what was lost"
 
 
 def test_a_dead_switch_is_an_error_that_says_what_is_missing(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ def whole_run(plan: Plan) -> Run:
         changes=({"at_s": 0.75, "kind": "link-down", "what": "l1-s1"},),
         types=({"at_s": 0.1, "types": 3},),
         run_id=1,
+        disturbed=({"at_s": 1.0, "part": "agent h1", "how": "signal 9", "after_s": 0.4},),
+        repeated=2,
         admitted=Admissions(3, 1, 4, 250.0, None),
     )
 

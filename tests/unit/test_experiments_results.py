@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from experiments.check import find_spec, load
+from experiments.claims import find
 from experiments.cpu import CpuSample, CpuUse, CpuWatch, judge, parse_pressure, parse_stat
 from experiments.outcome import FlowOutcome, OutcomeError, join
 from experiments.results import (
@@ -21,7 +22,7 @@ from experiments.results import (
     text_of,
     write_result,
 )
-from experiments.spec import Spec
+from experiments.spec import Comparison, Spec
 from experiments.tables import tables
 from protocol.control import FlowEntry
 from workloads.plan import Plan
@@ -156,6 +157,33 @@ def test_one_limited_run_marks_its_scheme_and_the_whole() -> None:
     assert "CPU LIMITED" in text
     assert "rps*" in text
     assert "caps*" not in text
+
+
+def test_a_disturbed_run_marks_its_scheme_and_the_whole_and_judges_no_claim() -> None:
+    spec = spec_small()
+    runs = runs_of(spec)
+    assert document(spec, runs)["disturbed"] is False
+    death = {"at_s": 1.2, "part": "agent h3", "how": "signal 9", "after_s": 0.4}
+    runs[0] = replace(runs[0], disturbed=(death,), repeated=2)
+    runs[1] = replace(runs[1], repeated=1)
+    result = document(spec, runs)
+    assert result["disturbed"] is True
+    assert [label for label, one in result["schemes"].items() if one["disturbed"]] == [runs[0].label]
+    assert result["runs"][0]["disturbed"] == [death]
+    assert [run["repeated"] for run in result["runs"][:3]] == [2, 1, 0]
+    text = tables_of(result)
+    assert "DISTURBED" in text
+    assert f"{runs[0].label}#" in text
+    assert f"{runs[1].label}#" not in text or runs[1].label == runs[0].label
+    assert (
+        f"{runs[0].label}'s run 1 is disturbed: agent h3 ended (signal 9) at 1.2 s and was back after 0.4 s"
+        in " ".join(text.split())
+    )
+    label = runs[0].label
+    other = next(one for one in result["schemes"] if one != label)
+    found = find(Comparison("short-mean", label, other), result["schemes"])
+    assert found.verdict == "no figure"
+    assert "a part of the lab ended" in found.why
 
 
 def test_schemes_with_other_flows_are_no_comparison() -> None:

@@ -96,6 +96,8 @@ class AgentServer:
         self._policy: Policy | None = None
         self._kept: dict[str, bytes] = {}
         """What whoever comes is told: the newest frame by kind."""
+        self._impairments: dict[str, Impair] = {}
+        """By host."""
         self.on_active_flows: Callable[[str, ActiveFlows], None] = lambda host, active: None
         """Gets what agents tell while `watch_flows` asks for it, in the loop's thread: it must not wait."""
         self._membership = Membership((), 0.0, settings.grace_s)
@@ -171,13 +173,13 @@ class AgentServer:
         return self._thread.run(asking.flow_reports(self._membership, self._sessions, forget, timeout))
 
     def impair(self, host: str, impairment: Impair, timeout: float) -> None:
-        """Make the receiving side of *host* lossy; returns once that is in force.
+        """Make the receiving side of *host* lossy, also if its agent begins anew; returns once that is in force.
 
         Raises:
             KeyError: no such member.
             ChannelError: it has no channel or did not confirm in time.
         """
-        self._thread.run(asking.impair_host(self._membership, self._sessions, host, impairment, timeout))
+        self._thread.run(self._impair(host, impairment, timeout))
 
     def crash(self, host: str, timeout: float) -> None:
         """Have an agent end as by a crash; returns once its channel has ended.
@@ -272,6 +274,8 @@ class AgentServer:
         session.put_newest("directory", self._directory_frame())
         for kind, frame in self._kept.items():
             session.put_newest(kind, frame)
+        if member.host in self._impairments:
+            session.put_newest("impairment", encode(self._impairments[member.host]))
         self._paths.tell(member.underlay_ip, session)
         session.on_active_flows = lambda active: self.on_active_flows(member.host, active)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
@@ -383,6 +387,10 @@ class AgentServer:
         self._paths.clear_loads()
         self._kept.pop("flow-types", None)
         self._tell_all("policy", encode(SetPolicy(policy.to_dict())))
+
+    async def _impair(self, host: str, impairment: Impair, timeout: float) -> None:
+        await asking.impair_host(self._membership, self._sessions, host, impairment, timeout)
+        self._impairments[host] = impairment
 
     async def _watch_flows(self, watch: WatchFlows) -> None:
         self._tell_all("watch", encode(watch))

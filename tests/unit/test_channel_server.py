@@ -12,6 +12,7 @@ import stat
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -395,6 +396,25 @@ def test_an_impairment_is_in_force_when_the_call_returns(tmp_path: Path) -> None
         eventually(lambda: at.connected() == [], "h1 away")
         with pytest.raises(ChannelError, match="'h1' has no channel"):
             at.server.impair("h1", Impair(), 1)
+
+
+def test_an_agent_that_begins_anew_is_impaired_as_before(tmp_path: Path) -> None:
+    with served(tmp_path) as at:
+        agent = RawAgent.joined(at.socket_path, 1)
+        with ThreadPoolExecutor(1) as pool:
+            impaired = pool.submit(at.server.impair, "h1", Impair(loss=0.2), 60)
+            assert agent.next(Impair).loss == 0.2
+            while not impaired.done():
+                agent.send(Pong(agent.next(Ping).id))
+                wait([impaired], 0.05)
+        impaired.result()
+        agent.close()
+        again, other = RawAgent.joined(at.socket_path, 1, session=77), RawAgent.joined(at.socket_path, 2)
+        assert again.next(Impair).loss == 0.2
+        at.server.stop()
+        assert not [one for one in other.all() if isinstance(one, Impair)], "others are not"
+        for one in (again, other):
+            one.close()
 
 
 def test_members_outlive_the_controller_and_a_damaged_list_does_not_stop_it(

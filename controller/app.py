@@ -140,6 +140,14 @@ def serve(settings: Settings) -> None:
             at = settings.openflow_address, settings.openflow_port
             raise _not_listening("switches", "--openflow", *at, error) from None
         raise
+    reasons: list[str] = []
+    """Why there is no API any more."""
+    told_to_end = threading.Event()
+
+    def give_up(why: str) -> None:
+        reasons.append(why)
+        told_to_end.set()
+
     try:
         try:
             answering = FrontSettings(
@@ -151,11 +159,12 @@ def serve(settings: Settings) -> None:
                 settings.api_port,
                 answering,
                 lambda code, after_s: running.events.add(http_restarted(code, after_s)),
+                give_up,
             )
         except OSError as error:
             raise _not_listening("the API", "--api", settings.api_address, settings.api_port, error) from None
         api = f"http://{_in_url(settings.api_address)}:{front.port}"
-        told_to_end = _told_to_end()
+        _end_on_signals(told_to_end)
         on_first_death(lambda: _end_for_death(told_to_end))
         _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
         print(
@@ -176,6 +185,8 @@ def serve(settings: Settings) -> None:
                 extension.start(api, api_token)
             while not told_to_end.wait(3600):
                 continue
+            if reasons:
+                raise OSError(reasons[0])
         finally:
             if extension is not None:
                 extension.stop()
@@ -217,12 +228,10 @@ def _in_url(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _told_to_end() -> threading.Event:
-    """Set when a signal asks us to end, from now on."""
-    done = threading.Event()
+def _end_on_signals(done: threading.Event) -> None:
+    """Set *done* when a signal asks us to end, from now on."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: done.set())
-    return done
 
 
 def _end_for_death(told_to_end: threading.Event) -> None:

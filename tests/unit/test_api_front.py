@@ -64,7 +64,10 @@ def served() -> Iterator[Served]:
 
 
 @contextmanager
-def serving(on_restart: Callable[[int, float], None] = lambda code, after_s: None) -> Iterator[Served]:
+def serving(
+    on_restart: Callable[[int, float], None] = lambda code, after_s: None,
+    on_given_up: Callable[[str], None] = lambda why: None,
+) -> Iterator[Served]:
     app = Flask("front", static_folder=None)
 
     @app.route("/echo/<path:what>", methods=["GET", "POST", "PUT", "DELETE"])
@@ -125,7 +128,7 @@ def serving(on_restart: Callable[[int, float], None] = lambda code, after_s: Non
             return str(error)
         return ""
 
-    one = Served(HttpFront(app, "127.0.0.1", 0, SETTINGS, on_restart))
+    one = Served(HttpFront(app, "127.0.0.1", 0, SETTINGS, on_restart, on_given_up))
     one.front.start()
     try:
         yield one
@@ -266,6 +269,21 @@ def test_who_wants_to_know_is_given_each_restart() -> None:
             eventually(lambda count=count: len(restarts) == count)
     assert [code for code, _ in restarts] == [-signal.SIGKILL] * 2
     assert all(after_s >= AGAIN_S for _, after_s in restarts), "a process that lived for a moment only"
+
+
+def test_a_process_that_ends_again_and_again_is_given_up() -> None:
+    reasons: list[str] = []
+    with serving(on_given_up=reasons.append) as one:
+        last = None
+        while not reasons:
+            pid = one.front.pid
+            if pid != last:
+                last = pid
+                assert pid is not None
+                os.kill(pid, signal.SIGKILL)
+            eventually(lambda last=last: reasons or one.front.pid != last)
+    assert reasons[0].startswith("the API's HTTP process ended 5 times within ")
+    assert reasons[0].endswith("the last time with -9")
 
 
 def test_what_is_being_answered_when_told_to_end_is_answered() -> None:

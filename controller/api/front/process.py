@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,9 @@ BACKLOG: Final = 1024
 AGAIN_S: Final = 0.5
 """Between the end of a process that has ended soon after its begin and the next one; else that follows at once."""
 SOON_S: Final = 5.0
+MOST_ENDS: Final = 5
+"""Ends within WITHIN_S that are no chance any more: there is no API, and the controller is to end."""
+WITHIN_S: Final = 60.0
 GRACE_S: Final = 3.0
 """Beyond the patience of its settings, after which it is killed."""
 
@@ -34,7 +38,7 @@ class HttpFront:
     """An HTTP server for *app*, at an address that it has from its construction on. Raises OSError if it cannot.
 
     address: IPv4 or IPv6; port 0: any that is free. on_restart: gets the return code of a process that ended, and the
-    seconds until the next one was started.
+    seconds until the next one was started. on_given_up: gets the reason why there is none any more.
     """
 
     def __init__(
@@ -44,10 +48,12 @@ class HttpFront:
         port: int,
         settings: FrontSettings,
         on_restart: Callable[[int, float], None] = lambda code, after_s: None,
+        on_given_up: Callable[[str], None] = lambda why: None,
     ) -> None:
         self._app = app
         self._settings = settings
         self._on_restart = on_restart
+        self._on_given_up = on_given_up
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._listener = socket.create_server((address, port), family=family, backlog=BACKLOG)
         self._process: subprocess.Popen[bytes] | None = None
@@ -116,7 +122,8 @@ class HttpFront:
             serve_control(control, self._app)
 
     def _keep(self) -> None:
-        """Begin it anew whenever it ends, which it never should."""
+        """Begin it anew whenever it ends, which it never should, until it has ended too often."""
+        ends: deque[float] = deque(maxlen=MOST_ENDS)
         while self._process is not None:
             began = time.monotonic()
             code = self._process.wait()
@@ -124,6 +131,13 @@ class HttpFront:
             if self._ending.is_set():
                 return
             _LOG.error("the API's HTTP process %d ended (%d); it is started anew", self._process.pid, code)
+            ends.append(ended)
+            if len(ends) == MOST_ENDS and ended - ends[0] < WITHIN_S:
+                within = f"within {ended - ends[0]:.1f} s"
+                self._on_given_up(
+                    f"the API's HTTP process ended {MOST_ENDS} times {within}, the last time with {code}"
+                )
+                return
             if ended - began < SOON_S:
                 self._ending.wait(AGAIN_S)
             with self._beginning:

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -160,9 +161,11 @@ class Supervisor:
         if process is not one.process:
             self._close_handle(one)
             one.state, one.process = _State.RUNNING, process
-            if _runs(process):
-                one.handle = os.pidfd_open(process.pid)
-                self._poll.register(one.handle, select.POLLIN)
+            # another thread may have collected it
+            with suppress(ProcessLookupError):
+                if _runs(process):
+                    one.handle = os.pidfd_open(process.pid)
+                    self._poll.register(one.handle, select.POLLIN)
         if one.state is _State.RUNNING and not _runs(process):
             self._close_handle(one)
             one.how, one.ended_at = how_ended(process.returncode), now

@@ -20,23 +20,42 @@ _CARGO: Final = [
 ]
 SMALL_LAB: Final = "tests/lab/test_cli_run.py::test_json_on_standard_output_is_one_document_and_nothing_else"
 """A whole experiment of a few flows: every part of the lab, the controller and the agents take part."""
+_CHAOS_START_S: Final = 300
+_MOST_S_A_KILL: Final = 60
+"""Only what hangs takes so long."""
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
 
 
 @click.command(
     "test",
     context_settings={"ignore_unknown_options": True},
-    epilog="Examples:  ./capstan test    ./capstan test --quick    ./capstan test tests/unit -k scheme",
+    epilog="Examples:  ./capstan test    ./capstan test --quick    ./capstan test tests/unit -k scheme    "
+    "./capstan test --chaos --seed 7",
 )
 @click.option("--quick", is_flag=True, help="Style, types, unit tests and one small lab: minutes.")
+@click.option(
+    "--chaos", is_flag=True, help="Kill parts of a lab at random instead, and say how soon each is back."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    help="Of --chaos: which parts, in which order (default: drawn, and printed).",
+)
+@click.option("--kills", type=click.IntRange(1), default=50, show_default=True, help="Of --chaos.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def test_command(arguments: tuple[str, ...], quick: bool) -> None:
+def test_command(quick: bool, chaos: bool, seed: int | None, kills: int, arguments: tuple[str, ...]) -> None:
     """Check style and types, then run the tests: all of them, or what pytest's ARGUMENTS select."""
-    if quick and arguments:
-        raise click.UsageError(
-            f"--quick runs a choice of its own: leave {' '.join(arguments)!r} or --quick out"
-        )
-    if not arguments:
+    if quick and (chaos or arguments):
+        others = ["--chaos"] if chaos else list(arguments)
+        raise click.UsageError(f"--quick runs a choice of its own: leave {' '.join(others)!r} or --quick out")
+    if chaos:
+        need_lab("test --chaos")
+        os.environ["CAPSTAN_CHAOS_KILLS"] = str(kills)
+        if seed is not None:
+            os.environ["CAPSTAN_CHAOS_SEED"] = str(seed)
+        one = "tests/lab/test_chaos.py::test_parts_killed_at_random"
+        arguments = (one, "--capture=no", f"--timeout={_CHAOS_START_S + kills * _MOST_S_A_KILL}", *arguments)
+    elif not arguments:
         need_lab("test")
         for step in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
             _check(step, [sys.executable, "-m", *step])

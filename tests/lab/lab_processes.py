@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from experiments.deployment import Deployment
 
-
-def pid_of(deployment: Deployment, words: str) -> int:
-    """A process of this deployment's own lab by its command line."""
-    mark = f"CAPSTAN_LAB={deployment.lab.lab_id}".encode()
+def pid_of(lab_id: str, words: str) -> int:
+    """Return the process of a lab whose command line has these words."""
+    mark = f"CAPSTAN_LAB={lab_id}".encode()
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()

@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from experiments.controller_client import ControllerClient, ControllerError
+from tests.lab.lab_processes import pid_of
+from tests.waiting import eventually
+
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = """\
 name: least
@@ -153,3 +157,33 @@ def test_a_kept_fabric_is_there_after_its_run(spec: Path, tmp_path: Path) -> Non
         assert done.returncode == 0, done.stderr
     finally:
         assert "Completion time of short flows" in held.end()
+
+
+def test_a_held_lab_says_what_was_killed_and_is_back(spec: Path, tmp_path: Path) -> None:
+    held = Held(tmp_path, "lab", spec, "--scheme", "caps")
+    try:
+        with ControllerClient(held.api) as client:
+            for words, part in (
+                ("host_agent --host h1", "agent h1"),
+                ("controller --lab", "controller"),
+                ("controller.api.front", "the API's HTTP process"),
+                (f"ovs-vswitchd unix:/run/capstan/{held.lab}/s1/", "ovs-vswitchd of s1"),
+            ):
+                os.kill(pid_of(held.lab, words), signal.SIGKILL)
+                said = f"{part} ended (signal 9) and was started again after "
+                if part != "the API's HTTP process":  # the controller's own: its log and events have it
+                    eventually(lambda said=said: said in held.errors.read_text(), held.errors.read_text)
+
+                def told(part: str = part) -> bool:
+                    try:
+                        happened, _ = client.events()
+                    except ControllerError:
+                        return False
+                    return any((one["kind"], one.get("part")) == ("part-restarted", part) for one in happened)
+
+                eventually(told, f"an event about {part}")
+        done = capstan("exec", "--lab", held.lab, "h1", "--", "ping", "-c", "3", "-W", "50", "h2")
+        assert done.returncode == 0, done.stderr
+        assert held.process.poll() is None
+    finally:
+        held.end()

@@ -241,7 +241,7 @@ def kill_in_runs(tmp_path: Path, words: str, runs: int) -> tuple[dict[str, Any],
             attempts.append(0.0)
         elif attempts and attempts[-1] == 0.0 and sum(at > 0 for at in attempts) < runs:
             attempts.append(progress.elapsed_s)
-            os.kill(pid_of(up[0], words), signal.SIGKILL)
+            os.kill(pid_of(up[0].lab.lab_id, words), signal.SIGKILL)
 
     result = run_experiment(one_scheme(40), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
     assert sum(at > 0 for at in attempts) == runs
@@ -320,7 +320,7 @@ def test_a_dead_generator_is_an_error_that_names_its_host(tmp_path: Path) -> Non
             def harm(finished: int, failed: int) -> None:
                 if not killed:
                     killed.append(1)
-                    os.kill(pid_of(deployment, "workloads.generator"), signal.SIGKILL)
+                    os.kill(pid_of(deployment.lab.lab_id, "workloads.generator"), signal.SIGKILL)
 
             with pytest.raises(
                 TrafficError, match=r"the traffic generator of h\d has ended \(exit code -9\)"

@@ -207,6 +207,36 @@ def test_a_restarted_peer_is_heard_once_the_directory_says_so() -> None:
     assert receiver.packets_to_deliver() == [tcp(3, 100)]
 
 
+@settings(max_examples=30, deadline=None)
+@given(before=st.integers(1, 200), after=st.integers(1, 40), coded=st.booleans())
+def test_an_agent_that_begins_anew_in_the_middle_of_a_flow_delivers_what_comes(
+    before: int, after: int, coded: bool
+) -> None:
+    """It has seen neither the flow's first positions nor its peer's first numbers, and does not wait long for them."""
+    rules = policy() if coded else policy(short=ClassPolicy(PathPolicy("spray"), None, ReleasePolicy(0.02)))
+    sender, receiver = pair(rules)
+    for number in range(before):
+        sender.packet_from_host(tcp(number, 100), 0.0)
+    hand_over(sender, receiver, A, 0.0)
+    again = AgentCore("b", 77, MTU, np.random.default_rng(3))
+    again.set_policy(rules, 1.0)
+    again.set_directory([A, Peer("b", B.underlay_ip, B.overlay, 77)], 1.0)
+    sender.set_directory([A, Peer("b", B.underlay_ip, B.overlay, 77)], 1.0)
+    sent = [tcp(before + number, 100) for number in range(after)]
+    for packet in sent:
+        sender.packet_from_host(packet, 1.0)
+    hand_over(sender, again, A, 1.0)
+    delivered = again.packets_to_deliver()
+    again.handle_timer(1.0 + 0.021)
+    delivered += again.packets_to_deliver()
+    assert delivered == sent
+    forth = tcp(0, 100)
+    back = forth[:12] + forth[16:20] + forth[12:16] + forth[20:]
+    again.packet_from_host(back, 1.1)
+    hand_over(again, sender, Peer("b", B.underlay_ip, B.overlay, 77), 1.1)
+    assert sender.packets_to_deliver() == [back], "and its peer takes the new session"
+
+
 @given(st.binary(max_size=120))
 def test_no_packet_of_the_host_raises(packet: bytes) -> None:
     sender, _ = pair(policy())

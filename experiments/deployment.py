@@ -86,6 +86,8 @@ class Deployment:
         self._supervisor: Supervisor | None = None
         self._restart_log = RestartLog(self._own_client)
         self._client: ControllerClient | None = None
+        self._api: tuple[str, str | None] = ("", None)
+        """The controller's address and token."""
         self._ask_again = 0.0
 
     @property
@@ -117,6 +119,7 @@ class Deployment:
             self.logs.mkdir(parents=True, exist_ok=True)
             if self._served is not None:
                 self._client = self._served.client()
+                self._api = self._client.url, self._client.token
             else:
                 self._on_stage("starting the controller")
                 self._start_controller()
@@ -281,8 +284,8 @@ class Deployment:
         self._restart_log.add(restart)
 
     def _own_client(self) -> ControllerClient:
-        """Another client of the controller, for another thread."""
-        return ControllerClient(self.client.url, self.client.token)
+        """Another client of the controller, for another thread: also for one that outlives `stop` for a moment."""
+        return ControllerClient(*self._api)
 
     def _log(self, name: str) -> Path:
         return self.logs / f"{name.replace(' ', '-')}.log"
@@ -299,7 +302,7 @@ class Deployment:
         part = ControllerPart(self.lab.popen, argv, self._log("controller"), ROOT, data)
         self._parts.append(part)
         part.start()
-        self._client = ControllerClient(part.url)
+        self._client, self._api = ControllerClient(part.url), (part.url, None)
 
     @property
     def _socket(self) -> Path:

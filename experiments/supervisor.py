@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import select
@@ -18,6 +19,7 @@ from typing import Any, Final, Protocol
 from experiments.supervision import GiveUp, Restart, Supervision, how_ended
 from experiments.traffic import log_tail
 
+_LOG: Final = logging.getLogger(__name__)
 HELD_EVERY_S: Final = 0.5
 """How often the controller is asked whether the fault that keeps a part down has ended."""
 STOP_S: Final = 10.0
@@ -101,8 +103,8 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """Start nothing again from now on. Harmless if it does not run."""
-        if not self._thread.is_alive():
+        """Start nothing again from now on. Harmless if it was done before."""
+        if self._stopping:
             return
         self._stopping = True
         self.look_again()
@@ -137,6 +139,13 @@ class Supervisor:
     # in the thread
 
     def _run(self) -> None:
+        try:
+            self._watch()
+        except Exception as error:
+            _LOG.exception("the supervisor ends")
+            self.failure = f"the lab's supervisor has failed: {error!r}; please report it"
+
+    def _watch(self) -> None:
         while not self._stopping and self.failure is None:
             now = time.monotonic()
             for one in self._watched:

@@ -155,6 +155,23 @@ def test_a_fault_on_purpose_is_not_undone_nor_counted(
         assert supervisor.deaths == 0
 
 
+def test_a_supervisor_that_fails_ends_the_lab(tmp_path: Path) -> None:
+    def refuse(restart: Restart) -> None:
+        raise ValueError("no room on the console")
+
+    one = part(tmp_path, "one")
+    supervisor = Supervisor([one], refuse)
+    supervisor.start()
+    try:
+        eventually(lambda: supervisor.complete)
+        kill(one)
+        eventually(lambda: supervisor.failure)
+        assert "no room on the console" in str(supervisor.failure)
+    finally:
+        supervisor.stop()
+        one.end()
+
+
 def test_nothing_is_started_once_it_has_stopped(tmp_path: Path) -> None:
     one = part(tmp_path, "one")
     with supervised(one) as (supervisor, _):

@@ -20,6 +20,7 @@ _CARGO: Final = [
 ]
 SMALL_LAB: Final = "tests/lab/test_cli_run.py::test_json_on_standard_output_is_one_document_and_nothing_else"
 """A whole experiment of a few flows: every part of the lab, the controller and the agents take part."""
+_KILLS: Final = 50
 _CHAOS_START_S: Final = 300
 _MOST_S_A_KILL: Final = 60
 """Only what hangs takes so long."""
@@ -41,14 +42,21 @@ _PYTEST: Final = [sys.executable, "-m", "pytest"]
     type=click.IntRange(0),
     help="Of --chaos: which parts, in which order (default: drawn, and printed).",
 )
-@click.option("--kills", type=click.IntRange(1), default=50, show_default=True, help="Of --chaos.")
+@click.option(
+    "--kills", type=click.IntRange(1), help=f"Of --chaos: how many parts, one by one (default: {_KILLS})."
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def test_command(quick: bool, chaos: bool, seed: int | None, kills: int, arguments: tuple[str, ...]) -> None:
+def test_command(
+    quick: bool, chaos: bool, seed: int | None, kills: int | None, arguments: tuple[str, ...]
+) -> None:
     """Check style and types, then run the tests: all of them, or what pytest's ARGUMENTS select."""
+    if not chaos and (seed is not None or kills is not None):
+        raise click.UsageError("--seed and --kills go with --chaos")
     if quick and (chaos or arguments):
         others = ["--chaos"] if chaos else list(arguments)
         raise click.UsageError(f"--quick runs a choice of its own: leave {' '.join(others)!r} or --quick out")
     if chaos:
+        kills = kills or _KILLS
         need_lab("test --chaos")
         os.environ["CAPSTAN_CHAOS_KILLS"] = str(kills)
         if seed is not None:

@@ -182,6 +182,7 @@ def test_a_reader_that_goes_away_is_no_error_to_talk_about(arguments: list[str],
         (["serve", "--agents-tls", "127.0.0.1:6654"], 2, "--agents-tls needs --certificate and --key"),
         (["serve", "--database", "nonsense"], 1, "database 'nonsense' is no SQLAlchemy URL"),
         (["agent"], 2, "Missing option"),
+        (["test", "--seed", "7"], 2, "--seed and --kills go with --chaos"),
     ],
 )
 def test_what_was_asked_wrongly_is_one_clear_line(

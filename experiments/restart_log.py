@@ -1,4 +1,4 @@
-"""Parts that were started again, told to the lab's controller, which may be the part that was away."""
+"""Posts parts that were started again to the lab's controller, which may be the part that was away."""
 
 from __future__ import annotations
 

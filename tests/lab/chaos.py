@@ -30,7 +30,7 @@ BOUNDS_S: Final[dict[Kind, float]] = {
     "ovsdb-server": 3.0,
 }
 """Until: the API answers; the API answers; the controller has the agent's channel; the switch has flows and groups as
-before; ovs-vswitchd has taken in what its database was told."""
+before; ovs-vswitchd has taken in a change of its database."""
 PORT: Final = 7300
 BYTES_PER_S: Final = 100_000
 
@@ -113,9 +113,9 @@ class Chaos:
         for sender, receiver in self._transfers:
             said, trouble = sender.communicate("end\n", timeout=120)
             assert sender.returncode == 0, trouble
-            heard, trouble = receiver.communicate(timeout=60)
+            received, trouble = receiver.communicate(timeout=60)
             assert receiver.returncode == 0, trouble
-            assert said.split() == heard.split()
+            assert said.split() == received.split()
             total += int(said.split()[1])
         return total
 

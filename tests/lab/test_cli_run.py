@@ -174,14 +174,14 @@ def test_a_held_lab_says_what_was_killed_and_is_back(spec: Path, tmp_path: Path)
                 if part != "the API's HTTP process":  # the controller's own: its log and events have it
                     eventually(lambda said=said: said in held.errors.read_text(), held.errors.read_text)
 
-                def told(part: str = part) -> bool:
+                def is_event(part: str = part) -> bool:
                     try:
                         happened, _ = client.events()
                     except ControllerError:
                         return False
                     return any((one["kind"], one.get("part")) == ("part-restarted", part) for one in happened)
 
-                eventually(told, f"an event about {part}")
+                eventually(is_event, f"an event about {part}")
         done = capstan("exec", "--lab", held.lab, "h1", "--", "ping", "-c", "3", "-W", "50", "h2")
         assert done.returncode == 0, done.stderr
         assert held.process.poll() is None

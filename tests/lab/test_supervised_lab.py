@@ -36,10 +36,16 @@ def end(sender: subprocess.Popen[str], receiver: subprocess.Popen[str]) -> None:
     """The transfer ends in order, with equal bytes."""
     said, _ = sender.communicate("end\n", timeout=120)
     assert sender.returncode == 0, said
-    heard, _ = receiver.communicate(timeout=60)
+    received, _ = receiver.communicate(timeout=60)
     assert receiver.returncode == 0
-    assert said.split() == heard.split()
+    assert said.split() == received.split()
     assert int(said.split()[1]) > 0
+
+
+def syn_sent(lab: Deployment, host: str) -> bool:
+    """Whether a host waits for the answer to a SYN."""
+    show = lab.lab.popen(host, ["ss", "-Htn", "state", "syn-sent"], stdout=subprocess.PIPE, text=True)
+    return bool(show.communicate(timeout=60)[0].strip())
 
 
 def kill(lab: Deployment, process: subprocess.Popen[bytes] | None, restarts: int) -> None:
@@ -60,6 +66,21 @@ def test_a_killed_agent_comes_back_and_its_hosts_connections_live(lab: Deploymen
         assert lab.restarts[-1].words.startswith(
             f"agent {host} ended (signal 9) and was started again after "
         )
+    end(sender, receiver)
+
+
+def test_a_connection_that_begins_while_its_agent_is_away_waits_for_the_next_one(lab: Deployment) -> None:
+    receiver = start(lab, "h2", programs.RECEIVE, PORT + 34)
+    assert receiver.stdout is not None
+    assert "listening" in receiver.stdout.readline()
+    lab.kill("agent h1")
+    eventually(lambda: lab.client.health().agents == 1)
+    sender = start(lab, "h1", programs.SEND, RECEIVER, PORT + 34, 0, 200_000)
+    eventually(lambda: syn_sent(lab, "h1"), "the SYN has gone nowhere")
+    lab.relaunch("agent h1")
+    assert sender.stdout is not None
+    assert "connected" in sender.stdout.readline()
+    wait_whole(lab)
     end(sender, receiver)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _BEGIN: Final = "capstan_begin"
+BUSY_S: Final = 10.0
+"""How long a locked SQLite file is waited for."""
+BUSY_AGAIN_S: Final = 0.005
 _MIGRATION_LOCK: Final = 0x63617073
 """Number of PostgreSQL's advisory lock for migrations, ours alone within a database."""
 
@@ -105,6 +110,25 @@ def _begin_sqlite(connection: Connection) -> None:
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # we begin transactions, not the driver
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_S * 1000:.0f}")
+    _use_wal(cursor)
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _use_wal(cursor: sqlite3.Cursor) -> None:
+    """Have a new file keep a write-ahead log. Raises sqlite3.OperationalError if it stays locked.
+
+    Of two that change a file's mode at once, SQLite refuses one without waiting: each has a lock that the other needs.
+    """
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(BUSY_AGAIN_S)
+        else:
+            return

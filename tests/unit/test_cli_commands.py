@@ -292,7 +292,7 @@ def test_a_package_that_only_one_command_needs_is_missed_by_that_command_only(tm
 def test_every_preset_is_right(name: str, capstan_says: InProcess) -> None:
     done = capstan_says("check", name)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"nothing wrong; \d+ runs, about \d+ (s|min)$", done.stdout.strip())
+    assert re.search(r"nothing wrong; \d+ runs, about (\d+ s|\d+ min|\d+\.\d h)$", done.stdout.strip())
 
 
 def test_the_time_that_a_spec_takes_is_that_of_its_arrivals_and_what_is_between(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from alembic import command
@@ -16,7 +18,13 @@ from sqlalchemy import Engine, MetaData, create_engine, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
-from controller.store.database import DatabaseError, migrate, migration_config, open_database
+from controller.store.database import (
+    DatabaseError,
+    _prepare_sqlite,
+    migrate,
+    migration_config,
+    open_database,
+)
 from controller.store.experiments import ExperimentStore
 from controller.store.models import Base
 from tests.unit.conftest import NewDatabase
@@ -167,6 +175,22 @@ def test_a_database_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     connection.close()
     assert tables == {"flows"}, "all of a migration or nothing"
+
+
+def test_a_new_file_may_be_connected_to_by_many_at_once(tmp_path: Path) -> None:
+    """SQLite refuses at once, not after a time-out, where two change a file's journal: every fifth round or so."""
+    for number in range(40):
+        path, together = tmp_path / f"{number}.db", Barrier(6)
+
+        def connect(path: Path = path, together: Barrier = together) -> str:
+            together.wait()
+            with closing(sqlite3.connect(path)) as connection:
+                _prepare_sqlite(connection, None)
+                return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
+
+        with ThreadPoolExecutor(6) as pool:
+            modes = [future.result() for future in [pool.submit(connect) for _ in range(6)]]
+        assert modes == ["wal"] * 6
 
 
 def test_many_may_open_a_new_database_at_once(new_database: NewDatabase) -> None:

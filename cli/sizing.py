@@ -45,10 +45,15 @@ def sized(spec: Spec, *, fitting: bool, scale: float | None, paths_first: bool =
             chosen = fit(spec, cores(), costs, paths_first=paths_first)
         else:
             chosen = Fit(spec, busiest(spec, costs))
-        unfitted = None if chosen.load.verdict(cores()) == "carries" else fit(spec, cores(), costs)
     except FitError as error:
         fail(f"{spec.name}: {error}", code=2)
-    for line in words(chosen, unfitted, cores()):
+    fitted: Fit | FitError | None = None
+    if chosen.load.verdict(cores()) != "carries":
+        try:
+            fitted = fit(spec, cores(), costs, paths_first=paths_first)
+        except FitError as error:
+            fitted = error
+    for line in words(chosen, fitted, cores()):
         progress.print(line, markup=False, soft_wrap=True)
     return chosen
 
@@ -61,10 +66,10 @@ def measured_costs() -> PacketCosts:
         return REFERENCE.times(measure_switch_us() / REFERENCE_US)
 
 
-def words(chosen: Fit, unfitted: Fit | None, number: int) -> list[str]:
+def words(chosen: Fit, fitted: Fit | FitError | None, number: int) -> list[str]:
     """Return the lines that say how long *chosen* takes and what it takes of *number* cores.
 
-    unfitted: what `--fit` would make of it; None where this machine carries it.
+    fitted: what `--fit` would make of it, or why it cannot; None where this machine carries it.
     """
     runs, seconds = expected(chosen.spec)
     load = chosen.load
@@ -74,15 +79,20 @@ def words(chosen: Fit, unfitted: Fit | None, number: int) -> list[str]:
         f"at the busiest {load.packets_per_s:.0f} packets/s take about {load.cores:.1f} of {number} cores "
         f"({load.share(number):.0%})"
     )
-    if unfitted is not None:
-        _, longer = expected(unfitted.spec)
+    if fitted is not None:
         will = "will" if load.verdict(number) == "does not carry" else "may"
         lines.append(
             f"note: runs {will} be limited by the processors and marked, "
-            f"as more than {CARRIED_SHARE:.0%} of them are taken; --fit: {'; '.join(unfitted.changes)} "
-            f"(about {duration(longer)})"
+            f"as more than {CARRIED_SHARE:.0%} of them are taken; {_fitted_words(fitted)}"
         )
     return lines
+
+
+def _fitted_words(fitted: Fit | FitError) -> str:
+    if isinstance(fitted, FitError):
+        return f"--fit does not help: {fitted}"
+    _, seconds = expected(fitted.spec)
+    return f"--fit: {'; '.join(fitted.changes)} (about {duration(seconds)})"
 
 
 def expected(spec: Spec) -> tuple[int, float]:

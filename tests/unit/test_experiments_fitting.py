@@ -136,6 +136,7 @@ def test_what_is_too_much_is_said_before_it_starts_with_what_fit_would_make_of_i
     assert "of 2 cores" in said[0]
     assert "will be limited by the processors" in said[1]
     assert "links at 0." in said[1]
+    assert words(heavy, FitError("no room"), 2)[1].endswith("--fit does not help: no room")
     light = fit(spec, 2, REFERENCE, paths_first=True)
     assert "of 16 paths" in words(light, None, 2)[0]
     assert len(words(light, None, 2)) == 2

@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.agent_pair import INTERFACE, OVERLAY, UNDERLAY, AgentPair, simple_policy, wait_until
 from benchmarks.figures import Figure, document
 from protocol.policy import CodingPolicy, Policy
+from topologies.processes import cpu_s
 
 RTT_ADDED_GOAL_MS: Final = 0.15
 TCP_GOAL_MBPS: Final = 1300.0
@@ -203,9 +203,9 @@ def _transfer(pair: AgentPair, address: str) -> Transfer:
     counted = _counters(pair) if agents else {}
     server = pair.popen(1, ["iperf3", "-s", "-1", "-B", address], stdout=subprocess.DEVNULL)
     wait_until(lambda: ":5201" in pair.run(1, ["ss", "-Hltn"]), 60, lambda: "iperf3 listens")
-    spent = sum(cpu_s(agent) for agent in agents)
+    spent = sum(cpu_s(agent.pid) for agent in agents)
     out = pair.run(0, ["iperf3", "-c", address, "-t", str(SECONDS), "-C", "cubic", "-J"])
-    spent = sum(cpu_s(agent) for agent in agents) - spent
+    spent = sum(cpu_s(agent.pid) for agent in agents) - spent
     server.wait(60)
     mbps = float(json.loads(out)["end"]["sum_received"]["bits_per_second"]) / 1e6
     if not agents:
@@ -226,12 +226,6 @@ def _counters(pair: AgentPair) -> dict[str, float]:
         lambda: "an agent tells its counters",
     )
     return pair.counters(0)
-
-
-def cpu_s(process: subprocess.Popen[bytes]) -> float:
-    """Processor time of a process, in user space and in the kernel, to the nanosecond."""
-    tasks = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
-    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 def _lose(pair: AgentPair, on: bool) -> None:

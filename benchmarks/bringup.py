@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from benchmarks.figures import Figure, document
+from benchmarks.unused_workload import UNUSED_WORKLOAD
 from experiments.deployment import Deployment
 from experiments.spec import Spec, spec_from_dict
 from topologies.processes import find_processes
@@ -50,14 +51,7 @@ def fabric() -> Spec:
                 "access": {"rate_mbps": 50},
             },
             "schemes": ["ecmp"],
-            "workload": {
-                "flows": {
-                    "count": 1,
-                    "sizes": {"kind": "fixed", "bytes": 1000},
-                    "arrivals": {"kind": "poisson", "rate_per_s": 1},
-                    "pattern": "left-to-right",
-                }
-            },
+            "workload": UNUSED_WORKLOAD,
         }
     )
 

@@ -11,6 +11,7 @@ import time
 from typing import Any, Final
 
 from benchmarks.figures import Figure, document
+from benchmarks.unused_workload import UNUSED_WORKLOAD
 from experiments.deployment import ROOT, Deployment
 from experiments.spec import spec_from_dict
 
@@ -42,14 +43,7 @@ def run() -> dict[str, Any]:
                 "access": {},
             },
             "schemes": ["ecmp"],
-            "workload": {
-                "flows": {
-                    "count": 1,
-                    "sizes": {"kind": "fixed", "bytes": 1000},
-                    "arrivals": {"kind": "poisson", "rate_per_s": 1},
-                    "pattern": "left-to-right",
-                }
-            },
+            "workload": UNUSED_WORKLOAD,
         }
     )
     figures: dict[str, Figure] = {}

@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.figures import Figure, document
+from benchmarks.unused_workload import UNUSED_WORKLOAD
 from experiments.cpu import parse_stat
 from experiments.deployment import Deployment
 from experiments.spec import Spec, spec_from_dict
-from topologies.switch_cost import cpu_s, measure_switch_us
+from topologies.processes import cpu_s
+from topologies.switch_cost import measure_switch_us
 
 ACCESS_MBPS: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 FLOWS: Final = 4
@@ -88,14 +90,7 @@ def spec() -> Spec:
                 "access": {"rate_mbps": 1, "buffer_packets": 256},
             },
             "schemes": ["rps"],
-            "workload": {
-                "flows": {
-                    "count": 1,
-                    "sizes": {"kind": "fixed", "bytes": 1000},
-                    "arrivals": {"kind": "poisson", "rate_per_s": 1},
-                    "pattern": "left-to-right",
-                }
-            },
+            "workload": UNUSED_WORKLOAD,
         }
     )
 

@@ -23,6 +23,7 @@ from typing import Any, Final
 import requests
 
 from benchmarks.figures import Figure, Goal, ToolError, document
+from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.modes.monitor import LONGEST_HOLD, ModeMonitor
 from controller.schemes import loader
 from experiments.deployment import ROOT, Deployment
@@ -114,14 +115,7 @@ def mode_spec(spines: int) -> Spec:
                 "access": {},
             },
             "schemes": ["caps"],
-            "workload": {
-                "flows": {
-                    "count": 1,
-                    "sizes": {"kind": "fixed", "bytes": 1000},
-                    "arrivals": {"kind": "poisson", "rate_per_s": 1},
-                    "pattern": "left-to-right",
-                }
-            },
+            "workload": UNUSED_WORKLOAD,
         }
     )
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from benchmarks.figures import Figure, Goal, ToolError, document
+from benchmarks.unused_workload import UNUSED_WORKLOAD
 from experiments.deployment import ROOT, Deployment
 from experiments.spec import SchemeChoice, spec_from_dict
 
@@ -58,14 +59,7 @@ class QueueLab:
                         "access": {"rate_mbps": 5 * link_mbps},
                     },
                     "schemes": [{"name": "ecmp", "label": "eight queues", "overrides": overrides}],
-                    "workload": {
-                        "flows": {
-                            "count": 1,
-                            "sizes": {"kind": "fixed", "bytes": 1000},
-                            "arrivals": {"kind": "poisson", "rate_per_s": 1},
-                            "pattern": "left-to-right",
-                        }
-                    },
+                    "workload": UNUSED_WORKLOAD,
                 }
             )
         )

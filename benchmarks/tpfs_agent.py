@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.agent import cpu_s
 from benchmarks.agent_pair import HOSTS, OVERLAY, AgentPair
 from experiments.traffic import Traffic
 from protocol.control import FlowTypes
 from protocol.policy import ClassPolicy, PathPolicy, Policy
 from protocol.priority import PriorityPolicy, TypePriority
+from topologies.processes import cpu_s
 from workloads.description import Application, Arrivals, Endpoint, Flows, Sizes, Workload
 from workloads.plan import Plan, build_plan
 
@@ -83,9 +83,9 @@ def _turn(pair: AgentPair, traffic: Traffic, plan: Plan) -> float:
     """Seconds of processor that an agent spent on the plan's flows, mean of both."""
     agents = [agent for agent in pair.agents if agent is not None]
     traffic.prepare(plan)
-    before = sum(map(cpu_s, agents))
+    before = sum(cpu_s(agent.pid) for agent in agents)
     traffic.run(plan.window_s[1] + 20, lambda _finished, _failed: None)
-    spent = sum(map(cpu_s, agents)) - before
+    spent = sum(cpu_s(agent.pid) for agent in agents) - before
     failed = [flow.error for flow in traffic.stop_flows()[0] if flow.state != "finished"]
     if failed:
         raise RuntimeError(f"{len(failed)} of {len(plan.flows)} flows failed, the first: {failed[0]}")

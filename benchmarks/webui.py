@@ -22,6 +22,7 @@ from benchmarks.browser import SIZE, Watched, chromium
 from benchmarks.figures import Figure, document
 from benchmarks.mode import percentile
 from benchmarks.told_flows import tell
+from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.live.past_flows import KEPT_PAST
 from experiments.deployment import ROOT, Deployment
 from experiments.spec import Spec, spec_from_dict
@@ -106,14 +107,7 @@ def _spec() -> Spec:
                 "access": {"rate_mbps": 20, "buffer_packets": 256},
             },
             "schemes": ["ecmp"],
-            "workload": {
-                "flows": {
-                    "count": 1,
-                    "sizes": {"kind": "fixed", "bytes": 1000},
-                    "arrivals": {"kind": "poisson", "rate_per_s": 1},
-                    "pattern": "left-to-right",
-                }
-            },
+            "workload": UNUSED_WORKLOAD,
         }
     )
 

@@ -117,6 +117,20 @@ def start_time(pid: int) -> int | None:
     return int(after_name[19])
 
 
+def cpu_s(pid: int) -> float:
+    """Return the processor time of a process's threads in seconds, in user space and in the kernel.
+
+    Raises ProcessLookupError if it has ended.
+    """
+    spent = []
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
+            spent.append(int(task.read_text(encoding="ascii").split()[0]))
+    if not spent:
+        raise ProcessLookupError(f"process {pid} has ended")
+    return sum(spent) / 1e9
+
+
 def _environment(pid: int) -> bytes:
     """What /proc tells of a process's environment; of one in the middle of execve(), once that is done.
 

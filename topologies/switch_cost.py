@@ -6,12 +6,12 @@ import socket
 import time
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from topologies.fabric_spec import FabricSpec
 from topologies.lab import Lab
 from topologies.ovs import OvsSwitch
+from topologies.processes import cpu_s
 from topologies.registry import LabError
 
 PACKETS: Final = 400
@@ -22,15 +22,6 @@ REFERENCE_US: Final = 99.0
 # An EtherType for local experiments (IEEE Std 802, 88B5), from h1's port to h2's.
 _FRAME: Final = bytes.fromhex("02ca000000fd02ca000000fc88b5") + bytes(1400)
 _ETH_P_ALL: Final = 3
-
-
-def cpu_s(pid: int) -> float:
-    """Return the processor time of all threads of a process in seconds; 0 for one that has ended."""
-    total = 0
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        with suppress(OSError, ValueError, IndexError):
-            total += int((task / "schedstat").read_text(encoding="ascii").split()[0])
-    return total / 1e9
 
 
 def measure_switch_us(hosts: int = 2, *, plain_allocator: bool = False) -> float:

@@ -7,7 +7,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from topologies.switch_cost import cpu_s, measure_switch_us
+from topologies.processes import cpu_s
+from topologies.switch_cost import measure_switch_us
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,7 +10,7 @@ from experiments.cpu import CpuSample, sample
 
 
 def idle_percent(samples: list[tuple[CpuSample, CpuSample]]) -> float:
-    """Return the share of processor time, in percent, that nobody used between the samples of each pair."""
+    """Return the share of processor time, in percent, that was idle between the samples of each pair."""
     total = sum(after.total_s - before.total_s for before, after in samples)
     idle = sum(after.idle_s - before.idle_s for before, after in samples)
     return 100 * idle / total if total > 0 else 0.0

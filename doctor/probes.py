@@ -52,7 +52,7 @@ def examine(results: Path, *, everything: bool = True) -> Facts:
         attempts["ovs datapath"] = datapath.result()
         if mnexec is not None and attempts["namespaces"].worked:
             attempts["namespaces"] = mnexec.result()
-        told = {name: future.result() for name, future in versions.items()}
+        found = {name: future.result() for name, future in versions.items()}
     place = nearest_directory(results)
     return Facts(
         python=sys.version_info[:2],
@@ -70,7 +70,7 @@ def examine(results: Path, *, everything: bool = True) -> Facts:
         congestion_default=_read("/proc/sys/net/ipv4/tcp_congestion_control").strip(),
         congestion_available=tuple(_read("/proc/sys/net/ipv4/tcp_available_congestion_control").split()),
         environment=(ROOT / ".venv" / "bin" / "python").exists(),
-        versions=told,
+        versions=found,
     )
 
 

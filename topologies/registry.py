@@ -35,7 +35,7 @@ MANAGEMENT_PREFIX: Final = 22
 
 LOOK_AGAIN_S: Final = 0.3
 LOCK_S: Final = 30.0
-"""Whoever has the lock has it for milliseconds."""
+"""The lock is held for milliseconds, unless its holder hangs."""
 _LOCK_AGAIN_S: Final = 0.01
 
 

@@ -1,6 +1,6 @@
 """Mininet's shells, which hold the namespaces of nodes, with limits: Mininet itself waits for them for ever.
 
-A shell that dies at its start (no namespace may be made) leaves Mininet at a terminal that nobody writes to any more.
+A shell that dies at its start (no namespace may be made) leaves Mininet at a terminal that nothing writes to any more.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ from controller.parent import end_with
 async def main(control: int, listener: int, settings: FrontSettings) -> None:
     of_controller = socket.socket(fileno=control)
     of_controller.setblocking(False)
-    told = asyncio.Event()
+    ending = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, told.set)
+    loop.add_signal_handler(signal.SIGTERM, ending.set)
 
     def connect() -> socket.socket:
         ours, theirs = socket.socketpair()
@@ -31,7 +31,7 @@ async def main(control: int, listener: int, settings: FrontSettings) -> None:
             socket.send_fds(of_controller, [b"n"], [theirs.fileno()])
         return ours
 
-    await HttpServer(socket.socket(fileno=listener), connect, settings).serve(told)
+    await HttpServer(socket.socket(fileno=listener), connect, settings).serve(ending)
 
 
 def _more_descriptors(connections: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,11 +123,9 @@ def test_check_keeps_nothing_and_tells_everything(world: World) -> None:
 def test_yaml_that_python_cannot_read_is_a_problem_and_no_error_of_ours(
     world: World, text: str, said: str
 ) -> None:
-    began = time.process_time()
     found = world.ask("POST", "/experiments/check", data=text, content_type="application/yaml")
     assert not found["ok"]
     assert any(said in one["message"] for one in found["problems"]), found["problems"]
-    assert time.process_time() - began < 2.0
 
 
 def test_checks_have_a_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import json
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,25 +68,24 @@ def test_tables_are_the_same_however_the_bytes_are_cut(cuts: list[int], ascii_on
     assert session.tables == WANTED | {"Port": {"p1": WANTED["Port"]["p1"]}}
 
 
-def seconds_to_read(rows: int) -> float:
-    """Of processor time, for a first answer in pieces of 64 B."""
-    row = {"new": {"name": 'a "name" \\ {[', "qos": ["set", []]}}
-    reply = {
-        "id": "monitor",
-        "error": None,
-        "result": {"Port": {f"p{number}": row for number in range(rows)}},
-    }
-    data = json.dumps(reply).encode()
-    session, began = OvsdbSession(COLUMNS, 0.0), time.process_time()
-    for start in range(0, len(data), 64):
-        session.receive(data[start : start + 64], 0.0)
-    assert len(session.tables["Port"]) == rows
-    return time.process_time() - began
-
-
-def test_reading_takes_a_time_that_grows_with_the_bytes_and_not_with_their_square() -> None:
-    few = min(seconds_to_read(1000) for _ in range(3))
-    assert seconds_to_read(8000) < 24 * few, "8 times the bytes; their square would take 64 times as long"
+@given(
+    st.recursive(
+        st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    ),
+    st.lists(st.integers(1, 9), min_size=1, max_size=40),
+    st.sampled_from(b'"{}[] x'),
+)
+def test_the_scanner_looks_at_no_byte_twice(value: Any, cuts: list[int], overwrite: int) -> None:
+    """What it has read is overwritten between calls; only a backslash at the very end may be read again."""
+    data = json.dumps({"it": value}).encode()
+    scanner, arrived, end = JsonScanner(), bytearray(), None
+    for cut in [*cuts, len(data)]:
+        arrived += data[len(arrived) : len(arrived) + cut]
+        end = scanner.end_of_text(arrived)
+        if end is not None:
+            break
+        arrived[:-1] = bytes([overwrite]) * (len(arrived) - 1)
+    assert end == len(data)
 
 
 @given(

@@ -9,7 +9,7 @@ computes. Whatever cannot be raises ValueError, or OverflowError for numbers tha
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from numpy import uint8
 from numpy.typing import NDArray
@@ -318,21 +318,115 @@ class Outstanding:
     def overdue(self, sent_before: float) -> int:
         """How many left before that time and were not reported; each is counted once."""
 
-class Receipts:
-    """Datagrams of one peer that arrived, to be told of in one feedback. Stamps are source ports in a range."""
+class PendingFeedback:
+    """What the next feedback to one peer carries."""
 
-    def __init__(self, first_stamp: int, last_stamp: int) -> None: ...
-    def __len__(self) -> int: ...
-    def add(self, number: int, stamp: int, delay_us: int) -> bool:
-        """A datagram came over path *stamp* (0: none). False: it is not taken in, those that wait must be told first.
+    DUE: Final[int]
+    """So many receipts make feedback due at once."""
+    def __init__(self) -> None: ...
+    @property
+    def waiting(self) -> int:
+        """Receipts beside the feedback that is complete."""
+    @property
+    def is_empty(self) -> bool: ...
+    def receipts(self, first: int, source_ports: Sequence[int], delay_us: int) -> bool:
+        """Take in datagrams that arrived with consecutive numbers from *first* on and one delay (receiver's clock less
+        sender's, modulo 2**32). Return True if feedback is due."""
+    def lost(self, numbers: Sequence[tuple[int, int]]) -> None:
+        """Take in first numbers and counts of what was given up."""
+    def recovered(self, packets: int) -> None:
+        """Take in how many packets were rebuilt from repairs."""
+    def take(self) -> list[bytes]:
+        """Return bodies of FEEDBACK datagrams with all of it; then nothing waits."""
 
-        One feedback tells of 128 datagrams, with numbers 32000 around the first one.
-        """
-    def add_run(self, first: int, source_ports: Sequence[int], delay_us: int) -> bool:
-        """As `add`, of datagrams with consecutive numbers from *first* on and one delay: of all or of none."""
-    def take(self, lost: Sequence[tuple[int, int]], recovered: int) -> bytes:
-        """Body of a FEEDBACK that tells of all that wait, of *lost* (first numbers and counts, 32 at most: ValueError)
-        and of how many packets were rebuilt; then none wait."""
+class LeastDelay:
+    """The least delay from a peer to us. Its clock may be another machine's: only differences count."""
+
+    def __init__(self) -> None: ...
+    def above(self, delay_us: int) -> int:
+        """Take in a delay (microseconds modulo 2**32). Return it as microseconds above the least."""
+
+R = TypeVar("R")
+
+class EarlyRepairs(Generic[R]):
+    """Repairs that overtook every source of their flow, by flow number; MAX at most."""
+
+    MAX: Final[int]
+    def __init__(self) -> None: ...
+    def __contains__(self, flow: int) -> bool: ...
+    def __bool__(self) -> bool: ...
+    def keep(self, flow: int, repair: R) -> int:
+        """Keep a repair until its flow is known. Return how many had to go: those of the flow that waits longest."""
+    def take(self, flow: int) -> list[R]:
+        """Return the repairs that waited for a flow, in the order in which they came."""
+
+class Arrivals:
+    """Numbers of one peer's datagrams as they arrive: which are new, which are replays, which are lost for good.
+
+    One peer and session; times in seconds. A jump of the numbers costs no more than any datagram.
+    """
+
+    WINDOW: Final[int]
+    """Numbers this far behind the newest are replays, whatever they are."""
+    def __init__(self) -> None: ...
+    @property
+    def newest(self) -> int | None:
+        """The newest number that came; None if none did."""
+    @property
+    def received(self) -> int: ...
+    @property
+    def replayed(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def late(self) -> int: ...
+    def accept(self, number: int, now: float) -> bool:
+        """Return True if this number is seen for the first time, False if it is a replay, to be dropped."""
+    def accept_run(self, first: int, count: int, now: float) -> bool:
+        """Take in *count* consecutive numbers, all new. Return False, and do nothing, if `accept` has to see each."""
+    def give_up(self, noticed_before: float) -> list[tuple[int, int]]:
+        """Give up what was noticed missing by then. Return first numbers and counts: lost, unless they come late."""
+    def oldest_missing(self) -> float | None:
+        """Return when the gap that is open for longest was noticed; None if there is none."""
+
+class Release:
+    """In-order release of one receiving flow: packets behind a gap wait until it is filled or a timer fires.
+
+    Positions are the flow's packet numbers modulo 2**32; each is released at most once. A timeout of 0 s holds nothing
+    back: packets go out as they come, each once. *stamp*: of the path that a packet took, 0 where none is known.
+    """
+
+    def __init__(self, first: int) -> None: ...
+    @property
+    def next(self) -> int:
+        """The position that is due."""
+    @property
+    def deadline(self) -> float | None:
+        """When `expire` will give up the gap; None while nothing is held."""
+    @property
+    def held_total(self) -> int: ...
+    @property
+    def timeouts(self) -> int: ...
+    @property
+    def duplicates(self) -> int: ...
+    @property
+    def abandoned(self) -> int:
+        """Positions given up, less those whose packet came late."""
+    def arrive(
+        self, position: int, packet: bytes, timeout_s: float, now: float, stamp: int = 0
+    ) -> list[bytes]:
+        """Take in a packet that came or was rebuilt. Return what goes out now, in order."""
+    def arrive_run(
+        self, position: int, packets: Sequence[bytes], timeout_s: float, now: float
+    ) -> list[bytes]:
+        """As `arrive`, of packets with consecutive positions from *position* on."""
+    def follow(self, position: int, packet: bytes, timeout_s: float, now: float) -> list[bytes]:
+        """Take in a packet without position that must not overtake those before *position*: a bare FIN, which TCP would
+        take for a sign that those are lost. Return what goes out now."""
+    def expire(self, now: float) -> list[bytes]:
+        """Give up the gaps before all that has waited for long enough. Return what goes out now, in order."""
+    def drain(self) -> list[bytes]:
+        """Return all that is held, in order: the flow ends."""
 
 def stamps_of(source_ports: Sequence[int], first_stamp: int, last_stamp: int) -> list[tuple[int, int]]:
     """Stamps (0: none) of the paths of datagrams, and how many have each, in the order in which they come first."""

@@ -7,7 +7,9 @@ pub mod class;
 pub mod hash;
 pub mod paths;
 pub mod random;
+pub mod receiving;
 pub mod route;
+pub mod serial;
 pub mod time;
 pub mod underlay;
 

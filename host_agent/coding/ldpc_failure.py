@@ -18,7 +18,7 @@ GRID_K: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 GRID_R: Final = tuple(range(1, 25))
 GRAPHS: Final = 600
 PATTERNS: Final = 6
-_FILE: Final = Path(__file__).with_name("ldpc_failure.txt")
+_FILE: Final = Path(__file__).parents[2] / "native/agent/src/coding/ldpc_failure.txt"
 
 
 def ldpc_failure(k: int, r: int, missing: int) -> float:

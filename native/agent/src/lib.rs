@@ -3,7 +3,9 @@
 //!
 //! `host_agent/` is the program around it, `native/src/agent/` binds it to Python.
 
+pub mod blocking;
 pub mod class;
+pub mod coding;
 pub mod hash;
 pub mod paths;
 pub mod random;

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from host_agent.admission.host import HostAdmission
 from host_agent.admission.sent_again import ResentBytes
 from host_agent.admission.unsent import Unsent
 from host_agent.inner_packet import TCP, InnerPacket, PacketError, look
-from host_agent.peers import PeerState
-from host_agent.sending import Sender
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request, Stop
 from protocol.sent_again import Resent
 
@@ -19,11 +17,27 @@ AFTERWARDS_S: Final = 5.0
 """How long after its end what is sent again is told: a change of the scheme is not to blame for it unseen."""
 
 
+class KnownFlow(NamedTuple):
+    """A flow that the host sends: its number, payload that it was announced with (bytes; None: it was not), payload
+    that it has sent."""
+
+    id: int
+    announced: float | None
+    payload: int
+
+
+class Flows(Protocol):
+    """What the gate asks of the agent's core."""
+
+    def flow(self, key: bytes) -> KnownFlow | None: ...
+    def grant(self, flow: int, stamp: int) -> None: ...
+
+
 class Gate:
     """All that passes when no policy asks for admission; `HostAdmission` when one does."""
 
-    def __init__(self, sender: Sender) -> None:
-        self._sender = sender
+    def __init__(self, flows: Flows) -> None:
+        self._flows = flows
         self._policy: AdmissionPolicy | None = None
         self._admission: HostAdmission | None = None
         self._last: HostAdmission | None = None
@@ -61,8 +75,8 @@ class Gate:
         self._admission = None if policy is None else HostAdmission(policy, self._last, self._resent)
         self._looks_until = now + AFTERWARDS_S if old is not None and policy is None else None
 
-    def sent(self, peer: PeerState, packet: bytes, seen: InnerPacket, now: float) -> None:
-        """The host has sent a packet or super-packet, which is on its way to *peer*."""
+    def sent(self, underlay_ip: str, packet: bytes, seen: InnerPacket, now: float) -> None:
+        """The host has sent a packet or super-packet, which is on its way to the peer there."""
         if seen.protocol != TCP or seen.flow[-4:] == bytes(4):
             return
         if self._admission is None:
@@ -72,10 +86,10 @@ class Gate:
             return
         flow = None
         if seen.opening or seen.flow not in self._admission:
-            flow = self._sender.flows.get(seen.flow)
+            flow = self._flows.flow(seen.flow)
         announced = None if flow is None else flow.announced
         before = 0 if flow is None else flow.payload - seen.payload
-        self._admission.sent(packet, seen, peer.peer.underlay_ip, announced, now, before)
+        self._admission.sent(packet, seen, underlay_ip, announced, now, before)
 
     def delivered(self, packets: list[bytes], now: float) -> list[bytes]:
         """What the host is to get in place of these."""
@@ -91,8 +105,8 @@ class Gate:
         if self._admission is None:
             return
         news = self._admission.decided(message, now)
-        if news is not None and (flow := self._sender.flows.get(news[0])) is not None:
-            self._sender.steering.grant(flow.id, news[1])
+        if news is not None and (flow := self._flows.flow(news[0])) is not None:
+            self._flows.grant(flow.id, news[1])
 
     def connected(self, now: float) -> None:
         """The controller listens again, perhaps another one."""

@@ -106,7 +106,7 @@ pub fn known(data: &[u8]) -> Option<(&[u8], i32, Seen)> {
         coalesce::GSO_TCP4 if size > 0 => size,
         _ => return None,
     };
-    Some((packet, size, inner::look(packet)?))
+    Some((packet, size, inner::look_plain(packet)?))
 }
 
 /// What Python calls an `InnerPacket`: of *class*, a named tuple.
@@ -118,7 +118,7 @@ pub fn seen_by<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let fields = (
         4,
-        PyBytes::new(py, &seen.flow),
+        PyBytes::new(py, seen.flow.bytes()),
         PyBytes::new(py, &packet[16..20]),
         packet[9],
         inner::TRANSPORT,

@@ -121,7 +121,7 @@ def test_release_restores_the_order_of_whatever_comes_within_its_time(
 def test_coding_rebuilds_what_is_lost() -> None:
     sender, receiver = pair(policy())
     for known in (sender,):
-        known._sender._estimators[""].prior = 0.3
+        known._core.set_prior("", 0.3)
     packets = [tcp(number, 1000) for number in range(8)]
     for packet in packets[:-1]:
         sender.packet_from_host(packet, 0.0)

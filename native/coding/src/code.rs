@@ -44,6 +44,16 @@ impl Code {
         }
     }
 
+    /// What `numbered` knows it by.
+    pub fn number(self) -> u8 {
+        match self {
+            Code::Xor => 1,
+            Code::Rlc => 2,
+            Code::Ldpc => 3,
+            Code::Mds => 4,
+        }
+    }
+
     /// Whether a unit of k sources and r repairs can be.
     pub fn check(self, k: usize, r: usize) -> Result<(), Error> {
         if k == 0 || k > MOST || r == 0 || r > MOST {

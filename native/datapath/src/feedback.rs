@@ -76,6 +76,11 @@ impl Feedback {
         })
     }
 
+    /// Returns how many bytes `encode` gives.
+    pub fn encoded_bytes(&self) -> u32 {
+        (HEAD_BYTES + self.receipts.len() * RECEIPT_BYTES + self.lost.len() * LOSS_BYTES) as u32
+    }
+
     /// Returns the body of the datagram. Receipts and losses are as many as `Receipts` and MOST_LOST allow.
     pub fn encode(&self) -> Vec<u8> {
         debug_assert!(self.receipts.len() <= MOST_RECEIPTS && self.lost.len() <= MOST_LOST);

@@ -39,14 +39,25 @@ impl Header {
 
     /// Header and body of a datagram that is one of ours and undamaged.
     pub fn decode(datagram: &[u8]) -> Option<(Header, &[u8])> {
-        let (head, body) = datagram.split_at_checked(HEADER_BYTES)?;
+        Header::read(datagram).ok()
+    }
+
+    /// Header and body of a datagram; what is wrong with it, as the name of a counter.
+    pub fn read(datagram: &[u8]) -> Result<(Header, &[u8]), &'static str> {
+        let (head, body) = datagram.split_at_checked(HEADER_BYTES).ok_or("truncated")?;
         let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let kind = head[1] & 0x0F;
-        if head[0] != MAGIC || head[1] >> 4 != VERSION || !(SOURCE..=FEEDBACK).contains(&kind) {
-            return None;
+        if head[0] != MAGIC {
+            return Err("foreign");
+        }
+        if head[1] >> 4 != VERSION {
+            return Err("version");
         }
         if word(CRC_OFFSET) != crc32c(crc32c(crc32c(0, &head[..CRC_OFFSET]), &[0; 4]), body) {
-            return None;
+            return Err("crc");
+        }
+        if !(SOURCE..=FEEDBACK).contains(&kind) {
+            return Err("kind");
         }
         let header = Header {
             kind,
@@ -57,7 +68,47 @@ impl Header {
             flow: word(16),
             position: word(20),
         };
-        Some((header, body))
+        Ok((header, body))
+    }
+}
+
+/// Code, k, r, index, seed, and four bytes that are kept.
+pub const REPAIR_HEAD_BYTES: usize = 12;
+/// Bytes of a packet's length, in its symbol.
+const LENGTH_BYTES: usize = 2;
+const CODES: std::ops::RangeInclusive<u8> = 1..=4;
+
+/// What a REPAIR's body begins with: which unit it repairs and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepairHead {
+    /// Number of the code.
+    pub code: u8,
+    /// Sources of the unit.
+    pub k: u8,
+    /// Its repairs.
+    pub r: u8,
+    /// Which of them this is.
+    pub index: u8,
+    /// What the coefficients follow from.
+    pub seed: u32,
+}
+
+impl RepairHead {
+    /// The bytes before the symbol.
+    pub fn encode(&self) -> [u8; REPAIR_HEAD_BYTES] {
+        let seed = self.seed.to_be_bytes();
+        [self.code, self.k, self.r, self.index, seed[0], seed[1], seed[2], seed[3], 0, 0, 0, 0]
+    }
+
+    /// Head and symbol of a REPAIR's body; None: it cannot be one.
+    pub fn decode(body: &[u8]) -> Option<(RepairHead, &[u8])> {
+        if body.len() < REPAIR_HEAD_BYTES + LENGTH_BYTES {
+            return None;
+        }
+        let (head, symbol) = body.split_at(REPAIR_HEAD_BYTES);
+        let seed = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+        let head = RepairHead { code: head[0], k: head[1], r: head[2], index: head[3], seed };
+        (CODES.contains(&head.code) && head.k > 0 && head.index < head.r).then_some((head, symbol))
     }
 }
 

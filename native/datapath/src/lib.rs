@@ -3,6 +3,7 @@
 //!
 //! Each module says which Python module it equals, byte for byte; tests/unit/test_native_datapath.py compares them.
 
+pub mod checksum;
 pub mod coalesce;
 pub mod crc32c;
 pub mod feedback;
@@ -12,3 +13,4 @@ pub mod lone;
 pub mod runs;
 pub mod segments;
 pub mod sent;
+pub mod tunnel;

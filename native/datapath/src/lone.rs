@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::header::{Header, CLASS_MASK, CONTROL, SOURCE};
-use crate::inner::{look, Key, Seen, TCP};
+use crate::inner::{look_plain, FlowKey, Key, Seen, TCP};
 
 pub const CODED: u8 = 0x04;
 const ECN: u8 = 0b11;
@@ -92,7 +92,7 @@ pub struct Plans {
 
 /// Nothing that begins or ends a connection.
 fn ordinary(packet: &[u8], seen: &Seen) -> bool {
-    seen.flow[0] != TCP || packet[FLAGS_AT] & NOT_ORDINARY == 0
+    seen.protocol != TCP || packet[FLAGS_AT] & NOT_ORDINARY == 0
 }
 
 impl Plans {
@@ -109,8 +109,8 @@ impl Plans {
         if packet.len() > self.mtu {
             return None;
         }
-        let seen = look(packet)?;
-        let plan = self.sends.iter_mut().find(|plan| plan.key == seen.flow)?;
+        let seen = look_plain(packet)?;
+        let plan = self.sends.iter_mut().find(|plan| FlowKey::V4(plan.key) == seen.flow)?;
         if !ordinary(packet, &seen) {
             return None;
         }
@@ -160,8 +160,8 @@ impl Plans {
         }
         let mut plans = self.receives.iter_mut();
         let plan = plans.find(|plan| plan.peer == at && plan.flow == header.flow)?;
-        let seen = look(packet)?;
-        if seen.flow != plan.key || !ordinary(packet, &seen) {
+        let seen = look_plain(packet)?;
+        if seen.flow != FlowKey::V4(plan.key) || !ordinary(packet, &seen) {
             return None;
         }
         if header.flags & CLASS_MASK != CONTROL {

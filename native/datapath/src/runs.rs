@@ -1,7 +1,7 @@
 //! Datagrams that follow each other: host_agent/wire.py, `Run`, in one pass over what a call of the kernel gave.
 
 use crate::header::{Header, CLASS_MASK, CONTROL, REPAIR, SOURCE};
-use crate::inner::{look, tcp_key, Key};
+use crate::inner::{look_plain, tcp_key, FlowKey, Key};
 
 /// Bytes of a REPAIR's body that all repairs of a unit have in common: code, k and r.
 const COMMON: usize = 3;
@@ -38,10 +38,17 @@ pub enum Next {
     Not,
 }
 
+fn v4(flow: FlowKey) -> Option<Key> {
+    match flow {
+        FlowKey::V4(key) => Some(key),
+        FlowKey::V6(_) => None,
+    }
+}
+
 impl Run {
     pub fn begin(address: [u8; 4], tos: u8, header: Header, body: &[u8]) -> Run {
         let source = header.kind == SOURCE;
-        let key = if source { look(body).map(|seen| seen.flow) } else { None };
+        let key = if source { look_plain(body).and_then(|seen| v4(seen.flow)) } else { None };
         let segment = source && header.flags & CLASS_MASK != CONTROL && tcp_key(body).is_some();
         let open = segment || header.kind == REPAIR;
         Run { address, tos, first: header, key, open, count: 1, alike: 1, repairs: None }

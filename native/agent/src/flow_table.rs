@@ -1,0 +1,346 @@
+//! Flows by key, bounded: idle ones go, and the longest unseen one when the table is full.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::ops::{Index, IndexMut};
+
+use crate::Seconds;
+
+/// A flow without packets for longer goes.
+pub const IDLE_S: Seconds = 60.0;
+/// Flows of one table.
+pub const MAX_FLOWS: usize = 65536;
+/// Records of flows that are gone and wait for a report.
+pub const MAX_FINISHED: usize = 65536;
+/// So many flows in a row without a packet, and all before them have none: to be asked for moves a flow, too.
+pub const STALE_RUN: usize = 64;
+const NONE: u32 = u32::MAX;
+
+/// What a table has to know of its flows.
+pub trait Flow {
+    /// What is said of it in reports.
+    type Record;
+
+    /// Returns when its last packet was.
+    fn last(&self) -> Seconds;
+
+    /// Returns what was counted since the last report that forgot; None: nothing.
+    fn record(&self) -> Option<Self::Record>;
+
+    /// Begins to count anew.
+    fn forget(&mut self);
+}
+
+/// Place of a flow in its table, as long as it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(u32);
+
+#[derive(Debug)]
+struct Slot<K, F> {
+    key: K,
+    flow: F,
+    older: u32,
+    newer: u32,
+}
+
+/// Flows by key, in the order in which they were seen.
+#[derive(Debug)]
+pub struct FlowTable<K, F: Flow> {
+    slots: Vec<Option<Slot<K, F>>>,
+    free: Vec<u32>,
+    places: HashMap<K, u32>,
+    oldest: u32,
+    newest: u32,
+    limit: usize,
+    finished: VecDeque<F::Record>,
+    evicted: u64,
+}
+
+impl<K: Copy + Eq + Hash, F: Flow> Default for FlowTable<K, F> {
+    fn default() -> FlowTable<K, F> {
+        FlowTable::new(MAX_FLOWS)
+    }
+}
+
+impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
+    /// Returns an empty table for `limit` flows, 1 at least.
+    pub fn new(limit: usize) -> FlowTable<K, F> {
+        FlowTable {
+            slots: Vec::new(),
+            free: Vec::new(),
+            places: HashMap::new(),
+            oldest: NONE,
+            newest: NONE,
+            limit: limit.max(1),
+            finished: VecDeque::new(),
+            evicted: 0,
+        }
+    }
+
+    /// Returns how many flows there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Returns how many flows had to go for others.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// Returns a flow; asking for it counts as seeing it.
+    pub fn see(&mut self, key: &K) -> Option<FlowId> {
+        let place = *self.places.get(key)?;
+        if place != self.newest {
+            self.unlink(place);
+            self.link_newest(place);
+        }
+        Some(FlowId(place))
+    }
+
+    /// Returns a flow, without counting that as seeing it.
+    pub fn find(&self, key: &K) -> Option<FlowId> {
+        self.places.get(key).copied().map(FlowId)
+    }
+
+    /// Takes in a new flow. Returns its place, and the flow that had to go for it.
+    pub fn put(&mut self, key: K, flow: F) -> (FlowId, Option<F>) {
+        let mut gone = self.end(&key);
+        if gone.is_none() && self.places.len() >= self.limit {
+            gone = self.end_oldest();
+            self.evicted += 1;
+        }
+        let slot = Slot { key, flow, older: NONE, newer: NONE };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.slots[place as usize] = Some(slot);
+                place
+            }
+            None => {
+                self.slots.push(Some(slot));
+                (self.slots.len() - 1) as u32
+            }
+        };
+        self.places.insert(key, place);
+        self.link_newest(place);
+        (FlowId(place), gone)
+    }
+
+    /// Drops and returns a flow; what was counted of it is kept for the next report.
+    pub fn end(&mut self, key: &K) -> Option<F> {
+        let place = self.places.remove(key)?;
+        self.unlink(place);
+        let slot = self.slots[place as usize].take()?;
+        self.free.push(place);
+        if let Some(record) = slot.flow.record() {
+            if self.finished.len() >= MAX_FINISHED {
+                self.finished.pop_front();
+            }
+            self.finished.push_back(record);
+        }
+        Some(slot.flow)
+    }
+
+    /// Drops and returns the flows that were idle for `IDLE_S`.
+    pub fn expire(&mut self, now: Seconds) -> Vec<F> {
+        let mut gone = Vec::new();
+        while let Some(slot) = self.slot(self.oldest) {
+            if now - slot.flow.last() <= IDLE_S {
+                break;
+            }
+            gone.extend(self.end_oldest());
+        }
+        gone
+    }
+
+    /// Returns the flows, those first that were not seen for longest.
+    pub fn iter(&self) -> impl Iterator<Item = &F> {
+        let first = self.slot(self.oldest);
+        std::iter::successors(first, |slot| self.slot(slot.newer)).map(|slot| &slot.flow)
+    }
+
+    /// Returns all flows' places, those first that were not seen for longest.
+    pub fn ids(&self) -> Vec<FlowId> {
+        let mut ids = Vec::with_capacity(self.len());
+        let mut place = self.oldest;
+        while let Some(slot) = self.slot(place) {
+            ids.push(FlowId(place));
+            place = slot.newer;
+        }
+        ids
+    }
+
+    /// Returns the flows with a packet since then, the last seen first; costs nothing for those that were not seen for
+    /// long.
+    pub fn recent(&self, since: Seconds) -> Vec<&F> {
+        let (mut found, mut stale, mut place) = (Vec::new(), 0, self.newest);
+        while let Some(slot) = self.slot(place) {
+            place = slot.older;
+            if slot.flow.last() > since {
+                stale = 0;
+                found.push(&slot.flow);
+                continue;
+            }
+            stale += 1;
+            if stale > STALE_RUN {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Returns what was counted of all flows since the last report that forgot.
+    pub fn report(&mut self, forget: bool) -> Vec<F::Record>
+    where
+        F::Record: Clone,
+    {
+        let mut records: Vec<F::Record> = self.finished.iter().cloned().collect();
+        records.extend(self.iter().filter_map(Flow::record));
+        if forget {
+            self.finished.clear();
+            self.slots.iter_mut().flatten().for_each(|slot| slot.flow.forget());
+        }
+        records
+    }
+
+    fn end_oldest(&mut self) -> Option<F> {
+        let key = self.slot(self.oldest)?.key;
+        self.end(&key)
+    }
+
+    fn slot(&self, place: u32) -> Option<&Slot<K, F>> {
+        self.slots.get(place as usize)?.as_ref()
+    }
+
+    fn slot_mut(&mut self, place: u32) -> Option<&mut Slot<K, F>> {
+        self.slots.get_mut(place as usize)?.as_mut()
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Some(slot) = self.slot(place) else { return };
+        let (older, newer) = (slot.older, slot.newer);
+        match self.slot_mut(older) {
+            Some(slot) => slot.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.slot_mut(newer) {
+            Some(slot) => slot.older = older,
+            None => self.newest = older,
+        }
+    }
+
+    fn link_newest(&mut self, place: u32) {
+        let before = self.newest;
+        if let Some(slot) = self.slot_mut(place) {
+            slot.older = before;
+            slot.newer = NONE;
+        }
+        match self.slot_mut(before) {
+            Some(slot) => slot.newer = place,
+            None => self.oldest = place,
+        }
+        self.newest = place;
+    }
+}
+
+impl<K, F: Flow> Index<FlowId> for FlowTable<K, F> {
+    type Output = F;
+
+    /// Returns the flow at a place that is taken.
+    fn index(&self, id: FlowId) -> &F {
+        match &self.slots[id.0 as usize] {
+            Some(slot) => &slot.flow,
+            None => panic!("a flow that is gone was asked for"),
+        }
+    }
+}
+
+impl<K, F: Flow> IndexMut<FlowId> for FlowTable<K, F> {
+    fn index_mut(&mut self, id: FlowId) -> &mut F {
+        match &mut self.slots[id.0 as usize] {
+            Some(slot) => &mut slot.flow,
+            None => panic!("a flow that is gone was asked for"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Generator, Random};
+
+    #[derive(Clone, Debug)]
+    struct Counted {
+        key: u32,
+        last: Seconds,
+        packets: u64,
+    }
+
+    impl Flow for Counted {
+        type Record = (u32, u64);
+
+        fn last(&self) -> Seconds {
+            self.last
+        }
+
+        fn record(&self) -> Option<(u32, u64)> {
+            (self.packets > 0).then_some((self.key, self.packets))
+        }
+
+        fn forget(&mut self) {
+            self.packets = 0;
+        }
+    }
+
+    #[test]
+    fn a_table_keeps_the_flows_that_a_list_in_the_order_of_sight_keeps() {
+        let mut random = Generator::new(3);
+        for limit in [1, 2, 7, 40] {
+            let mut table: FlowTable<u32, Counted> = FlowTable::new(limit);
+            let mut list: Vec<u32> = Vec::new();
+            let (mut sent, mut reported) = (0, 0);
+            for step in 0..4000u32 {
+                let (key, now) = (random.below(60), f64::from(step));
+                match random.below(10) {
+                    0 => {
+                        assert_eq!(table.end(&key).is_some(), list.contains(&key));
+                        list.retain(|&known| known != key);
+                    }
+                    1 if step % 7 == 0 => {
+                        reported += table.report(true).iter().map(|&(_, packets)| packets).sum::<u64>();
+                    }
+                    _ => {
+                        let id = table.see(&key).unwrap_or_else(|| {
+                            let (id, gone) = table.put(key, Counted { key, last: now, packets: 0 });
+                            let expected = (list.len() >= limit).then(|| list.remove(0));
+                            assert_eq!(gone.map(|flow| flow.key), expected);
+                            id
+                        });
+                        list.retain(|&known| known != key);
+                        list.push(key);
+                        table[id].last = now;
+                        table[id].packets += 1;
+                        sent += 1;
+                    }
+                }
+                assert!(table.iter().map(|flow| flow.key).eq(list.iter().copied()));
+                if step % 50 == 0 {
+                    let recent: Vec<u32> = table.recent(now - 9.0).iter().map(|flow| flow.key).collect();
+                    let last = |key: &&u32| table.find(key).map_or(0.0, |id| table[id].last);
+                    let expected: Vec<u32> =
+                        list.iter().rev().filter(|key| last(key) > now - 9.0).copied().collect();
+                    assert_eq!(recent, expected);
+                }
+            }
+            reported += table.report(false).iter().map(|&(_, packets)| packets).sum::<u64>();
+            assert_eq!(reported, sent, "each packet is reported once");
+            let gone = table.expire(4000.0 + IDLE_S);
+            assert_eq!(gone.len(), list.len());
+            assert!(table.is_empty());
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! What an agent does with packets of its host and with datagrams of its peers.
+
+use std::collections::{HashSet, VecDeque};
+
+use coding::Code;
+use datapath::checksum::complete;
+use datapath::feedback::Feedback;
+use datapath::header::{Header, RepairHead, CLASS_MASK, FEEDBACK, REPAIR};
+use datapath::inner::{look, Address, Seen, TCP};
+use datapath::tunnel;
+
+use crate::class::TrafficClass;
+use crate::counts::{Count, Counts};
+use crate::departure::UnderlayAddress;
+use crate::flow_record::FlowRecord;
+use crate::flow_table::MAX_FINISHED;
+use crate::host::bytes::{word, Bytes, Rows};
+use crate::host::datagrams::{seal, Datagram, FLAG_CODED};
+use crate::packet::Burst;
+use crate::peers::{Known, PeerId, Peers};
+use crate::receiving::{Incoming, ReceivePolicy, Receiver, Repair, UnitShape};
+use crate::sending::{SendFlow, SendPolicy, Sender, Serving};
+use crate::underlay::is_stamp;
+use crate::Seconds;
+
+/// ICMP errors sent per second at most (RFC 1812, 4.3.2.8).
+const ICMP_PER_S: f64 = 100.0;
+/// How often idle flows are looked for.
+const SWEEP_S: Seconds = 1.0;
+const ECN: u8 = 0b11;
+
+/// Who we are.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The random number of this start, as the controller knows it.
+    pub session: u32,
+    /// Bytes of the largest inner packet.
+    pub mtu: usize,
+    /// Broadcast addresses of the overlay.
+    pub broadcasts: HashSet<Address>,
+}
+
+/// A datagram from the underlay.
+#[derive(Clone, Copy, Debug)]
+pub struct FromUnderlay<'a> {
+    /// UDP payload.
+    pub data: &'a [u8],
+    /// Where it says that it comes from.
+    pub address: UnderlayAddress,
+    /// Path stamp, or what it left with.
+    pub source_port: u16,
+    /// Type of service of the outer header.
+    pub tos: u8,
+}
+
+/// One host's agent. Times are seconds of one monotonic clock.
+pub struct Core {
+    /// The sending half.
+    pub sender: Sender<Rows>,
+    /// The receiving half.
+    pub receiver: Receiver<Bytes>,
+    /// The other agents.
+    pub peers: Peers<Bytes>,
+    identity: Identity,
+    counts: Counts,
+    icmp_tokens: f64,
+    icmp_at: Seconds,
+    next_sweep: Seconds,
+    /// Records of flows of peers that are gone, until the next report.
+    gone: VecDeque<FlowRecord>,
+}
+
+impl Core {
+    /// Returns an agent without peers.
+    pub fn new(identity: Identity, sender: Sender<Rows>, receiver: Receiver<Bytes>, now: Seconds) -> Core {
+        Core {
+            sender,
+            receiver,
+            peers: Peers::default(),
+            identity,
+            counts: Counts::default(),
+            icmp_tokens: ICMP_PER_S,
+            icmp_at: now,
+            next_sweep: now + SWEEP_S,
+            gone: VecDeque::new(),
+        }
+    }
+
+    /// Takes in the agents that there are, without ourselves, and our own overlay addresses (None: not named); those that
+    /// are gone get nothing and are not heard.
+    pub fn set_directory(&mut self, directory: Vec<Known>, own: Option<HashSet<Address>>) {
+        if let Some(own) = own {
+            self.receiver.own = own;
+        }
+        let changes = self.peers.set(directory);
+        for &id in &changes.dropped {
+            let peer = &mut self.peers[id];
+            self.receiver.drop_held(peer);
+            self.gone.extend(peer.flows.report(true));
+        }
+        while self.gone.len() > MAX_FINISHED {
+            self.gone.pop_front();
+        }
+        self.peers.settle(&changes);
+        for id in changes.there {
+            self.sender.adopt(&mut self.peers[id]);
+        }
+    }
+
+    /// Takes in an inner IP packet that the host sends into the overlay.
+    pub fn packet_from_host(&mut self, packet: &[u8], now: Seconds) {
+        match look(packet) {
+            Ok(seen) => self.looked_at(packet, &seen, now),
+            Err(error) => self.counts.refused("", error.reason),
+        }
+    }
+
+    /// Takes in a TCP packet that the host left us to cut into segments of `size` bytes of payload.
+    pub fn super_packet_from_host(&mut self, packet: &[u8], size: usize, now: Seconds) {
+        let seen = match look(packet) {
+            Ok(seen) => seen,
+            Err(error) => return self.counts.refused("", error.reason),
+        };
+        if seen.protocol != TCP || !seen.flow.has_ports() || seen.payload <= size || size == 0 {
+            return self.looked_at(packet, &seen, now);
+        }
+        let Some(rows) = Rows::cut(packet, &seen, size) else { return self.looked_at(packet, &seen, now) };
+        let peer = self.peers.with(&seen.flow.destination());
+        match peer {
+            Some(peer) if rows.sizes().each as usize <= self.identity.mtu => {
+                self.send(peer, packet, (&seen, rows, size as u32), now);
+            }
+            _ => {
+                for segment in rows.packets() {
+                    self.packet_from_host(&segment, now);
+                }
+            }
+        }
+    }
+
+    fn looked_at(&mut self, packet: &[u8], seen: &Seen, now: Seconds) {
+        let destination = seen.flow.destination();
+        let Some(peer) = self.peers.with(&destination) else {
+            return self.nowhere(packet, &destination, now);
+        };
+        let mtu = self.identity.mtu;
+        if packet.len() <= mtu {
+            let step = seen.payload as u32;
+            return self.send(peer, packet, (seen, Rows::alone(packet), step), now);
+        }
+        if tunnel::dont_fragment(packet) {
+            self.counts.add(Count::DroppedTooBig, 1);
+            return self.answer(tunnel::too_big(packet, mtu as u32), now);
+        }
+        self.counts.add(Count::Fragmented, 1);
+        let mut whole = packet.to_vec();
+        complete(&mut whole, seen);
+        for piece in tunnel::fragment(&whole, mtu).unwrap_or_default() {
+            if let Ok(seen) = look(&piece) {
+                let step = seen.payload as u32;
+                self.send(peer, &piece, (&seen, Rows::alone(&piece), step), now);
+            }
+        }
+    }
+
+    /// A packet for an address that no peer has.
+    fn nowhere(&mut self, packet: &[u8], destination: &Address, now: Seconds) {
+        if destination.is_group() || self.identity.broadcasts.contains(destination) {
+            self.counts.add(Count::DroppedGroupAddress, 1);
+        } else if !self.peers.known {
+            // an error would end connections that only wait for an agent that was started again
+            self.counts.add(Count::DroppedNoDirectory, 1);
+        } else {
+            self.counts.add(Count::DroppedNoSuchHost, 1);
+            self.answer(tunnel::unreachable(packet), now);
+        }
+    }
+
+    fn send(&mut self, to: PeerId, packet: &[u8], (seen, rows, step): (&Seen, Rows, u32), now: Seconds) {
+        let tcp = seen.protocol == TCP && seen.flow.has_ports();
+        let burst = Burst {
+            flow: seen.flow,
+            seen: *seen,
+            ecn: tunnel::ecn_of(packet),
+            sequence: tcp.then(|| word(packet, seen.transport + 4)),
+            step,
+            sizes: rows.sizes(),
+            packets: rows,
+        };
+        self.sender.send(&burst, to, &mut self.peers, now);
+    }
+
+    /// Takes in a datagram that came from the underlay, from wherever.
+    pub fn receive_datagram(&mut self, datagram: FromUnderlay<'_>, now: Seconds) {
+        let Some(from) = self.peers.at(datagram.address) else {
+            return self.counts.add(Count::DroppedUnknownPeer, 1);
+        };
+        let (header, body) = match Header::read(datagram.data) {
+            Ok(read) => read,
+            Err(reason) => return self.counts.refused("dropped_", reason),
+        };
+        let peer = &mut self.peers[from];
+        if header.session != peer.known.session {
+            return self.counts.add(Count::DroppedOtherSession, 1);
+        }
+        if !peer.arrivals.accept(header.number, now) {
+            return self.counts.add(Count::DroppedReplayed, 1);
+        }
+        if header.kind == FEEDBACK {
+            return match Feedback::decode(body) {
+                Ok(feedback) => self.sender.feedback(peer, &feedback, now),
+                Err(_) => self.counts.add(Count::DroppedBody, 1),
+            };
+        }
+        let incoming = incoming(from, &header, &datagram);
+        self.receiver.receipt(&mut self.sender, peer, &incoming, now);
+        if header.kind == REPAIR {
+            let Some(repair) = repair_of(header.position, body) else {
+                return self.counts.add(Count::DroppedBody, 1);
+            };
+            self.receiver.repair(peer, incoming, repair, now);
+        } else if let Err(error) = self.receiver.source(&mut self.sender, peer, &incoming, body.into(), now) {
+            self.counts.refused("dropped_", error.reason);
+        }
+    }
+
+    /// Does what is due: to be called when `timer` has come, harmless at any other time.
+    pub fn handle_timer(&mut self, now: Seconds) {
+        self.sender.handle_timer(&mut self.peers, now);
+        self.receiver.handle_timer(&mut self.sender, &mut self.peers, now);
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP_S;
+            self.sender.sweep(now);
+            self.receiver.sweep(&mut self.peers, now);
+        }
+    }
+
+    /// Returns when `handle_timer` has something to do.
+    pub fn timer(&self) -> Seconds {
+        let others = [self.sender.deadline(), self.receiver.deadline(&self.peers)];
+        others.into_iter().flatten().fold(self.next_sweep, f64::min)
+    }
+
+    /// Returns the datagrams for the underlay, in order; each is given once.
+    pub fn datagrams_to_send(&mut self) -> Vec<Datagram> {
+        let mut datagrams = Vec::with_capacity(self.sender.wrapping.out.len());
+        for departure in self.sender.wrapping.out.drain(..) {
+            seal(&departure, self.identity.session, &mut datagrams);
+        }
+        datagrams
+    }
+
+    /// Returns the inner packets for the host, in order; each is given once.
+    pub fn packets_to_deliver(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.receiver.deliver)
+    }
+
+    /// Returns totals since the start, by name; what is 0 may be missing.
+    pub fn totals(&self) -> Vec<(&'static str, u64)> {
+        let halves = [&self.counts, &self.sender.counts, &self.receiver.counts];
+        let mut totals: Vec<(&'static str, u64)> = halves.into_iter().flat_map(Counts::totals).collect();
+        let [in_time, not_in_time] = self.sender.unit_outcomes();
+        let sum = |of: fn(&crate::receiving::Arrivals) -> u64| self.peers.iter().map(|peer| of(&peer.arrivals)).sum();
+        totals.extend([
+            ("units_in_time", in_time),
+            ("units_not_in_time", not_in_time),
+            ("datagrams_lost", sum(|arrivals| arrivals.lost)),
+            ("datagrams_late", sum(|arrivals| arrivals.late)),
+            ("finished_flows_dropped", self.sender.ended_dropped),
+            ("send_flows", self.sender.flows.len() as u64),
+            ("receive_flows", self.peers.iter().map(|peer| peer.flows.len() as u64).sum()),
+        ]);
+        totals
+    }
+
+    /// Counts a flow that was announced.
+    pub fn announce(&mut self, key: datapath::inner::FlowKey, size: f64) {
+        self.counts.add(Count::FlowsAnnounced, 1);
+        self.sender.announce(key, size);
+    }
+
+    /// Returns what was counted of each flow since the last report that forgot.
+    pub fn flow_report(&mut self, forget: bool) -> Vec<FlowRecord> {
+        let mut records = self.sender.flows.report(forget);
+        records.extend(self.gone.iter().cloned());
+        for id in self.peers.ids() {
+            records.extend(self.peers[id].flows.report(forget));
+        }
+        if forget {
+            self.gone.clear();
+        }
+        records
+    }
+
+    /// Returns the flows with a packet since then, at most `most`, those that have carried the most first; and how many
+    /// more there are.
+    pub fn active_flows(&self, since: Seconds, most: usize) -> (Vec<FlowRecord>, usize) {
+        let sent = self.sender.flows.recent(since).into_iter().map(SendFlow::entry);
+        let received = self.peers.iter().flat_map(|peer| peer.flows.recent(since)).map(|flow| flow.entry());
+        let mut flows: Vec<FlowRecord> = sent.chain(received).collect();
+        let more = flows.len().saturating_sub(most);
+        if more > 0 {
+            flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
+            flows.truncate(most);
+        }
+        (flows, more)
+    }
+
+    /// Uses other policies from the next packet on; flows, positions and numbers go on.
+    pub fn set_policy(&mut self, policy: SendPolicy, paths: Serving, receive: ReceivePolicy, now: Seconds) {
+        self.sender.set_policy(policy, paths, &mut self.peers, now);
+        self.receiver.set_policy(receive);
+    }
+
+    fn answer(&mut self, packet: Option<Vec<u8>>, now: Seconds) {
+        self.icmp_tokens = ICMP_PER_S.min(self.icmp_tokens + (now - self.icmp_at) * ICMP_PER_S);
+        self.icmp_at = now;
+        let Some(packet) = packet.filter(|_| self.icmp_tokens >= 1.0) else { return };
+        self.icmp_tokens -= 1.0;
+        self.counts.add(Count::IcmpErrorsSent, 1);
+        self.receiver.deliver.push(packet.into());
+    }
+}
+
+fn incoming(from: PeerId, header: &Header, datagram: &FromUnderlay<'_>) -> Incoming {
+    Incoming {
+        from,
+        number: header.number,
+        sent_us: header.sent_us,
+        class: TrafficClass::of(header.flags & CLASS_MASK).unwrap_or(TrafficClass::None),
+        coded: header.flags & FLAG_CODED != 0,
+        flow: header.flow,
+        position: header.position,
+        stamp: if is_stamp(datagram.source_port) { datagram.source_port } else { 0 },
+        ecn: datagram.tos & ECN,
+    }
+}
+
+fn repair_of(position: u32, body: &[u8]) -> Option<Repair<Bytes>> {
+    let (head, symbol) = RepairHead::decode(body)?;
+    let RepairHead { code, k, r, index, seed } = head;
+    let unit = UnitShape { code: Code::numbered(code).ok()?, k: k.into(), r: r.into(), seed };
+    Some(Repair { position, unit, index: index.into(), symbol: symbol.into() })
+}

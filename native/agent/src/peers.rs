@@ -1,0 +1,231 @@
+//! The other agents: where they are, and what went to and came from each.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::{Index, IndexMut};
+
+use datapath::crc32c::crc32c;
+use datapath::inner::Address;
+use datapath::sent::{Outstanding, SentLog};
+
+use crate::class::TrafficClass;
+use crate::coding::Outcomes;
+use crate::departure::UnderlayAddress;
+use crate::flow_table::FlowTable;
+use crate::packet::Packet;
+use crate::paths::Departures;
+use crate::receiving::{Arrivals, EarlyRepairs, LeastDelay, EarlyRepair, PendingFeedback, ReceiveFlow};
+use crate::route::{FlowRef, LeafId};
+
+/// Of one peer, for as long as the agent lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeerId(u32);
+
+/// What the directory says of a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Where it is reached.
+    pub address: UnderlayAddress,
+    /// Random number of its start: what its datagrams are proved by.
+    pub session: u32,
+    /// Where it is.
+    pub leaf: LeafId,
+    /// Its overlay addresses: what its inner packets may come from.
+    pub overlay: Vec<Address>,
+}
+
+/// Which outcomes of units are learned together: by leaf and class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MarginId {
+    /// Where the units went.
+    pub leaf: LeafId,
+    /// Of their packets.
+    pub class: TrafficClass,
+}
+
+/// One peer. `known` is what the controller says of it; everything else is ours.
+pub struct Peer<P: Packet> {
+    /// From the directory.
+    pub known: Known,
+    /// Number of the next datagram to this peer.
+    pub number: u32,
+    /// Entropy values of what left.
+    pub sent: SentLog,
+    /// Coded datagrams that it has not reported.
+    pub outstanding: Outstanding,
+    /// Units that are not decided.
+    pub outcomes: Outcomes<MarginId>,
+    /// Kept while a path policy learns.
+    pub departures: Option<Departures>,
+    /// Our feedback to it, as a flow.
+    pub own: FlowRef,
+    /// Of the delays from us to it.
+    pub least_delay: LeastDelay,
+    /// Paths that its reports spoke of.
+    pub stamps: HashSet<u16>,
+    /// Which of its datagrams came.
+    pub arrivals: Arrivals,
+    /// Its flows, by their numbers on the wire.
+    pub flows: FlowTable<u32, ReceiveFlow<P>>,
+    /// What the next feedback carries.
+    pub pending: PendingFeedback,
+    /// Repairs that overtook every source of their flow.
+    pub early: EarlyRepairs<EarlyRepair<P::Symbol>>,
+}
+
+impl<P: Packet> Peer<P> {
+    fn new(known: Known) -> Peer<P> {
+        let id = -1 - i64::from(u32::from_be_bytes(known.address));
+        Peer {
+            own: FlowRef { id, hash: crc32c(0, &known.address) },
+            known,
+            number: 0,
+            sent: SentLog::default(),
+            outstanding: Outstanding::default(),
+            outcomes: Outcomes::new(0.008),
+            departures: None,
+            least_delay: LeastDelay::default(),
+            stamps: HashSet::new(),
+            arrivals: Arrivals::default(),
+            flows: FlowTable::default(),
+            pending: PendingFeedback::default(),
+            early: EarlyRepairs::default(),
+        }
+    }
+
+    /// Takes in that the peer came back as a new session: what it had sent before means nothing any more.
+    pub fn restarted(&mut self) {
+        self.least_delay = LeastDelay::default();
+        self.arrivals = Arrivals::default();
+        self.flows = FlowTable::default();
+        self.pending = PendingFeedback::default();
+        self.early = EarlyRepairs::default();
+    }
+}
+
+/// All peers, by where they are and by whom they carry packets for.
+pub struct Peers<P: Packet> {
+    slots: Vec<Option<Box<Peer<P>>>>,
+    by_address: HashMap<UnderlayAddress, PeerId>,
+    by_overlay: HashMap<Address, PeerId>,
+    /// As in the directory.
+    order: Vec<PeerId>,
+    /// Whether there is a directory.
+    pub known: bool,
+}
+
+impl<P: Packet> Default for Peers<P> {
+    fn default() -> Peers<P> {
+        Peers {
+            slots: Vec::new(),
+            by_address: HashMap::new(),
+            by_overlay: HashMap::new(),
+            order: Vec::new(),
+            known: false,
+        }
+    }
+}
+
+/// What becomes of peers by a new directory.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// New ones.
+    pub came: Vec<PeerId>,
+    /// Those that are there again as a new session, and those that are not there any more: what they sent is to be
+    /// dropped, and then `Peers::settle` to be called.
+    pub dropped: Vec<PeerId>,
+    /// All that are there.
+    pub there: Vec<PeerId>,
+}
+
+impl<P: Packet> Peers<P> {
+    /// Takes in a directory, in its order, without ourselves. Returns what changes.
+    pub fn set(&mut self, directory: Vec<Known>) -> Changes {
+        let mut changes = Changes::default();
+        let before = std::mem::take(&mut self.by_address);
+        self.by_overlay.clear();
+        self.known = true;
+        for known in directory {
+            let address = known.address;
+            let id = match before.get(&address) {
+                Some(&id) => {
+                    if self[id].known.session != known.session {
+                        changes.dropped.push(id);
+                    }
+                    id
+                }
+                None => {
+                    let id = PeerId(self.slots.len() as u32);
+                    self.slots.push(Some(Box::new(Peer::new(known.clone()))));
+                    changes.came.push(id);
+                    id
+                }
+            };
+            self.by_overlay.extend(known.overlay.iter().map(|&overlay| (overlay, id)));
+            self.by_address.insert(address, id);
+            changes.there.push(id);
+            self[id].known = known;
+        }
+        let gone = self.order.iter().filter(|id| !changes.there.contains(id));
+        changes.dropped.extend(gone);
+        self.order.clone_from(&changes.there);
+        changes
+    }
+
+    /// Forgets what dropped peers sent, and those that are not there any more.
+    pub fn settle(&mut self, changes: &Changes) {
+        let there: HashSet<PeerId> = changes.there.iter().copied().collect();
+        for &id in &changes.dropped {
+            if there.contains(&id) {
+                self[id].restarted();
+            } else {
+                self.slots[id.0 as usize] = None;
+            }
+        }
+    }
+
+    /// Returns the peer at this address of the underlay.
+    pub fn at(&self, address: UnderlayAddress) -> Option<PeerId> {
+        self.by_address.get(&address).copied()
+    }
+
+    /// Returns the peer that has this overlay address.
+    pub fn with(&self, overlay: &Address) -> Option<PeerId> {
+        self.by_overlay.get(overlay).copied()
+    }
+
+    /// Returns a peer, if it is still there.
+    pub fn get_mut(&mut self, id: PeerId) -> Option<&mut Peer<P>> {
+        self.slots.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// Returns all peers in the directory's order.
+    pub fn ids(&self) -> Vec<PeerId> {
+        self.order.clone()
+    }
+
+    /// Returns all peers in the directory's order.
+    pub fn iter(&self) -> impl Iterator<Item = &Peer<P>> {
+        self.order.iter().map(|&id| &self[id])
+    }
+}
+
+impl<P: Packet> Index<PeerId> for Peers<P> {
+    type Output = Peer<P>;
+
+    /// Returns a peer that is there.
+    fn index(&self, id: PeerId) -> &Peer<P> {
+        match &self.slots[id.0 as usize] {
+            Some(peer) => peer,
+            None => panic!("a peer that is gone was asked for"),
+        }
+    }
+}
+
+impl<P: Packet> IndexMut<PeerId> for Peers<P> {
+    fn index_mut(&mut self, id: PeerId) -> &mut Peer<P> {
+        match &mut self.slots[id.0 as usize] {
+            Some(peer) => peer,
+            None => panic!("a peer that is gone was asked for"),
+        }
+    }
+}

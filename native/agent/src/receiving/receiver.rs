@@ -1,0 +1,358 @@
+//! The receiving half: recovery, order, and feedback to the sender.
+
+use std::collections::{BTreeMap, HashSet};
+
+use datapath::inner::{Address, Malformed, Seen, TCP};
+use datapath::tunnel::{decapsulate, Decapsulated, NOT_ECT};
+
+use crate::class::TrafficClass;
+use crate::counts::{Count, Counts};
+use crate::departure::microseconds;
+use crate::flow_table::FlowId;
+use crate::packet::{Packet, Packets};
+use crate::peers::{Peer, PeerId, Peers};
+use crate::receiving::{Arrival, DecoderLimits, Rebuilt, ReceiveFlow, Repair, UnitDecoder};
+use crate::sending::Sender;
+use crate::serial::serial_difference;
+use crate::Seconds;
+
+/// A flow whose first packet has a position below this has lost those before it.
+const FIRST_POSITIONS: u32 = 4096;
+
+/// Times of the receiving side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReceivePolicy {
+    /// Feedback goes out so long after the first datagram that it speaks of.
+    pub feedback_after_s: Seconds,
+    /// A number that was missing for so long is lost.
+    pub loss_after_s: Seconds,
+    /// How long packets wait for others, by class; 0: they are not held back.
+    pub timeouts_s: [Seconds; 4],
+}
+
+impl ReceivePolicy {
+    /// Returns the times for packets of 1500 B that take so long on the slowest fabric link.
+    ///
+    /// Feedback goes out after two packet times (at least 5 ms); a number is lost when it was missing for 300: longer
+    /// than a full buffer of 256 packets delays it (at least 0.25 s).
+    pub fn new(packet_time_s: Seconds, timeouts_s: [Seconds; 4]) -> ReceivePolicy {
+        ReceivePolicy {
+            feedback_after_s: (2.0 * packet_time_s).max(0.005),
+            loss_after_s: (300.0 * packet_time_s).max(0.25),
+            timeouts_s,
+        }
+    }
+}
+
+/// What the headers of a datagram say that came, undamaged and of a peer's present session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// Whose it is.
+    pub from: PeerId,
+    /// Its number.
+    pub number: u32,
+    /// When it left: microseconds of its sender's clock, modulo 2^32.
+    pub sent_us: u32,
+    /// Of what it carries.
+    pub class: TrafficClass,
+    /// Whether it is a source of a coding unit.
+    pub coded: bool,
+    /// The flow's number.
+    pub flow: u32,
+    /// Of the packet, or of the first packet of the unit.
+    pub position: u32,
+    /// Stamp of the path that it took; 0: it crossed no top tier.
+    pub stamp: u16,
+    /// Congestion marks of its outer header.
+    pub ecn: u8,
+}
+
+/// A repair that overtook every source of its flow.
+#[derive(Clone, Debug)]
+pub struct EarlyRepair<S> {
+    /// Its headers.
+    pub datagram: Incoming,
+    /// The repair.
+    pub repair: Repair<S>,
+}
+
+/// Unwraps datagrams. One for all peers; P: packets.
+pub struct Receiver<P> {
+    /// Packets for the host, in order.
+    pub deliver: Vec<P>,
+    /// Our overlay addresses; empty while they are not known.
+    pub own: HashSet<Address>,
+    /// What this half counts.
+    pub counts: Counts,
+    policy: ReceivePolicy,
+    holding: BTreeMap<u64, (PeerId, FlowId)>,
+    held: u64,
+    next_feedback: Option<Seconds>,
+}
+
+impl<P: Packet> Receiver<P> {
+    /// Returns a receiver without flows.
+    pub fn new(policy: ReceivePolicy) -> Receiver<P> {
+        Receiver {
+            deliver: Vec::new(),
+            own: HashSet::new(),
+            counts: Counts::default(),
+            policy,
+            holding: BTreeMap::new(),
+            held: 0,
+            next_feedback: None,
+        }
+    }
+
+    /// Uses these times from now on.
+    pub fn set_policy(&mut self, policy: ReceivePolicy) {
+        self.policy = policy;
+    }
+
+    /// Notes that a source or a repair came, whatever it carries: its sender is to know.
+    pub fn receipt<S: Packets>(
+        &mut self,
+        sender: &mut Sender<S>,
+        peer: &mut Peer<P>,
+        datagram: &Incoming,
+        now: Seconds,
+    ) {
+        let delay_us = microseconds(now).wrapping_sub(datagram.sent_us);
+        if peer.pending.receipts(datagram.number, &[datagram.stamp], delay_us) {
+            sender.send_feedback(peer, now);
+        } else if self.next_feedback.is_none() {
+            self.next_feedback = Some(now + self.policy.feedback_after_s);
+        }
+    }
+
+    /// Takes in a packet of a peer.
+    ///
+    /// # Errors
+    ///
+    /// It is malformed, or not from one of its peer's addresses to one of ours.
+    pub fn source<S: Packets>(
+        &mut self,
+        sender: &mut Sender<S>,
+        peer: &mut Peer<P>,
+        datagram: &Incoming,
+        packet: P,
+        now: Seconds,
+    ) -> Result<(), Malformed> {
+        let &Incoming { class, coded, flow: name, position, stamp, .. } = datagram;
+        let seen = packet.look()?;
+        let id = self.flow_of(peer, datagram, &seen, now)?;
+        let flow = &mut peer.flows[id];
+        self.counts.add(Count::PacketsReceived, 1);
+        flow.packets += 1;
+        flow.bytes += packet.bytes() as u64;
+        flow.took(class, stamp, now);
+        let marked = match decapsulate(packet.ecn(), datagram.ecn) {
+            _ if datagram.ecn == NOT_ECT => packet.clone(),
+            Decapsulated::AsItIs => packet.clone(),
+            Decapsulated::With(ecn) => packet.with_ecn(ecn),
+            Decapsulated::Dropped => {
+                self.counts.add(Count::DroppedEcn, 1);
+                return Ok(());
+            }
+        };
+        if seen.protocol == TCP && seen.flow.has_ports() && sender.times_acknowledgements(peer.known.leaf) {
+            sender.acknowledged(peer.known.leaf, &flow.reverse, packet.acknowledges(&seen), now);
+        }
+        if class == TrafficClass::Control {
+            self.control(peer, id, datagram, (marked, &seen), now);
+            return Ok(());
+        }
+        flow.class = class;
+        if flow.newest.is_none_or(|newest| serial_difference(position, newest) > 0) {
+            flow.newest = Some(position);
+        } else {
+            flow.reordered += 1;
+        }
+        let mut rebuilt = Vec::new();
+        if coded {
+            decoder_of(flow).source(position, packet, now, &mut rebuilt);
+        }
+        self.release(peer, id, Arrival { position, stamp, packet: marked }, datagram, now);
+        self.recovered(peer, id, datagram, rebuilt, now);
+        if !peer.early.is_empty() {
+            for EarlyRepair { datagram, repair } in peer.early.take(name) {
+                self.repair(peer, datagram, repair, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a repair of a peer.
+    pub fn repair(&mut self, peer: &mut Peer<P>, datagram: Incoming, repair: Repair<P::Symbol>, now: Seconds) {
+        let Some(id) = peer.flows.see(&datagram.flow) else {
+            let gone = peer.early.keep(datagram.flow, EarlyRepair { datagram, repair });
+            self.counts.add(Count::RepairsWithoutFlow, gone as u64);
+            return;
+        };
+        self.counts.add(Count::RepairsReceived, 1);
+        let flow = &mut peer.flows[id];
+        flow.repairs += 1;
+        flow.took(datagram.class, datagram.stamp, now);
+        let mut rebuilt = Vec::new();
+        decoder_of(flow).repair(repair, now, &mut rebuilt);
+        self.recovered(peer, id, &datagram, rebuilt, now);
+    }
+
+    /// Returns when feedback or a release is due.
+    pub fn deadline(&self, peers: &Peers<P>) -> Option<Seconds> {
+        let held = self.holding.values().filter_map(|&(peer, id)| peers[peer].flows[id].release.deadline());
+        held.chain(self.next_feedback).min_by(f64::total_cmp)
+    }
+
+    /// Gives up gaps whose time is over, losses that are certain, and sends the feedback that is due.
+    pub fn handle_timer<S: Packets>(&mut self, sender: &mut Sender<S>, peers: &mut Peers<P>, now: Seconds) {
+        let held: Vec<(PeerId, FlowId)> = self.holding.values().copied().collect();
+        for (from, id) in held {
+            peers[from].flows[id].release.expire(now, &mut self.deliver);
+            self.note_holding(&mut peers[from], from, id);
+        }
+        if self.next_feedback.is_none_or(|due| now < due) {
+            return;
+        }
+        self.next_feedback = None;
+        for id in peers.ids() {
+            let peer = &mut peers[id];
+            let lost = peer.arrivals.give_up(now - self.policy.loss_after_s);
+            peer.pending.lost(lost);
+            if !peer.pending.is_empty() {
+                sender.send_feedback(peer, now);
+            }
+            if let Some(oldest) = peer.arrivals.oldest_missing() {
+                let due = (oldest + self.policy.loss_after_s).max(now + self.policy.feedback_after_s);
+                self.next_feedback = Some(self.next_feedback.map_or(due, |next| next.min(due)));
+            }
+        }
+    }
+
+    /// Releases what is held for a peer that is gone or began anew.
+    pub fn drop_held(&mut self, peer: &mut Peer<P>) {
+        for id in peer.flows.ids() {
+            let flow = &mut peer.flows[id];
+            if let Some(place) = flow.holding.take() {
+                self.holding.remove(&place);
+                flow.release.drain(&mut self.deliver);
+            }
+        }
+    }
+
+    /// Forgets flows that were idle for so long that nothing can be held for them any more.
+    pub fn sweep(&mut self, peers: &mut Peers<P>, now: Seconds) {
+        for id in peers.ids() {
+            for flow in peers[id].flows.expire(now) {
+                flow.holding.map(|place| self.holding.remove(&place));
+            }
+        }
+    }
+
+    /// The flow of a packet. All but the first packet of a flow find it.
+    fn flow_of(
+        &mut self,
+        peer: &mut Peer<P>,
+        datagram: &Incoming,
+        seen: &Seen,
+        now: Seconds,
+    ) -> Result<FlowId, Malformed> {
+        if let Some(id) = peer.flows.see(&datagram.flow) {
+            if peer.flows[id].key == seen.flow {
+                return Ok(id);
+            }
+        }
+        let from_peer = peer.known.overlay.contains(&seen.flow.source());
+        if !from_peer || !(self.own.is_empty() || self.own.contains(&seen.flow.destination())) {
+            let text = "addresses that are not this peer's and ours".to_owned();
+            return Err(Malformed { reason: "inner_not_for_us", text });
+        }
+        let first = if datagram.position < FIRST_POSITIONS { 0 } else { datagram.position };
+        let (id, gone) = peer.flows.put(datagram.flow, ReceiveFlow::new(seen.flow, first, now));
+        if let Some(mut gone) = gone {
+            if let Some(place) = gone.holding {
+                self.holding.remove(&place);
+                gone.release.drain(&mut self.deliver);
+            }
+        }
+        Ok(id)
+    }
+
+    /// A packet without position goes out at once, but a FIN not before the data that it ends.
+    fn control(
+        &mut self,
+        peer: &mut Peer<P>,
+        id: FlowId,
+        datagram: &Incoming,
+        (packet, seen): (P, &Seen),
+        now: Seconds,
+    ) {
+        let flow = &mut peer.flows[id];
+        if !seen.finishing || flow.release.next() == datagram.position {
+            self.deliver.push(packet);
+            return;
+        }
+        let timeout_s = self.policy.timeouts_s[flow.class.index()];
+        flow.release.follow(datagram.position, packet, timeout_s, now, &mut self.deliver);
+        if flow.release.deadline().is_some() {
+            self.note_holding(peer, datagram.from, id);
+        }
+    }
+
+    fn recovered(
+        &mut self,
+        peer: &mut Peer<P>,
+        id: FlowId,
+        datagram: &Incoming,
+        rebuilt: Vec<Rebuilt<P>>,
+        now: Seconds,
+    ) {
+        for Rebuilt { position, packet } in rebuilt {
+            let flow = &mut peer.flows[id];
+            if packet.look().map(|seen| seen.flow) != Ok(flow.key) {
+                // whoever sent the repair may have put anything into it
+                self.counts.add(Count::DroppedRecoveredMalformed, 1);
+                continue;
+            }
+            flow.recovered += 1;
+            peer.pending.recovered(1);
+            self.counts.add(Count::PacketsRecovered, 1);
+            self.release(peer, id, Arrival { position, stamp: 0, packet }, datagram, now);
+        }
+    }
+
+    fn release(
+        &mut self,
+        peer: &mut Peer<P>,
+        id: FlowId,
+        arrival: Arrival<P>,
+        datagram: &Incoming,
+        now: Seconds,
+    ) {
+        let flow = &mut peer.flows[id];
+        let timeout_s = self.policy.timeouts_s[flow.class.index()];
+        flow.release.arrive(arrival, timeout_s, now, &mut self.deliver);
+        self.note_holding(peer, datagram.from, id);
+    }
+
+    /// Notes whether a flow holds packets back.
+    fn note_holding(&mut self, peer: &mut Peer<P>, from: PeerId, id: FlowId) {
+        let flow = &mut peer.flows[id];
+        match (flow.holding, flow.release.deadline()) {
+            (None, Some(_)) => {
+                self.held += 1;
+                flow.holding = Some(self.held);
+                self.holding.insert(self.held, (from, id));
+            }
+            (Some(place), None) => {
+                flow.holding = None;
+                self.holding.remove(&place);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn decoder_of<P: Packet>(flow: &mut ReceiveFlow<P>) -> &mut UnitDecoder<P> {
+    flow.decoder.get_or_insert_with(|| UnitDecoder::new(DecoderLimits::default()))
+}

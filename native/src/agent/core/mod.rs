@@ -1,0 +1,271 @@
+//! One host's agent, for Python: `agent::host::Core`.
+
+mod policy;
+mod records;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use agent::host::{Core, Datagram, FromUnderlay, Identity};
+use agent::paths::{BoxedPolicy, Load, LivePaths, PathId};
+use agent::peers::Known;
+use agent::priority::{Feature, FlowTypes};
+use agent::receiving::Receiver;
+use agent::sending::Sender;
+use agent::{Generator, LeafId, TrafficClass};
+use datapath::header::HEADER_BYTES;
+use datapath::inner::{Address, FlowKey};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+
+use crate::datapath::{text_of, Texts};
+use policy::Document;
+
+/// Names of leaves, by the numbers that they have here.
+#[derive(Default)]
+struct Leaves {
+    names: Vec<String>,
+    numbers: HashMap<String, LeafId>,
+}
+
+impl Leaves {
+    fn of(&mut self, name: &str) -> LeafId {
+        if let Some(&leaf) = self.numbers.get(name) {
+            return leaf;
+        }
+        let leaf = LeafId(self.names.len() as u16);
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), leaf);
+        leaf
+    }
+
+    fn name(&self, leaf: LeafId) -> &str {
+        self.names.get(usize::from(leaf.0)).map_or("", String::as_str)
+    }
+}
+
+#[pyclass]
+pub struct HostCore {
+    core: Mutex<Core>,
+    random: Generator,
+    leaves: Leaves,
+    texts: Texts,
+}
+
+/// The core, which only one thread has while it is borrowed.
+fn held(core: &mut Mutex<Core>) -> &mut Core {
+    core.get_mut().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn address(bytes: &[u8]) -> PyResult<Address> {
+    Address::of(bytes).ok_or_else(|| PyValueError::new_err("an address has 4 or 16 bytes"))
+}
+
+fn key(bytes: &[u8]) -> PyResult<FlowKey> {
+    FlowKey::of(bytes).ok_or_else(|| PyValueError::new_err("a flow has 13 or 37 bytes"))
+}
+
+fn no_file() -> PyResult<BoxedPolicy> {
+    Err(PyValueError::new_err("this agent was started without a path policy of its own"))
+}
+
+#[pymethods]
+impl HostCore {
+    #[new]
+    fn new(
+        policy: &Bound<'_, PyAny>,
+        session: u32,
+        mtu: usize,
+        broadcasts: Vec<Vec<u8>>,
+        seed: u64,
+        now: f64,
+    ) -> PyResult<Self> {
+        let mut random = Generator::new(seed);
+        let document = Document::of(policy)?;
+        let paths = document.serving(&mut random, no_file)?;
+        let broadcasts = broadcasts.iter().map(|one| address(one)).collect::<PyResult<_>>()?;
+        let sender = Sender::new(document.send, paths, random.split());
+        let core = Core::new(Identity { session, mtu, broadcasts }, sender, Receiver::new(document.receive), now);
+        Ok(HostCore { core: Mutex::new(core), random, leaves: Leaves::default(), texts: Texts::new() })
+    }
+
+    fn set_policy(&mut self, policy: &Bound<'_, PyAny>, now: f64) -> PyResult<()> {
+        let document = Document::of(policy)?;
+        let paths = document.serving(&mut self.random, no_file)?;
+        held(&mut self.core).set_policy(document.send, paths, document.receive, now);
+        Ok(())
+    }
+
+    fn set_directory(
+        &mut self,
+        peers: Vec<([u8; 4], u32, String, Vec<Vec<u8>>)>,
+        own: Option<Vec<Vec<u8>>>,
+    ) -> PyResult<()> {
+        let addresses = |all: Vec<Vec<u8>>| all.iter().map(|one| address(one)).collect::<PyResult<Vec<_>>>();
+        let mut directory = Vec::with_capacity(peers.len());
+        for (address, session, leaf, overlay) in peers {
+            let overlay = addresses(overlay)?;
+            directory.push(Known { address, session, leaf: self.leaves.of(&leaf), overlay });
+        }
+        let own = own.map(addresses).transpose()?.map(|own| own.into_iter().collect());
+        held(&mut self.core).set_directory(directory, own);
+        Ok(())
+    }
+
+    fn set_paths(&mut self, paths: HashMap<String, Vec<u16>>, by_class: HashMap<String, Vec<u16>>) {
+        let mut live = LivePaths::default();
+        for (leaf, stamps) in paths {
+            live.stamps.insert(self.leaves.of(&leaf), stamps.into_iter().collect());
+        }
+        for (name, class) in
+            [("short", TrafficClass::Short), ("long", TrafficClass::Long), ("control", TrafficClass::Control)]
+        {
+            if let Some(stamps) = by_class.get(name) {
+                live.by_class.insert(class, stamps.iter().copied().collect());
+            }
+        }
+        held(&mut self.core).sender.wrapping.steering.routes.set_paths(live);
+    }
+
+    fn path_load<'py>(&mut self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Some(load) = held(&mut self.core).sender.wrapping.steering.load(now) else { return Ok(None) };
+        let delays = PyDict::new(py);
+        for (path, delay_s) in &load.delays_s {
+            delays.set_item((self.leaves.name(path.leaf), path.stamp), delay_s)?;
+        }
+        Ok(Some((load.short_flows.into_pyobject(py)?, delays).into_pyobject(py)?))
+    }
+
+    fn set_path_load(&mut self, short_flows: HashMap<u16, i64>, delays_s: HashMap<(String, u16), f64>, now: f64) {
+        let mut load = Load { short_flows: short_flows.into_iter().collect(), ..Load::default() };
+        for ((leaf, stamp), delay_s) in delays_s {
+            load.delays_s.insert(PathId { leaf: self.leaves.of(&leaf), stamp }, delay_s);
+        }
+        held(&mut self.core).sender.wrapping.steering.set_load(&load, now);
+    }
+
+    fn set_flow_types(&mut self, features: Vec<String>, values: Vec<(Vec<u8>, Vec<u64>)>) -> PyResult<()> {
+        let feature = |name: &String| match name.as_str() {
+            "source" => Ok(Feature::Source),
+            "destination" => Ok(Feature::Destination),
+            "source_port" => Ok(Feature::SourcePort),
+            "destination_port" => Ok(Feature::DestinationPort),
+            other => Err(PyValueError::new_err(format!("feature {other:?} is not known"))),
+        };
+        let features = features.iter().map(feature).collect::<PyResult<_>>()?;
+        let of_value = values.into_iter().map(|(value, thresholds)| (value, thresholds.into())).collect();
+        held(&mut self.core).sender.set_types(FlowTypes { features, of_value });
+        Ok(())
+    }
+
+    fn packet_from_host(&mut self, packet: &[u8], now: f64) {
+        held(&mut self.core).packet_from_host(packet, now);
+    }
+
+    fn super_packet_from_host(&mut self, packet: &[u8], size: usize, now: f64) {
+        held(&mut self.core).super_packet_from_host(packet, size, now);
+    }
+
+    fn receive_datagram(&mut self, data: &[u8], address: [u8; 4], source_port: u16, tos: u8, now: f64) {
+        held(&mut self.core).receive_datagram(FromUnderlay { data, address, source_port, tos }, now);
+    }
+
+    fn handle_timer(&mut self, now: f64) {
+        held(&mut self.core).handle_timer(now);
+    }
+
+    fn timer(&mut self) -> f64 {
+        held(&mut self.core).timer()
+    }
+
+    fn datagrams_to_send<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let texts = &mut self.texts;
+        let tuple = |datagram: Datagram| {
+            let bytes = HEADER_BYTES + datagram.body.len();
+            let data = PyBytes::new_with(py, bytes, |data| {
+                data[..HEADER_BYTES].copy_from_slice(&datagram.header);
+                data[HEADER_BYTES..].copy_from_slice(&datagram.body);
+                Ok(())
+            })?;
+            let address: Bound<'py, PyString> = text_of(py, texts, datagram.address);
+            let (source, destination, tos) = (datagram.source_port, datagram.destination_port, datagram.tos);
+            (address, source, destination, tos, data).into_pyobject(py)
+        };
+        held(&mut self.core).datagrams_to_send().into_iter().map(tuple).collect()
+    }
+
+    fn packets_to_deliver<'py>(&mut self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        held(&mut self.core).packets_to_deliver().iter().map(|packet| PyBytes::new(py, packet)).collect()
+    }
+
+    fn counters<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let mut totals: HashMap<&str, u64> = HashMap::new();
+        for (name, total) in held(&mut self.core).totals() {
+            *totals.entry(name).or_default() += total;
+        }
+        totals.into_pyobject(py)
+    }
+
+    fn announce(&mut self, flow: &[u8], size: f64) -> PyResult<()> {
+        held(&mut self.core).announce(key(flow)?, size);
+        Ok(())
+    }
+
+    /// Number, announced payload and sent payload of a flow; counts as seeing it.
+    fn flow(&mut self, flow: &[u8]) -> PyResult<Option<(u32, Option<f64>, u64)>> {
+        let flows = &mut held(&mut self.core).sender.flows;
+        let Some(id) = flows.see(&key(flow)?) else { return Ok(None) };
+        let flow = &flows[id];
+        Ok(Some((flow.id, flow.announced.map(|one| one.0), flow.payload)))
+    }
+
+    fn grant(&mut self, flow: u32, stamp: u16) {
+        held(&mut self.core).sender.wrapping.steering.granted(flow.into(), stamp);
+    }
+
+    fn blocking_probability(&mut self, now: f64) -> Vec<([u8; 4], f64)> {
+        let peers: Vec<_> = held(&mut self.core).peers.iter().map(|peer| (peer.known.address, peer.known.leaf)).collect();
+        let sender = &mut held(&mut self.core).sender;
+        peers
+            .into_iter()
+            .filter_map(|(address, leaf)| Some((address, sender.blocking_probability(leaf, now)?)))
+            .collect()
+    }
+
+    /// Flow, payload, beginning and end of flows that have ended, the oldest *most*; each is given once.
+    fn finished_flows<'py>(&mut self, py: Python<'py>, most: usize) -> Vec<(Bound<'py, PyBytes>, u64, f64, f64)> {
+        let ended = &mut held(&mut self.core).sender.ended;
+        let count = most.min(ended.len());
+        let tuple = |one: agent::sending::EndedFlow| {
+            (PyBytes::new(py, one.key.bytes()), one.payload, one.first, one.end)
+        };
+        ended.drain(..count).map(tuple).collect()
+    }
+
+    fn flow_report<'py>(&mut self, py: Python<'py>, forget: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        held(&mut self.core).flow_report(forget).iter().map(|record| records::dict(py, record)).collect()
+    }
+
+    fn active_flows<'py>(
+        &mut self,
+        py: Python<'py>,
+        since: f64,
+        most: usize,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, usize)> {
+        let (flows, more) = held(&mut self.core).active_flows(since, most);
+        Ok((flows.iter().map(|record| records::dict(py, record)).collect::<PyResult<_>>()?, more))
+    }
+
+    fn set_prior(&mut self, leaf: &str, prior: f64) {
+        let leaf = self.leaves.of(leaf);
+        if let Some(known) = held(&mut self.core).sender.estimator(leaf) {
+            known.set_prior(prior);
+        }
+    }
+}
+
+/// Add this to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<HostCore>()
+}

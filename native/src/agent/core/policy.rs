@@ -1,0 +1,179 @@
+//! A policy document (`protocol.policy.Policy`) as the compiled decisions take it.
+
+use agent::blocking::EstimatorKind;
+use agent::coding::{CodingPolicy, RedundancyRule, UnitRule, Weight};
+use agent::paths::{BoxedPolicy, PathSettings, PlbSettings, RepsSettings};
+use agent::priority::{FlowTypes, PriorityPolicy, PriorityRule};
+use agent::receiving::ReceivePolicy;
+use agent::sending::{EstimatorChoice, SendPolicy, Serving};
+use agent::{Generator, TrafficClass};
+use coding::Code;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// All that a policy document says, for the two halves of an agent.
+pub struct Document {
+    /// How packets are sent, but for the paths.
+    pub send: SendPolicy,
+    /// Kinds of path policies by class; None: the one of the operator's own file.
+    pub paths: [Option<PathSettings>; 4],
+    /// Times of the receiving side.
+    pub receive: ReceivePolicy,
+}
+
+fn unknown<T>(what: &str, name: &str) -> PyResult<T> {
+    Err(PyValueError::new_err(format!("{what} {name:?} is not known")))
+}
+
+impl Document {
+    /// Returns what a `protocol.policy.Policy` says. ValueError: a name that is not known.
+    pub fn of(policy: &Bound<'_, PyAny>) -> PyResult<Document> {
+        let packet_time_s: f64 = policy.getattr("packet_time_s")?.extract()?;
+        let mut send = SendPolicy {
+            packet_time_s,
+            short_limit_bytes: policy.getattr("short_limit_bytes")?.extract()?,
+            prior_knowledge: policy.getattr("prior_knowledge")?.extract()?,
+            coding: [None, None, None, None],
+            estimator: None,
+            priority: priorities(&policy.getattr("priority")?)?,
+            types: FlowTypes::default(),
+        };
+        let mut paths = [Some(PathSettings::FlowHash); 4];
+        let mut timeouts_s = [0.0; 4];
+        for (class, name) in
+            [(TrafficClass::Short, "short"), (TrafficClass::Long, "long"), (TrafficClass::Control, "control")]
+        {
+            let of_class = policy.getattr(name)?;
+            paths[class.index()] = path(&of_class.getattr("path")?, packet_time_s)?;
+            send.priority.of_class[class.index()] = of_class.getattr("priority")?.extract()?;
+            let release = of_class.getattr("release")?;
+            if !release.is_none() && class != TrafficClass::Control {
+                timeouts_s[class.index()] = release.getattr("timeout_s")?.extract()?;
+            }
+            let coding = of_class.getattr("coding")?;
+            if !coding.is_none() && class != TrafficClass::Control {
+                send.coding[class.index()] = Some(code(&coding)?);
+                let estimator = estimator(&coding)?;
+                send.estimator.get_or_insert(estimator);
+            }
+        }
+        Ok(Document { send, paths, receive: ReceivePolicy::new(packet_time_s, timeouts_s) })
+    }
+
+    /// Makes the path policies: one for all classes that ask for the same. `own` makes the one of the operator's file.
+    pub fn serving(
+        &self,
+        random: &mut Generator,
+        mut own: impl FnMut() -> PyResult<BoxedPolicy>,
+    ) -> PyResult<Serving> {
+        let mut made: Vec<Option<PathSettings>> = Vec::new();
+        let (mut policies, mut serves) = (Vec::new(), [0; 4]);
+        for (place, settings) in serves.iter_mut().zip(self.paths) {
+            let known = made.iter().position(|one| *one == settings);
+            *place = known.unwrap_or(made.len());
+            if known.is_none() {
+                made.push(settings);
+                policies.push(match settings {
+                    Some(settings) => settings.policy(random.split()),
+                    None => own()?,
+                });
+            }
+        }
+        Ok(Serving { policies, serves })
+    }
+}
+
+fn path(path: &Bound<'_, PyAny>, packet_time_s: f64) -> PyResult<Option<PathSettings>> {
+    let number = |name: &str| path.getattr(name)?.extract::<f64>();
+    let whole = |name: &str| path.getattr(name)?.extract::<u32>();
+    let kind: String = path.getattr("kind")?.extract()?;
+    Ok(Some(match kind.as_str() {
+        "spray" => PathSettings::Spray,
+        "flow-hash" => PathSettings::FlowHash,
+        "label-hash" => PathSettings::LabelHash,
+        "round-robin" => PathSettings::RoundRobin,
+        "granted" => PathSettings::Granted,
+        "flowcell" => PathSettings::Flowcell { bytes: path.getattr("flowcell_bytes")?.extract()? },
+        "flowlet" => PathSettings::Flowlet { gap_s: number("gap_s")? },
+        "tr" => PathSettings::Tr { packet_time_s },
+        "reps" => PathSettings::Reps(RepsSettings {
+            congested_s: number("congested_s")?,
+            explore_packets: whole("explore_packets")?.into(),
+            freeze_s: number("freeze_s")?,
+        }),
+        "plb" => PathSettings::Plb(PlbSettings {
+            congested_s: number("congested_s")?,
+            congested_share: number("congested_share")?,
+            rounds: whole("rounds")?.into(),
+            idle_rounds: whole("idle_rounds")?.into(),
+            suspend_s: number("suspend_s")?,
+        }),
+        "file" => return Ok(None),
+        other => return unknown("path policy", other),
+    }))
+}
+
+fn code(coding: &Bound<'_, PyAny>) -> PyResult<CodingPolicy> {
+    let name = |field: &str| coding.getattr(field)?.extract::<String>();
+    let weight = coding.getattr("weight")?;
+    let redundancy = name("redundancy")?;
+    Ok(CodingPolicy {
+        code: match name("code")?.as_str() {
+            "xor" => Code::Xor,
+            "rlc" => Code::Rlc,
+            "ldpc" => Code::Ldpc,
+            "mds" => Code::Mds,
+            other => return unknown("code", other),
+        },
+        redundancy: match redundancy.as_str() {
+            "paper" => RedundancyRule::Paper,
+            "target-decode-probability" => RedundancyRule::TargetDecodeProbability,
+            "adaptive" => RedundancyRule::Adaptive,
+            "one-per-unit" => RedundancyRule::OnePerUnit,
+            "htpc" => RedundancyRule::Htpc(Weight {
+                full_bytes: weight.getattr("full_bytes")?.extract()?,
+                none_bytes: weight.getattr("none_bytes")?.extract()?,
+                fast_retransmit: weight.getattr("fast_retransmit")?.extract()?,
+            }),
+            other => return unknown("redundancy", other),
+        },
+        target_decode_probability: coding.getattr("target_decode_probability")?.extract()?,
+        unit: match name("unit")?.as_str() {
+            "optimal" => UnitRule::Optimal,
+            "window" => UnitRule::Window,
+            other => return unknown("unit", other),
+        },
+        max_k: coding.getattr("max_k")?.extract()?,
+        max_r: coding.getattr("max_r")?.extract()?,
+        max_overhead: coding.getattr("max_overhead")?.extract()?,
+        flush_s: coding.getattr("flush_s")?.extract()?,
+    })
+}
+
+fn estimator(coding: &Bound<'_, PyAny>) -> PyResult<EstimatorChoice> {
+    let name: String = coding.getattr("estimator")?.extract()?;
+    let kind = match name.as_str() {
+        "paths" => EstimatorKind::Paths,
+        "rtt" => EstimatorKind::Rtt,
+        "rtt-average" => EstimatorKind::RttAverage,
+        "rtt-smoothed" => EstimatorKind::RttSmoothed,
+        "loss-rate" => EstimatorKind::LossRate,
+        other => return unknown("estimator", other),
+    };
+    Ok(EstimatorChoice { kind, sampling_s: coding.getattr("sampling_s")?.extract()? })
+}
+
+fn priorities(priority: &Bound<'_, PyAny>) -> PyResult<PriorityPolicy> {
+    let kind: String = priority.getattr("kind")?.extract()?;
+    let thresholds: Vec<u64> = priority.getattr("thresholds_bytes")?.extract()?;
+    Ok(PriorityPolicy {
+        rule: match kind.as_str() {
+            "class" => PriorityRule::Class,
+            "size" => PriorityRule::Size,
+            _ => PriorityRule::Sent,
+        },
+        of_class: [0; 4],
+        thresholds: thresholds.into(),
+        predicted: priority.getattr("predicted")?.extract()?,
+    })
+}

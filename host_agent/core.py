@@ -178,6 +178,12 @@ class AgentCore:
         """The host will send *size* bytes of payload on this flow (`InnerPacket.flow`); `math.inf`: without end."""
         self._core.announce(key, size)
 
+    @property
+    def compiled(self) -> HostCore | None:
+        """What may take packets directly; None while Python has to see each of them."""
+        harmed = self._impairment is not None and (self._impairment.harmful or self._impairment.deadline())
+        return None if self.gate.shut or harmed else self._core
+
     # -- what happens --------------------------------------------------------------------------------
 
     def packet_from_host(self, packet: bytes, now: float, seen: InnerPacket | None = None) -> None:

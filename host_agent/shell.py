@@ -13,6 +13,7 @@ import time
 from types import FrameType
 from typing import Final
 
+import capstan_native
 import numpy as np
 
 from host_agent.admission.unsent import Unsent, UnsentBytes
@@ -21,7 +22,6 @@ from host_agent.channel import Channel, Connected
 from host_agent.config import AgentConfig
 from host_agent.core import AgentCore
 from host_agent.inner_packet import PacketError
-from host_agent.lone import GRACE_S, NO_PLANS, LonePackets
 from host_agent.paths.own import read_path_policy
 from host_agent.tun import Tun
 from host_agent.underlay import Underlay, announce, mac_of
@@ -91,10 +91,9 @@ class Agent:
             self._announcements = Announcements()
         except OSError as error:
             _LOG.warning("sizes of flows cannot be announced here, is there another agent? %s", error)
-        self._lone = LonePackets(self._core)
-        self._passage = self._underlay.passage(self._tun, session, config.overlay_mtu)
         self._stopping = False
         self._refused = 0
+        self._carrier: capstan_native.Carrier | None = None
         self._unsent: UnsentBytes | None = None
         try:
             self._unsent = UnsentBytes()
@@ -146,23 +145,19 @@ class Agent:
         next_counters = next_announcement = next_finished = time.monotonic() + COUNTERS_EVERY_S
         gc.collect()
         gc.freeze()  # what is here stays: no collection has to look at it again
-        timer = min(core.get_timer(), next_counters)
-        now = time.monotonic()
+        deadline = next_counters
+        timer = min(core.get_timer(), deadline)
         reads = 1  # a lone packet goes on at once: to ask for more would only delay it
         tun_fd, wake_fd, receive = tun.fd, self._channel.wake_fd, underlay.receive
-        lone, passage = self._lone, self._passage
-        planned = False
+        carrier = self._carrier = underlay.carrier(tun, poll.fileno())
         while not self._stopping:
-            plans = lone.plans(now) if tun.super_packets else None
-            if plans is not None or planned:
-                passage.plan(*plans or NO_PLANS)
-                planned = plans is not None
-            events = passage.wait(poll.fileno(), max(0.0, timer - now), GRACE_S)
+            if core.compiled is not None and tun.super_packets:
+                events = carrier.carry(core.compiled, deadline)
+            else:
+                events = [fd for fd, _ in poll.poll(max(0.0, timer - time.monotonic()))]
             now = time.monotonic()
             if now > timer:
                 core.gate.late(now - timer, now)
-            if planned:
-                self._hear_of_lone()
             for fd in events:
                 if fd == tun_fd:
                     reads = min(_MOST_READS, 2 * reads) if self._read_tun(reads, now) == reads else 1
@@ -172,18 +167,8 @@ class Agent:
                 elif announcements is not None and fd == announcements.fd:
                     self._read_announcements()
                 elif fd != wake_read:
-                    items = receive(fd)
-                    for item in items:
-                        if len(item) == 4:
-                            core.receive_datagram(*item, now)
-                        else:
-                            core.receive_run(item, now)
-                            if len(item) == 2:
-                                lone.many()
-                            else:
-                                lone.from_peer(item)
-                    if len(items) > 1:
-                        lone.many()
+                    for item in receive(fd):
+                        core.receive_datagram(*item, now)
             self._put_out()
             timer = core.get_timer()
             if now >= timer:
@@ -209,7 +194,8 @@ class Agent:
                 self._share(now)
             if now >= self._next_watch:
                 self._tell_flows(now)
-            timer = min(timer, next_counters, next_finished, self._next_share, self._next_watch)
+            deadline = min(next_counters, next_finished, self._next_share, self._next_watch)
+            timer = min(timer, deadline)
 
     def _put_out(self) -> None:
         if self._core.gate.shut:  # before the packets: while they wake others, the controller decides
@@ -230,18 +216,6 @@ class Agent:
     def _unsent_of(self, flow: bytes) -> Unsent | None:
         return None if self._unsent is None else self._unsent.of(flow)
 
-    def _hear_of_lone(self) -> None:
-        """Have the core hear of what passed while we waited, and put out what it decided beyond that."""
-        lone = self._lone
-        if not self._passage.tell(lone.left, lone.came):
-            return
-        if lone.outgoing:
-            self._underlay.send(lone.outgoing)
-            lone.outgoing.clear()
-        if lone.deliver:
-            self._refused += self._tun.write(lone.deliver)
-            lone.deliver.clear()
-
     def _read_tun(self, most: int, now: float) -> int:
         """How many packets there were."""
         for count in range(most):
@@ -257,13 +231,8 @@ class Agent:
                 self._read_announcements()  # what was said of this flow was said before
             if size:
                 self._core.super_packet_from_host(packet, size, now, seen)
-                self._lone.many()
             else:
                 self._core.packet_from_host(packet, now, seen)
-                if count:
-                    self._lone.many()
-                elif seen is not None:
-                    self._lone.from_host(seen)
         return most
 
     def _obey(self, message: Message | Connected, now: float) -> None:
@@ -329,11 +298,11 @@ class Agent:
 
     def _counters(self, now: float) -> dict[str, float]:
         values = self._core.counters()
-        values["unsent"] = self._underlay.unsent + self._lone.unsent
-        values["refused_by_host"] = self._refused + self._lone.refused
-        values["lone_sent"] = self._lone.sent
-        values["lone_received"] = self._lone.received
-        values["lone_differing"] = self._lone.differing
+        values["unsent"] = self._underlay.unsent
+        values["refused_by_host"] = self._refused
+        if self._carrier is not None:
+            values["unsent"] += self._carrier.unsent
+            values["refused_by_host"] += self._carrier.refused
         values["control_messages_dropped"] = self._channel.dropped
         if self._announcements is not None:
             values["announcements_malformed"] = self._announcements.malformed

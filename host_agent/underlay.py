@@ -12,7 +12,7 @@ from typing import Final
 import capstan_native
 
 from host_agent.tun import Tun
-from host_agent.wire import Burst, CodedRun, Outgoing, Run
+from host_agent.wire import Arrived, Burst, Outgoing
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _BUFFER_BYTES: Final = 8 << 20
@@ -87,25 +87,18 @@ class Underlay:
         )
         self.unsent += len(burst.source_ports) - sent
 
-    def receive(self, fd: int) -> list[Run | CodedRun | tuple[bytes, str, int, int]]:
-        """What waits at one of `sockets`, or the first of it. What is damaged or foreign comes as `Arrived`."""
+    def receive(self, fd: int) -> list[Arrived]:
+        """What waits at one of `sockets`, or the first of it."""
         try:
-            return self._receiver.receive(fd)
+            return [Arrived(*one) for one in self._receiver.datagrams(fd)]
         except OSError:
             return []  # an ICMP error about something that we sent
 
-    def passage(self, tun: Tun, session: int, mtu: int) -> capstan_native.LonePassage:
-        """The wait at these sockets and the device, in which lone packets pass (`host_agent.lone`)."""
-        return capstan_native.LonePassage(
-            tun.reader,
-            self._receiver,
-            tun.fd,
-            self._raw.fileno(),
-            list(self.sockets),
-            self._source,
-            session,
-            mtu,
-        )
+    def carrier(self, tun: Tun, epoll: int) -> capstan_native.Carrier:
+        """What moves packets between these sockets, the device and the core; *epoll* knows all of them."""
+        device = (tun.reader, tun.fd)
+        underlay = (self._receiver, self._raw.fileno(), list(self.sockets))
+        return capstan_native.Carrier(device, underlay, self._source, epoll)
 
     def close(self) -> None:
         """Close all sockets."""

@@ -72,6 +72,17 @@ impl DatagramReceiver {
         inbox.fetch(fd)?;
         items_of(py, &mut self.texts, inbox.take())
     }
+
+    /// What waits at a socket, one by one: data, source address, source port, TOS.
+    fn datagrams<'py>(&mut self, py: Python<'py>, fd: RawFd) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let mut inbox = inbox::open(&self.inbox);
+        inbox.fetch(fd)?;
+        let texts = &mut self.texts;
+        let tuple = |(came, data): (Came, &[u8])| {
+            (PyBytes::new(py, data), text_of(py, texts, came.address), came.port, came.tos).into_pyobject(py)
+        };
+        inbox.take().map(tuple).collect()
+    }
 }
 
 /// What Python gets of datagrams that came one after the other.

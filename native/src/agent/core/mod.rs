@@ -1,5 +1,6 @@
 //! One host's agent, for Python: `agent::host::Core`.
 
+mod carry;
 mod policy;
 mod records;
 
@@ -47,14 +48,14 @@ impl Leaves {
 
 #[pyclass]
 pub struct HostCore {
-    core: Mutex<Core>,
+    pub core: Mutex<Core>,
     random: Generator,
     leaves: Leaves,
     texts: Texts,
 }
 
 /// The core, which only one thread has while it is borrowed.
-fn held(core: &mut Mutex<Core>) -> &mut Core {
+pub fn held(core: &mut Mutex<Core>) -> &mut Core {
     core.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -267,5 +268,6 @@ impl HostCore {
 
 /// Add this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<carry::Carrier>()?;
     module.add_class::<HostCore>()
 }

@@ -13,7 +13,7 @@ use crate::departure::UnderlayAddress;
 use crate::flow_table::FlowTable;
 use crate::packet::Packet;
 use crate::paths::Departures;
-use crate::receiving::{Arrivals, EarlyRepairs, LeastDelay, EarlyRepair, PendingFeedback, ReceiveFlow};
+use crate::receiving::{Arrivals, EarlyRepair, EarlyRepairs, LeastDelay, PendingFeedback, ReceiveFlow};
 use crate::route::{FlowRef, LeafId};
 
 /// Of one peer, for as long as the agent lives.

@@ -236,10 +236,7 @@ pub fn look(packet: &[u8]) -> Result<Seen, Malformed> {
             }
             behind(packet, &packet[8..40], upper_of_ipv6(packet))
         }
-        version => Err(Malformed::new(
-            "inner_not_ip",
-            format!("version {version} is neither IPv4 nor IPv6"),
-        )),
+        version => Err(Malformed::new("inner_not_ip", format!("version {version} is neither IPv4 nor IPv6"))),
     }
 }
 

@@ -67,7 +67,8 @@ impl Payload for Bytes {
         packets: &[Option<&Bytes>],
         repairs: &[(u32, Bytes)],
     ) -> Result<Vec<(u32, Bytes)>, Contradiction> {
-        let packets: Vec<Option<&[u8]>> = packets.iter().map(|packet| packet.map(|packet| &**packet)).collect();
+        let packets: Vec<Option<&[u8]>> =
+            packets.iter().map(|packet| packet.map(|packet| &**packet)).collect();
         let repairs: Vec<(usize, &[u8])> =
             repairs.iter().map(|(index, symbol)| (*index as usize, &**symbol)).collect();
         let rebuilt = rebuild_bytes(unit, &packets, &repairs)?;

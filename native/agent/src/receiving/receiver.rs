@@ -183,7 +183,13 @@ impl<P: Packet> Receiver<P> {
     }
 
     /// Takes in a repair of a peer.
-    pub fn repair(&mut self, peer: &mut Peer<P>, datagram: Incoming, repair: Repair<P::Symbol>, now: Seconds) {
+    pub fn repair(
+        &mut self,
+        peer: &mut Peer<P>,
+        datagram: Incoming,
+        repair: Repair<P::Symbol>,
+        now: Seconds,
+    ) {
         let Some(id) = peer.flows.see(&datagram.flow) else {
             let gone = peer.early.keep(datagram.flow, EarlyRepair { datagram, repair });
             self.counts.add(Count::RepairsWithoutFlow, gone as u64);

@@ -2,8 +2,7 @@
 
 use crate::class::TrafficClass;
 use crate::coding::{
-    Aim, ClosedUnit, Margin, PathTimes, Progress, RedundancyRule, Source, UnitEncoder,
-    UnitRule, FLOW_PACKETS,
+    Aim, ClosedUnit, Margin, PathTimes, Progress, RedundancyRule, Source, UnitEncoder, UnitRule, FLOW_PACKETS,
 };
 use crate::counts::Count;
 use crate::departure::{Content, Repairs, Sources};
@@ -38,7 +37,13 @@ struct Intake {
 
 impl<P: Packets> Sender<P> {
     /// Wraps packets of a coded class, each unit's repairs behind its last one; all leave together.
-    pub(super) fn send_coded<Q: Packet>(&mut self, id: FlowId, piece: Piece<'_, P>, peers: &mut Peers<Q>, now: Seconds) {
+    pub(super) fn send_coded<Q: Packet>(
+        &mut self,
+        id: FlowId,
+        piece: Piece<'_, P>,
+        peers: &mut Peers<Q>,
+        now: Seconds,
+    ) {
         let Piece { burst, begin, end, class, to } = piece;
         let peer = &mut peers[to];
         let step = burst.step.max(1);
@@ -71,7 +76,12 @@ impl<P: Packets> Sender<P> {
                 let sent_bytes = self.flows[id].payload + payload(taken.at) - before;
                 self.plan_unit(id, peer, pb, sent_bytes);
             }
-            let part = Part { sizes, subject, packets: burst.packets.part(begin, end), push: burst.seen.push && end == burst.sizes.count };
+            let part = Part {
+                sizes,
+                subject,
+                packets: burst.packets.part(begin, end),
+                push: burst.seen.push && end == burst.sizes.count,
+            };
             self.take_part(id, peer, &mut taken, part, &mut closed, now);
         }
         self.tcp_left(id, class, segments(timed, sizes.count), now);
@@ -136,7 +146,8 @@ impl<P: Packets> Sender<P> {
 
     /// Returns when a unit has to be closed; None while none is open.
     pub fn deadline(&self) -> Option<Seconds> {
-        let deadlines = self.open.values().filter_map(|&id| self.flows[id].coded.as_ref()?.encoder.deadline());
+        let deadlines =
+            self.open.values().filter_map(|&id| self.flows[id].coded.as_ref()?.encoder.deadline());
         deadlines.min_by(f64::total_cmp)
     }
 

@@ -57,7 +57,14 @@ impl<P> Wrapping<P> {
     }
 
     /// Appends the source ports of the next datagrams of a subject, whose contents have these sizes.
-    pub fn draw<Q: Packet>(&mut self, subject: Subject, peer: &Peer<Q>, sizes: Sizes, now: Seconds, ports: &mut Vec<u16>) {
+    pub fn draw<Q: Packet>(
+        &mut self,
+        subject: Subject,
+        peer: &Peer<Q>,
+        sizes: Sizes,
+        now: Seconds,
+        ports: &mut Vec<u16>,
+    ) {
         let route = self.steering.routes.to(peer.known.leaf)[subject.class.index()].clone();
         let Sizes { count, each, last } = sizes;
         let train = Train { flow: subject.flow, route: &route, size: each, last, count: count as usize };

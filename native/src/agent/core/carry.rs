@@ -64,7 +64,13 @@ impl Carrier {
         let (reader, tun) = device;
         let (receiver, raw, sockets) = underlay;
         let (waiting, inbox) = (reader.waiting.clone(), receiver.inbox.clone());
-        Carrier { waiting, inbox, fds: Descriptors { epoll, tun, raw, sockets }, source, totals: Totals::default() }
+        Carrier {
+            waiting,
+            inbox,
+            fds: Descriptors { epoll, tun, raw, sockets },
+            source,
+            totals: Totals::default(),
+        }
     }
 
     /// Carry packets until *deadline* (seconds of the monotonic clock), or until another descriptor is ready. Returns
@@ -168,7 +174,8 @@ impl Carrier {
             return true; // an error about something that we sent, which is raised once
         }
         for (came, data) in inbox.take() {
-            let datagram = FromUnderlay { data, address: came.address, source_port: came.port, tos: came.tos };
+            let datagram =
+                FromUnderlay { data, address: came.address, source_port: came.port, tos: came.tos };
             core.receive_datagram(datagram, now);
         }
         true

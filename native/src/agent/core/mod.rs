@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use agent::host::{Core, Datagram, FromUnderlay, Identity};
-use agent::paths::{BoxedPolicy, Load, LivePaths, PathId};
+use agent::paths::{BoxedPolicy, LivePaths, Load, PathId};
 use agent::peers::Known;
 use agent::priority::{Feature, FlowTypes};
 use agent::receiving::Receiver;
@@ -87,7 +87,8 @@ impl HostCore {
         let paths = document.serving(&mut random, no_file)?;
         let broadcasts = broadcasts.iter().map(|one| address(one)).collect::<PyResult<_>>()?;
         let sender = Sender::new(document.send, paths, random.split());
-        let core = Core::new(Identity { session, mtu, broadcasts }, sender, Receiver::new(document.receive), now);
+        let core =
+            Core::new(Identity { session, mtu, broadcasts }, sender, Receiver::new(document.receive), now);
         Ok(HostCore { core: Mutex::new(core), random, leaves: Leaves::default(), texts: Texts::new() })
     }
 
@@ -138,7 +139,12 @@ impl HostCore {
         Ok(Some((load.short_flows.into_pyobject(py)?, delays).into_pyobject(py)?))
     }
 
-    fn set_path_load(&mut self, short_flows: HashMap<u16, i64>, delays_s: HashMap<(String, u16), f64>, now: f64) {
+    fn set_path_load(
+        &mut self,
+        short_flows: HashMap<u16, i64>,
+        delays_s: HashMap<(String, u16), f64>,
+        now: f64,
+    ) {
         let mut load = Load { short_flows: short_flows.into_iter().collect(), ..Load::default() };
         for ((leaf, stamp), delay_s) in delays_s {
             load.delays_s.insert(PathId { leaf: self.leaves.of(&leaf), stamp }, delay_s);
@@ -226,7 +232,8 @@ impl HostCore {
     }
 
     fn blocking_probability(&mut self, now: f64) -> Vec<([u8; 4], f64)> {
-        let peers: Vec<_> = held(&mut self.core).peers.iter().map(|peer| (peer.known.address, peer.known.leaf)).collect();
+        let peers: Vec<_> =
+            held(&mut self.core).peers.iter().map(|peer| (peer.known.address, peer.known.leaf)).collect();
         let sender = &mut held(&mut self.core).sender;
         peers
             .into_iter()
@@ -235,8 +242,12 @@ impl HostCore {
     }
 
     /// Flow, payload, beginning and end of flows that have ended, the oldest *most*; each is given once.
-    fn finished_flows<'py>(&mut self, py: Python<'py>, most: usize) -> Vec<(Bound<'py, PyBytes>, u64, f64, f64)> {
-        let ended = &mut held(&mut self.core).sender.ended;
+    fn finished_flows<'py>(
+        &mut self,
+        py: Python<'py>,
+        most: usize,
+    ) -> Vec<(Bound<'py, PyBytes>, u64, f64, f64)> {
+        let ended = &mut held(&mut self.core).sender.ended.waiting;
         let count = most.min(ended.len());
         let tuple = |one: agent::sending::EndedFlow| {
             (PyBytes::new(py, one.key.bytes()), one.payload, one.first, one.end)

@@ -1,0 +1,99 @@
+//! What peers' feedback and acknowledgements teach the sending half, and our feedback to them.
+
+use datapath::feedback::Feedback;
+use datapath::inner::FlowKey;
+
+use crate::blocking::Reported;
+use crate::coding::Verdict;
+use crate::counts::Count;
+use crate::departure::Content;
+use crate::packet::{Packet, Packets, Sizes};
+use crate::paths::Sent;
+use crate::peers::{MarginId, Peer};
+use crate::route::LeafId;
+use crate::sending::wrapping::Leaving;
+use crate::sending::Sender;
+use crate::serial::serial_difference;
+use crate::Seconds;
+
+/// Losses that one feedback adds to a counter at most.
+const MOST_LOST: u32 = 65536;
+
+impl<P: Packets> Sender<P> {
+    /// Takes in what a peer says of our datagrams.
+    pub fn feedback<Q: Packet>(&mut self, peer: &mut Peer<Q>, feedback: &Feedback, now: Seconds) {
+        let (leaf, lost) = (peer.known.leaf, &feedback.lost);
+        if let Some(departures) = &peer.departures {
+            let sent = Sent { leaf, log: &peer.sent, departures };
+            let above_least = |delay_us| peer.least_delay.above(delay_us) as u32;
+            self.wrapping.steering.learn(sent, feedback, above_least, now);
+        }
+        let mut known = self.estimators.get_mut(&leaf);
+        for receipt in &feedback.receipts {
+            let sent = peer.sent.arrived(receipt.number, receipt.stamp);
+            if let Some(known) = known.as_mut().filter(|_| sent && receipt.stamp != 0) {
+                peer.stamps.insert(receipt.stamp);
+                known.path_delay(receipt.stamp, peer.least_delay.above(receipt.delay_us) as u32, now);
+            }
+        }
+        if let Some(known) = known {
+            let numbers = feedback.receipts.iter().map(|receipt| receipt.number);
+            let (arrived, newest) = peer.outstanding.arrived(numbers);
+            if let Some(newest) = newest {
+                let overdue = peer.outstanding.overdue(newest - known.overdue_s());
+                (0..overdue).for_each(|_| known.path_loss(None, now));
+                known.reported(Reported { arrived: arrived as u64, overdue: overdue as u64 }, now);
+            }
+            if peer.outcomes.waiting() > 0 {
+                let arrived = feedback.receipts.iter();
+                let mut verdicts: Vec<_> =
+                    arrived.filter_map(|one| peer.outcomes.arrived(one.number, one.delay_us)).collect();
+                verdicts.extend(lost.iter().flat_map(|&(first, count)| peer.outcomes.lost(first, count)));
+                verdicts.into_iter().for_each(|verdict| self.learn(verdict));
+            }
+        }
+        self.counts.add(Count::RecoveredAtPeers, feedback.recovered.into());
+        let lost = lost.iter().map(|&(_, count)| u64::from(count.min(MOST_LOST)));
+        self.counts.add(Count::LostAtPeers, lost.sum());
+    }
+
+    pub(super) fn learn(&mut self, verdict: Verdict<MarginId>) {
+        if let Some(margin) = self.margins.get_mut(&verdict.margin) {
+            margin.learn(verdict.success, verdict.most);
+        }
+    }
+
+    /// Takes in that a TCP packet of a peer acknowledges what is before `number` of our flow `key`: it may time a segment
+    /// (Karn: not a repeated one).
+    pub fn acknowledged(&mut self, leaf: LeafId, key: &FlowKey, number: u32, now: Seconds) {
+        let Some(known) = self.estimators.get_mut(&leaf) else { return };
+        let Some(id) = self.flows.see(key) else { return };
+        let flow = &mut self.flows[id];
+        if let Some(window) = &mut flow.window {
+            window.acknowledged(number);
+        }
+        if let Some(timed) = flow.timed.filter(|timed| serial_difference(number, timed.end) >= 0) {
+            known.ack_rtt(now - timed.left, now);
+            flow.timed = None;
+        }
+    }
+
+    /// Returns true if acknowledgements of peers at a leaf are of use.
+    pub fn times_acknowledgements(&self, leaf: LeafId) -> bool {
+        self.estimators.contains_key(&leaf)
+    }
+
+    /// Sends a peer what came of its datagrams.
+    pub fn send_feedback<Q: Packet>(&mut self, peer: &mut Peer<Q>, now: Seconds) {
+        for feedback in peer.pending.take() {
+            self.counts.add(Count::FeedbacksSent, 1);
+            let (subject, bytes) = (self.wrapping.own(peer), feedback.encoded_bytes());
+            let mut ports = Vec::with_capacity(1);
+            let sizes = Sizes { count: 1, each: bytes, last: bytes };
+            self.wrapping.draw(subject, peer, sizes, now, &mut ports);
+            let content = Content::Feedback(feedback);
+            let leaving = Leaving { subject, coded: false, reported: false, ecn: 0, ports, content };
+            self.wrapping.leave(peer, leaving, now);
+        }
+    }
+}

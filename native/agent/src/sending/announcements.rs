@@ -16,7 +16,7 @@ pub struct Announcements {
 
 impl Announcements {
     /// Returns how many flows were announced and have not begun.
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.sizes.len()
     }
 

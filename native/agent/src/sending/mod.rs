@@ -157,7 +157,7 @@ impl<P: Packets> Sender<P> {
 
     /// Returns how many flows were announced and have not begun.
     pub fn announced(&self) -> usize {
-        self.announced.len()
+        self.announced.waiting()
     }
 
     /// Wraps packets of the host for a peer, and adds the repairs of the units that they complete.

@@ -8,7 +8,7 @@ import time
 import requests
 
 from controller.openflow.punts import PORT_PPS
-from controller.openflow.tables import PORT_METERS, PUNT_METER, SHORT_METER
+from controller.openflow.tables import PORT_METERS, PUNT_METER, SHORT_METER, Table
 from experiments.deployment import Deployment
 from tests.lab.test_openflow_takeover import deployment, python, wait_whole
 
@@ -23,6 +23,24 @@ print("sending", flush=True)
 for number in range(60_000):
     sock.send(head + socket.inet_aton("10.%d.%d.9" % (number >> 8 & 255, number & 255)))
 print("sent", flush=True)
+"""
+
+FORGE = """
+import socket, struct, sys
+target, forged, own = map(socket.inet_aton, sys.argv[1:4])
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+print("sending", flush=True)
+for source in [forged] * 20 + [own]:
+    udp = struct.pack("!HHHH", 9, 9999, 8 + 4, 0) + source
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + source + target
+    raw.sendto(ip + udp, (sys.argv[1], 0))
+"""
+LISTEN = """
+import socket, sys
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.bind((sys.argv[1], 9999))
+print("listening", flush=True)
+print(socket.inet_ntoa(sock.recv(100)), flush=True)
 """
 
 
@@ -58,3 +76,20 @@ def test_each_port_has_a_meter_of_its_own() -> None:
         meters = lab.lab.switch("l1").ofctl("dump-meters")
         found = {int(one) for one in re.findall(r"meter=(\d+)", meters)}
         assert found == {SHORT_METER, PUNT_METER, *(PORT_METERS + port for port in (1, 2, 3, 4))}
+
+
+def test_a_host_that_sends_from_anothers_address_is_not_heard() -> None:
+    with deployment("caps") as lab:
+        wait_whole(lab)
+        attacker, target = lab.spec.fabric.hosts()
+        listener = python(lab, target.name, LISTEN, target.underlay)
+        forger = python(lab, attacker.name, FORGE, target.underlay, target.underlay, attacker.underlay)
+        assert forger.wait(60) == 0
+        assert listener.stdout is not None
+        assert listener.stdout.readline().strip() == attacker.underlay, (
+            "the last packet, and the first to come"
+        )
+        dropped = lab.lab.switch("l1").ofctl("dump-flows", f"table={Table.FOREIGN}")
+        [line] = [line for line in dropped.splitlines() if f"nw_src={target.underlay} " in line]
+        assert "n_packets=20," in line
+        listener.wait(60)

@@ -12,6 +12,7 @@ import click
 
 from cli.console import progress
 from cli.privileges import need_lab
+from topologies.cores import own_cores
 
 _ROOT = Path(__file__).resolve().parents[2]
 _CARGO: Final = [
@@ -70,12 +71,13 @@ def test_command(
         if not quick:
             _check(_CARGO, _CARGO)
         # Those without a lab share nothing, so all processors may; a lab leaves a part of them idle.
-        _check(["pytest", "tests/unit"], [*_PYTEST, "tests/unit", "--numprocesses=auto", "--dist=worksteal"])
+        workers = f"--numprocesses={own_cores().workers()}"
+        _check(["pytest", "tests/unit"], [*_PYTEST, "tests/unit", workers, "--dist=worksteal"])
     if quick:
         arguments = (SMALL_LAB,)
     elif not arguments:
-        labs_at_once = max(1, len(os.sched_getaffinity(0)) * 3 // 4)
-        arguments = ("tests", "--ignore=tests/unit", f"--numprocesses={labs_at_once}", "--dist=loadfile")
+        workers = f"--numprocesses={own_cores().workers(3 / 4)}"
+        arguments = ("tests", "--ignore=tests/unit", workers, "--dist=loadfile")
     os.chdir(_ROOT)
     os.execv(sys.executable, [*_PYTEST, *arguments])
 

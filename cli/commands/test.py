@@ -56,7 +56,7 @@ def test_command(
     if quick and (chaos or arguments):
         others = ["--chaos"] if chaos else list(arguments)
         raise click.UsageError(f"--quick runs a choice of its own: leave {' '.join(others)!r} or --quick out")
-    # Tests start some 400 processes, and each would compile all that it imports: a third of all their time.
+    # Tests start many processes, and each would compile all that it imports: that takes it as long as the rest.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if chaos:
         kills = kills or _KILLS

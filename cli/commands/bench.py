@@ -95,6 +95,6 @@ def _print(name: str, document: dict[str, Any]) -> None:
     for note in [*document.get("notes", []), *verdict_notes(document["figures"].values(), machine["cores"])]:
         results.print(note, markup=False)
     results.print(
-        f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}, Python {machine['python']}",
+        f"{machine['processor']}, {machine['cores']:g} cores, Linux {machine['kernel']}, Python {machine['python']}",
         markup=False,
     )

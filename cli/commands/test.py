@@ -12,6 +12,7 @@ import click
 
 from cli.console import progress
 from cli.privileges import need_lab
+from topologies.cores import own_cores
 
 _ROOT = Path(__file__).resolve().parents[2]
 _CARGO: Final = [
@@ -25,6 +26,8 @@ _CHAOS_START_S: Final = 300
 _MOST_S_A_KILL: Final = 60
 """Only what hangs takes so long."""
 _FUZZ_START_S: Final = 300
+_LONGEST_FIRST: Final = ("--dist=loadfile", "--no-loadscope-reorder")
+"""A file at a time, in the order of `tests/longest_first.py`."""
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
 _WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz"]
 
@@ -63,6 +66,8 @@ def test_command(
     arguments: tuple[str, ...],
 ) -> None:
     """Check style and types, then run the tests: all of them, or what pytest's ARGUMENTS select."""
+    _keep_bytecode()
+    workers = f"--numprocesses={own_cores().workers()}"
     if not chaos and (seed is not None or kills is not None):
         raise click.UsageError("--seed and --kills go with --chaos")
     if fuzz is not None and chaos:
@@ -87,22 +92,24 @@ def test_command(
             _check(step, [sys.executable, "-m", *step])
         if not quick:
             _check(_CARGO, _CARGO)
-        # Those without a lab share nothing, so all processors may; a lab leaves a part of them idle.
-        _check(
-            ["pytest", *_WITHOUT_LAB], [*_PYTEST, *_WITHOUT_LAB, "--numprocesses=auto", "--dist=worksteal"]
-        )
+        # Those without a lab share nothing; those of a file with labs share its lab.
+        _check(["pytest", *_WITHOUT_LAB], [*_PYTEST, *_WITHOUT_LAB, workers, "--dist=worksteal"])
     if quick:
         arguments = (SMALL_LAB,)
     elif not arguments:
-        labs_at_once = max(1, len(os.sched_getaffinity(0)) * 3 // 4)
-        arguments = (
-            "tests",
-            *(f"--ignore={path}" for path in _WITHOUT_LAB),
-            f"--numprocesses={labs_at_once}",
-            "--dist=loadfile",
-        )
+        ignored = [f"--ignore={path}" for path in _WITHOUT_LAB]
+        arguments = ("tests", *ignored, workers, *_LONGEST_FIRST)
     os.chdir(_ROOT)
     os.execv(sys.executable, [*_PYTEST, *arguments])
+
+
+def _keep_bytecode() -> None:
+    """Have what tests start compiled once, apart from the sources where the environment wants nothing beside them.
+
+    Else each of some thousand controllers, agents and commands would compile all of them anew.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(_ROOT / ".setup" / "pycache"))
 
 
 def _check(name: list[str], command: list[str]) -> None:

@@ -90,9 +90,13 @@ def test_every_command_has_help_with_an_example_that_parses(name: str) -> None:
             assert parameter.help or parameter.show_default or parameter.type is not click.STRING
 
 
-def test_help_of_everything_is_printed_by_a_real_process() -> None:
-    done = start("--help")
-    assert done.returncode == 0
+def test_help_of_everything_is_printed_by_a_real_process_without_what_takes_long_to_load(
+    tmp_path: Path,
+) -> None:
+    for package in ("sklearn", "scipy", "sqlalchemy", "flask", "matplotlib", "os_ken", "pandas"):
+        (tmp_path / f"{package}.py").write_text(f"raise ImportError('{package} is loaded')")
+    done = start("--help", PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert (done.returncode, done.stderr) == (0, "")
     for name in _COMMANDS:
         assert re.search(rf"^  {name} ", done.stdout, re.MULTILINE)
     assert "Exit codes:" in done.stdout
@@ -108,6 +112,14 @@ def test_the_list_of_schemes_tells_each_from_all_others(capstan_says: InProcess)
     alike = [name for name, text in made_of.items() if list(made_of.values()).count(text) > 1]
     assert alike == []
     assert all(loader.load(name).papers == () or "  paper " in text for name, text in listed.items())
+
+
+def test_tests_keep_what_they_compile_for_the_processes_that_they_start(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text(
+        "import sys\ndef test_it():\n    assert not sys.dont_write_bytecode"
+    )
+    done = start("test", str(tmp_path), "-q", "-p", "no:cacheprovider", PYTHONDONTWRITEBYTECODE="1")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
 JSON_COMMANDS = [name for name in _COMMANDS if any(one.name == "json_file" for one in command(name).params)]

@@ -1,11 +1,22 @@
-"""How hypothesis searches: without deadlines, for the machine may be busy; anew each time, but the same in CI."""
+"""How hypothesis searches (without deadlines, for the machine may be busy; anew each time, but the same in CI), and in
+which order several processes take the tests.
+"""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
+
+from tests.longest_first import longest_first
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)  # what lands must not depend on luck
 settings.load_profile("ci" if "CAPSTAN_CI_RUN" in os.environ else "here")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have several processes begin with the files that take longest; one process goes by name."""
+    if hasattr(config, "workerinput"):
+        items[:] = [items[index] for index in longest_first([item.path for item in items])]

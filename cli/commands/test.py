@@ -24,6 +24,8 @@ _KILLS: Final = 50
 _CHAOS_START_S: Final = 300
 _MOST_S_A_KILL: Final = 60
 """Only what hangs takes so long."""
+_LONGEST_FIRST: Final = ("--dist=loadfile", "--no-loadscope-reorder")
+"""A file at a time, in the order of `tests/longest_first.py`."""
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
 
 
@@ -50,6 +52,7 @@ def test_command(
     quick: bool, chaos: bool, seed: int | None, kills: int | None, arguments: tuple[str, ...]
 ) -> None:
     """Check style and types, then run the tests: all of them, or what pytest's ARGUMENTS select."""
+    _keep_bytecode()
     if not chaos and (seed is not None or kills is not None):
         raise click.UsageError("--seed and --kills go with --chaos")
     if quick and (chaos or arguments):
@@ -69,15 +72,23 @@ def test_command(
             _check(step, [sys.executable, "-m", *step])
         if not quick:
             _check(_CARGO, _CARGO)
-        # Those without a lab share nothing, so all processors may; a lab leaves a part of them idle.
+        # Those without a lab share nothing; those of a file with labs share its lab.
         _check(["pytest", "tests/unit"], [*_PYTEST, "tests/unit", "--numprocesses=auto", "--dist=worksteal"])
     if quick:
         arguments = (SMALL_LAB,)
     elif not arguments:
-        labs_at_once = max(1, len(os.sched_getaffinity(0)) * 3 // 4)
-        arguments = ("tests", "--ignore=tests/unit", f"--numprocesses={labs_at_once}", "--dist=loadfile")
+        labs_at_once = len(os.sched_getaffinity(0))
+        arguments = ("tests", "--ignore=tests/unit", f"--numprocesses={labs_at_once}", *_LONGEST_FIRST)
     os.chdir(_ROOT)
     os.execv(sys.executable, [*_PYTEST, *arguments])
+
+
+def _keep_bytecode() -> None:
+    """Have what tests start compiled once, also where the environment says that Python is to keep no bytecode.
+
+    Else each of some thousand controllers, agents and commands would compile all of them anew.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def _check(name: list[str], command: list[str]) -> None:

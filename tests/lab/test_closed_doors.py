@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 
+import pytest
 import requests
 
 from controller.openflow.punts import PORT_PPS
 from controller.openflow.tables import PORT_METERS, PUNT_METER, SHORT_METER
 from experiments.deployment import Deployment
-from tests.lab.test_openflow_takeover import deployment, python, wait_whole
+from experiments.spec import SchemeChoice
+from tests.lab.test_openflow_takeover import python, wait_whole
+from tests.lab.test_schemes_on_switches import deployment, fabric
 
 FLOOD = """
 import socket, sys
@@ -26,6 +30,12 @@ print("sent", flush=True)
 """
 
 
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Deployment]:
+    with deployment(fabric(3, rate=50.0), "caps") as running:
+        yield running
+
+
 def packet_ins(lab: Deployment) -> int:
     """How many packets switches have sent to the controller since its start."""
     session = requests.Session()
@@ -35,26 +45,25 @@ def packet_ins(lab: Deployment) -> int:
     return int(float(count))
 
 
-def test_a_host_that_floods_arp_takes_no_link_down() -> None:
-    with deployment("ecmp") as lab:
-        wait_whole(lab)
-        before = packet_ins(lab)
-        _, cursor = lab.client.events()
-        host = lab.spec.fabric.hosts()[0]
-        began = time.monotonic()
-        flood = python(lab, "h1", FLOOD, "h1-eth0", host.underlay)
-        assert flood.wait(300) == 0
-        seconds = time.monotonic() - began
-        wait_whole(lab)
-        events, _ = lab.client.events(cursor)
-        assert [event for event in events if event["kind"] == "link-down"] == []
-        # of 60 000; every port's LLDP and answers to ARP are among what comes
-        assert packet_ins(lab) - before < 200 + (seconds + 10) * 2 * PORT_PPS
+def test_each_port_has_a_meter_of_its_own(lab: Deployment) -> None:
+    wait_whole(lab)
+    meters = lab.lab.switch("l1").ofctl("dump-meters")
+    found = {int(one) for one in re.findall(r"meter=(\d+)", meters)}
+    assert found == {SHORT_METER, PUNT_METER, *(PORT_METERS + port for port in (1, 2, 3, 4))}
 
 
-def test_each_port_has_a_meter_of_its_own() -> None:
-    with deployment("caps") as lab:
-        wait_whole(lab)
-        meters = lab.lab.switch("l1").ofctl("dump-meters")
-        found = {int(one) for one in re.findall(r"meter=(\d+)", meters)}
-        assert found == {SHORT_METER, PUNT_METER, *(PORT_METERS + port for port in (1, 2, 3, 4))}
+def test_a_host_that_floods_arp_takes_no_link_down(lab: Deployment) -> None:
+    lab.set_scheme(SchemeChoice("ecmp", "ecmp"))
+    wait_whole(lab)
+    before = packet_ins(lab)
+    _, cursor = lab.client.events()
+    host = lab.spec.fabric.hosts()[0]
+    began = time.monotonic()
+    flood = python(lab, "h1", FLOOD, "h1-eth0", host.underlay)
+    assert flood.wait(300) == 0
+    seconds = time.monotonic() - began
+    wait_whole(lab)
+    events, _ = lab.client.events(cursor)
+    assert [event for event in events if event["kind"] == "link-down"] == []
+    # of 60 000; every port's LLDP and answers to ARP are among what comes
+    assert packet_ins(lab) - before < 200 + (seconds + 10) * 2 * PORT_PPS

@@ -104,12 +104,11 @@ def test_command(
 
 
 def _keep_bytecode() -> None:
-    """Have what tests start compiled once, apart from the sources where the environment wants nothing beside them.
+    """Have what tests start compiled once, also where the environment says that Python is to keep no bytecode.
 
     Else each of some thousand controllers, agents and commands would compile all of them anew.
     """
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(_ROOT / ".setup" / "pycache"))
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def _check(name: list[str], command: list[str]) -> None:

@@ -120,6 +120,7 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
             "must be above 0 packet times",
         )
         need(scheme.mode.quiet_intervals >= 1, "mode.quiet_intervals", "must be at least 1")
+        need(1 <= scheme.mode.longest_hold <= 1024, "mode.longest_hold", "must be 1..1024")
     _check_partition(scheme, need)
     _check_queues(scheme, need)
     _check_priority(scheme, need)

@@ -134,6 +134,9 @@ class ModeRule:
 
     sampling_packet_times: float = 6.25
     quiet_intervals: int = 1
+    longest_hold: int = 4
+    """The hold doubles where a leaf turned ON again soon, up to so many times the shortest one; 1: never (CAPS,
+    Algorithm 1)."""
 
 
 @dataclass(frozen=True, slots=True)

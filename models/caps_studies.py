@@ -43,10 +43,9 @@ def unit_readings() -> Study:
                 (*marks, Mark(printed, 1.0, curves[-1].label, f"printed: {printed}")),
             )
         )
-    optima: list[tuple[int | str, ...]] = [
-        ("the paper prints", *unit_size.PRINTED.values()),
-        *((one.name, *(one.optimum(p) for p in unit_size.PRINTED)) for one in unit_size.READINGS),
-    ]
+    optima: list[tuple[int | str, ...]] = [("the paper prints", *unit_size.PRINTED.values())]
+    for one in unit_size.READINGS:
+        optima.append((one.name, *(one.optimum(p) for p in unit_size.PRINTED)))
     return Study(
         "CAPS: the unit size with the least cost, by readings of Eq. 4",
         tuple(panels),

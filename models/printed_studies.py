@@ -218,7 +218,7 @@ def htpc_fig5() -> Study:
             if k in (3, 4, 5, 6, 8, 10, 15, 20)
         ),
         (
-            "First four: delivered, short flows; PTO: chance of a time-out, long flows (HTPC: r repairs); pkt: packets.",
+            "First four: delivered, short flows; PTO: chance of a time-out, long flows, HTPC's with r repairs.",
             "printed: Eq. 16 lets any number of repairs make up for one packet, so that more of them deliver less.",
             "From k = 6 on Eq. 5 gives long flows no repair at this rate: their time-outs are those of RPS.",
         ),

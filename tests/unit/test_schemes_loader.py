@@ -20,6 +20,7 @@ from controller.schemes.policy import policy_for
 from controller.schemes.yaml_file import YamlError, parse
 from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY
 from host_agent.coding.redundancy import paper_rule, repairs_for
+from models.printed.capton import TABLE_4
 from protocol.plain import PlainError
 from protocol.policy import Policy, PolicyError
 
@@ -73,7 +74,7 @@ def test_every_shipped_scheme_gives_agents_a_policy_at_every_rate(name: str, rat
     policy = policy_for(scheme, packet_time_s, 7)
     assert Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
     assert (policy.version, policy.scheme, policy.packet_time_s) == (7, name, packet_time_s)
-    assert policy.short_limit_bytes == scheme.short_limit_bytes
+    assert policy.short_limit_bytes == scheme.limit_bytes
     for kind in ("short", "long", "control"):
         wanted, told = getattr(scheme, kind), getattr(policy, kind)
         assert told.path.kind == wanted.entropy
@@ -112,6 +113,23 @@ def test_the_papers_figures_are_in_the_files() -> None:
         1, 43
     ):  # up to the largest pB that an agent assumes; from 43 on r would be above 64, the most there is
         assert repairs_for(sent, MAX_BLOCKING_PROBABILITY, k) == paper_rule(k, MAX_BLOCKING_PROBABILITY) > k
+
+
+def test_hylines_threshold_is_table_4s_by_load() -> None:
+    """CAPTON, Table 4, web search by core load; a flow that needs no grant is short."""
+    hyline = loader.load("hyline")
+    for row in TABLE_4:
+        at = with_overrides(hyline, {"admission.load": row.core_load / 100})
+        sent = policy_for(at, 0.0006, 1)
+        assert sent.admission is not None
+        assert (
+            sent.admission.threshold_bytes == round(row.websearch_by_core * 1e6) == sent.short_limit_bytes - 1
+        )
+    for wrong in ({"admission.load": None}, {"admission.threshold_by_load": []}):
+        with pytest.raises(PlainError, match="give both or neither"):
+            with_overrides(hyline, wrong)
+    fixed = with_overrides(hyline, {"admission.load": None, "admission.threshold_by_load": []})
+    assert policy_for(fixed, 0.0006, 1).short_limit_bytes == 100_000
 
 
 def test_htpc_has_the_papers_estimator_and_ours_by_another_name() -> None:

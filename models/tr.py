@@ -5,7 +5,8 @@ sends a window w a round; a round takes r = p + q, delay and wait in queues; H d
 
     FCT = S / w r        with w, p, q under RPS, and ^w, ^p, ^q under TR                (its Table 3's symbols)
 
-Its Eq. 2-8 were not at hand; how w, p and q follow from the model is derived here, and held against simulation:
+Ours: the paper's own Eq. 2-8 (`models.printed.tr`) have one window for a whole flow, from full buffers. How w, p and
+q follow from rounds of slow start at a given load is derived here, and held against simulation:
 
 - RPS takes a bad path with n_b/n. A round ends with its last packet: p = d_g + (d_b - d_g) (1 - (n_g/n)^w). Where a
   packet of a bad path is overtaken by H or more, TCP halves its window though nothing is lost (reno: no RACK).

@@ -65,10 +65,7 @@ def paper_rule(k: int, blocking_probability: float) -> int:
 
 
 def flow_weight(weight: Weight, sent_bytes: int) -> float:
-    """w(D) of a flow that has sent D = *sent_bytes* (HTPC, Eq. 2-3): 1 up to T_s, 0 from T_w on, linear between.
-
-    The straight line is our reading of a weight that falls from 1 to 0.
-    """
+    """w(D) of a flow that has sent D = *sent_bytes* (HTPC, Eq. 2): 1 up to T_s, 0 from T_w on, linear between."""
     if sent_bytes <= weight.full_bytes:
         return 1.0
     if sent_bytes >= weight.none_bytes:

@@ -1,0 +1,16 @@
+//! What a host agent decides: no Python, no system call, no clock. Time and randomness are passed in, so the agents of
+//! hosts and the hosts of a simulation run the same code.
+//!
+//! `host_agent/` is the program around it, `native/src/agent/` binds it to Python.
+
+pub mod class;
+pub mod paths;
+pub mod random;
+pub mod route;
+pub mod time;
+pub mod underlay;
+
+pub use class::TrafficClass;
+pub use random::{Generator, Random};
+pub use route::{FlowRef, LeafId, Route};
+pub use time::Seconds;

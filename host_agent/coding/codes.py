@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from host_agent.coding.limits import most_repairs
-from host_agent.coding.native import decode_packets, encode_packets
+from host_agent.coding.native import decode_packets, encode_packets, most_repairs
 from protocol.datagram import SYMBOL_LENGTH_BYTES, CodeId
 from protocol.policy import CodeName
 

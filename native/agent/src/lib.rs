@@ -3,7 +3,10 @@
 //!
 //! `host_agent/` is the program around it, `native/src/agent/` binds it to Python.
 
+pub mod blocking;
 pub mod class;
+pub mod coding;
+pub mod hash;
 pub mod paths;
 pub mod random;
 pub mod route;
@@ -12,5 +15,5 @@ pub mod underlay;
 
 pub use class::TrafficClass;
 pub use random::{Generator, Random};
-pub use route::{FlowRef, LeafId, Route};
+pub use route::{FlowRef, LeafId, Route, RouteId};
 pub use time::Seconds;

@@ -17,6 +17,15 @@ pub struct FlowRef {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeafId(pub u16);
 
+/// What tells routes of one agent apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteId {
+    /// The destination.
+    pub leaf: LeafId,
+    /// Of the packets.
+    pub class: TrafficClass,
+}
+
 /// A destination leaf as packets of one traffic class may reach it.
 #[derive(Clone, Debug)]
 pub struct Route {
@@ -34,6 +43,11 @@ impl Route {
     /// Returns a route without labels.
     pub fn unnamed(leaf: LeafId, class: TrafficClass) -> Route {
         Route { leaf, class, labels: Arc::from([]), version: 0 }
+    }
+
+    /// Returns what tells this route from others.
+    pub fn id(&self) -> RouteId {
+        RouteId { leaf: self.leaf, class: self.class }
     }
 
     /// Returns true if `port` names one of the live paths.

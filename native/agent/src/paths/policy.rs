@@ -77,6 +77,16 @@ pub trait PathPolicy {
         }
     }
 
+    /// Appends the source port of the first packet of a train for each of them: one decision, where `source_port` would
+    /// give the others the same.
+    fn repeat(&mut self, train: Train, now: Seconds, ports: &mut Vec<u16>) {
+        if train.count > 0 {
+            let size = if train.count == 1 { train.last } else { train.size };
+            let port = self.source_port(train.flow, train.route, size, now);
+            ports.extend(std::iter::repeat_n(port, train.count));
+        }
+    }
+
     /// Takes in that a datagram of this policy has arrived. Reports come in any order, and may not come at all.
     fn reported(&mut self, _report: &Report, _now: Seconds) {}
 

@@ -1,29 +1,29 @@
 //! Recorded decisions: a vector is a text file, one event a line, words apart by blanks. Floats are written as Python's
 //! `repr` writes them, which names them exactly.
 
+use std::collections::VecDeque;
 use std::str::{FromStr, SplitWhitespace};
+use std::sync::{Arc, Mutex};
 
 use agent::Random;
 
-/// Gives recorded draws again, in order.
+/// Gives recorded draws again, in order. A clone gives those that the other has not given yet.
 #[derive(Clone, Debug, Default)]
-pub struct Replay {
-    draws: std::collections::VecDeque<u64>,
-}
+pub struct Replay(Arc<Mutex<VecDeque<u64>>>);
 
 impl Replay {
     /// Adds draws: what `below` gave, or the 53 bits of what `unit` gave.
-    pub fn add(&mut self, draws: impl IntoIterator<Item = u64>) {
-        self.draws.extend(draws);
+    pub fn add(&self, draws: impl IntoIterator<Item = u64>) {
+        self.0.lock().unwrap().extend(draws);
     }
 
     /// Returns how many draws were recorded and not asked for.
     pub fn left(&self) -> usize {
-        self.draws.len()
+        self.0.lock().unwrap().len()
     }
 
-    fn next(&mut self) -> u64 {
-        self.draws.pop_front().expect("more was drawn than recorded")
+    fn next(&self) -> u64 {
+        self.0.lock().unwrap().pop_front().expect("more was drawn than recorded")
     }
 }
 

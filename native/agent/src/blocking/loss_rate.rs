@@ -1,0 +1,82 @@
+//! Our reading of HTPC's loss rate: what is overdue counts as lost.
+
+use crate::blocking::period::Period;
+use crate::blocking::{
+    BlockingEstimator, Paths, Reported, MAX_BLOCKING_PROBABILITY, MIN_SAMPLES, PRIOR, SAMPLING_PACKETS,
+};
+use crate::time::Seconds;
+
+/// P_L = n_d / n_t (HTPC, Eq. 1), n_d of the n_t packets of a sampling time T being overdue or lost.
+///
+/// A sampling time with fewer than MIN_SAMPLES datagrams is carried on into the next. Round-trip times are those of
+/// `Paths`, for units of CAPS's optimal size.
+#[derive(Clone, Debug)]
+pub struct LossRate {
+    prior: f64,
+    delays: Paths,
+    period: Period,
+    counted: Reported,
+    rate: Option<f64>,
+}
+
+impl LossRate {
+    /// Returns an estimator that knows nothing; see `EstimatorKind::estimator`.
+    pub fn new(packet_time_s: Seconds, sampling_s: Option<Seconds>) -> LossRate {
+        LossRate {
+            prior: PRIOR,
+            delays: Paths::new(packet_time_s, None),
+            period: Period::new(sampling_s.unwrap_or(SAMPLING_PACKETS * packet_time_s)),
+            counted: Reported::default(),
+            rate: None,
+        }
+    }
+
+    fn roll(&mut self, now: Seconds) {
+        let n = self.counted.arrived + self.counted.overdue;
+        if self.period.ended(now) && n >= MIN_SAMPLES {
+            self.rate = Some(self.counted.overdue as f64 / n as f64);
+            self.counted = Reported::default();
+        }
+    }
+}
+
+impl BlockingEstimator for LossRate {
+    fn ack_rtt(&mut self, rtt_s: Seconds, now: Seconds) {
+        self.delays.ack_rtt(rtt_s, now);
+    }
+
+    fn path_delay(&mut self, stamp: u16, delay_us: u32, now: Seconds) {
+        self.delays.path_delay(stamp, delay_us, now);
+    }
+
+    fn reported(&mut self, datagrams: Reported, now: Seconds) {
+        self.roll(now);
+        self.counted.arrived += datagrams.arrived;
+        self.counted.overdue += datagrams.overdue;
+    }
+
+    fn blocking_probability(&mut self, now: Seconds) -> f64 {
+        self.roll(now);
+        self.rate.unwrap_or(self.prior).min(MAX_BLOCKING_PROBABILITY)
+    }
+
+    fn rtt_s(&self) -> Seconds {
+        self.delays.rtt_s()
+    }
+
+    fn blocked_rtt_s(&self) -> Seconds {
+        self.delays.blocked_rtt_s()
+    }
+
+    fn overdue_s(&self) -> Seconds {
+        self.delays.overdue_s()
+    }
+
+    fn prior(&self) -> f64 {
+        self.prior
+    }
+
+    fn set_prior(&mut self, prior: f64) {
+        self.prior = prior;
+    }
+}

@@ -1,0 +1,95 @@
+//! The congestion window of a TCP flow as the agent of its sender sees it: what fills a unit of HTPC and Corrective.
+//!
+//! The window is inside the host's kernel. What shows outside is the data in flight: the highest sequence number that
+//! was sent, less the highest acknowledgement that came back. A sender that has enough to send keeps as much in flight as
+//! its window allows, so the most that was in flight over the current and the last round trip is the estimate. It is too
+//! small for a flow that has little to send (which then has no more to code either), and too large while losses are
+//! repaired (what was acknowledged selectively still counts as in flight).
+
+/// Packets, before the first round trip is over (RFC 6928).
+pub const INITIAL_WINDOW: u32 = 10;
+
+/// Returns a - b for sequence numbers, which wrap (RFC 1982).
+fn ahead(a: u32, b: u32) -> i32 {
+    a.wrapping_sub(b) as i32
+}
+
+/// What was seen of a flow since its first segment.
+#[derive(Clone, Debug)]
+struct Seen {
+    /// Behind the highest byte sent.
+    next: u32,
+    acked: u32,
+    /// The round trip is over when this is acknowledged.
+    round: u32,
+    /// Most bytes in flight in this round trip.
+    most: i32,
+    /// The same of the round trip before; None: there was none.
+    before: Option<i32>,
+    /// Bytes of the largest payload.
+    largest: u32,
+}
+
+/// One TCP flow and direction. Sequence numbers are modulo 2^32.
+#[derive(Clone, Debug, Default)]
+pub struct WindowEstimate(Option<Seen>);
+
+impl WindowEstimate {
+    /// Takes in that segments of `size` bytes each but the last, `payload` bytes in all, leave from `sequence` on, for the
+    /// first time or again.
+    pub fn sent(&mut self, sequence: u32, payload: u32, size: u32) {
+        let end = sequence.wrapping_add(payload);
+        let first = Seen { next: end, acked: sequence, round: end, most: 0, before: None, largest: 1 };
+        let seen = self.0.get_or_insert(first);
+        if ahead(end, seen.next) > 0 {
+            seen.next = end;
+        }
+        seen.largest = seen.largest.max(size.min(payload));
+        seen.most = seen.most.max(ahead(seen.next, seen.acked));
+    }
+
+    /// Takes in that the receiver has everything before `ack`.
+    pub fn acknowledged(&mut self, ack: u32) {
+        let Some(seen) = &mut self.0 else { return };
+        if ahead(ack, seen.acked) <= 0 {
+            return;
+        }
+        // beyond what was sent is a FIN's, or of what went before we saw the flow
+        let ack = if ahead(ack, seen.next) > 0 { seen.next } else { ack };
+        seen.acked = ack;
+        if ahead(ack, seen.round) >= 0 {
+            seen.before = Some(seen.most);
+            seen.most = ahead(seen.next, ack);
+            seen.round = seen.next;
+        }
+    }
+
+    /// Returns the window in packets of the flow's largest payload, at least 1.
+    pub fn packets(&self) -> u32 {
+        let Some(seen) = &self.0 else { return INITIAL_WINDOW };
+        let packets = |bytes: i32| (bytes.max(0) as u32).div_ceil(seen.largest);
+        match seen.before {
+            None => packets(seen.most).max(INITIAL_WINDOW),
+            Some(before) => packets(seen.most.max(before)).max(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_flight_over_two_round_trips_is_the_window_across_the_wrap_too() {
+        for start in [0, 7, u32::MAX - 5000, u32::MAX / 2] {
+            let (mut window, mut next) = (WindowEstimate::default(), start);
+            assert_eq!(window.packets(), INITIAL_WINDOW);
+            for packets in [10u32, 20, 40, 40, 12, 12] {
+                window.sent(next, packets * 1000, 1000);
+                next = next.wrapping_add(packets * 1000);
+                window.acknowledged(next);
+            }
+            assert_eq!(window.packets(), 12, "from {start}");
+        }
+    }
+}

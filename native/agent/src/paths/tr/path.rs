@@ -1,0 +1,131 @@
+//! What TR knows of one path: how long a packet waits there, at least and as expected.
+
+use std::collections::VecDeque;
+
+use crate::time::Seconds;
+
+/// A packet of ours that left.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    left: Seconds,
+    /// Its time on the slowest link.
+    takes: Seconds,
+}
+
+/// How old what is known may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Ages {
+    /// How long reports take to come.
+    pub lag: Seconds,
+    /// Longer nothing waits; a packet that is overdue by more is lost.
+    pub full: Seconds,
+    /// How long what others said is believed.
+    pub shared: Seconds,
+}
+
+/// A path to one leaf.
+#[derive(Clone, Debug, Default)]
+pub struct Path {
+    /// Delay of the newest packet reported, and when that packet left.
+    delay: Seconds,
+    sent: Seconds,
+    /// Mean difference between two reports in succession.
+    deviation: Seconds,
+    /// Packets that left after it.
+    own: VecDeque<Own>,
+    /// What a packet that left at `at` had to wait for, those that left before counted.
+    wait: Seconds,
+    at: Seconds,
+    /// Whether a report has come since `wait` was reckoned.
+    stale: bool,
+    /// Delay that other agents of our leaf have there, and when they said so.
+    others: Seconds,
+    said: Seconds,
+}
+
+impl Path {
+    /// Returns c_TNL: the least that a packet waits; a queue cannot shrink faster than time passes.
+    pub fn at_least(&self, now: Seconds) -> Seconds {
+        self.delay - (now - self.sent)
+    }
+
+    /// Returns p_TNL of a packet that leaves now.
+    pub fn expected(&mut self, now: Seconds) -> Seconds {
+        self.reckon();
+        (self.wait - (now - self.at)).max(0.0)
+    }
+
+    /// Returns the mean difference between two reports in succession.
+    pub fn deviation(&self) -> Seconds {
+        self.deviation
+    }
+
+    /// Returns the newest delay, until it is old, or for how long the oldest unreported packet is overdue.
+    pub fn late(&mut self, now: Seconds, ages: Ages) -> Seconds {
+        let late = if now - self.sent - self.delay <= ages.full { self.delay } else { 0.0 };
+        while let Some(oldest) = self.own.front() {
+            let overdue = now - oldest.left - ages.lag;
+            if overdue <= ages.full {
+                return if overdue > late { overdue } else { late };
+            }
+            self.own.pop_front();
+        }
+        late
+    }
+
+    /// Returns the TNL to compare paths by: a queue that was long a moment ago is taken to be so still.
+    pub fn rank(&mut self, now: Seconds, ages: Ages) -> Seconds {
+        self.reckon();
+        let mut rank = self.wait - (now - self.at);
+        if !self.own.is_empty() || self.delay > 0.0 {
+            rank = rank.max(self.late(now, ages));
+        }
+        if self.others > rank && now - self.said <= ages.shared {
+            return self.others;
+        }
+        rank.max(0.0)
+    }
+
+    /// Lindley's recursion, from the newest delay over what we have sent since.
+    fn reckon(&mut self) {
+        if !self.stale {
+            return;
+        }
+        let (mut wait, mut at) = (self.delay, self.sent);
+        for own in &self.own {
+            let since = own.left - at;
+            wait = if wait > since { wait - since + own.takes } else { own.takes };
+            at = own.left;
+        }
+        (self.wait, self.at, self.stale) = (wait, at, false);
+    }
+
+    /// Takes in that packets of ours, which take so long on the slowest link, leave for it.
+    pub fn put(&mut self, takes: Seconds, now: Seconds) {
+        self.wait = self.expected(now) + takes;
+        self.at = now;
+        self.own.push_back(Own { left: now, takes });
+    }
+
+    /// Takes in that a packet that left at `sent` had this delay.
+    pub fn heard(&mut self, delay: Seconds, sent: Seconds) {
+        if sent < self.sent {
+            return;
+        }
+        self.deviation += ((delay - self.delay).abs() - self.deviation) / 8.0;
+        (self.delay, self.sent, self.stale) = (delay, sent, true);
+        while self.own.front().is_some_and(|oldest| oldest.left <= sent) {
+            self.own.pop_front();
+        }
+    }
+
+    /// Takes in what other agents of our leaf wait there.
+    pub fn set_others(&mut self, delay: Seconds, now: Seconds) {
+        (self.others, self.said) = (delay, now);
+    }
+
+    /// Takes in that other agents of our leaf say nothing of it.
+    pub fn clear_others(&mut self) {
+        self.others = 0.0;
+    }
+}

@@ -3,6 +3,7 @@
 //! Packets and arrays are used where they are while the interpreter is not held (bytes do not change; whoever calls keeps
 //! other threads from writing arrays meanwhile, as with numpy's own functions). What has come of a unit is copied.
 
+mod agent;
 mod bursts;
 mod capton;
 mod datapath;
@@ -287,6 +288,7 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bursts::seal_coded, module)?)?;
     module.add_function(wrap_pyfunction!(bursts::send_rows, module)?)?;
     module.add_function(wrap_pyfunction!(repairs::seal_repairs, module)?)?;
+    agent::register(module)?;
     capton::register(module)?;
     feedback::register(module)?;
     module.add_class::<kept::KeptPackets>()?;

@@ -9,7 +9,7 @@ use crate::route::LeafId;
 use crate::time::Seconds;
 
 /// A policy of an agent.
-pub type BoxedPolicy = Box<dyn PathPolicy + Send>;
+pub type BoxedPolicy = Box<dyn PathPolicy + Send + Sync>;
 
 /// A peer, and what left for it.
 #[derive(Clone, Copy)]
@@ -54,7 +54,7 @@ impl Steering {
     }
 
     /// Returns the policy of a class.
-    pub fn policy(&mut self, class: TrafficClass) -> &mut (dyn PathPolicy + Send) {
+    pub fn policy(&mut self, class: TrafficClass) -> &mut (dyn PathPolicy + Send + Sync) {
         &mut *self.policies[self.serves[class.index()]]
     }
 

@@ -497,6 +497,42 @@ def flow_entropy(flow: Flow, turn: int = 0) -> int:
 def digit_reversed(labels: Sequence[int]) -> list[int]:
     """*labels* in the order of their places' reversed binary digits."""
 
+class FlowPriority:
+    """What a flow's next packet needs (native/agent/src/priority.rs)."""
+
+    def __init__(self) -> None: ...
+    @property
+    def demote_at(self) -> int:
+        """Payload at which its priority falls next, in bytes; 2**62: never."""
+    @property
+    def tos(self) -> tuple[int, int, int, int]:
+        """Type-of-service byte without ECN, by traffic class."""
+
+class Priorities:
+    """What the flows of one host get, by policy and types."""
+
+    def use_policy(
+        self, kind: str, of_class: Sequence[int], thresholds: Sequence[int], predicted: bool
+    ) -> None:
+        """`protocol.priority.PriorityPolicy`, and the priorities of the classes; there are no types then. ValueError:
+        there is no such kind."""
+    def use_types(self, features: Sequence[str], of_value: Mapping[bytes, Sequence[int]]) -> None:
+        """Thresholds by the bytes of the features, in their order, one behind the other. ValueError: no such
+        feature."""
+    @property
+    def predicted(self) -> bool:
+        """Whether the controller wants to know of flows that have ended."""
+    @property
+    def control_tos(self) -> int:
+        """Of what belongs to no flow."""
+    def give(self, flow: FlowPriority, key: bytes, payload: int, announced: float | None) -> bool | None:
+        """What the flow's next packet needs, at its beginning and when policy, types or size change.
+
+        Returns whether its type is known; None: that was not asked, or it has sent something before.
+        """
+    def give_for(self, flow: FlowPriority, payload: int) -> None:
+        """What its next packet needs when it has sent so much."""
+
 class KeptPackets:
     """The packets of one receiving flow that are remembered, by position, modulo 2**32.
 

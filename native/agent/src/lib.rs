@@ -6,6 +6,7 @@
 pub mod class;
 pub mod hash;
 pub mod paths;
+pub mod priority;
 pub mod random;
 pub mod route;
 pub mod time;

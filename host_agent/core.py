@@ -138,11 +138,11 @@ class AgentCore:
 
     def path_load(self, now: float) -> PathLoad | None:
         """What the other agents of our leaf are to know of us; None: no path policy shares anything."""
-        return self._sender.steering.load(now)
+        return self._sender.steering.path_load(now)
 
     def set_path_load(self, load: PathLoad, now: float) -> None:
         """What the other agents of our leaf have together on its paths, from now on."""
-        self._sender.steering.set_load(load, now)
+        self._sender.steering.set_path_load(load, now)
 
     def set_flow_types(self, types: FlowTypes) -> None:
         """Types of flows with thresholds of their own; in force from each flow's next packet on."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from capstan_native import FlowPriority
 from crc32c import crc32c
 
 from host_agent.addresses import text
@@ -56,10 +57,10 @@ class SendFlow:
     """TCP: sequence number behind the segment that is being timed, and when it left."""
     peer: PeerState | None = None
     """Where it goes to; known once it is coded."""
-    thresholds: tuple[int, ...] = ()
-    """Payload at which its priority falls (`host_agent.priority`)."""
+    needs: FlowPriority = field(default_factory=FlowPriority)
+    """What decides ``demote_at`` and ``tos`` (`host_agent.priority`)."""
     demote_at: int = NEVER
-    """The next of them, in bytes."""
+    """Payload at which its priority falls next, in bytes."""
     tos: tuple[int, ...] = ()
     """Type-of-service byte of its packets without ECN, by traffic class."""
     told: bool = False

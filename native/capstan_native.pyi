@@ -8,14 +8,17 @@ computes. Whatever cannot be raises ValueError, or OverflowError for numbers tha
 """
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Generic, Self, TypeVar
 
 from numpy import uint8
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from host_agent.inner_packet import InnerPacket
+from host_agent.paths.base import Flow, PathPolicy
 from protocol.policy import CodeName, CodingPolicy, Weight
+from protocol.underlay import TrafficClass
 
 class ContradictionError(ValueError):
     """Received symbols of one unit cannot all be right: no packet of it may be rebuilt."""
@@ -337,6 +340,199 @@ class Receipts:
 
 def stamps_of(source_ports: Sequence[int], first_stamp: int, last_stamp: int) -> list[tuple[int, int]]:
     """Stamps (0: none) of the paths of datagrams, and how many have each, in the order in which they come first."""
+
+# Path policies (native/agent/src/paths). Times in seconds; `rng` gives a draw that seeds the policy's own generator.
+
+class FlowRef:
+    """What policies know of a flow: its id and 32 bits of its 5-tuple."""
+
+    def __init__(self, id: int, hash: int) -> None: ...
+    @property
+    def id(self) -> int: ...
+    @property
+    def hash(self) -> int: ...
+
+class Route:
+    """A destination leaf as packets of one traffic class may reach it; one object for the agent's whole life."""
+
+    def __init__(
+        self, leaf: str, traffic_class: TrafficClass, labels: tuple[int, ...] | None = None
+    ) -> None: ...
+    @property
+    def leaf(self) -> str: ...
+    @property
+    def traffic_class(self) -> TrafficClass: ...
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """Source ports that name the live paths (`protocol.underlay`), ascending; a new tuple whenever they change.
+        Empty while they are not known, and towards hosts of our own leaf."""
+    @labels.setter
+    def labels(self, labels: tuple[int, ...]) -> None: ...
+
+class Report:
+    """A peer got one of our datagrams."""
+
+    def __init__(
+        self, flow: int, leaf: str, entropy: int, stamp: int, delay_s: float, sent: float
+    ) -> None: ...
+    @property
+    def flow(self) -> int: ...
+    @property
+    def leaf(self) -> str: ...
+    @property
+    def entropy(self) -> int:
+        """Source port that it left with."""
+    @property
+    def stamp(self) -> int:
+        """Path that it took; 0: it crossed no top tier."""
+    @property
+    def delay_s(self) -> float:
+        """Its one-way delay above the least to that peer."""
+    @property
+    def sent(self) -> float:
+        """When it left."""
+
+class Load:
+    """What agents of a leaf say to each other of its paths."""
+
+    def __init__(self, short_flows: dict[int, int], delays_s: dict[str, dict[int, float]]) -> None: ...
+    @property
+    def short_flows(self) -> dict[int, int]:
+        """Those that are active, by path stamp."""
+    @property
+    def delays_s(self) -> dict[str, dict[int, float]]:
+        """What packets wait there, above the least, by destination leaf and path stamp; a path that is missing is free,
+        or not known."""
+
+class Turn:
+    """The source ports of the next packets, in this order, of whichever flows share `owner`."""
+
+    @property
+    def owner(self) -> object: ...
+    @property
+    def ports(self) -> list[int]: ...
+
+class CompiledPathPolicy(PathPolicy):
+    """A policy of native/agent. (Registered as a `PathPolicy`, not derived.)"""
+
+    def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int: ...
+    def grant(self, flow: int, stamp: int) -> None:
+        """The path of a flow (`FlowRef.id`) from now on; what is no path stamp: none of its own."""
+
+class Spray(CompiledPathPolicy):
+    def __init__(self, rng: Generator) -> None: ...
+
+class FlowHash(CompiledPathPolicy): ...
+class LabelHash(CompiledPathPolicy): ...
+
+class RoundRobin(CompiledPathPolicy):
+    def __init__(self, rng: Generator) -> None: ...
+
+class Granted(CompiledPathPolicy): ...
+
+class Flowcell(CompiledPathPolicy):
+    def __init__(self, flowcell_bytes: int = 65536) -> None: ...
+
+class Flowlet(CompiledPathPolicy):
+    def __init__(self, rng: Generator, gap_s: float) -> None: ...
+
+class Tr(CompiledPathPolicy):
+    def __init__(self, packet_time_s: float) -> None: ...
+
+class Reps(CompiledPathPolicy):
+    RING: Final[int]
+    def __init__(self, rng: Generator, congested_s: float, explore_packets: int, freeze_s: float) -> None: ...
+
+class Plb(CompiledPathPolicy):
+    LEAST_TIMEOUT_S: Final[float]
+    def __init__(
+        self,
+        rng: Generator,
+        congested_s: float,
+        congested_share: float,
+        rounds: int,
+        idle_rounds: int,
+        suspend_s: float,
+    ) -> None: ...
+
+class Departures:
+    """When the last datagrams to one peer left, and of which flow and class. In step with `SentLog`."""
+
+    def sent(self, number: int, count: int, flow: int, traffic_class: int, now: float) -> None:
+        """*count* datagrams from *number* on leave now. flow: its number on the wire, 0 for none."""
+
+class Steering:
+    """The path policies of an agent, and the routes that they choose from."""
+
+    def set_policies(self, policies: Sequence[PathPolicy], serves: Sequence[int]) -> None:
+        """Begin anew. *serves*: which of the policies serves each traffic class. ValueError: one that is not there."""
+    @property
+    def learning(self) -> bool:
+        """Whether any policy wants to know what became of its datagrams."""
+    def routes(self, leaf: str) -> tuple[Route, ...]:
+        """The ways to a leaf, by traffic class."""
+    def set_paths(self, paths: Mapping[str, Sequence[int]], by_class: Mapping[str, Sequence[int]]) -> None:
+        """Which paths are alive, as in `protocol.control.Paths`. Stamps that cannot be are left out."""
+    def learn(
+        self,
+        leaf: str,
+        log: SentLog,
+        departures: Departures,
+        told: Feedback,
+        above_least_us: Callable[[int], int],
+        now: float,
+    ) -> None:
+        """A peer's feedback. above_least_us: from such a delay, how much it is above the least."""
+    def forget(self, flow: int) -> None:
+        """A flow is over."""
+    def grant(self, flow: int, stamp: int) -> None:
+        """The controller has granted a flow a path (0: none of its own)."""
+    def load(self, now: float) -> Load | None:
+        """What the other agents of our leaf are to know of us; None: no policy shares anything."""
+    def set_load(self, load: Load, now: float) -> None:
+        """What the other agents of our leaf have together, from now on."""
+
+def flow_entropy(flow: Flow, turn: int = 0) -> int:
+    """The EV that stands for a flow wherever no path can be named; each *turn* has its own."""
+
+def digit_reversed(labels: Sequence[int]) -> list[int]:
+    """*labels* in the order of their places' reversed binary digits."""
+
+class FlowPriority:
+    """What a flow's next packet needs (native/agent/src/priority.rs)."""
+
+    def __init__(self) -> None: ...
+    @property
+    def demote_at(self) -> int:
+        """Payload at which its priority falls next, in bytes; 2**62: never."""
+    @property
+    def tos(self) -> tuple[int, int, int, int]:
+        """Type-of-service byte without ECN, by traffic class."""
+
+class Priorities:
+    """What the flows of one host get, by policy and types."""
+
+    def use_policy(
+        self, kind: str, of_class: Sequence[int], thresholds: Sequence[int], predicted: bool
+    ) -> None:
+        """`protocol.priority.PriorityPolicy`, and the priorities of the classes; there are no types then. ValueError:
+        there is no such kind."""
+    def use_types(self, features: Sequence[str], of_value: Mapping[bytes, Sequence[int]]) -> None:
+        """Thresholds by the bytes of the features, in their order, one behind the other. ValueError: no such
+        feature."""
+    @property
+    def predicted(self) -> bool:
+        """Whether the controller wants to know of flows that have ended."""
+    @property
+    def control_tos(self) -> int:
+        """Of what belongs to no flow."""
+    def give(self, flow: FlowPriority, key: bytes, payload: int, announced: float | None) -> bool | None:
+        """What the flow's next packet needs, at its beginning and when policy, types or size change.
+
+        Returns whether its type is known; None: that was not asked, or it has sent something before.
+        """
+    def give_for(self, flow: FlowPriority, payload: int) -> None:
+        """What its next packet needs when it has sent so much."""
 
 class KeptPackets:
     """The packets of one receiving flow that are remembered, by position, modulo 2**32.

@@ -8,6 +8,7 @@ pub mod class;
 pub mod coding;
 pub mod hash;
 pub mod paths;
+pub mod priority;
 pub mod random;
 pub mod route;
 pub mod time;

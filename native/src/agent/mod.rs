@@ -3,6 +3,8 @@
 mod blocking;
 mod coding;
 mod outcomes;
+mod paths;
+mod priority;
 mod units;
 
 use pyo3::prelude::*;
@@ -12,5 +14,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     blocking::register(module)?;
     coding::register(module)?;
     outcomes::register(module)?;
+    paths::register(module)?;
+    priority::register(module)?;
     units::register(module)
 }

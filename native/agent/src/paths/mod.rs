@@ -1,5 +1,6 @@
 //! Path policies: which entropy value or path label a packet carries. One file each.
 
+mod departures;
 mod flow_hash;
 mod flowcell;
 mod flowlet;
@@ -9,10 +10,13 @@ mod plb;
 mod policy;
 mod reps;
 mod round_robin;
+mod routes;
 mod settings;
 mod spray;
+mod steering;
 mod tr;
 
+pub use departures::{Departed, Departures};
 pub use flow_hash::FlowHash;
 pub use flowcell::{Flowcell, FLOWCELL_BYTES};
 pub use flowlet::Flowlet;
@@ -22,6 +26,8 @@ pub use plb::{Plb, PlbSettings, LEAST_TIMEOUT_S};
 pub use policy::{flow_entropy, Load, PathId, PathPolicy, Report, Train};
 pub use reps::{Reps, RepsSettings, RING};
 pub use round_robin::{digit_reversed, RoundRobin};
+pub use routes::{LivePaths, Routes};
 pub use settings::PathSettings;
 pub use spray::{entropy_value, Spray};
+pub use steering::{BoxedPolicy, Sent, Steering};
 pub use tr::Tr;

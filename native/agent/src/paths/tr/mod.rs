@@ -136,7 +136,7 @@ impl Tr {
                 continue; // c_TNL is below p_TNL
             }
             let crowd = if long {
-                self.short.on(way.label) + self.others.get(&way.label).copied().unwrap_or(0)
+                self.short.on(way.label).saturating_add(self.others.get(&way.label).copied().unwrap_or(0))
             } else {
                 0
             };

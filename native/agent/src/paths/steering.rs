@@ -1,0 +1,131 @@
+//! All path policies of an agent: which serves a traffic class, what they choose from, and what they learn.
+
+use datapath::feedback::Feedback;
+use datapath::sent::{SentLog, RING};
+
+use crate::class::TrafficClass;
+use crate::paths::{Departures, FlowHash, Load, PathPolicy, Report, Routes};
+use crate::route::LeafId;
+use crate::time::Seconds;
+
+/// A policy of an agent.
+pub type BoxedPolicy = Box<dyn PathPolicy + Send + Sync>;
+
+/// A peer, and what left for it.
+#[derive(Clone, Copy)]
+pub struct Sent<'a> {
+    /// Where the peer is.
+    pub leaf: LeafId,
+    /// The source ports of the last datagrams to it.
+    pub log: &'a SentLog,
+    /// When they left, and of which flow and class.
+    pub departures: &'a Departures,
+}
+
+/// The path policies of an agent and their routes.
+pub struct Steering {
+    /// Each once, though it may serve several classes.
+    policies: Vec<BoxedPolicy>,
+    /// Which of them, by traffic class.
+    serves: [usize; 4],
+    /// What they choose from.
+    pub routes: Routes,
+}
+
+impl Default for Steering {
+    fn default() -> Steering {
+        Steering { policies: vec![Box::new(FlowHash)], serves: [0; 4], routes: Routes::default() }
+    }
+}
+
+impl Steering {
+    /// Begins anew with these policies; `serves`: which of them serves each traffic class. All of it must be there.
+    pub fn set_policies(&mut self, policies: Vec<BoxedPolicy>, serves: [usize; 4]) {
+        assert!(
+            serves.iter().all(|&place| place < policies.len()),
+            "a class is served by a policy that is not there"
+        );
+        (self.policies, self.serves) = (policies, serves);
+    }
+
+    /// Returns true if any policy wants to know what became of its datagrams.
+    pub fn learns(&self) -> bool {
+        self.policies.iter().any(|one| one.learns())
+    }
+
+    /// Returns the policy of a class.
+    pub fn policy(&mut self, class: TrafficClass) -> &mut (dyn PathPolicy + Send + Sync) {
+        &mut *self.policies[self.serves[class.index()]]
+    }
+
+    /// Takes in a peer's feedback. `above_least`: from a delay, how much it is above the least, both in us; it is asked
+    /// of reports that a policy wants, in their order.
+    pub fn learn(
+        &mut self,
+        sent: Sent,
+        told: &Feedback,
+        mut above_least: impl FnMut(u32) -> u32,
+        now: Seconds,
+    ) {
+        for one in &told.receipts {
+            let departed = sent.departures.of(one.number);
+            let policy = self.policy(departed.class);
+            if departed.flow == 0 || !policy.learns() {
+                continue;
+            }
+            let Some(port) = sent.log.entropy_of(one.number) else { continue };
+            let report = Report {
+                flow: i64::from(departed.flow),
+                leaf: sent.leaf,
+                port,
+                stamp: one.stamp,
+                delay_s: f64::from(above_least(one.delay_us)) * 1e-6,
+                sent: departed.at,
+            };
+            policy.reported(&report, now);
+        }
+        for &(first, count) in &told.lost {
+            for ahead in 0..count.min(RING as u32) {
+                let number = first.wrapping_add(ahead);
+                let departed = sent.departures.of(number);
+                let policy = self.policy(departed.class);
+                let Some(port) = sent.log.entropy_of(number) else { continue };
+                if departed.flow != 0 && policy.learns() {
+                    policy.lost(i64::from(departed.flow), sent.leaf, port, now);
+                }
+            }
+        }
+    }
+
+    /// Drops what is kept of a flow that is over.
+    pub fn forget(&mut self, flow: i64) {
+        for one in &mut self.policies {
+            one.forget(flow);
+        }
+    }
+
+    /// Takes in that the controller has granted a flow a path (0: none of its own).
+    pub fn granted(&mut self, flow: i64, stamp: u16) {
+        for one in &mut self.policies {
+            one.granted(flow, stamp);
+        }
+    }
+
+    /// Returns what the other agents of our leaf are to know of us; None: no policy shares anything.
+    pub fn load(&mut self, now: Seconds) -> Option<Load> {
+        self.policies.iter_mut().filter_map(|one| one.load(now)).reduce(|mut all, one| {
+            for (stamp, count) in one.short_flows {
+                *all.short_flows.entry(stamp).or_default() += count;
+            }
+            all.delays_s.extend(one.delays_s);
+            all
+        })
+    }
+
+    /// Takes in what the other agents of our leaf have together, from now on.
+    pub fn set_load(&mut self, load: &Load, now: Seconds) {
+        for one in &mut self.policies {
+            one.set_load(load, now);
+        }
+    }
+}

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from capstan_native import Release
+from capstan_native import Release, UnitDecoder
 from crc32c import crc32c
 
 from host_agent.addresses import text
-from host_agent.coding.decoder import UnitDecoder
 from host_agent.coding.outcomes import SentUnit
 from host_agent.coding.unit import UnitEncoder
 from host_agent.coding.window import WindowEstimate

@@ -15,6 +15,7 @@ from numpy import uint8
 from numpy.typing import NDArray
 
 from host_agent.inner_packet import InnerPacket
+from protocol.datagram import RepairHead
 
 class ContradictionError(ValueError):
     """Received symbols of one unit cannot all be right: no packet of it may be rebuilt."""
@@ -75,6 +76,9 @@ def product(
     coefficients: NDArray[uint8], sources: NDArray[uint8], out: NDArray[uint8], kernel: str | None = None
 ) -> None:
     """Product over GF(256), polynomial 0x11D: out (rows, width) = coefficients (rows, k) x sources (k, width)."""
+
+def worth_trying(code: int, missing: int, repairs: int) -> bool:
+    """Return True if decoding is likely to find anything with so many sources missing and repairs at hand."""
 
 def ldpc_rows(k: int, r: int, seed: int) -> list[list[int]]:
     """The sources in each of the r rows of the LDPC-staircase parity check matrix, ascending."""
@@ -431,30 +435,103 @@ class Release:
 def stamps_of(source_ports: Sequence[int], first_stamp: int, last_stamp: int) -> list[tuple[int, int]]:
     """Stamps (0: none) of the paths of datagrams, and how many have each, in the order in which they come first."""
 
-class KeptPackets:
-    """The packets of one receiving flow that are remembered, by position, modulo 2**32.
+class DecoderCounters:
+    """What happened to what came; all count events since the flow began."""
 
-    Those kept are *floor* .. *floor* + RING - 1; others can be asked for, and are not there.
+    @property
+    def sources(self) -> int: ...
+    @property
+    def repairs(self) -> int: ...
+    @property
+    def recovered(self) -> int:
+        """Source packets rebuilt."""
+    @property
+    def duplicate_sources(self) -> int:
+        """Sources whose packet was there already, as received or as rebuilt."""
+    @property
+    def late_sources(self) -> int:
+        """Sources older than what is remembered."""
+    @property
+    def surplus_repairs(self) -> int:
+        """Repairs of units that were complete already: what redundancy cost."""
+    @property
+    def duplicate_repairs(self) -> int: ...
+    @property
+    def late_repairs(self) -> int:
+        """Repairs of units that are forgotten or given up."""
+    @property
+    def malformed_repairs(self) -> int:
+        """Heads or symbols that cannot be."""
+    @property
+    def inconsistent_repairs(self) -> int:
+        """Repairs that say otherwise than their unit's first repair did."""
+    @property
+    def failed_units(self) -> int:
+        """Units given up because their symbols contradict one another."""
+    @property
+    def expired_units(self) -> int:
+        """Units forgotten incomplete: by age, by newer units, or because their sources were forgotten."""
+
+class UnitDecoder:
+    """The receiver's side of one flow's coding: sources and repairs go in as they come, rebuilt packets come out.
+
+    A peer may send anything: what cannot be is counted and dropped, never raised. Times are in seconds and must not run
+    backwards; positions count modulo 2**32.
+
+    max_bytes: of packets and repairs kept. max_units: units kept that are incomplete. max_age_s: a unit that is
+    incomplete after this time is forgotten.
     """
 
-    RING: Final[int]
-    def __init__(self, floor: int) -> None: ...
+    MAX_K: Final[int]
+    WINDOW: Final[int]
+    """Sources are remembered over this many positions."""
+    def __init__(self, max_bytes: int = ..., max_units: int = 16, max_age_s: float = 2.0) -> None: ...
     @property
-    def floor(self) -> int: ...
+    def counters(self) -> DecoderCounters:
+        """As they are now."""
     @property
-    def bytes(self) -> int:
-        """Of all packets that are kept."""
-    def __contains__(self, position: int) -> bool: ...
-    def put(self, position: int, packet: builtins.bytes) -> None:
-        """Keep a packet. Raises ValueError if its position cannot be kept."""
-    def put_run(self, position: int, packets: Sequence[builtins.bytes]) -> None:
-        """Keep packets at consecutive positions. Raises ValueError as `put` does, and keeps none then."""
-    def count(self, position: int, count: int) -> int:
-        """How many of *count* positions from *position* on are there."""
-    def packets(self, position: int, count: int) -> list[builtins.bytes | None]:
-        """The packets of *count* positions from *position* on, None where there is none."""
-    def raise_floor(self, steps: int) -> None:
-        """Forget so many positions from the floor on."""
+    def kept_bytes(self) -> int:
+        """Bytes of packets and repairs that are kept now."""
+    @property
+    def kept_units(self) -> int:
+        """Incomplete units that are kept now."""
+    def source(self, position: int, packet: builtins.bytes, now: float) -> list[tuple[int, builtins.bytes]]:
+        """Take in a source. Return what it lets rebuild: (position, packet), ascending; never *position* itself."""
+    def repair(
+        self, position: int, head: RepairHead, symbol: builtins.bytes, now: float
+    ) -> list[tuple[int, builtins.bytes]]:
+        """Take in a repair of the unit from *position* on. Return what it lets rebuild, as `source` does."""
+    def takes_run(self, position: int, count: int, now: float) -> bool:
+        """Return True if `source_run` may be used: all are new and not forgotten, and no unit waits for them."""
+    def source_run(self, position: int, packets: Sequence[builtins.bytes], now: float) -> None:
+        """Take in sources with consecutive positions from *position* on (`takes_run`); nothing is rebuilt."""
+    def surplus_run(self, position: int, bodies: Sequence[builtins.bytes], now: float) -> bool:
+        """Take in repairs of one unit, as on the wire, that `repair` would only count as surplus.
+
+        Return False, and do nothing, if they are to be given to `repair`.
+        """
+    def needs_none_of(
+        self, position: int, repairs: Sequence[tuple[int, int, Sequence[builtins.bytes]]]
+    ) -> bool:
+        """Return True if `repair` would only count repairs as surplus that come among sources from *position* on.
+
+        The sources may be taken as a run (`takes_run`). *repairs*: as in `host_agent.wire.CodedRun`.
+        """
+    def surplus(self, count: int) -> None:
+        """Count repairs for which `needs_none_of` is true."""
+    def known(self, position: int) -> bool:
+        """Return True if the packet of *position* came or was rebuilt (False for what is forgotten)."""
+    def pending(self, position: int) -> bool:
+        """Return True if the packet of *position* may still be rebuilt: holding packets behind it can pay.
+
+        False if it is known or forgotten, or if all units that cover it were given up. True promises nothing.
+        """
+    def shortfall(self, position: int) -> int | None:
+        """Return how many symbols the unit of *position* still needs; None if no repair of it came."""
+    def deadline(self) -> float | None:
+        """Return when `expire` has something to do."""
+    def expire(self, now: float) -> None:
+        """Forget units that are too old. Called by `source` and `repair` as well."""
 
 # CAPTON (controller/capton/scheduler.py): times in ns, rates in bit/s, sizes in bytes.
 

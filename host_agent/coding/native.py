@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 try:
-    from capstan_native import ContradictionError, decode_packets, encode_packets, ldpc_rows
+    from capstan_native import ContradictionError, decode_packets, encode_packets, ldpc_rows, worth_trying
 except ImportError as error:
     raise ImportError(
         "the native kernels (capstan_native) are not in this Python environment, or not for this machine: "
         "start the command through ./capstan, which builds them and says what is missing"
     ) from error
 
-__all__ = ["ContradictionError", "decode_packets", "encode_packets", "ldpc_rows"]
+__all__ = ["ContradictionError", "decode_packets", "encode_packets", "ldpc_rows", "worth_trying"]

@@ -1,5 +1,6 @@
 //! What a host agent decides, for Python: `native/agent`.
 
+mod decoder;
 mod feedback;
 mod receiving;
 
@@ -7,6 +8,7 @@ use pyo3::prelude::*;
 
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    decoder::register(module)?;
     feedback::register(module)?;
     receiving::register(module)
 }

@@ -2,8 +2,8 @@
 //!
 //! The agent sees every acknowledgement before its host does. By its window field it says how far the host may send: to
 //! a *right edge* that stands while the flow waits and moves on at the granted rate. The edge is never behind what the
-//! host has sent: whatever has left is acknowledged as usual, so nothing times out and nothing is sent twice; the host finds
-//! a window that closes, as from a receiver that reads slowly (RFC 9293, 3.8.6). When the edge moves and no
+//! host has sent: whatever has left is acknowledged as usual, so nothing times out and nothing is sent twice; the host
+//! finds a window that closes, as from a receiver that reads slowly (RFC 9293, 3.8.6). When the edge moves and no
 //! acknowledgement comes that could carry it, the last one is given to the host again with the new window.
 //!
 //! Windows are scaled (RFC 7323) by what the SYNs say, or, where those were not seen, the kernel (`join`).

@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from capstan_native import FlowPriority
+from capstan_native import FlowPriority, Release, UnitDecoder
 from crc32c import crc32c
 
 from host_agent.addresses import text
-from host_agent.coding.decoder import UnitDecoder
 from host_agent.coding.outcomes import SentUnit
 from host_agent.coding.unit import UnitEncoder
 from host_agent.coding.window import WindowEstimate
 from host_agent.inner_packet import addresses, ports, reverse_flow
-from host_agent.release import Release
 from protocol.control import FlowEntry
 from protocol.underlay import BASE_PORT, FLOW_KEYS, PRIORITIES, TrafficClass
 

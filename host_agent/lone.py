@@ -14,11 +14,13 @@ from __future__ import annotations
 import socket
 from typing import Final, NamedTuple, TypeVar
 
+from capstan_native import PendingFeedback
+
 from host_agent.core import AgentCore
 from host_agent.flows import SendFlow
 from host_agent.inner_packet import InnerPacket
 from host_agent.paths.base import Turn
-from host_agent.peers import RECEIPTS_PER_FEEDBACK, PeerState
+from host_agent.peers import PeerState
 from host_agent.wire import Burst, Outgoing, Run
 from protocol.datagram import FLAG_CODED, Kind
 from protocol.underlay import TrafficClass
@@ -216,7 +218,7 @@ def _peer(plans: Plans, known: dict[str, int], peer: PeerState) -> int:
     if at is None:
         at = known[underlay_ip] = len(plans.peers)
         newest = peer.arrivals.newest
-        room = 0 if newest is None else max(0, RECEIPTS_PER_FEEDBACK - 1 - len(peer.receipts))
+        room = 0 if newest is None else max(0, PendingFeedback.DUE - 1 - peer.feedback.waiting)
         address = socket.inet_aton(underlay_ip)
         plans.peers.append((address, peer.number, peer.peer.session, newest or 0, room))
     return at

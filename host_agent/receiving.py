@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from capstan_native import stamps_of
+from capstan_native import Release, UnitDecoder, stamps_of
 
 from host_agent import tunnel
-from host_agent.coding.decoder import UnitDecoder
 from host_agent.flows import ReceiveFlow, way
 from host_agent.inner_packet import FIN, TCP, InnerPacket, PacketError, addresses, look
 from host_agent.peers import EarlyRepair, PeerState
-from host_agent.release import Release
 from host_agent.sending import Sender
 from protocol.datagram import (
     CLASS_MASK,
@@ -87,10 +85,7 @@ class Receiver:
             self._sender.feedback(peer, body, now)
             return
         stamp = _stamp(source_port)
-        if peer.receipt(sent[0], stamp, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
-            self._sender.send_feedback(peer, now)
-        elif self._next_feedback is None:
-            self._next_feedback = now + self._feedback_after_s
+        self._told(peer, sent, [source_port], now)
         if kind == _REPAIR:
             self._repair(peer, flags & CLASS_MASK, flow, position, body, stamp, now)
         else:
@@ -137,7 +132,7 @@ class Receiver:
         if peer.estimator is not None and flow.key[0] == TCP:
             self._sender.acknowledged(peer, flow.reverse, packets[-1], _PLAIN_TRANSPORT, now)
         if flags & FLAG_CODED and flow.decoder is not None:
-            flow.decoder.source_run(position, packets)
+            flow.decoder.source_run(position, packets, now)
             if surplus:
                 flow.decoder.surplus(surplus)
                 flow.repairs += surplus
@@ -155,7 +150,7 @@ class Receiver:
 
     def _told(self, peer: PeerState, sent: tuple[int, int], source_ports: list[int], now: float) -> None:
         """Datagrams with consecutive numbers came: the peer is to know."""
-        if peer.receipt_run(sent[0], source_ports, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
+        if peer.feedback.receipts(sent[0], source_ports, (int(now * 1e6) - sent[1]) % NUMBER_MODULUS):
             self._sender.send_feedback(peer, now)
         elif self._next_feedback is None:
             self._next_feedback = now + self._feedback_after_s
@@ -232,7 +227,7 @@ class Receiver:
             flow.reordered += 1
         release = flow.release
         if not flags & FLAG_CODED and flow.decoder is None:
-            self._deliver += release.arrive(position, marked, self._timeouts[traffic_class], now)
+            self._deliver += release.arrive(position, marked, self._timeouts[traffic_class], now, stamp)
             if release.deadline is not None:
                 self._holding[id(flow)] = flow
             elif self._holding:
@@ -244,7 +239,7 @@ class Receiver:
         self._release(flow, position, marked, now)
         self._recovered(peer, flow, recovered, now)
         if peer.early:
-            for early in peer.early.pop(name, ()):
+            for early in peer.early.take(name):
                 self._repair(peer, early.traffic_class, name, early.position, early.body, early.stamp, now)
 
     def _control(
@@ -275,7 +270,7 @@ class Receiver:
         flow = peer.flows.get(name)
         if flow is None:
             early = EarlyRepair(traffic_class, position, body, stamp)
-            self._counts["repairs_without_flow"] += peer.keep_early(name, early)
+            self._counts["repairs_without_flow"] += peer.early.keep(name, early)
             return
         self._counts["repairs_received"] += 1
         flow.last = now
@@ -298,7 +293,7 @@ class Receiver:
                 self._counts["dropped_recovered_malformed"] += 1
                 continue
             flow.recovered += 1
-            peer.recovered += 1
+            peer.feedback.recovered(1)
             self._counts["packets_recovered"] += 1
             self._release(flow, position, packet, now)
 
@@ -343,8 +338,8 @@ class Receiver:
             return
         self._next_feedback = None
         for peer in peers:
-            peer.lost += peer.arrivals.give_up(now - self._loss_after_s)
-            if peer.has_news:
+            peer.feedback.lost(peer.arrivals.give_up(now - self._loss_after_s))
+            if not peer.feedback.is_empty:
                 self._sender.send_feedback(peer, now)
             oldest = peer.arrivals.oldest_missing()
             if oldest is not None:

@@ -196,12 +196,12 @@ class Sender:
             raise DatagramError("body", str(error)) from None
         known, lost = peer.estimator, told.lost
         if peer.departures is not None:
-            self.steering.learn(peer.peer.leaf, peer.sent, peer.departures, told, peer.above_least, now)
+            self.steering.learn(peer.peer.leaf, peer.sent, peer.departures, told, peer.least_delay.above, now)
         paths = peer.sent.told(told)
         if known is not None:
             for stamp, delay_us in paths:
                 peer.stamps.add(stamp)
-                known.path_delay(stamp, peer.above_least(delay_us), now)
+                known.path_delay(stamp, peer.least_delay.above(delay_us), now)
             arrived, newest = peer.outstanding.told(told)
             if newest is not None:
                 overdue = peer.outstanding.overdue(newest - known.overdue_s)
@@ -236,7 +236,7 @@ class Sender:
 
     def send_feedback(self, peer: PeerState, now: float) -> None:
         """Tell *peer* what came of its datagrams."""
-        for body in peer.feedbacks():
+        for body in peer.feedback.take():
             self._counts["feedbacks_sent"] += 1
             self._wrapping.wrap(peer, None, _FEEDBACK, _CONTROL, body, 0, 0, 0, now)
 

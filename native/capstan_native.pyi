@@ -9,7 +9,7 @@ computes. Whatever cannot be raises ValueError, or OverflowError for numbers tha
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Generic, Self, TypeVar
+from typing import Final, Generic, Literal, Self, TypeVar
 
 from numpy import uint8
 from numpy.random import Generator
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from host_agent.inner_packet import InnerPacket
 from host_agent.paths.base import Flow, PathPolicy
+from protocol.datagram import RepairHead
 from protocol.policy import CodeName, CodingPolicy, Weight
 from protocol.underlay import TrafficClass
 
@@ -79,6 +80,9 @@ def product(
     coefficients: NDArray[uint8], sources: NDArray[uint8], out: NDArray[uint8], kernel: str | None = None
 ) -> None:
     """Product over GF(256), polynomial 0x11D: out (rows, width) = coefficients (rows, k) x sources (k, width)."""
+
+def worth_trying(code: int, missing: int, repairs: int) -> bool:
+    """Return True if decoding is likely to find anything with so many sources missing and repairs at hand."""
 
 def ldpc_rows(k: int, r: int, seed: int) -> list[list[int]]:
     """The sources in each of the r rows of the LDPC-staircase parity check matrix, ascending."""
@@ -322,21 +326,115 @@ class Outstanding:
     def overdue(self, sent_before: float) -> int:
         """How many left before that time and were not reported; each is counted once."""
 
-class Receipts:
-    """Datagrams of one peer that arrived, to be told of in one feedback. Stamps are source ports in a range."""
+class PendingFeedback:
+    """What the next feedback to one peer carries."""
 
-    def __init__(self, first_stamp: int, last_stamp: int) -> None: ...
-    def __len__(self) -> int: ...
-    def add(self, number: int, stamp: int, delay_us: int) -> bool:
-        """A datagram came over path *stamp* (0: none). False: it is not taken in, those that wait must be told first.
+    DUE: Final[int]
+    """So many receipts make feedback due at once."""
+    def __init__(self) -> None: ...
+    @property
+    def waiting(self) -> int:
+        """Receipts beside the feedback that is complete."""
+    @property
+    def is_empty(self) -> bool: ...
+    def receipts(self, first: int, source_ports: Sequence[int], delay_us: int) -> bool:
+        """Take in datagrams that arrived with consecutive numbers from *first* on and one delay (receiver's clock less
+        sender's, modulo 2**32). Return True if feedback is due."""
+    def lost(self, numbers: Sequence[tuple[int, int]]) -> None:
+        """Take in first numbers and counts of what was given up."""
+    def recovered(self, packets: int) -> None:
+        """Take in how many packets were rebuilt from repairs."""
+    def take(self) -> list[bytes]:
+        """Return bodies of FEEDBACK datagrams with all of it; then nothing waits."""
 
-        One feedback tells of 128 datagrams, with numbers 32000 around the first one.
-        """
-    def add_run(self, first: int, source_ports: Sequence[int], delay_us: int) -> bool:
-        """As `add`, of datagrams with consecutive numbers from *first* on and one delay: of all or of none."""
-    def take(self, lost: Sequence[tuple[int, int]], recovered: int) -> bytes:
-        """Body of a FEEDBACK that tells of all that wait, of *lost* (first numbers and counts, 32 at most: ValueError)
-        and of how many packets were rebuilt; then none wait."""
+class LeastDelay:
+    """The least delay from a peer to us. Its clock may be another machine's: only differences count."""
+
+    def __init__(self) -> None: ...
+    def above(self, delay_us: int) -> int:
+        """Take in a delay (microseconds modulo 2**32). Return it as microseconds above the least."""
+
+R = TypeVar("R")
+
+class EarlyRepairs(Generic[R]):
+    """Repairs that overtook every source of their flow, by flow number; MAX at most."""
+
+    MAX: Final[int]
+    def __init__(self) -> None: ...
+    def __contains__(self, flow: int) -> bool: ...
+    def __bool__(self) -> bool: ...
+    def keep(self, flow: int, repair: R) -> int:
+        """Keep a repair until its flow is known. Return how many had to go: those of the flow that waits longest."""
+    def take(self, flow: int) -> list[R]:
+        """Return the repairs that waited for a flow, in the order in which they came."""
+
+class Arrivals:
+    """Numbers of one peer's datagrams as they arrive: which are new, which are replays, which are lost for good.
+
+    One peer and session; times in seconds. A jump of the numbers costs no more than any datagram.
+    """
+
+    WINDOW: Final[int]
+    """Numbers this far behind the newest are replays, whatever they are."""
+    def __init__(self) -> None: ...
+    @property
+    def newest(self) -> int | None:
+        """The newest number that came; None if none did."""
+    @property
+    def received(self) -> int: ...
+    @property
+    def replayed(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def late(self) -> int: ...
+    def accept(self, number: int, now: float) -> bool:
+        """Return True if this number is seen for the first time, False if it is a replay, to be dropped."""
+    def accept_run(self, first: int, count: int, now: float) -> bool:
+        """Take in *count* consecutive numbers, all new. Return False, and do nothing, if `accept` has to see each."""
+    def give_up(self, noticed_before: float) -> list[tuple[int, int]]:
+        """Give up what was noticed missing by then. Return first numbers and counts: lost, unless they come late."""
+    def oldest_missing(self) -> float | None:
+        """Return when the gap that is open for longest was noticed; None if there is none."""
+
+class Release:
+    """In-order release of one receiving flow: packets behind a gap wait until it is filled or a timer fires.
+
+    Positions are the flow's packet numbers modulo 2**32; each is released at most once. A timeout of 0 s holds nothing
+    back: packets go out as they come, each once. *stamp*: of the path that a packet took, 0 where none is known.
+    """
+
+    def __init__(self, first: int) -> None: ...
+    @property
+    def next(self) -> int:
+        """The position that is due."""
+    @property
+    def deadline(self) -> float | None:
+        """When `expire` will give up the gap; None while nothing is held."""
+    @property
+    def held_total(self) -> int: ...
+    @property
+    def timeouts(self) -> int: ...
+    @property
+    def duplicates(self) -> int: ...
+    @property
+    def abandoned(self) -> int:
+        """Positions given up, less those whose packet came late."""
+    def arrive(
+        self, position: int, packet: bytes, timeout_s: float, now: float, stamp: int = 0
+    ) -> list[bytes]:
+        """Take in a packet that came or was rebuilt. Return what goes out now, in order."""
+    def arrive_run(
+        self, position: int, packets: Sequence[bytes], timeout_s: float, now: float
+    ) -> list[bytes]:
+        """As `arrive`, of packets with consecutive positions from *position* on."""
+    def follow(self, position: int, packet: bytes, timeout_s: float, now: float) -> list[bytes]:
+        """Take in a packet without position that must not overtake those before *position*: a bare FIN, which TCP would
+        take for a sign that those are lost. Return what goes out now."""
+    def expire(self, now: float) -> list[bytes]:
+        """Give up the gaps before all that has waited for long enough. Return what goes out now, in order."""
+    def drain(self) -> list[bytes]:
+        """Return all that is held, in order: the flow ends."""
 
 def stamps_of(source_ports: Sequence[int], first_stamp: int, last_stamp: int) -> list[tuple[int, int]]:
     """Stamps (0: none) of the paths of datagrams, and how many have each, in the order in which they come first."""
@@ -534,30 +632,180 @@ class Priorities:
     def give_for(self, flow: FlowPriority, payload: int) -> None:
         """What its next packet needs when it has sent so much."""
 
-class KeptPackets:
-    """The packets of one receiving flow that are remembered, by position, modulo 2**32.
+class DecoderCounters:
+    """What happened to what came; all count events since the flow began."""
 
-    Those kept are *floor* .. *floor* + RING - 1; others can be asked for, and are not there.
+    @property
+    def sources(self) -> int: ...
+    @property
+    def repairs(self) -> int: ...
+    @property
+    def recovered(self) -> int:
+        """Source packets rebuilt."""
+    @property
+    def duplicate_sources(self) -> int:
+        """Sources whose packet was there already, as received or as rebuilt."""
+    @property
+    def late_sources(self) -> int:
+        """Sources older than what is remembered."""
+    @property
+    def surplus_repairs(self) -> int:
+        """Repairs of units that were complete already: what redundancy cost."""
+    @property
+    def duplicate_repairs(self) -> int: ...
+    @property
+    def late_repairs(self) -> int:
+        """Repairs of units that are forgotten or given up."""
+    @property
+    def malformed_repairs(self) -> int:
+        """Heads or symbols that cannot be."""
+    @property
+    def inconsistent_repairs(self) -> int:
+        """Repairs that say otherwise than their unit's first repair did."""
+    @property
+    def failed_units(self) -> int:
+        """Units given up because their symbols contradict one another."""
+    @property
+    def expired_units(self) -> int:
+        """Units forgotten incomplete: by age, by newer units, or because their sources were forgotten."""
+
+class UnitDecoder:
+    """The receiver's side of one flow's coding: sources and repairs go in as they come, rebuilt packets come out.
+
+    A peer may send anything: what cannot be is counted and dropped, never raised. Times are in seconds and must not run
+    backwards; positions count modulo 2**32.
+
+    max_bytes: of packets and repairs kept. max_units: units kept that are incomplete. max_age_s: a unit that is
+    incomplete after this time is forgotten.
     """
 
-    RING: Final[int]
-    def __init__(self, floor: int) -> None: ...
+    MAX_K: Final[int]
+    WINDOW: Final[int]
+    """Sources are remembered over this many positions."""
+    def __init__(self, max_bytes: int = ..., max_units: int = 16, max_age_s: float = 2.0) -> None: ...
     @property
-    def floor(self) -> int: ...
+    def counters(self) -> DecoderCounters:
+        """As they are now."""
     @property
-    def bytes(self) -> int:
-        """Of all packets that are kept."""
-    def __contains__(self, position: int) -> bool: ...
-    def put(self, position: int, packet: builtins.bytes) -> None:
-        """Keep a packet. Raises ValueError if its position cannot be kept."""
-    def put_run(self, position: int, packets: Sequence[builtins.bytes]) -> None:
-        """Keep packets at consecutive positions. Raises ValueError as `put` does, and keeps none then."""
-    def count(self, position: int, count: int) -> int:
-        """How many of *count* positions from *position* on are there."""
-    def packets(self, position: int, count: int) -> list[builtins.bytes | None]:
-        """The packets of *count* positions from *position* on, None where there is none."""
-    def raise_floor(self, steps: int) -> None:
-        """Forget so many positions from the floor on."""
+    def kept_bytes(self) -> int:
+        """Bytes of packets and repairs that are kept now."""
+    @property
+    def kept_units(self) -> int:
+        """Incomplete units that are kept now."""
+    def source(self, position: int, packet: builtins.bytes, now: float) -> list[tuple[int, builtins.bytes]]:
+        """Take in a source. Return what it lets rebuild: (position, packet), ascending; never *position* itself."""
+    def repair(
+        self, position: int, head: RepairHead, symbol: builtins.bytes, now: float
+    ) -> list[tuple[int, builtins.bytes]]:
+        """Take in a repair of the unit from *position* on. Return what it lets rebuild, as `source` does."""
+    def takes_run(self, position: int, count: int, now: float) -> bool:
+        """Return True if `source_run` may be used: all are new and not forgotten, and no unit waits for them."""
+    def source_run(self, position: int, packets: Sequence[builtins.bytes], now: float) -> None:
+        """Take in sources with consecutive positions from *position* on (`takes_run`); nothing is rebuilt."""
+    def surplus_run(self, position: int, bodies: Sequence[builtins.bytes], now: float) -> bool:
+        """Take in repairs of one unit, as on the wire, that `repair` would only count as surplus.
+
+        Return False, and do nothing, if they are to be given to `repair`.
+        """
+    def needs_none_of(
+        self, position: int, repairs: Sequence[tuple[int, int, Sequence[builtins.bytes]]]
+    ) -> bool:
+        """Return True if `repair` would only count repairs as surplus that come among sources from *position* on.
+
+        The sources may be taken as a run (`takes_run`). *repairs*: as in `host_agent.wire.CodedRun`.
+        """
+    def surplus(self, count: int) -> None:
+        """Count repairs for which `needs_none_of` is true."""
+    def known(self, position: int) -> bool:
+        """Return True if the packet of *position* came or was rebuilt (False for what is forgotten)."""
+    def pending(self, position: int) -> bool:
+        """Return True if the packet of *position* may still be rebuilt: holding packets behind it can pay.
+
+        False if it is known or forgotten, or if all units that cover it were given up. True promises nothing.
+        """
+    def shortfall(self, position: int) -> int | None:
+        """Return how many symbols the unit of *position* still needs; None if no repair of it came."""
+    def deadline(self) -> float | None:
+        """Return when `expire` has something to do."""
+    def expire(self, now: float) -> None:
+        """Forget units that are too old. Called by `source` and `repair` as well."""
+
+class AdmissionRequests:
+    """Which flows of a host have asked, and what was decided of them: messages in and out, times in seconds.
+
+    A flow that has asked waits until it is granted a rate. Requests are sent again until they are answered, and now and
+    then afterwards. A controller that leaves requests unanswered is not waited for: after the fail-safe time their
+    flows go on unscheduled, until it answers again.
+    """
+
+    def __new__(cls, retry_s: float, refresh_s: float, fail_safe_s: float, sequence: int) -> Self: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, flow: int) -> bool: ...
+    @property
+    def sequence(self) -> int:
+        """Of the newest message."""
+    @property
+    def counts(self) -> dict[str, int]:
+        """What was decided, by name; without those that are 0."""
+    def take_latencies(self) -> list[float]:
+        """Return how long decisions took since the last call, each from the first of the requests that it answers."""
+    def rate_bps(self, flow: int) -> float:
+        """Return the rate on the link that a flow may send at: 0 while it waits, inf where it does not have to ask."""
+    def state(self, flow: int) -> Literal["waiting", "granted", "unscheduled"]:
+        """Return the state of a flow that has asked; KeyError if it has not."""
+    def stamp(self, flow: int) -> int:
+        """Return the path that a flow was granted; 0: none of its own."""
+    def standing(self) -> tuple[int, int, int]:
+        """Return how many flows send as granted, how many wait, and how many send although nothing was decided."""
+    def ask(self, flow: int, destination: str, bytes_left: int, now: float) -> None:
+        """Take in that a large flow begins: it waits from now on. *destination*: the underlay address of its peer."""
+    def left(self, flow: int, bytes_left: int) -> None:
+        """Take in how much a flow that has asked has left by now: it goes with its next request."""
+    def end(self, flow: int) -> None:
+        """Take in that a flow has nothing left, or is gone; of one that has not asked nothing is sent."""
+    def connected(self, now: float) -> None:
+        """Take in that the controller listens, perhaps another one: ask again for all flows."""
+    def decide(self, sequence: int, flow: int, answers: int, rate_bps: int, stamp: int, now: float) -> bool:
+        """Take in a decision (rate 0: the flow has to wait). Return True if the flow's rate or path changes by it."""
+    def get_timer(self) -> float | None:
+        """Return when `handle_timer` has something to do."""
+    def handle_timer(self, now: float) -> list[int]:
+        """Ask again what is due. Return the flows that wait no longer for a controller that does not answer."""
+    def take_messages(self) -> list[tuple[int, int, tuple[str, int] | None]]:
+        """Return messages for the controller: sequence, flow, and destination and bytes left (None: finished)."""
+
+class WindowClamp:
+    """The sending side of one TCP connection of the host: held, paced and stopped by the window that it is told.
+
+    *seen*: what is seen of a packet. burst_s: how far the right edge may be ahead of what was sent, in seconds of the
+    granted rate; at least two segments, or two steps of the window. (`native/agent/src/admission/window.rs`)
+    """
+
+    def __init__(self, burst_s: float) -> None: ...
+    @property
+    def known(self) -> bool:
+        """Whether both SYNs were seen, or the kernel was asked, so that the connection can be held."""
+    @property
+    def sent_bytes(self) -> int:
+        """Payload that has left, each byte once."""
+    @property
+    def segment_bytes(self) -> int:
+        """Most payload of a packet."""
+    def join(self, scale: int, segment_bytes: int, most_segment_bytes: int = 0) -> None:
+        """Take in what the SYNs of an open connection agreed, and its segments now; after the first `left`.
+
+        most_segment_bytes: of its segments once its peer tells windows with room for two of them.
+        """
+    def left(self, packet: builtins.bytes, seen: InnerPacket) -> None:
+        """Take in a packet, or a super-packet, that the host has sent."""
+    def set_rate(self, bytes_per_s: float, now: float) -> None:
+        """Let the host send so much payload per second from now on; 0: nothing, inf: whatever TCP lets it."""
+    def arrived(self, packet: builtins.bytes, seen: InnerPacket, now: float) -> builtins.bytes:
+        """Return a packet of the peer as the host is to get it."""
+    def update(self, now: float) -> builtins.bytes | None:
+        """Return a packet that tells the host a window that no acknowledgement has; None if there is no need."""
+    def deadline(self) -> float | None:
+        """Return when `update` may have a window, if nothing comes of the peer by then."""
 
 # Coding (host_agent/coding, native/agent): units, their redundancy and size, what became of them. Times are in seconds.
 

@@ -27,6 +27,7 @@ try:
         most_repairs,
         paper_rule,
         target_rule,
+        worth_trying,
     )
 except ImportError as error:
     raise ImportError(
@@ -58,4 +59,5 @@ __all__ = [
     "most_repairs",
     "paper_rule",
     "target_rule",
+    "worth_trying",
 ]

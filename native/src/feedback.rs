@@ -2,11 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use datapath::feedback::{Feedback, Receipts, MOST_LOST};
+use datapath::feedback::Feedback;
 use datapath::sent::{Outstanding, SentLog, RING};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 /// What a peer says of our datagrams: columns are made where Python asks for them.
 #[pyclass(name = "Feedback", frozen)]
@@ -124,54 +123,12 @@ impl PyOutstanding {
     }
 }
 
-#[pyclass(name = "Receipts")]
-struct PyReceipts {
-    receipts: Receipts,
-    stamps: RangeInclusive<u16>,
-}
-
 /// The path of a datagram by the source port that it came from; 0: none is told.
 fn stamp_of(stamps: &RangeInclusive<u16>, port: u16) -> u16 {
     if stamps.contains(&port) {
         port
     } else {
         0
-    }
-}
-
-#[pymethods]
-impl PyReceipts {
-    #[new]
-    fn new(first_stamp: u16, last_stamp: u16) -> Self {
-        PyReceipts { receipts: Receipts::default(), stamps: first_stamp..=last_stamp }
-    }
-
-    fn __len__(&self) -> usize {
-        self.receipts.len()
-    }
-
-    fn add(&mut self, number: u32, stamp: u16, delay_us: u32) -> bool {
-        self.receipts.add(number, [stamp].into_iter(), delay_us)
-    }
-
-    fn add_run(&mut self, first: u32, source_ports: Vec<u16>, delay_us: u32) -> bool {
-        let stamps = source_ports.iter().map(|&port| stamp_of(&self.stamps, port));
-        self.receipts.add(first, stamps, delay_us)
-    }
-
-    fn take<'py>(
-        &mut self,
-        py: Python<'py>,
-        lost: Vec<(u32, u32)>,
-        recovered: u16,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        if lost.len() > MOST_LOST {
-            return Err(PyValueError::new_err(format!(
-                "{} losses do not fit one feedback, which has room for {MOST_LOST}",
-                lost.len()
-            )));
-        }
-        Ok(PyBytes::new(py, &self.receipts.take(&lost, recovered)))
     }
 }
 
@@ -193,6 +150,5 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyFeedback>()?;
     module.add_class::<PySentLog>()?;
     module.add_class::<PyOutstanding>()?;
-    module.add_class::<PyReceipts>()?;
     module.add_function(wrap_pyfunction!(stamps_of, module)?)
 }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from capstan_native import SentLog
+from capstan_native import Arrivals, SentLog
 from hypothesis import given
 from hypothesis import strategies as st
-
-from host_agent.arrivals import WINDOW, Arrivals
 
 
 @given(st.lists(st.integers(0, 60), max_size=120), st.sampled_from([0, 5000, 2**32 - 30]))
@@ -40,10 +38,10 @@ def test_old_numbers_are_replays_and_memory_is_bounded() -> None:
     arrivals = Arrivals()
     assert arrivals.accept(0, 0.0)
     assert arrivals.accept(10, 0.0)
-    assert arrivals.accept(2 * WINDOW, 1.0)
+    assert arrivals.accept(2 * Arrivals.WINDOW, 1.0)
     assert not arrivals.accept(10, 1.0)
     lost = sum(count for _, count in arrivals.give_up(2.0))
-    assert lost <= WINDOW + 16
+    assert lost <= Arrivals.WINDOW + 16
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 200))

@@ -15,7 +15,6 @@ from host_agent.inner_packet import ACK, FIN, PSH, RST, SYN, InnerPacket
 from host_agent.lone import MOST_WAKEUPS, REST, WINDOW_S
 from host_agent.paths import path_policy
 from host_agent.paths.base import Route, Turn
-from host_agent.peers import RECEIPTS_PER_FEEDBACK
 from protocol.admission import AdmissionPolicy
 from protocol.control import Impair
 from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathPolicy, Policy, ReleasePolicy
@@ -211,12 +210,14 @@ def test_what_leaves_follows_feedback_that_is_full_while_python_hears_nothing() 
     one = ClassPolicy(PathPolicy("spray"))
     with Rig(Policy(1, "test", short=one, long=one, control=one)) as rig:
         ours, theirs = (_packet("udp", 100, 0, ends) for ends in ((HOST, PEER), (PEER, HOST)))
-        for _ in range(RECEIPTS_PER_FEEDBACK + 9):  # no timer tells the peer of anything meanwhile
+        for _ in range(
+            capstan_native.PendingFeedback.DUE + 9
+        ):  # no timer tells the peer of anything meanwhile
             rig.peer.packet_from_host(theirs, rig.peer_now())
             [made] = all_of(rig.peer.datagrams_to_send())
             rig.at_once([ours], [(made.data, THERE, 0x20)])
         assert rig.reference.counters()["feedbacks_sent"] == 1
-        assert rig.lone.received > RECEIPTS_PER_FEEDBACK
+        assert rig.lone.received > capstan_native.PendingFeedback.DUE
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from capstan_native import Release
 from hypothesis import given
 from hypothesis import strategies as st
-
-from host_agent.release import Release
 
 TIMEOUT = 0.02
 

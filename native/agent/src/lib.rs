@@ -3,6 +3,7 @@
 //!
 //! `host_agent/` is the program around it, `native/src/agent/` binds it to Python.
 
+pub mod admission;
 pub mod blocking;
 pub mod class;
 pub mod coding;
@@ -10,7 +11,9 @@ pub mod hash;
 pub mod paths;
 pub mod priority;
 pub mod random;
+pub mod receiving;
 pub mod route;
+pub mod serial;
 pub mod time;
 pub mod underlay;
 

@@ -75,6 +75,28 @@ impl Feedback {
             recovered: short(head, 2),
         })
     }
+
+    /// Returns the body of the datagram. Receipts and losses are as many as `Receipts` and MOST_LOST allow.
+    pub fn encode(&self) -> Vec<u8> {
+        debug_assert!(self.receipts.len() <= MOST_RECEIPTS && self.lost.len() <= MOST_LOST);
+        let first = self.receipts.first().map_or(0, |one| one.number);
+        let size = HEAD_BYTES + self.receipts.len() * RECEIPT_BYTES + self.lost.len() * LOSS_BYTES;
+        let mut body = Vec::with_capacity(size);
+        body.extend_from_slice(&[self.receipts.len() as u8, self.lost.len() as u8]);
+        body.extend_from_slice(&self.recovered.to_be_bytes());
+        body.extend_from_slice(&first.to_be_bytes());
+        for Receipt { number, stamp, delay_us } in &self.receipts {
+            let offset = number.wrapping_sub(first).wrapping_add(MIDDLE) as u16;
+            body.extend_from_slice(&offset.to_be_bytes());
+            body.extend_from_slice(&stamp.to_be_bytes());
+            body.extend_from_slice(&delay_us.to_be_bytes());
+        }
+        for (number, count) in &self.lost {
+            body.extend_from_slice(&number.to_be_bytes());
+            body.extend_from_slice(&count.to_be_bytes());
+        }
+        body
+    }
 }
 
 /// Receipts that wait to be told of, as many as one feedback takes.
@@ -112,26 +134,9 @@ impl Receipts {
         true
     }
 
-    /// The body of a feedback that tells of all receipts and these losses, MOST_LOST at most; then there are none.
-    pub fn take(&mut self, lost: &[(u32, u32)], recovered: u16) -> Vec<u8> {
-        debug_assert!(lost.len() <= MOST_LOST);
-        let first = self.receipts.first().map_or(0, |one| one.number);
-        let size = HEAD_BYTES + self.receipts.len() * RECEIPT_BYTES + lost.len() * LOSS_BYTES;
-        let mut body = Vec::with_capacity(size);
-        body.extend_from_slice(&[self.receipts.len() as u8, lost.len() as u8]);
-        body.extend_from_slice(&recovered.to_be_bytes());
-        body.extend_from_slice(&first.to_be_bytes());
-        for Receipt { number, stamp, delay_us } in self.receipts.drain(..) {
-            let offset = number.wrapping_sub(first).wrapping_add(MIDDLE) as u16;
-            body.extend_from_slice(&offset.to_be_bytes());
-            body.extend_from_slice(&stamp.to_be_bytes());
-            body.extend_from_slice(&delay_us.to_be_bytes());
-        }
-        for (number, count) in lost {
-            body.extend_from_slice(&number.to_be_bytes());
-            body.extend_from_slice(&count.to_be_bytes());
-        }
-        body
+    /// Returns all receipts; then there are none.
+    pub fn take(&mut self) -> Vec<Receipt> {
+        std::mem::take(&mut self.receipts)
     }
 }
 
@@ -146,7 +151,7 @@ mod tests {
         assert!(told.add(u32::MAX - 9, [1].into_iter(), 71));
         assert!(!told.add(40_000, [0].into_iter(), 71), "too far from the first");
         assert!(!told.add(8, std::iter::repeat_n(0, MOST_RECEIPTS - 2), 71), "too many");
-        let body = told.take(&[(9, 2)], 4);
+        let body = Feedback { receipts: told.take(), lost: vec![(9, 2)], recovered: 4 }.encode();
         assert!(told.is_empty());
         let heard = Feedback::decode(&body).unwrap();
         let expected = [(5, 3, 70), (6, 0, 70), (u32::MAX - 9, 1, 71)];

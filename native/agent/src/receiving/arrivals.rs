@@ -1,0 +1,213 @@
+//! Numbers of one peer's datagrams as they arrive: which are new, which are replays, which are lost for good.
+
+use std::collections::VecDeque;
+
+use crate::serial::{serial_difference, NumberRange};
+use crate::Seconds;
+
+/// Numbers this far behind the newest are replays, whatever they are.
+pub const WINDOW: u32 = 65536;
+/// A first number below this was not the first that was sent: those before it count as missing.
+const BEFORE_FIRST: u32 = 1024;
+const WORD_BITS: u32 = u64::BITS;
+const WORDS: usize = (WINDOW / WORD_BITS) as usize;
+
+/// Numbers that were skipped.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    noticed: Seconds,
+    numbers: NumberRange,
+}
+
+/// The arrivals of one peer and session. A jump of the numbers costs no more than 8 kB of memory written.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    newest: Option<u32>,
+    /// Of the last `WINDOW` numbers, by the number's last bits: whether it came.
+    seen: Box<[u64; WORDS]>,
+    /// In the order in which they were noticed.
+    gaps: VecDeque<Gap>,
+    /// Numbers up to this one were given up if they are missing.
+    given_up: Option<u32>,
+    /// Datagrams that were new.
+    pub received: u64,
+    /// Datagrams that were not.
+    pub replayed: u64,
+    /// Numbers given up.
+    pub lost: u64,
+    /// Numbers that came after they were given up.
+    pub late: u64,
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Arrivals {
+            newest: None,
+            seen: Box::new([0; WORDS]),
+            gaps: VecDeque::new(),
+            given_up: None,
+            received: 0,
+            replayed: 0,
+            lost: 0,
+            late: 0,
+        }
+    }
+}
+
+impl Arrivals {
+    /// Returns the newest number that came; None if none did.
+    pub fn newest(&self) -> Option<u32> {
+        self.newest
+    }
+
+    /// Returns true if this number is seen for the first time; false if it is a replay, to be dropped.
+    pub fn accept(&mut self, number: u32, now: Seconds) -> bool {
+        let newest = self.newest.unwrap_or_else(|| {
+            if number < BEFORE_FIRST {
+                self.notice(NumberRange { first: 0, count: number }, now);
+            }
+            number.wrapping_sub(1)
+        });
+        let ahead = serial_difference(number, newest);
+        if ahead > 0 {
+            self.go_on(newest, NumberRange { first: number, count: 1 }, now);
+        } else if i64::from(ahead) <= -i64::from(WINDOW) || self.find(number, 0, 1, true).is_some() {
+            self.replayed += 1;
+            return false;
+        } else if self.is_given_up(number) {
+            self.late += 1;
+        }
+        self.mark(NumberRange { first: number, count: 1 });
+        true
+    }
+
+    /// Takes in consecutive numbers if all of them are new and none was given up. Returns false, and does nothing, if
+    /// `accept` has to see each.
+    pub fn accept_run(&mut self, numbers: NumberRange, now: Seconds) -> bool {
+        let NumberRange { first, count } = numbers;
+        let within = |start: u32, size: u64| u64::from(start) + u64::from(count) <= size;
+        let Some(newest) = self.newest else { return false };
+        if !within(first, 1 << 32) || !within(first % WINDOW, WINDOW.into()) {
+            return false;
+        }
+        let ahead = i64::from(serial_difference(first, newest));
+        if ahead > 0 {
+            self.go_on(newest, numbers, now);
+        } else if ahead + i64::from(count) > 0
+            || ahead <= -i64::from(WINDOW)
+            || self.find(first, 0, count, true).is_some()
+            || self.is_given_up(first)
+        {
+            return false;
+        }
+        self.mark(numbers);
+        true
+    }
+
+    /// Gives up what was noticed missing at `noticed_before` or earlier. Returns those numbers: lost, unless they come
+    /// late.
+    pub fn give_up(&mut self, noticed_before: Seconds) -> Vec<NumberRange> {
+        let mut lost = Vec::new();
+        while let Some(gap) = self.gaps.front().filter(|gap| gap.noticed <= noticed_before).copied() {
+            self.gaps.pop_front();
+            self.missing(gap.numbers, &mut lost);
+            let NumberRange { first, count } = gap.numbers;
+            self.given_up = Some(first.wrapping_add(count - 1));
+        }
+        self.lost += lost.iter().map(|numbers| u64::from(numbers.count)).sum::<u64>();
+        lost
+    }
+
+    /// Returns when the gap that is open for longest was noticed; None if there is none. Forgets those that are filled.
+    pub fn oldest_missing(&mut self) -> Option<Seconds> {
+        while let Some(gap) = self.gaps.front() {
+            let open = self.remembered(gap.numbers);
+            if self.find(open.first, 0, open.count, false).is_some() {
+                return Some(gap.noticed);
+            }
+            self.gaps.pop_front();
+        }
+        None
+    }
+
+    fn is_given_up(&self, number: u32) -> bool {
+        self.given_up.is_some_and(|last| serial_difference(number, last) <= 0)
+    }
+
+    /// Goes on to numbers that are newer than the newest: those between are missing.
+    fn go_on(&mut self, newest: u32, numbers: NumberRange, now: Seconds) {
+        let NumberRange { first, count } = numbers;
+        let skipped = first.wrapping_sub(newest) - 1;
+        if skipped > 0 {
+            self.forget(NumberRange { first: newest.wrapping_add(1), count: skipped + 1 });
+            let count = skipped.min(WINDOW - 1);
+            self.notice(NumberRange { first: first.wrapping_sub(count), count }, now);
+        }
+        self.newest = Some(first.wrapping_add(count - 1));
+    }
+
+    fn notice(&mut self, numbers: NumberRange, now: Seconds) {
+        if numbers.count > 0 {
+            self.gaps.push_back(Gap { noticed: now, numbers });
+        }
+    }
+
+    /// The part of a range that is within the window.
+    fn remembered(&self, numbers: NumberRange) -> NumberRange {
+        let NumberRange { first, count } = numbers;
+        let behind = self.newest.map_or(0, |newest| i64::from(serial_difference(newest, first)));
+        let outside = (behind - i64::from(WINDOW) + 1).clamp(0, count.into()) as u32;
+        NumberRange { first: first.wrapping_add(outside), count: count - outside }
+    }
+
+    /// Appends the parts of a range that have not come and are within the window.
+    fn missing(&self, numbers: NumberRange, out: &mut Vec<NumberRange>) {
+        let NumberRange { first, count } = self.remembered(numbers);
+        let mut at = 0;
+        while let Some(start) = self.find(first, at, count, false) {
+            at = self.find(first, start, count, true).unwrap_or(count);
+            out.push(NumberRange { first: first.wrapping_add(start), count: at - start });
+        }
+    }
+
+    /// The least offset from `from` on, below `count`, whose number behind `first` has come (or, by `seen`, has not).
+    fn find(&self, first: u32, from: u32, count: u32, seen: bool) -> Option<u32> {
+        let mut at = from;
+        while at < count {
+            let slot = first.wrapping_add(at) % WINDOW;
+            let word = self.seen[(slot / WORD_BITS) as usize];
+            let wanted = (if seen { word } else { !word }) >> (slot % WORD_BITS);
+            if wanted != 0 {
+                return Some(at + wanted.trailing_zeros()).filter(|&hit| hit < count);
+            }
+            at += WORD_BITS - slot % WORD_BITS;
+        }
+        None
+    }
+
+    fn mark(&mut self, numbers: NumberRange) {
+        self.set(numbers, true);
+        self.received += u64::from(numbers.count);
+    }
+
+    /// Forgets what lies a window before these numbers.
+    fn forget(&mut self, numbers: NumberRange) {
+        if numbers.count >= WINDOW {
+            self.seen.fill(0);
+        } else {
+            self.set(numbers, false);
+        }
+    }
+
+    fn set(&mut self, numbers: NumberRange, seen: bool) {
+        let mut at = 0;
+        while at < numbers.count {
+            let slot = numbers.first.wrapping_add(at) % WINDOW;
+            let bits = (WORD_BITS - slot % WORD_BITS).min(numbers.count - at);
+            let mask = (u64::MAX >> (WORD_BITS - bits)) << (slot % WORD_BITS);
+            let word = &mut self.seen[(slot / WORD_BITS) as usize];
+            *word = if seen { *word | mask } else { *word & !mask };
+            at += bits;
+        }
+    }
+}

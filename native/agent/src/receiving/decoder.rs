@@ -1,0 +1,361 @@
+//! The receiver's side of one flow's coding: sources and repairs go in as they come, rebuilt packets come out.
+//!
+//! A peer may send anything: what cannot be is counted and dropped, and a unit whose symbols contradict one another
+//! yields nothing. Memory is bounded in packets, bytes and units.
+
+use coding::packets::LENGTH_BYTES;
+
+use super::kept::Kept;
+use super::unit::{Payload, Repair, Unit, MAX_SYMBOL_BYTES};
+use crate::serial::serial_difference;
+use crate::Seconds;
+
+/// Most sources of a unit that is decoded.
+pub const MAX_K: u32 = 128;
+/// Most repairs of a unit that is decoded.
+pub const MAX_R: u32 = 64;
+/// Sources are remembered over this many positions.
+pub const SOURCE_WINDOW: u32 = 4 * MAX_K;
+
+/// What happened to what came: events since the flow began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DecoderCounters {
+    /// Sources that came.
+    pub sources: u64,
+    /// Repairs that came.
+    pub repairs: u64,
+    /// Source packets rebuilt.
+    pub recovered: u64,
+    /// Sources whose packet was there already, as received or as rebuilt.
+    pub duplicate_sources: u64,
+    /// Sources older than what is remembered.
+    pub late_sources: u64,
+    /// Repairs of units that were complete already: what redundancy cost.
+    pub surplus_repairs: u64,
+    /// Repairs that had come already.
+    pub duplicate_repairs: u64,
+    /// Repairs of units that are forgotten or given up.
+    pub late_repairs: u64,
+    /// Heads or symbols that cannot be.
+    pub malformed_repairs: u64,
+    /// Repairs that say otherwise than their unit's first repair did.
+    pub inconsistent_repairs: u64,
+    /// Units given up because their symbols contradict one another.
+    pub failed_units: u64,
+    /// Units forgotten incomplete: by age, by newer units, or because their sources were forgotten.
+    pub expired_units: u64,
+}
+
+/// What a decoder keeps at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DecoderLimits {
+    /// Bytes of packets and repairs.
+    pub max_bytes: usize,
+    /// Units that are incomplete.
+    pub max_units: usize,
+    /// A unit that is incomplete after this time is forgotten.
+    pub max_age_s: Seconds,
+}
+
+impl Default for DecoderLimits {
+    fn default() -> Self {
+        DecoderLimits { max_bytes: 1 << 20, max_units: 16, max_age_s: 2.0 }
+    }
+}
+
+/// A packet that was rebuilt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rebuilt<P> {
+    /// Its number within the flow.
+    pub position: u32,
+    /// The packet.
+    pub packet: P,
+}
+
+/// One receiving flow. Times must not run backwards.
+#[derive(Clone, Debug)]
+pub struct UnitDecoder<P: Payload> {
+    limits: DecoderLimits,
+    kept: Option<Kept<P>>,
+    /// The oldest first.
+    units: Vec<Unit<P::Symbol>>,
+    newest: u32,
+    repair_bytes: usize,
+    counters: DecoderCounters,
+}
+
+impl<P: Payload> UnitDecoder<P> {
+    /// Returns a decoder that keeps nothing yet.
+    pub fn new(limits: DecoderLimits) -> UnitDecoder<P> {
+        let counters = DecoderCounters::default();
+        UnitDecoder { limits, kept: None, units: Vec::new(), newest: 0, repair_bytes: 0, counters }
+    }
+
+    /// Returns what happened since the flow began.
+    pub fn counters(&self) -> DecoderCounters {
+        self.counters
+    }
+
+    /// Takes in a source. Appends what it lets rebuild to `out`, ascending; never the source itself.
+    pub fn source(&mut self, position: u32, packet: P, now: Seconds, out: &mut Vec<Rebuilt<P>>) {
+        self.counters.sources += 1;
+        self.expire(now);
+        if self.is_forgotten(position) {
+            self.counters.late_sources += 1;
+        } else if self.is_known(position) {
+            self.counters.duplicate_sources += 1;
+        } else {
+            self.keep(position, packet);
+            self.trim();
+            self.rebuild(vec![position], Vec::new(), out);
+        }
+    }
+
+    /// Takes in a repair. Appends what it lets rebuild to `out`, as `source` does.
+    pub fn repair(&mut self, repair: Repair<P::Symbol>, now: Seconds, out: &mut Vec<Rebuilt<P>>) {
+        let Repair { position, unit: shape, index, symbol } = repair;
+        let symbol_bytes = P::symbol_bytes(&symbol);
+        self.counters.repairs += 1;
+        self.expire(now);
+        let sound = (1..=MAX_K).contains(&shape.k) && index < shape.r && shape.r <= MAX_R;
+        if !sound || symbol_bytes <= LENGTH_BYTES || symbol_bytes > MAX_SYMBOL_BYTES {
+            self.counters.malformed_repairs += 1;
+            return;
+        }
+        if self.is_forgotten(position) {
+            self.counters.late_repairs += 1;
+            return;
+        }
+        if self.unit_at(position).is_none() {
+            if self.missing(position, shape.k) == 0 {
+                self.counters.surplus_repairs += 1;
+                return;
+            }
+            while self.units.len() >= self.limits.max_units.max(1) {
+                self.expire_unit(0);
+            }
+            let repairs = Vec::new();
+            self.units.push(Unit {
+                first: position,
+                shape,
+                symbol_bytes,
+                since: now,
+                repairs,
+                given_up: false,
+            });
+        }
+        let Some(at) = self.unit_at(position) else { return };
+        let unit = &mut self.units[at];
+        if unit.given_up {
+            self.counters.late_repairs += 1;
+        } else if symbol_bytes != unit.symbol_bytes || shape != unit.shape {
+            self.counters.inconsistent_repairs += 1;
+        } else if unit.repairs.iter().any(|&(known, _)| known == index) {
+            self.counters.duplicate_repairs += 1;
+        } else {
+            unit.repairs.push((index, symbol));
+            self.repair_bytes += symbol_bytes;
+            self.trim();
+            let rebuilt = self.decode(position);
+            self.rebuild(rebuilt.iter().map(|one| one.position).collect(), rebuilt, out);
+        }
+    }
+
+    /// Counts repairs of which is known that `repair` would only count them as surplus.
+    pub fn surplus(&mut self, repairs: u64) {
+        self.counters.repairs += repairs;
+        self.counters.surplus_repairs += repairs;
+    }
+
+    /// Returns true if the packet of a position came or was rebuilt (false for what is forgotten).
+    pub fn is_known(&self, position: u32) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.at(position).is_some())
+    }
+
+    /// Returns true if a position is older than what is remembered.
+    pub fn is_forgotten(&self, position: u32) -> bool {
+        self.kept.as_ref().is_some_and(|kept| serial_difference(position, kept.floor) < 0)
+    }
+
+    /// Returns how many of `count` packets from a position on are not there.
+    pub fn missing(&self, position: u32, count: u32) -> u32 {
+        let Some(kept) = &self.kept else { return count };
+        count - kept.run(position, count).flatten().count() as u32
+    }
+
+    /// Returns the newest position that came or was rebuilt; None before the first one.
+    pub fn newest(&self) -> Option<u32> {
+        self.kept.as_ref().map(|_| self.newest)
+    }
+
+    /// Returns true if an incomplete unit begins at a position.
+    pub fn has_unit(&self, position: u32) -> bool {
+        self.unit_at(position).is_some()
+    }
+
+    /// Returns true if an incomplete unit covers one of `count` positions.
+    pub fn waits_within(&self, position: u32, count: u32) -> bool {
+        self.units.iter().any(|unit| unit.covers(position) || unit.first.wrapping_sub(position) < count)
+    }
+
+    /// Returns true if the packet of a position may still be rebuilt, so that holding packets behind it can pay.
+    ///
+    /// False if it is known or forgotten, or if all units that cover it were given up. True promises nothing: its
+    /// unit's repairs may never come (`shortfall` says more).
+    pub fn is_pending(&self, position: u32) -> bool {
+        let covers = self.units.iter().filter(|unit| unit.covers(position));
+        let (all, open) =
+            covers.fold((0, 0), |(all, open), unit| (all + 1, open + u32::from(!unit.given_up)));
+        !self.is_known(position) && !self.is_forgotten(position) && (all == 0 || open > 0)
+    }
+
+    /// Returns how many symbols (sources or repairs) the unit of a position still needs; None if no repair of it came.
+    pub fn shortfall(&self, position: u32) -> Option<u32> {
+        if self.is_known(position) {
+            return Some(0);
+        }
+        let units = self.units.iter().filter(|unit| !unit.given_up && unit.covers(position));
+        let needs = |unit: &Unit<P::Symbol>| {
+            self.missing(unit.first, unit.shape.k).saturating_sub(unit.repairs.len() as u32).max(1)
+        };
+        units.map(needs).min()
+    }
+
+    /// Returns when `expire` has something to do.
+    pub fn deadline(&self) -> Option<Seconds> {
+        self.units.first().map(|unit| unit.since + self.limits.max_age_s)
+    }
+
+    /// Forgets units that are too old. Called by `source` and `repair` as well.
+    pub fn expire(&mut self, now: Seconds) {
+        while self.units.first().is_some_and(|unit| now - unit.since >= self.limits.max_age_s) {
+            self.expire_unit(0);
+        }
+    }
+
+    /// Returns the bytes of packets and repairs that are kept now.
+    pub fn kept_bytes(&self) -> usize {
+        self.repair_bytes + self.kept.as_ref().map_or(0, |kept| kept.bytes)
+    }
+
+    /// Returns how many incomplete units are kept now.
+    pub fn kept_units(&self) -> usize {
+        self.units.len()
+    }
+
+    fn unit_at(&self, position: u32) -> Option<usize> {
+        self.units.iter().position(|unit| unit.first == position)
+    }
+
+    /// Tries every unit that covers a changed position, until nothing more comes of it, for units may overlap.
+    fn rebuild(&mut self, mut changed: Vec<u32>, mut rebuilt: Vec<Rebuilt<P>>, out: &mut Vec<Rebuilt<P>>) {
+        while let Some(position) = changed.pop() {
+            let covering = self.units.iter().filter(|unit| unit.covers(position));
+            let covering: Vec<u32> = covering.map(|unit| unit.first).collect();
+            for first in covering {
+                let more = self.decode(first);
+                changed.extend(more.iter().map(|one| one.position));
+                rebuilt.extend(more);
+            }
+        }
+        if let Some(first) = rebuilt.first() {
+            let base = first.position;
+            self.trim();
+            rebuilt.sort_by_key(|one| serial_difference(one.position, base));
+            out.append(&mut rebuilt);
+        }
+    }
+
+    fn decode(&mut self, first: u32) -> Vec<Rebuilt<P>> {
+        let Some(at) = self.unit_at(first).filter(|&at| !self.units[at].given_up) else { return Vec::new() };
+        let unit = &self.units[at];
+        let missing = self.missing(first, unit.shape.k);
+        if missing == 0 {
+            self.drop_unit(at);
+            return Vec::new();
+        }
+        if !unit.shape.code.worth_trying(missing as usize, unit.repairs.len()) {
+            return Vec::new();
+        }
+        let packets: Vec<Option<&P>> = match &self.kept {
+            Some(kept) => kept.run(first, unit.shape.k).collect(),
+            None => vec![None; unit.shape.k as usize],
+        };
+        let Ok(found) = P::rebuild(unit.shape, &packets, &unit.repairs) else {
+            self.give_up(at);
+            return Vec::new();
+        };
+        let rebuilt: Vec<Rebuilt<P>> = found
+            .into_iter()
+            .map(|(place, packet)| Rebuilt { position: first.wrapping_add(place), packet })
+            .collect();
+        for one in &rebuilt {
+            self.keep(one.position, one.packet.clone());
+        }
+        self.counters.recovered += rebuilt.len() as u64;
+        if rebuilt.len() as u32 == missing {
+            if let Some(at) = self.unit_at(first) {
+                self.drop_unit(at);
+            }
+        }
+        rebuilt
+    }
+
+    fn keep(&mut self, position: u32, packet: P) {
+        if self.kept.is_none() {
+            // packets before the first that came may still come
+            self.kept = Some(Kept::new(position.wrapping_sub(SOURCE_WINDOW)));
+            self.newest = position;
+        }
+        if serial_difference(position, self.newest) > 0 {
+            self.newest = position;
+            let floor = self.kept.as_ref().map_or(position, |kept| kept.floor);
+            let steps = serial_difference(position.wrapping_sub(SOURCE_WINDOW), floor);
+            self.raise_floor(steps.max(0) as u32);
+        }
+        if !self.is_forgotten(position) {
+            let bytes = packet.bytes();
+            if let Some(kept) = &mut self.kept {
+                kept.put(position, packet, bytes);
+            }
+        }
+    }
+
+    /// Forgets the oldest units, then packets, above the limit of bytes.
+    fn trim(&mut self) {
+        while self.kept_bytes() > self.limits.max_bytes && !self.units.is_empty() {
+            self.expire_unit(0);
+        }
+        while self.kept.as_ref().is_some_and(|kept| kept.bytes > self.limits.max_bytes) {
+            self.raise_floor(1);
+        }
+    }
+
+    /// Forgets the oldest packets, and the units that would need them.
+    fn raise_floor(&mut self, steps: u32) {
+        if let Some(kept) = self.kept.as_mut().filter(|_| steps > 0) {
+            kept.raise_floor(steps, P::bytes);
+            while let Some(at) = self.units.iter().position(|unit| self.is_forgotten(unit.first)) {
+                self.expire_unit(at);
+            }
+        }
+    }
+
+    fn expire_unit(&mut self, at: usize) {
+        self.counters.expired_units += u64::from(!self.units[at].given_up);
+        self.drop_unit(at);
+    }
+
+    fn drop_unit(&mut self, at: usize) {
+        self.repair_bytes -= self.units.remove(at).repair_bytes();
+    }
+
+    /// Keeps the unit's name, so that its other repairs are known for what they are, but not its symbols.
+    fn give_up(&mut self, at: usize) {
+        self.counters.failed_units += 1;
+        let unit = &mut self.units[at];
+        self.repair_bytes -= unit.repair_bytes();
+        unit.repairs = Vec::new();
+        unit.given_up = true;
+    }
+}

@@ -1,0 +1,92 @@
+//! The packets of one receiving flow that its decoder remembers, by position.
+
+/// Positions from the floor on that can be kept. A power of two.
+pub const RING: usize = 1024;
+
+/// A ring of packets. Those kept are at `floor` to `floor + RING - 1`; others can be asked for, and are not there.
+#[derive(Clone, Debug)]
+pub(super) struct Kept<P> {
+    ring: Vec<Option<P>>,
+    pub floor: u32,
+    /// Bytes of all packets that are kept.
+    pub bytes: usize,
+}
+
+fn slot(position: u32) -> usize {
+    position as usize % RING
+}
+
+impl<P> Kept<P> {
+    pub fn new(floor: u32) -> Kept<P> {
+        Kept { ring: (0..RING).map(|_| None).collect(), floor, bytes: 0 }
+    }
+
+    pub fn at(&self, position: u32) -> Option<&P> {
+        let inside = (position.wrapping_sub(self.floor) as usize) < RING;
+        self.ring[slot(position)].as_ref().filter(|_| inside)
+    }
+
+    /// Packets at consecutive positions, None where there is none.
+    pub fn run(&self, position: u32, count: u32) -> impl Iterator<Item = Option<&P>> {
+        (0..count).map(move |ahead| self.at(position.wrapping_add(ahead)))
+    }
+
+    /// Keeps a packet where there is none. Positions outside of the ring are not kept.
+    pub fn put(&mut self, position: u32, packet: P, bytes: usize) {
+        if (position.wrapping_sub(self.floor) as usize) < RING {
+            debug_assert!(self.ring[slot(position)].is_none());
+            self.ring[slot(position)] = Some(packet);
+            self.bytes += bytes;
+        }
+    }
+
+    /// Forgets so many positions from the floor on.
+    pub fn raise_floor(&mut self, steps: u32, bytes: impl Fn(&P) -> usize) {
+        for ahead in 0..steps.min(RING as u32) {
+            if let Some(packet) = self.ring[slot(self.floor.wrapping_add(ahead))].take() {
+                self.bytes -= bytes(&packet);
+            }
+        }
+        self.floor = self.floor.wrapping_add(steps);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{Generator, Random};
+
+    #[test]
+    fn kept_packets_are_a_dictionary_with_a_floor() {
+        let mut draws = Generator::new(4);
+        for first in [0u32, 700, u32::MAX - 99] {
+            let (mut kept, mut model, mut low) =
+                (Kept::new(first), BTreeMap::<u64, u32>::new(), u64::from(first));
+            for _ in 0..3000 {
+                let steps = [0, 0, 1, 40, 600, RING as u32 + 5][draws.below(6) as usize];
+                kept.raise_floor(steps, |&size| size as usize);
+                low += u64::from(steps);
+                model.retain(|&place, _| place >= low);
+                let place = low + u64::from(draws.below(RING as u32 + 40));
+                let (size, is_new) = (1 + draws.below(9), !model.contains_key(&place));
+                if is_new {
+                    kept.put(place as u32, size, size as usize);
+                }
+                if is_new && place < low + RING as u64 {
+                    model.insert(place, size);
+                }
+                let from =
+                    low + u64::from(draws.below(RING as u32 + 100)) - u64::from(draws.below(50).min(first));
+                let seen: Vec<_> = kept.run(from as u32, 70).map(|packet| packet.copied()).collect();
+                assert_eq!(
+                    seen,
+                    (from..from + 70).map(|place| model.get(&place).copied()).collect::<Vec<_>>()
+                );
+                assert_eq!(kept.bytes, model.values().sum::<u32>() as usize);
+                assert_eq!(kept.floor, low as u32);
+            }
+        }
+    }
+}

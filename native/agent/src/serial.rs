@@ -1,0 +1,15 @@
+//! Numbers that wrap at 2^32 (RFC 1982): datagrams, positions, clocks in microseconds, TCP's sequence numbers.
+
+/// Returns a - b as -2^31 to 2^31 - 1; above 0: a comes after b.
+pub fn serial_difference(a: u32, b: u32) -> i32 {
+    a.wrapping_sub(b) as i32
+}
+
+/// Consecutive numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberRange {
+    /// The first of them.
+    pub first: u32,
+    /// How many there are.
+    pub count: u32,
+}

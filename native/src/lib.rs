@@ -11,6 +11,7 @@ mod inbox;
 mod kept;
 mod lone;
 mod repairs;
+mod simulator;
 mod tun;
 
 use coding::packets::{Received, Repairs};
@@ -291,5 +292,6 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     feedback::register(module)?;
     module.add_class::<kept::KeptPackets>()?;
     datapath::register(module)?;
-    lone::register(module)
+    lone::register(module)?;
+    simulator::register(module)
 }

@@ -42,10 +42,13 @@ def run() -> dict[str, Any]:
             [sys.executable, "-m", "benchmarks.simulator", name], check=True, capture_output=True, text=True
         )
         of = json.loads(done.stdout)
-        figures[f"{name}: speed"] = Figure(of["mpps"], "million data packets/s and core", GOAL_MPPS, "higher")
-        figures[f"{name}: the trace"] = Figure(of["seconds"], "s of processor time")
+        figures[f"{name}: speed"] = Figure(of["mpps"], "M packets/s", GOAL_MPPS, "higher")
+        figures[f"{name}: the trace"] = Figure(of["seconds"], "s")
         figures[f"{name}: memory"] = Figure(of["mb"], "MB", GOAL_MB)
-    notes = ("memory is that of the whole process: Python, numpy and the trace are some 60 MB of it",)
+    notes = (
+        "speed: million data packets a second of processor time, on one core; the trace: s of processor time",
+        "memory is that of the whole process, with Python, numpy and the trace",
+    )
     return document(figures, notes)
 
 

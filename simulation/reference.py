@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from simulation.fabrics import SettingsError
-from simulation.settings import FixedWindow, Settings
+from simulation.settings import Settings
 
 COLUMNS: Final = ("spines", "transport", "paths", "flows", "figure", "value")
 
@@ -23,9 +23,7 @@ def read_reference(path: Path, settings: Settings, flows: int) -> dict[str, floa
         OSError: the file cannot be read.
         SettingsError: the file is no reference file.
     """
-    transport = (
-        "window" if isinstance(settings.transport, FixedWindow) else settings.transport.to_native()["kind"]
-    )
+    transport = settings.transport.to_native()["kind"]
     wanted = (str(settings.fabric.spines), transport, settings.paths, str(flows))
     figures: dict[str, float] = {}
     with path.open(encoding="utf-8", newline="") as file:

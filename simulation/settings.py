@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from simulation.fabrics import Fabric, SettingsError, picoseconds
+from simulation.tcp import Tcp
 
 Queue = Literal["fifo", "strict", "pfabric"]
 Paths = Literal["random", "turn", "hash", "sum"]
@@ -70,7 +71,7 @@ class PFabricHosts:
         }
 
 
-Transport = FixedWindow | PFabricHosts
+Transport = FixedWindow | PFabricHosts | Tcp
 
 
 @dataclass(frozen=True, slots=True)

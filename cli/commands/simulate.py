@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import click
 from rich.table import Table
@@ -15,9 +16,14 @@ from simulation.reference import read_reference
 from simulation.runs import Result, run
 from simulation.settings import PATHS, Buffer, FixedWindow, Paths, PFabricHosts, Queue, Settings, Transport
 from simulation.summary import Figure, summarise
+from simulation.tcp import PROFILES, Control, Profile, Tcp
 from simulation.trace import TraceError, read_trace
 
-_PFABRIC_BUFFER_BYTES = 36_864
+TRANSPORTS: Final = ("window", "pfabric", *get_args(Control))
+_PROFILE_OF: Final[Mapping[str, Profile]] = {"newreno": "ns2", "cubic": "linux", "dctcp": "datacenter"}
+_PFABRIC_BUFFER_BYTES: Final = 36_864
+_MARK_FROM_PACKETS: Final = 65
+"""What DCTCP's authors advise at 10 Gbit/s."""
 
 
 @click.command(
@@ -49,10 +55,20 @@ _PFABRIC_BUFFER_BYTES = 36_864
     metavar="LEAF-SPINE=GBPS[@US]",
     help="A link that differs, both directions; 0: it is down. Repeatable.",
 )
-@click.option("--transport", type=click.Choice(["window", "pfabric"]), default="window", show_default=True)
-@click.option("--window", type=click.IntRange(1), default=12, show_default=True, help="Packets; at first.")
-@click.option("--largest-window", type=click.IntRange(1), default=15, show_default=True, help="With pfabric.")
-@click.option("--timeout-us", type=float, default=45.0, show_default=True, help="With pfabric: fixed.")
+@click.option(
+    "--transport",
+    type=click.Choice(TRANSPORTS),
+    help="Default: window, or with --profile that profile's.",
+)
+@click.option(
+    "--profile",
+    type=click.Choice(get_args(Profile)),
+    help="TCP's settings: ns2 (newreno), linux (cubic), datacenter (dctcp).",
+)
+@click.option("--window", type=click.IntRange(1), help="Packets, at first. Default: 12, TCP: the profile's.")
+@click.option("--largest-window", type=click.IntRange(1), help="Packets. Default with pfabric: 15.")
+@click.option("--timeout-us", type=float, help="With pfabric fixed, default 45; with TCP the least.")
+@click.option("--mark-from", type=click.IntRange(0), help="Waiting packets from which DCTCP's are marked.")
 @click.option(
     "--queue", type=click.Choice(get_args(Queue)), help="Default: pfabric with its transport, else fifo."
 )
@@ -115,10 +131,12 @@ def _settings(
     fabric_gbps: float,
     delay_us: float,
     links: tuple[str, ...],
-    transport: str,
-    window: int,
-    largest_window: int,
-    timeout_us: float,
+    transport: str | None,
+    profile: Profile | None,
+    window: int | None,
+    largest_window: int | None,
+    timeout_us: float | None,
+    mark_from: int | None,
     queue: Queue | None,
     buffer_bytes: int | None,
     buffer_packets: int | None,
@@ -136,12 +154,39 @@ def _settings(
         delay_us,
         tuple(LinkChange.parse(text) for text in links),
     )
-    pfabric = transport == "pfabric"
+    hosts = _hosts(transport, profile, window, largest_window, timeout_us)
+    pfabric = isinstance(hosts, PFabricHosts)
     if pfabric and buffer_bytes is None and buffer_packets is None:
         buffer_bytes = _PFABRIC_BUFFER_BYTES
-    buffer = Buffer(queue or ("pfabric" if pfabric else "fifo"), buffer_bytes, buffer_packets)
-    hosts: Transport = PFabricHosts(window, largest_window, timeout_us) if pfabric else FixedWindow(window)
+    if mark_from is None:
+        mark_from = _MARK_FROM_PACKETS if isinstance(hosts, Tcp) and hosts.marks else 0
+    buffer = Buffer(queue or ("pfabric" if pfabric else "fifo"), buffer_bytes, buffer_packets, mark_from)
     return Settings(fabric, buffer, hosts, paths, seed)
+
+
+def _hosts(
+    transport: str | None,
+    profile: Profile | None,
+    window: int | None,
+    largest_window: int | None,
+    timeout_us: float | None,
+) -> Transport:
+    """Return the transport: options that are given replace its own."""
+    if profile is None and transport in (None, "window"):
+        return FixedWindow(window or FixedWindow().window)
+    given: dict[str, Any] = {"initial_window": window, "largest_window": largest_window}
+    given["timeout_us" if transport == "pfabric" else "least_timeout_us"] = timeout_us
+    given = {name: value for name, value in given.items() if value is not None}
+    if transport == "pfabric":
+        if profile is not None:
+            raise SettingsError("--profile sets TCP: leave it out with --transport pfabric")
+        return replace(PFabricHosts(), **given)
+    if transport == "window":
+        raise SettingsError("--profile sets TCP: leave it out with --transport window")
+    of = PROFILES[profile or _PROFILE_OF[transport or ""]]
+    if transport is not None:
+        given |= {"control": transport, "marks": transport == "dctcp"}
+    return replace(of, **given)
 
 
 def _document(

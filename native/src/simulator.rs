@@ -9,6 +9,7 @@ use ::simulator::queue::{Buffer, Discipline, Limit};
 use ::simulator::simulation::Simulation;
 use ::simulator::time::Rate;
 use ::simulator::topology::{Change, FatTree, LeafSpine, Shape, Topology};
+use ::simulator::transport::tcp::{self, Control};
 use ::simulator::transport::{pfabric, Transport};
 use ::simulator::Error;
 use pyo3::exceptions::PyValueError;
@@ -101,6 +102,48 @@ struct RunSettings {
     seed: u64,
 }
 
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct TcpSettings {
+    control: String,
+    initial_window: u32,
+    largest_window: u32,
+    initial_timeout_ps: u64,
+    least_timeout_ps: u64,
+    largest_timeout_ps: u64,
+    duplicates: u32,
+    sack: bool,
+    rack: bool,
+    marks: bool,
+    delayed_packets: u32,
+    delayed_ps: u64,
+}
+
+impl TcpSettings {
+    fn settings(&self) -> PyResult<tcp::Settings> {
+        let control = match self.control.as_str() {
+            "newreno" => Control::NewReno,
+            "cubic" => Control::Cubic,
+            "dctcp" => Control::Dctcp,
+            other => return Err(unknown("congestion control", other)),
+        };
+        Ok(tcp::Settings {
+            control,
+            initial_window: self.initial_window,
+            largest_window: self.largest_window,
+            initial_timeout: self.initial_timeout_ps,
+            least_timeout: self.least_timeout_ps,
+            largest_timeout: self.largest_timeout_ps,
+            duplicates: self.duplicates,
+            sack: self.sack,
+            rack: self.rack,
+            marks: self.marks,
+            delayed_packets: self.delayed_packets,
+            delayed_time: self.delayed_ps,
+        })
+    }
+}
+
 fn transport_of(of: &Bound<'_, PyAny>) -> PyResult<Transport> {
     let number = |name: &str| of.get_item(name)?.extract::<u64>();
     let window = |name: &str| of.get_item(name)?.extract::<u32>();
@@ -112,6 +155,7 @@ fn transport_of(of: &Bound<'_, PyAny>) -> PyResult<Transport> {
             largest_window: window("largest_window")?,
             timeout: number("timeout_ps")?,
         })),
+        "tcp" => Ok(Transport::Tcp(of.extract::<TcpSettings>()?.settings()?)),
         other => Err(unknown("transport", other)),
     }
 }

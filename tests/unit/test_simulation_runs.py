@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from simulation.fabrics import Fabric, LinkChange, SettingsError
 from simulation.ideal import lone_ps
 from simulation.runs import Result, run
 from simulation.settings import Buffer, FixedWindow, PFabricHosts, Settings
+from simulation.tcp import PROFILES, Profile, Tcp
 from simulation.trace import Trace
 from simulation.websearch import common_trace
 
@@ -116,12 +118,25 @@ def test_strict_queues_serve_low_levels_first() -> None:
         (Settings(SMALL, Buffer(limit_bytes=10_000, limit_packets=10)), "not in both"),
         (Settings(SMALL, Buffer(limit_packets=2)), "flows never ended"),
         (Settings(SMALL, transport=FixedWindow(0)), "at least 1 packet"),
+        (Settings(SMALL, transport=Tcp(sack=False, rack=True)), "need SACK"),
+        (Settings(SMALL, transport=Tcp(delayed_packets=2)), "need a time"),
         (Settings(SMALL, seed=-1), "seed -1"),
     ],
 )
 def test_settings_that_cannot_be_say_why(given: Settings, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         run(given, flows((0, 0, 9, 60_000), (0, 1, 9, 60_000)))
+
+
+@pytest.mark.parametrize("profile", get_args(Profile))
+def test_every_profile_ends_all_flows_and_repeats_what_is_lost(profile: Profile) -> None:
+    small = Buffer(limit_packets=20, mark_from_packets=8)
+    given = Settings(SMALL, small, PROFILES[profile], paths="random")
+    result = run(given, among(SMALL.hosts, 300))
+    totals = result.totals
+    assert result.resent.sum() >= totals.data_packets_dropped > 0
+    assert (result.completed_ps >= result.delivered_ps).all()
+    assert sum(link["marked"] for link in result.links) > 0 or not PROFILES[profile].marks
 
 
 @pytest.mark.parametrize("rows", [(0, 0, 24, 1), (0, 5, 5, 1), (0, 0, 1, 0), (0, 0, 1, 2**33)])

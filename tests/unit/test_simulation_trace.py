@@ -132,3 +132,45 @@ def test_what_cannot_be_is_one_line(trace_file: Path, options: list[str]) -> Non
     assert of.exit_code == 1
     assert of.stderr.count("\n") == 1
     assert of.stderr.startswith("capstan: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "transport", "buffer"),
+    [
+        ([], {"kind": "window", "window": 12}, {"queue": "fifo", "mark_from_packets": 0}),
+        (["--profile", "ns2"], {"control": "newreno", "initial_window": 2, "sack": False}, {"queue": "fifo"}),
+        (
+            ["--profile", "linux", "--window", "4"],
+            {"control": "cubic", "rack": True, "initial_window": 4},
+            {},
+        ),
+        (
+            ["--transport", "dctcp", "--timeout-us", "500"],
+            {"control": "dctcp", "least_timeout_ps": 500_000_000, "marks": True},
+            {"mark_from_packets": 65},
+        ),
+        (
+            ["--transport", "newreno", "--profile", "datacenter"],
+            {"control": "newreno", "marks": False, "rack": True},
+            {"mark_from_packets": 0},
+        ),
+        (["--transport", "pfabric", "--window", "8"], {"initial_window": 8, "largest_window": 15}, {}),
+    ],
+)
+def test_profiles_and_options_make_the_transport(
+    trace_file: Path, options: list[str], transport: dict[str, object], buffer: dict[str, object]
+) -> None:
+    of = CliRunner().invoke(simulate_command, ["--trace-file", str(trace_file), *options, "--json", "-"])
+    assert of.exit_code == 0, of.output
+    chosen = json.loads(of.stdout)["settings"]
+    assert transport.items() <= chosen["transport"].items()
+    assert buffer.items() <= chosen["buffer"].items()
+    assert json.loads(of.stdout)["figures"]["FCT, all, mean"]["value"] > 0
+
+
+@pytest.mark.parametrize("transport", ["window", "pfabric"])
+def test_a_profile_of_what_is_no_tcp_is_an_error(trace_file: Path, transport: str) -> None:
+    options = ["--trace-file", str(trace_file), "--profile", "linux", "--transport", transport]
+    of = CliRunner().invoke(simulate_command, options)
+    assert of.exit_code == 1
+    assert "leave it out" in of.stderr

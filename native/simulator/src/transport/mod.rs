@@ -6,6 +6,7 @@ pub mod pfabric;
 pub mod received;
 pub mod receiver;
 mod sliding;
+pub mod tcp;
 
 use crate::packets::{Block, BLOCKS};
 use crate::time::{Time, NEVER};
@@ -14,6 +15,7 @@ use fixed::Fixed;
 use pfabric::PFabric;
 use received::Received;
 use receiver::Delay;
+use tcp::Tcp;
 
 /// How hosts send.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +25,7 @@ pub enum Transport {
         window: u32,
     },
     PFabric(pfabric::Settings),
+    Tcp(tcp::Settings),
 }
 
 impl Transport {
@@ -30,6 +33,7 @@ impl Transport {
         match self {
             Transport::Fixed { window } => Sender::Fixed(Fixed::new(*window, packets)),
             Transport::PFabric(settings) => Sender::PFabric(PFabric::new(*settings, packets)),
+            Transport::Tcp(settings) => Sender::Tcp(Box::new(Tcp::new(*settings, packets))),
         }
     }
 
@@ -38,6 +42,7 @@ impl Transport {
         let (window, timeout) = match self {
             Transport::Fixed { window } => (*window, 1),
             Transport::PFabric(of) => (of.initial_window.min(of.largest_window), of.timeout),
+            Transport::Tcp(of) => return of.check(),
         };
         if window == 0 || timeout == 0 {
             return Err(Error("windows have at least 1 packet, time-outs are longer than 0".to_string()));
@@ -47,12 +52,15 @@ impl Transport {
 
     /// Return how receivers put acknowledgements off.
     pub fn delay(&self) -> Delay {
-        Delay::NONE
+        match self {
+            Transport::Tcp(of) => Delay { packets: of.delayed_packets, time: of.delayed_time },
+            _ => Delay::NONE,
+        }
     }
 
     /// Return whether its packets may be marked.
     pub fn takes_marks(&self) -> bool {
-        false
+        matches!(self, Transport::Tcp(of) if of.marks)
     }
 }
 
@@ -83,6 +91,7 @@ pub struct Segment {
 pub enum Sender {
     Fixed(Fixed),
     PFabric(PFabric),
+    Tcp(Box<Tcp>),
 }
 
 impl Sender {
@@ -90,6 +99,7 @@ impl Sender {
         match self {
             Sender::Fixed(sender) => sender.answered(answer),
             Sender::PFabric(sender) => sender.answered(now, answer),
+            Sender::Tcp(sender) => sender.answered(now, answer),
         }
     }
 
@@ -98,6 +108,7 @@ impl Sender {
         match self {
             Sender::Fixed(sender) => sender.next(received),
             Sender::PFabric(sender) => sender.next(now, received),
+            Sender::Tcp(sender) => sender.next(now),
         }
     }
 
@@ -106,6 +117,7 @@ impl Sender {
         match self {
             Sender::Fixed(_) => NEVER,
             Sender::PFabric(sender) => sender.deadline(),
+            Sender::Tcp(sender) => sender.deadline(),
         }
     }
 
@@ -113,6 +125,7 @@ impl Sender {
         match self {
             Sender::Fixed(_) => {}
             Sender::PFabric(sender) => sender.expired(now),
+            Sender::Tcp(sender) => sender.expired(now),
         }
     }
 
@@ -121,6 +134,7 @@ impl Sender {
         match self {
             Sender::Fixed(sender) => sender.acknowledged(),
             Sender::PFabric(sender) => sender.acknowledged(),
+            Sender::Tcp(sender) => sender.acknowledged(),
         }
     }
 
@@ -128,6 +142,7 @@ impl Sender {
         match self {
             Sender::Fixed(_) => 0,
             Sender::PFabric(sender) => sender.timeouts(),
+            Sender::Tcp(sender) => sender.timeouts(),
         }
     }
 }

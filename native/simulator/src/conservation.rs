@@ -54,3 +54,64 @@ fn equal(sent: u64, accounted: u64, place: impl Fn() -> String) -> Result<(), Er
         place()
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Lengths};
+    use crate::flow::Demand;
+    use crate::paths::Balancing;
+    use crate::queue::{Buffer, Discipline, Limit};
+    use crate::time::Rate;
+    use crate::topology::{LeafSpine, Shape};
+    use crate::transport::{pfabric, Transport};
+
+    /// A run with losses.
+    fn over() -> Simulation {
+        let rate = Rate::new(10_000_000_000);
+        let shape = Shape::LeafSpine(LeafSpine {
+            leaves: 1,
+            hosts_per_leaf: 4,
+            spines: 1,
+            host_rate: rate,
+            spine_rate: rate,
+            delay: 200_000,
+        });
+        let config = Config {
+            shape,
+            changes: Vec::new(),
+            buffer: Buffer { discipline: Discipline::PFabric, limit: Limit::Bytes(9000), mark_from: 0 },
+            lengths: Lengths { payload: 1460, header: 40, acknowledgement: 40 },
+            transport: Transport::PFabric(pfabric::Settings::default()),
+            balancing: Balancing::Turn,
+            seed: 1,
+        };
+        let demand = |source| Demand { start: 0, source, destination: 3, bytes: 60_000, level: 0 };
+        let mut simulation = Simulation::new(config, (0..3).map(demand).collect()).unwrap();
+        while !simulation.run(1 << 20).unwrap() {}
+        assert!(simulation.totals.data_dropped > 0);
+        simulation
+    }
+
+    #[test]
+    fn a_packet_that_is_missing_anywhere_is_an_error() {
+        assert_eq!(check(&over()), Ok(()));
+        let changes: [fn(&mut Simulation); 7] = [
+            |of| of.ports[0].counters.offered += 1,
+            |of| of.ports[7].counters.delivered -= 1,
+            |of| of.ports[7].counters.dropped -= 1,
+            |of| of.totals.packets.made += 1,
+            |of| of.totals.packets.delivered -= 1,
+            |of| of.totals.packets.dropped -= 1,
+            |of| {
+                let packet = *of.packets.get(0);
+                of.packets.add(packet);
+            },
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut simulation = over();
+            change(&mut simulation);
+            assert!(check(&simulation).is_err(), "change {number} was not seen");
+        }
+    }
+}

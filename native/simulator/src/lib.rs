@@ -8,6 +8,7 @@ pub mod config;
 mod conservation;
 pub mod events;
 pub mod flow;
+mod outgoing;
 pub mod packets;
 pub mod paths;
 pub mod port;

@@ -3,14 +3,13 @@
 use crate::config::{check_demands, Config};
 use crate::events::{Event, Events, Kind};
 use crate::flow::{Demand, Flow, Flows, Outcome, Tally};
-use crate::packets::{Cargo, Handle, Marks, Packet, Packets, NO_PATH};
+use crate::packets::{Cargo, Handle, Packet, Packets, NO_PATH};
 use crate::paths::{PathChoice, Place, Request};
 use crate::port::{Next, Port};
-use crate::queue::Discipline;
 use crate::time::{Time, NEVER, SECOND};
 use crate::topology::Topology;
-use crate::transport::{Answer, Segment};
-use crate::{conservation, Error};
+use crate::transport::Answer;
+use crate::{conservation, outgoing, Error};
 
 /// A run in which nothing arrives for so long while flows are under way will not end.
 const STALL: Time = 600 * SECOND;
@@ -295,7 +294,7 @@ impl Simulation {
     fn send(&mut self, place: u32) {
         while let Some(flow) = self.flows.get(place) {
             let Some(segment) = flow.sender.next(self.now, &flow.receiver.received) else { break };
-            let packet = data(flow, place, segment, &self.config, self.now);
+            let packet = outgoing::data(flow, place, segment, &self.config, self.now);
             flow.outcome.sent += 1;
             flow.outcome.resent += u64::from(segment.again);
             let source = flow.demand.source;
@@ -308,19 +307,7 @@ impl Simulation {
     fn acknowledge(&mut self, place: u32, answer: &Answer) {
         let Some(flow) = self.flows.get(place) else { return };
         let host = flow.demand.destination;
-        let packet = Packet {
-            flow: place,
-            number: answer.missing,
-            bytes: self.config.lengths.acknowledgement,
-            priority: 0,
-            destination: flow.demand.source,
-            path: NO_PATH,
-            cargo: Cargo::Acknowledgement,
-            marks: Marks { capable: false, congested: false, echo: answer.marked },
-            beyond: answer.beyond,
-            stamp: answer.stamp,
-            blocks: answer.blocks,
-        };
+        let packet = outgoing::acknowledgement(flow, place, answer, &self.config.lengths);
         self.inject(host, packet);
     }
 
@@ -385,26 +372,5 @@ impl Simulation {
         self.totals.duplicates += u64::from(flow.outcome.duplicates);
         self.outcomes[flow.number as usize] = flow.outcome;
         self.flows.remove(place);
-    }
-}
-
-fn data(flow: &Flow, place: u32, segment: Segment, config: &Config, now: Time) -> Packet {
-    let priority = match config.buffer.discipline {
-        Discipline::Fifo => 0,
-        Discipline::Strict => flow.demand.level,
-        Discipline::PFabric => u32::try_from(flow.remaining(config.lengths.payload)).unwrap_or(u32::MAX),
-    };
-    Packet {
-        flow: place,
-        number: segment.number,
-        bytes: config.lengths.wire(flow.demand.bytes, segment.number),
-        priority,
-        destination: flow.demand.destination,
-        path: NO_PATH,
-        cargo: Cargo::Data,
-        marks: Marks { capable: config.transport.takes_marks(), ..Marks::default() },
-        beyond: 0,
-        stamp: now,
-        blocks: Default::default(),
     }
 }

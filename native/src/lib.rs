@@ -11,6 +11,7 @@ mod feedback;
 mod inbox;
 mod lone;
 mod repairs;
+mod simulator;
 mod tun;
 
 use coding::packets::{Received, Repairs};
@@ -297,5 +298,6 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     capton::register(module)?;
     feedback::register(module)?;
     datapath::register(module)?;
-    lone::register(module)
+    lone::register(module)?;
+    simulator::register(module)
 }

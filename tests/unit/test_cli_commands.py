@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -269,6 +270,7 @@ for arguments in json.loads(sys.argv[1]):
     if os.fork() == 0:
         sys.argv = ["capstan", *arguments]
         app.main()
+        sys.exit()
     print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
 
@@ -361,3 +363,21 @@ def test_a_quick_test_is_a_choice_of_its_own_and_its_lab_exists(capstan_says: In
     assert "'tests/unit -x' or --quick" in " ".join(done.stderr.split())
     file, _, function = SMALL_LAB.partition("::")
     assert f"def {function}(" in (ROOT / file).read_text()
+
+
+def test_a_simulation_needs_no_root() -> None:
+    with tempfile.TemporaryDirectory() as place:  # which others may enter, unlike tmp_path
+        os.chmod(place, 0o755)
+        trace = Path(place) / "trace.csv"
+        trace.write_text("start_ns,src,dst,bytes\n0,0,20,100000\n5,1,21,2000\n")
+        trace.chmod(0o644)
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", AS_NOBODY, json.dumps([["simulate", "--trace-file", str(trace)]])],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.stdout.split()[-1] == "0", done.stderr
+    assert "2 flows, 144 hosts" in done.stdout

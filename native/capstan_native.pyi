@@ -577,7 +577,7 @@ class Steering:
         leaf: str,
         log: SentLog,
         departures: Departures,
-        told: Feedback,
+        feedback: Feedback,
         above_least_us: Callable[[int], int],
         now: float,
     ) -> None:
@@ -776,7 +776,7 @@ class AdmissionRequests:
         """Return messages for the controller: sequence, flow, and destination and bytes left (None: finished)."""
 
 class WindowClamp:
-    """The sending side of one TCP connection of the host: held, paced and stopped by the window that it is told.
+    """The sending side of one TCP connection of the host: held, paced and stopped by its receive window.
 
     *seen*: what is seen of a packet. burst_s: how far the right edge may be ahead of what was sent, in seconds of the
     granted rate; at least two segments, or two steps of the window. (`native/agent/src/admission/window.rs`)

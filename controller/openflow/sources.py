@@ -1,7 +1,7 @@
 """A host sends only from addresses that are no other host's: what a leaf takes from ports with hosts.
 
 At such a port a packet from one of the port's own addresses goes on, and one from an address of another host, here or
-at another leaf, is dropped. An address of which nothing is known yet passes: it is nobody's, and a host's first packet
+at another leaf, is dropped. An address of which nothing is known yet passes: it is no host's, and a host's first packet
 from a new address may come before its ARP. Agents take datagrams from the addresses of agents only, so what passes can
 speak for no agent.
 """

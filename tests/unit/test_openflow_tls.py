@@ -1,4 +1,4 @@
-"""Switches' connections by TLS: who gets in, what the others are told, and files that are replaced meanwhile."""
+"""Switches' connections by TLS: who gets in, what is logged of the others, and files that are replaced meanwhile."""
 
 from __future__ import annotations
 

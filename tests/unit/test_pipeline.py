@@ -148,7 +148,7 @@ def test_a_local_failure_is_the_groups_before_anything_is_recomputed(
 def test_a_host_sends_from_no_other_hosts_address(
     made: tuple[Shape, list[Link]], scheme: object, data: st.DataObject
 ) -> None:
-    """Its own address and one that nobody has go on, whatever the class; all other hosts' are dropped at its leaf."""
+    """Its own address and one that no host has go on, whatever the class; all other hosts' are dropped at its leaf."""
     shape, up = made
     kind = data.draw(st.sampled_from([TrafficClass.NONE, *AGENT_CLASSES]))
     attacker = data.draw(st.sampled_from(shape.hosts))
@@ -156,8 +156,8 @@ def test_a_host_sends_from_no_other_hosts_address(
     fabric = static_fabric(shape, scheme, up=up)  # type: ignore[arg-type]
     packet = datagram(attacker, target, kind)
     passes = [trace.place for trace in fabric.traces(packet, attacker.place)]
-    nobodys = dataclasses.replace(packet, ipv4_src="10.77.7.7")
-    assert [trace.place for trace in fabric.traces(nobodys, attacker.place)] == passes
+    unknown = dataclasses.replace(packet, ipv4_src="10.77.7.7")
+    assert [trace.place for trace in fabric.traces(unknown, attacker.place)] == passes
     for host in shape.hosts:
         if host != attacker:
             forged = dataclasses.replace(packet, ipv4_src=host.ipv4)

@@ -31,7 +31,7 @@ pub struct Segment {
     pub ack: u32,
     /// Its window, not scaled.
     pub window: u16,
-    /// Exponent of the windows that its sender tells (RFC 7323).
+    /// Exponent of the windows that its sender advertises (RFC 7323).
     pub scale: Option<u64>,
     /// Most payload of a segment that its sender takes, bytes.
     pub largest_segment: Option<u64>,

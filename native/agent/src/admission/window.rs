@@ -1,4 +1,4 @@
-//! Holding, pacing and stopping a TCP sender by the receive window that it is told.
+//! Holding, pacing and stopping a TCP sender by the receive window that its agent advertises.
 //!
 //! The agent sees every acknowledgement before its host does. By its window field it says how far the host may send: to
 //! a *right edge* that stands while the flow waits and moves on at the granted rate. The edge is never behind what the
@@ -39,7 +39,7 @@ struct Newest<P> {
 #[derive(Clone, Debug)]
 pub struct WindowClamp<P> {
     burst_s: Seconds,
-    /// Of the windows that the peer tells; None: not known.
+    /// Of the windows that the peer advertises; None: not known.
     scale: Option<u32>,
     /// Our host's SYN: None if it was not seen, else its own scale, if it had one.
     offered: Option<Option<u64>>,
@@ -55,8 +55,8 @@ pub struct WindowClamp<P> {
     /// Bytes that are not whole yet, of the edge.
     part: f64,
     at: Seconds,
-    /// Sequence number up to which the host was last told that it may send.
-    told: Option<u32>,
+    /// Sequence number up to which the host may send, by the last window that it got.
+    advertised: Option<u32>,
     newest: Option<Newest<P>>,
 }
 
@@ -77,7 +77,7 @@ impl<P: Clamped> WindowClamp<P> {
             edge: 0,
             part: 0.0,
             at: 0.0,
-            told: None,
+            advertised: None,
             newest: None,
         }
     }
@@ -99,8 +99,8 @@ impl<P: Clamped> WindowClamp<P> {
 
     /// Takes in what the SYNs of an open connection agreed, and its segments now; after the first `left`.
     ///
-    /// `most_segment_bytes`: of its segments once its peer tells windows with room for two of them. A host that waits
-    /// for the room of a whole segment must not be told less, again and again.
+    /// `most_segment_bytes`: of its segments once its peer advertises windows with room for two of them. A host that waits
+    /// for the room of a whole segment must not get less, again and again.
     pub fn join(&mut self, scale: u32, segment_bytes: u32, most_segment_bytes: u32) {
         self.scale = Some(scale.min(MOST_SCALE as u32));
         self.segment_bytes = segment_bytes.into();
@@ -116,7 +116,7 @@ impl<P: Clamped> WindowClamp<P> {
             self.segment_bytes = segment.largest_segment.unwrap_or(DEFAULT_SEGMENT_BYTES) as i64;
             self.highest = Some(start);
             (self.edge, self.part) = (start.wrapping_add(1), 0.0);
-            (self.told, self.newest) = (None, None);
+            (self.advertised, self.newest) = (None, None);
         }
         let highest = *self.highest.get_or_insert(start);
         let new = i64::from(serial_difference(segment.end(), highest));
@@ -165,21 +165,21 @@ impl<P: Clamped> WindowClamp<P> {
         }
         self.highest = Some(highest);
         if self.is_overtaken(segment) {
-            let told = self.told;
+            let advertised = self.advertised;
             packet.set_window(self.limited(segment.ack, window, scale, now));
-            self.told = told;
+            self.advertised = advertised;
             return;
         }
         self.newest = Some(Newest { packet: packet.clone(), segment: *segment, window });
         packet.set_window(self.limited(segment.ack, window, scale, now));
     }
 
-    /// Returns a packet that tells the host a window that no acknowledgement has told it yet; None if there is no need.
+    /// Returns a packet with a window that no acknowledgement has advertised to the host yet; None if there is no need.
     pub fn update(&mut self, now: Seconds) -> Option<P> {
         let newest = self.newest.as_ref()?;
         let (mut bare, ack, window) = (newest.packet.bare_ack(), newest.segment.ack, newest.window);
-        let told = self.told?;
-        if i64::from(serial_difference(self.limit(ack, window, now), told)) < self.grain() {
+        let advertised = self.advertised?;
+        if i64::from(serial_difference(self.limit(ack, window, now), advertised)) < self.grain() {
             return None;
         }
         bare.set_window(self.limited(ack, window, self.scale.unwrap_or(0), now));
@@ -188,22 +188,22 @@ impl<P: Clamped> WindowClamp<P> {
 
     /// Returns when `update` may have a window, if nothing comes of the peer by then.
     pub fn deadline(&self) -> Option<Seconds> {
-        let (newest, told, highest) = (self.newest.as_ref()?, self.told?, self.highest?);
+        let (newest, advertised, highest) = (self.newest.as_ref()?, self.advertised?, self.highest?);
         if self.rate <= 0.0 || self.rate.is_infinite() {
             return None;
         }
-        if i64::from(serial_difference(told, highest)) >= self.segment_bytes {
-            return None; // it has not used what it was told
+        if i64::from(serial_difference(advertised, highest)) >= self.segment_bytes {
+            return None; // it has not used what was advertised
         }
         let end = newest.segment.ack.wrapping_add(newest.window);
-        if i64::from(serial_difference(end, told)) < self.grain() {
+        if i64::from(serial_difference(end, advertised)) < self.grain() {
             return None; // nor has the peer room for more
         }
-        let missing = (i64::from(serial_difference(told, self.edge)) + self.grain() + 1).max(0);
+        let missing = (i64::from(serial_difference(advertised, self.edge)) + self.grain() + 1).max(0);
         Some(self.at + missing as f64 / self.rate)
     }
 
-    /// Bytes that can be told at least: a segment, or a step of the window.
+    /// Bytes that can be advertised at least: a segment, or a step of the window.
     fn grain(&self) -> i64 {
         self.segment_bytes.max(1 << self.scale.unwrap_or(0))
     }
@@ -269,7 +269,7 @@ impl<P: Clamped> WindowClamp<P> {
             rounded.max(0)
         };
         let field = field.min(most);
-        self.told = Some(ack.wrapping_add((field as u32) << scale));
+        self.advertised = Some(ack.wrapping_add((field as u32) << scale));
         field as u16
     }
 }

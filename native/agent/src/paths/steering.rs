@@ -63,11 +63,11 @@ impl Steering {
     pub fn learn(
         &mut self,
         sent: Sent,
-        told: &Feedback,
+        feedback: &Feedback,
         mut above_least: impl FnMut(u32) -> u32,
         now: Seconds,
     ) {
-        for one in &told.receipts {
+        for one in &feedback.receipts {
             let departed = sent.departures.of(one.number);
             let policy = self.policy(departed.class);
             if departed.flow == 0 || !policy.learns() {
@@ -84,7 +84,7 @@ impl Steering {
             };
             policy.reported(&report, now);
         }
-        for &(first, count) in &told.lost {
+        for &(first, count) in &feedback.lost {
             for ahead in 0..count.min(RING as u32) {
                 let number = first.wrapping_add(ahead);
                 let departed = sent.departures.of(number);

@@ -122,7 +122,7 @@ impl PySteering {
         leaf: &str,
         log: &PySentLog,
         departures: &PyDepartures,
-        told: &PyFeedback,
+        feedback: &PyFeedback,
         above_least_us: &Bound<'_, PyAny>,
         now: f64,
     ) -> PyResult<()> {
@@ -135,7 +135,7 @@ impl PySteering {
                 0
             })
         };
-        self.steering.learn(sent, &told.0, above_least, now);
+        self.steering.learn(sent, &feedback.0, above_least, now);
         failed.map_or(Ok(()), Err)?;
         self.failure.raised()
     }

@@ -16,9 +16,9 @@ def idle_percent(samples: list[tuple[CpuSample, CpuSample]]) -> float:
     return 100 * idle / total if total > 0 else 0.0
 
 
-def idle_figure(before: CpuSample, after: CpuSample, cores: int) -> Figure:
+def idle_figure(before: CpuSample, after: CpuSample, cores: float) -> Figure:
     """Return the figure `processors_idle` of what was between two samples."""
-    return Figure(idle_percent([(before, after)]), f"% of the time of {cores} cores", better="higher")
+    return Figure(idle_percent([(before, after)]), f"% of the time of {cores:g} cores", better="higher")
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from topologies.cores import own_cores
+
 
 class ToolError(RuntimeError):
     """What a benchmark needs, a program or a machine with time for it, is not here or fails; the text says what."""
@@ -39,7 +41,7 @@ class Figure:
     better: Literal["lower", "higher"] = "lower"
     bound: bool = False
 
-    def goal_for(self, cores: int) -> Goal | None:
+    def goal_for(self, cores: float) -> Goal | None:
         """Return the goal for a machine with so many cores; where all are for larger ones, the smallest of those."""
         if self.goal is None:
             return None
@@ -48,7 +50,7 @@ class Figure:
         by_size = sorted(self.goal, key=lambda goal: goal.cores)
         return next((goal for goal in reversed(by_size) if goal.cores <= cores), by_size[0])
 
-    def met(self, cores: int) -> bool | None:
+    def met(self, cores: float) -> bool | None:
         """Return whether the goal is reached on a machine with so many cores.
 
         None without a goal, on a machine that is smaller than it is stated for, and where a bound says nothing.
@@ -59,7 +61,7 @@ class Figure:
         reached = self.value <= goal.value if self.better == "lower" else self.value >= goal.value
         return None if self.bound and not reached else reached
 
-    def to_dict(self, cores: int) -> dict[str, Any]:
+    def to_dict(self, cores: float) -> dict[str, Any]:
         """Return the figure as JSON has it, judged on a machine with so many cores."""
         goal = self.goal_for(cores)
         return {
@@ -82,11 +84,11 @@ def verdict(figure: Mapping[str, Any]) -> str:
     return "no verdict"
 
 
-def verdict_notes(figures: Iterable[Mapping[str, Any]], cores: int) -> list[str]:
+def verdict_notes(figures: Iterable[Mapping[str, Any]], cores: float) -> list[str]:
     """Return why some figures have no verdict, a line a reason. figures: as `Figure.to_dict` gives them."""
     open_ones = [figure for figure in figures if verdict(figure) == "no verdict"]
     larger = sorted({figure["goal_cores"] for figure in open_ones if figure["goal_cores"] > cores})
-    notes = [f"no verdict on goals for {least} cores: this machine has {cores}" for least in larger]
+    notes = [f"no verdict on goals for {least} cores: this machine has {cores:g}" for least in larger]
     if any(figure["goal_cores"] <= cores for figure in open_ones):
         notes.append("no verdict where a value is `at most`: the true one may reach the goal")
     return notes
@@ -118,7 +120,7 @@ def machine() -> dict[str, Any]:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "processor": models[0] if models else platform.machine(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": own_cores().effective,
         "memory_gib": round(pages / 2**30, 1),
         "kernel": platform.release(),
         "python": platform.python_version(),

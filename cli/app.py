@@ -28,6 +28,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "work": "cli.commands.work",
     "check": "cli.commands.describe",
     "schemes": "cli.commands.describe",
+    "simulate": "cli.commands.simulate",
     "report": "cli.commands.report",
     "model": "cli.commands.model",
     "bench": "cli.commands.bench",

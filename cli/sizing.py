@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from cli.console import fail, progress
@@ -12,6 +10,7 @@ from experiments.load import CARRIED_SHARE, REFERENCE, PacketCosts
 from experiments.progress import Steps
 from experiments.spec import Spec
 from experiments.sweep import points
+from topologies.cores import own_cores
 
 _SURE_SHARE = CARRIED_SHARE / 3
 """Below this share of the processors a machine three times as slow would do, and none is measured."""
@@ -26,34 +25,30 @@ scale_option = click.option(
 )
 
 
-def cores() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
 def sized(spec: Spec, *, fitting: bool, scale: float | None, paths_first: bool = False) -> Fit:
     """Return *spec* as it will run here, and print how long it takes and whether this machine carries it.
 
     fitting: make it lighter until it does. scale: by how much instead. Ends with exit code 2 where that cannot be.
     """
+    cores = own_cores().effective
     try:
         asked = busiest(spec, REFERENCE)
-        costs = REFERENCE if asked.share(cores()) < _SURE_SHARE else measured_costs()
+        costs = REFERENCE if asked.share(cores) < _SURE_SHARE else measured_costs()
         if scale is not None:
             chosen = scaled(spec, scale, costs, paths_first=paths_first)
         elif fitting:
-            chosen = fit(spec, cores(), costs, paths_first=paths_first)
+            chosen = fit(spec, cores, costs, paths_first=paths_first)
         else:
             chosen = Fit(spec, busiest(spec, costs))
     except FitError as error:
         fail(f"{spec.name}: {error}", code=2)
     fitted: Fit | FitError | None = None
-    if chosen.load.verdict(cores()) != "carries":
+    if chosen.load.verdict(cores) != "carries":
         try:
-            fitted = fit(spec, cores(), costs, paths_first=paths_first)
+            fitted = fit(spec, cores, costs, paths_first=paths_first)
         except FitError as error:
             fitted = error
-    for line in words(chosen, fitted, cores()):
+    for line in words(chosen, fitted, cores):
         progress.print(line, markup=False, soft_wrap=True)
     return chosen
 
@@ -66,7 +61,7 @@ def measured_costs() -> PacketCosts:
         return REFERENCE.times(measure_switch_us() / REFERENCE_US)
 
 
-def words(chosen: Fit, fitted: Fit | FitError | None, number: int) -> list[str]:
+def words(chosen: Fit, fitted: Fit | FitError | None, number: float) -> list[str]:
     """Return the lines that say how long *chosen* takes and what it takes of *number* cores.
 
     fitted: what `--fit` would make of it, or why it cannot; None where this machine carries it.
@@ -76,7 +71,7 @@ def words(chosen: Fit, fitted: Fit | FitError | None, number: int) -> list[str]:
     lines = [f"for this machine: {'; '.join(chosen.changes)}"] if chosen.changes else []
     lines.append(
         f"{runs} run{'' if runs == 1 else 's'}, about {duration(seconds)}; "
-        f"at the busiest {load.packets_per_s:.0f} packets/s take about {load.cores:.1f} of {number} cores "
+        f"at the busiest {load.packets_per_s:.0f} packets/s take about {load.cores:.1f} of {number:g} cores "
         f"({load.share(number):.0%})"
     )
     if fitted is not None:
@@ -108,6 +103,6 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def notice(chosen: Fit, number: int) -> list[str]:
+def notice(chosen: Fit, number: float) -> list[str]:
     """Return what a result must say of how it was sized; nothing where it ran as its spec says."""
-    return [f"sized for {number} cores: {'; '.join(chosen.changes)}"] if chosen.changes else []
+    return [f"sized for {number:g} cores: {'; '.join(chosen.changes)}"] if chosen.changes else []

@@ -20,7 +20,8 @@ from controller.agents.listeners import ChannelError, TcpListener
     "serve",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example:  capstan serve --data /var/lib/capstan --openflow 192.0.2.1:6653 "
-    "--agents-tls 192.0.2.1:6654 --certificate cert.pem --key key.pem --link-rate-mbps 1000",
+    "--switch-authority cacert.pem --agents-tls 192.0.2.1:6654 --certificate cert.pem --key key.pem "
+    "--link-rate-mbps 1000",
 )
 @click.option(
     "--data", default="capstan-data", show_default=True, type=click.Path(path_type=Path), help="Directory."
@@ -30,12 +31,23 @@ from controller.agents.listeners import ChannelError, TcpListener
     "--openflow",
     default="127.0.0.1:6653",
     show_default=True,
-    help="ADDRESS:PORT for switches. What reaches it can be one: keep it to a network that only they are on.",
+    help="ADDRESS:PORT for switches. One that is not loopback needs TLS: --switch-authority, --certificate, --key.",
+)
+@click.option(
+    "--switch-authority",
+    type=click.Path(path_type=Path),
+    help="Certificates of the authorities that sign switches' certificates, PEM: switches connect by TLS then.",
+)
+@click.option(
+    "--openflow-without-tls",
+    is_flag=True,
+    help="Let switches connect in clear to an --openflow that is not loopback: only where nothing else reaches it.",
 )
 @click.option(
     "--switches",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="File of the switches that may connect: a datapath id a line (default: all).",
+    help="File of the switches that may connect: a datapath id a line, and the name in its certificate if it must "
+    "show one (default: all).",
 )
 @click.option("--api", default="127.0.0.1:8080", show_default=True, help="ADDRESS:PORT of the REST API.")
 @click.option(
@@ -48,7 +60,11 @@ from controller.agents.listeners import ChannelError, TcpListener
     "--agents-socket", type=click.Path(path_type=Path), help="Unix socket for agents of this machine."
 )
 @click.option("--agents-tls", help="ADDRESS:PORT for agents of other machines.")
-@click.option("--certificate", type=click.Path(path_type=Path), help="Certificate for --agents-tls, PEM.")
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path),
+    help="Our certificate for switches and --agents-tls, PEM.",
+)
 @click.option("--key", type=click.Path(path_type=Path), help="Its key, PEM.")
 @click.option(
     "--token-file", type=click.Path(path_type=Path), help="Token shared with the agents; made if missing."
@@ -111,6 +127,8 @@ def serve_command(
     data: Path,
     database: str | None,
     openflow: str,
+    switch_authority: Path | None,
+    openflow_without_tls: bool,
     switches: Path | None,
     api: str,
     api_without_token: bool,
@@ -134,6 +152,7 @@ def serve_command(
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
     from controller.app import Settings, serve  # a second's work, which --help need not wait for
     from controller.control_thread import ControlThreadDiedError
+    from controller.openflow.tls import SwitchTls
     from controller.store.database import DatabaseError
 
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -146,12 +165,27 @@ def serve_command(
             raise click.UsageError("--agents-tls needs --certificate and --key")
         tcp = TcpListener(*_address(agents_tls, "--agents-tls"), certificate, key)
     openflow_address, openflow_port = _address(openflow, "--openflow")
+    tls = None
+    if switch_authority is not None:
+        if openflow_without_tls:
+            raise click.UsageError(
+                "--switch-authority asks for TLS, and --openflow-without-tls for none: leave one out"
+            )
+        if certificate is None or key is None:
+            raise click.UsageError("--switch-authority needs --certificate and --key")
+        tls = SwitchTls(certificate, key, switch_authority)
+    elif not (openflow_without_tls or ipaddress.ip_address(openflow_address).is_loopback):
+        raise click.UsageError(
+            f"switches that connect to {openflow_address} need TLS: give --certificate, --key and --switch-authority, "
+            "or --openflow-without-tls where nothing but switches reaches that address"
+        )
     api_address, api_port = _address(api, "--api")
     settings = Settings(
         data=data,
         database_url=database,
         openflow_address=openflow_address,
         openflow_port=openflow_port,
+        openflow_tls=tls,
         switches=switches,
         api_address=api_address,
         api_port=api_port,

@@ -27,7 +27,8 @@ from controller.api.server import ApiSettings, Extension, make_app
 from controller.control_thread import first_death, on_first_death
 from controller.events import http_restarted
 from controller.live.link_sampling import EVERY_S
-from controller.openflow.allowed import read_allowed_switches
+from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
+from controller.openflow.tls import SwitchTls, SwitchTlsContexts
 from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
@@ -70,6 +71,8 @@ class Settings:
     database_url: str | None = None
     openflow_address: str = "127.0.0.1"
     openflow_port: int = 6653
+    openflow_tls: SwitchTls | None = None
+    """None: switches connect in clear."""
     switches: Path | None = None
     """Datapath ids of the switches that may connect; None: all."""
     api_address: str = "127.0.0.1"
@@ -98,8 +101,8 @@ def serve(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Prints one line with the addresses once ready.
 
     Raises:
-        OSError, ChannelError, DatabaseError, SchemeError, TokenError, AllowedSwitchesError: what cannot be had, and
-            where.
+        OSError, ChannelError, DatabaseError, SchemeError, TokenError, AllowedSwitchesError, SwitchTlsError: what cannot
+            be had, and where.
         ControlThreadDiedError: a thread that the controller needs has died.
     """
     data = settings.data
@@ -116,7 +119,8 @@ def serve(settings: Settings) -> None:
     running = RunningController(
         key=key,
         openflow=(settings.openflow_address, settings.openflow_port),
-        allowed=None if settings.switches is None else read_allowed_switches(settings.switches),
+        allowed=_allowed_switches(settings),
+        tls=None if settings.openflow_tls is None else SwitchTlsContexts(settings.openflow_tls),
         channel=ChannelSettings(
             socket_path, data / "members.json", settings.agents_tcp, host_tokens=own_tokens
         ),
@@ -168,7 +172,7 @@ def serve(settings: Settings) -> None:
         on_first_death(lambda: _end_for_death(told_to_end))
         _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
         print(
-            f"capstan controller: API {api}, switches at {settings.openflow_address}:{running.shell.port}, "
+            f"capstan controller: API {api}, switches at {_openflow_at(settings, running)}, "
             f"agents at {_agents_at(settings, running, socket_path)}",
             flush=True,
         )
@@ -203,6 +207,18 @@ def serve(settings: Settings) -> None:
         raise died
 
 
+def _allowed_switches(settings: Settings) -> AllowedSwitches | None:
+    if settings.switches is None:
+        return None
+    allowed = read_allowed_switches(settings.switches)
+    if allowed.certificates and settings.openflow_tls is None:
+        raise AllowedSwitchesError(
+            f"{settings.switches} names certificates, which switches show by TLS only: give --switch-authority, or "
+            "leave the names out"
+        )
+    return allowed
+
+
 def _api_tokens(data: Path) -> tuple[Path, Path]:
     """Files of the tokens that allow to change things, and to read."""
     return data / "api-token", data / "api-read-token"
@@ -222,6 +238,11 @@ def _agents_at(settings: Settings, running: RunningController, socket_path: Path
     if tcp is not None:
         places.append(f"tls:{_in_url(tcp.address)}:{running.agents.tcp_port}")
     return ", ".join(places)
+
+
+def _openflow_at(settings: Settings, running: RunningController) -> str:
+    scheme = "" if settings.openflow_tls is None else "ssl:"
+    return f"{scheme}{settings.openflow_address}:{running.shell.port}"
 
 
 def _in_url(address: str) -> str:
@@ -265,7 +286,11 @@ def _write_endpoints(
     document = {
         "api": api,
         "token_needed": not settings.open_to_all,
-        "openflow": {"address": settings.openflow_address, "port": running.shell.port},
+        "openflow": {
+            "address": settings.openflow_address,
+            "port": running.shell.port,
+            "tls": settings.openflow_tls is not None,
+        },
         "agents": {
             "socket": str(socket_path) if socket_path else None,
             "tcp": f"{_in_url(tcp.address)}:{running.agents.tcp_port}" if tcp else None,

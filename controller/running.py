@@ -40,6 +40,7 @@ from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.errors import OpenFlowError
 from controller.openflow.shell import OpenFlowShell
 from controller.openflow.shell_events import PortCounters
+from controller.openflow.tls import SwitchTlsContexts
 from controller.queues.service import QueueService
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
@@ -92,10 +93,11 @@ class RunningController:
         links_every_s: float = EVERY_S,
         finished_flows: FinishedFlowStore | None = None,
         allowed: AllowedSwitches | None = None,
+        tls: SwitchTlsContexts | None = None,
     ) -> None:
         self.events = EventLog()
         self._plane = ControlPlane(key)
-        self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note, allowed=allowed)
+        self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note, allowed=allowed, tls=tls)
         self._snapshot = SharedCall(self.shell.post, self._plane.snapshot)
         self.queues = QueueService()
         self.learner = TypeLearner(self._tell_types, self.events.add, finished_flows)

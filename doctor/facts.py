@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from topologies.cores import Cores
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -15,19 +17,6 @@ class Attempt:
 
 
 NOT_TRIED = Attempt(None, "not tried: this probe needs root")
-
-
-@dataclass(frozen=True)
-class Cores:
-    """Processors that this process may use, and the limit of its control group in processors (None: no limit)."""
-
-    usable: int
-    quota: float | None = None
-
-    @property
-    def effective(self) -> float:
-        """Return how many processors' time this process can get."""
-        return min(self.usable, self.quota) if self.quota is not None else self.usable
 
 
 @dataclass(frozen=True)
@@ -42,7 +31,7 @@ class Facts:
     """Debian packages by program."""
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
     """By what was tried; the names are those in `throwaway.TRIALS` and in `probes`."""
-    cores: Cores = Cores(1)
+    cores: Cores = field(default_factory=lambda: Cores(1))
     memory_available: int = 0
     """Bytes."""
     results_directory: str = ""

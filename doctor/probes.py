@@ -17,9 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from doctor.facts import NOT_TRIED, Attempt, Cores, Facts
+from doctor.facts import NOT_TRIED, Attempt, Facts
 from doctor.throwaway import TRIALS
 from topologies.cgroup import place_for
+from topologies.cores import own_cores, read_file
 from topologies.machine import (
     effective_capabilities,
     kernel_datapath_present,
@@ -42,7 +43,7 @@ def examine(results: Path, *, everything: bool = True) -> Facts:
     results: the directory that results go to; it need not exist.
     """
     root = os.geteuid() == 0
-    status = _read("/proc/self/status")
+    status = read_file("/proc/self/status")
     with ThreadPoolExecutor(8, thread_name_prefix="probe") as pool:
         versions = {name: pool.submit(probe) for name, probe in (VERSIONS if everything else {}).items()}
         trials = pool.submit(throwaway_trials) if root else None
@@ -60,15 +61,15 @@ def examine(results: Path, *, everything: bool = True) -> Facts:
         capabilities=effective_capabilities(status),
         missing_programs=missing_programs(),
         attempts=attempts,
-        cores=cores(),
-        memory_available=memory_available(_read("/proc/meminfo")),
+        cores=own_cores(),
+        memory_available=memory_available(read_file("/proc/meminfo")),
         results_directory=str(place),
         results_free=shutil.disk_usage(place).free,
         cgroup=control_group(),
         seccomp=seccomp_mode(status),
         apparmor=apparmor_profile(),
-        congestion_default=_read("/proc/sys/net/ipv4/tcp_congestion_control").strip(),
-        congestion_available=tuple(_read("/proc/sys/net/ipv4/tcp_available_congestion_control").split()),
+        congestion_default=read_file("/proc/sys/net/ipv4/tcp_congestion_control").strip(),
+        congestion_available=tuple(read_file("/proc/sys/net/ipv4/tcp_available_congestion_control").split()),
         environment=(ROOT / ".venv" / "bin" / "python").exists(),
         versions=found,
     )
@@ -106,37 +107,6 @@ def kernel_datapath() -> Attempt:
         return Attempt(False, str(error))
 
 
-def cores() -> Cores:
-    """Return the processors of this process's affinity, and its control groups' limit."""
-    return Cores(len(os.sched_getaffinity(0)), quota(_read("/proc/self/cgroup"), _read))
-
-
-def quota(groups: str, read: Callable[[str], str]) -> float | None:
-    """Return the least limit of processor time of a process's control groups, in processors; None without one.
-
-    groups: the text of /proc/PID/cgroup. read: returns a file's text, "" where there is none.
-    """
-    limits = []
-    for line in groups.splitlines():
-        _, controllers, own = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        top = "/sys/fs/cgroup/cpu" if controllers else "/sys/fs/cgroup"
-        steps = [step for step in own.split("/") if step not in ("", "..")]
-        for depth in range(len(steps) + 1):
-            place = "/".join([top, *steps[:depth]])
-            if controllers:
-                words = [
-                    read(f"{place}/cpu.cfs_quota_us").strip(),
-                    read(f"{place}/cpu.cfs_period_us").strip(),
-                ]
-            else:
-                words = read(f"{place}/cpu.max").split()
-            if len(words) == 2 and all(word.isdecimal() for word in words) and int(words[1]):
-                limits.append(int(words[0]) / int(words[1]))
-    return min(limits, default=None)
-
-
 def memory_available(meminfo: str) -> int:
     """Return the bytes that new programs can have. meminfo: the text of /proc/meminfo."""
     found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo, re.MULTILINE)
@@ -167,7 +137,9 @@ def apparmor_profile() -> str:
     """Return the AppArmor profile of this process; empty where the kernel has no AppArmor."""
     if not os.path.isdir("/sys/kernel/security/apparmor") and not os.path.isdir("/proc/self/attr/apparmor"):
         return ""
-    return (_read("/proc/self/attr/apparmor/current") or _read("/proc/self/attr/current")).strip("\0\n ")
+    return (read_file("/proc/self/attr/apparmor/current") or read_file("/proc/self/attr/current")).strip(
+        "\0\n "
+    )
 
 
 def version_of(*argv: str) -> Attempt:
@@ -197,7 +169,7 @@ def mininet_version() -> Attempt:
     found = importlib.util.find_spec("mininet")
     if found is None or not found.submodule_search_locations:
         return Attempt(False, "no Python module mininet")
-    text = _read(f"{next(iter(found.submodule_search_locations))}/net.py")
+    text = read_file(f"{next(iter(found.submodule_search_locations))}/net.py")
     version = re.search(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
     return Attempt(version is not None, version[1] if version else "no version in mininet/net.py")
 
@@ -219,11 +191,3 @@ VERSIONS: Final[Mapping[str, Callable[[], Attempt]]] = {
     "node": lambda: first_of((("node", "--version"), (str(_NODE), "--version"))),
 }
 """What each version is asked by."""
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

@@ -212,9 +212,15 @@ class _Meaning:
     def _claims(self, labels: Collection[str]) -> None:
         claims = self._data.get("claims")
         for index, item in enumerate(claims if isinstance(claims, list) else []):
-            if not self._fits("claims", index) or "compare" not in item or item["compare"] is None:
+            if not self._fits("claims", index):
                 continue
-            compare, at = item["compare"], ("claims", index, "compare")
+            compare, at = item.get("compare"), ("claims", index, "compare")
+            if compare is None:
+                self._say(
+                    ("claims", index),
+                    "has no compare: name the ratio of ours in which it shows, and the paper's number",
+                )
+                continue
             for name in ("scheme", "against"):
                 if compare[name] not in labels:
                     hint = did_you_mean(compare[name], labels)
@@ -224,6 +230,15 @@ class _Meaning:
                 self._say(
                     (*at, wrong), f"is not for {compare['measure']}: goodput takes at_least, times at_most"
                 )
+            limits = [name for name in ("at_most", "at_least", "between") if compare.get(name) is not None]
+            if len(limits) != 1:
+                given = " and ".join(limits) or "none"
+                self._say(
+                    at,
+                    f"needs one of at_most, at_least, between (has {given}); 1 where the paper has no number",
+                )
+            elif limits == ["between"] and not 0 < compare["between"][0] < compare["between"][1]:
+                self._say((*at, "between"), "must be two numbers above 0, the lesser first")
 
     def _overrides(
         self,

@@ -77,6 +77,11 @@ def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
 
 def _verdict(comparison: Comparison, interval: tuple[float, float]) -> Verdict:
     low, high = interval
+    if comparison.between is not None:
+        least, most = comparison.between
+        return (
+            "seen" if least <= low and high <= most else "not seen" if high < least or low > most else "open"
+        )
     more = comparison.measure == "long-goodput"
     if more:  # as if it were a time: less is better
         low, high = (1 / high if high > 0 else math.inf), (1 / low if low > 0 else math.inf)
@@ -114,6 +119,8 @@ def compared(comparison: Mapping[str, Any]) -> str:
         text += f", claimed at most {comparison['at_most']:g}"
     if comparison.get("at_least") is not None:
         text += f", claimed at least {comparison['at_least']:g}"
+    if comparison.get("between") is not None:
+        text += ", claimed {:g} to {:g}".format(*comparison["between"])
     return text
 
 

@@ -294,7 +294,7 @@ class Deployment:
         data = self.lab.run_dir / "controller"
         address, port = self.lab.controller_endpoint
         argv = [sys.executable, "-m", "controller", "--lab", "--no-experiments"]
-        argv += ["--data", str(data), "--openflow", f"{address}:{port}"]
+        argv += ["--data", str(data), "--openflow", f"{address}:{port}", "--openflow-without-tls"]
         argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file)]
         argv += self._controller_options
         if self._database is not None:

@@ -50,7 +50,7 @@ def busiest(spec: Spec, costs: PacketCosts) -> Load:
     return max((load_of(point.spec, costs) for point in points(spec)), key=lambda load: load.cores)
 
 
-def fit(spec: Spec, cores: int, costs: PacketCosts, *, paths_first: bool = False) -> Fit:
+def fit(spec: Spec, cores: float, costs: PacketCosts, *, paths_first: bool = False) -> Fit:
     """Return *spec* made light enough that *cores* processors carry it; unchanged where they do.
 
     paths_first: leave paths and long flows out before links become slower, so that a run takes no longer.
@@ -66,7 +66,8 @@ def fit(spec: Spec, cores: int, costs: PacketCosts, *, paths_first: bool = False
     if load.share(cores) > CARRIED_SHARE:
         if room <= 0:
             raise FitError(
-                f"the fabric at rest takes {load.idle_cores:.1f} of {cores} cores: use a smaller fabric, or more cores"
+                f"the fabric at rest takes {load.idle_cores:.1f} of {cores:g} cores: "
+                "use a smaller fabric, or more cores"
             )
         scale = math.floor(room / (load.cores - load.idle_cores) * 100) / 100
         if scale < LEAST_SCALE:
@@ -137,7 +138,7 @@ def _alike(spec: Spec) -> bool:
     return fabric.topology == "leaf-spine" and not (fabric.overrides or fabric.down or spec.sweep)
 
 
-def _paths_carried(spec: Spec, cores: int, costs: PacketCosts) -> int:
+def _paths_carried(spec: Spec, cores: float, costs: PacketCosts) -> int:
     """Return the largest number of paths that *cores* processors carry, LEAST_PATHS or more where there are so many.
 
     All of them where they are not alike: then only slower links help.

@@ -62,11 +62,11 @@ class Load:
     idle_cores: float
     cores: float
 
-    def share(self, cores: int) -> float:
+    def share(self, cores: float) -> float:
         """Return the share of *cores* processors in use; above 1 where they do not suffice."""
         return self.cores / cores
 
-    def verdict(self, cores: int) -> Verdict:
+    def verdict(self, cores: float) -> Verdict:
         """Return whether *cores* processors carry this without limiting a run."""
         share = self.share(cores)
         if share <= CARRIED_SHARE:

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -26,6 +25,7 @@ from experiments.run_events import disturbance_notices, fabric_notices, types_no
 from experiments.spec import Spec, spec_to_dict
 from experiments.statistics import summarize
 from experiments.tables import tables
+from topologies.cores import own_cores
 from workloads.applications import describe
 
 FORMAT: Final = 1
@@ -200,9 +200,9 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What ran it: usable cores and the kernel."""
+    """What ran it: how many cores it could use, and the kernel."""
     return {
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": own_cores().effective,
         "processor": platform.machine(),
         "kernel": platform.release(),
         "python": platform.python_version(),

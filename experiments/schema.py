@@ -83,6 +83,7 @@ _SAID: Final[dict[type, dict[str, tuple[str, dict[str, Any]]]]] = {
         "duration_s": ("seconds over which flows arrive; this or count", _POSITIVE),
         "applications": ("several kinds of flows, mixed; this or sizes", {}),
         "lead_in_s": ("flows that start in these first seconds are sent, but not counted", _FROM_0),
+        "changes_port": ("application whose servers listen 100 ports higher after lead_in_s", {}),
     },
     LongFlows: {
         "number": (
@@ -115,8 +116,9 @@ _SAID: Final[dict[type, dict[str, tuple[str, dict[str, Any]]]]] = {
         "measure": ("completion time of a class, or rate of background flows", {}),
         "scheme": ("label of the scheme that the paper says is better", {}),
         "against": ("label of the other", {}),
-        "at_most": ("the claimed ratio of times, if it is known", _POSITIVE),
-        "at_least": ("the claimed ratio of goodput, if it is known", _POSITIVE),
+        "at_most": ("the claimed ratio of times", _POSITIVE),
+        "at_least": ("the claimed ratio of goodput", _POSITIVE),
+        "between": ("the claimed range of the ratio", {"minItems": 2, "maxItems": 2}),
     },
     Axis: {
         "label": ("what tables and figures call it", {"minLength": 1}),

@@ -73,6 +73,8 @@ def _say(rule: str, wanted: Any, given: Any) -> str:
         return f"must be at most {wanted}, not {given}"
     if rule == "exclusiveMinimum":
         return f"must be above {wanted}, not {given}"
+    if rule in ("minItems", "maxItems") and wanted > 1:
+        return f"must have {wanted} items, not {len(given)}"
     if rule == "minItems":
         return "must name at least one"
     assert rule == "pattern", rule

@@ -43,7 +43,12 @@ class ServedController:
         if openflow["address"] != "0.0.0.0":
             raise NotServedError(
                 f"the controller of {directory} listens for switches at {openflow['address']} only; a lab's "
-                "switches come by an address of their own: start it with --openflow 0.0.0.0:PORT"
+                "switches come by an address of their own: start it with --openflow 0.0.0.0:PORT --openflow-without-tls"
+            )
+        if openflow.get("tls"):
+            raise NotServedError(
+                f"the controller of {directory} takes switches by TLS only, and a lab's have no certificates: start it "
+                "without --switch-authority, with --openflow-without-tls"
             )
         if socket is None:
             raise NotServedError(

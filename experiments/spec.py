@@ -38,8 +38,9 @@ class SchemeChoice:
 class Comparison:
     """The figure of ours in which a claim would show: *scheme* is better than *against* (labels) in *measure*.
 
-    at_most: for times, the ratio scheme / against that is claimed; at_least: the same for goodput. Without one,
-    any difference that the interval confirms counts.
+    at_most: for times, the ratio scheme / against that is claimed; at_least: the same for goodput; between: two
+    bounds of either, where the paper has a range. A spec has one of the three (results of earlier ones may have
+    none: any difference that the interval confirms counts).
     """
 
     measure: Measure
@@ -47,6 +48,7 @@ class Comparison:
     against: str
     at_most: float | None = None
     at_least: float | None = None
+    between: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Claim:
     """What a paper says that should be seen, printed beside the results.
 
     source: paper, venue, year; figure: where in it, like "Fig. 11". kind: whether the paper's figures are known and
-    in the text ("figures"), or only what it concludes ("qualitative"). compare: None if no one figure of ours shows it.
+    in the text ("figures"), or only what it concludes ("qualitative"). compare: None in results of earlier specs only.
     """
 
     text: str

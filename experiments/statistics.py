@@ -102,11 +102,19 @@ class Completion:
     def resampled(self, resamples: Resamples) -> Resampled:
         """Mean and percentiles of every resample."""
         picks = [_pick(self.values, resamples, index) for index in range(len(resamples.flows))]
-        none = np.full(len(PERCENTILES), np.nan)
-        return Resampled(
-            np.array([pick.mean() if len(pick) else np.nan for pick in picks]),
-            np.array([np.quantile(pick, PERCENTILES) if len(pick) else none for pick in picks]),
-        )
+        means = np.full(len(picks), np.nan)
+        percentiles = np.full((len(picks), len(PERCENTILES)), np.nan)
+        alike: dict[
+            int, list[int]
+        ] = {}  # resamples of one length are reckoned at once: one by one takes seconds
+        for index, pick in enumerate(picks):
+            if len(pick):
+                alike.setdefault(len(pick), []).append(index)
+        for indices in alike.values():
+            rows = np.stack([picks[index] for index in indices])
+            means[indices] = rows.mean(axis=1)
+            percentiles[indices] = np.quantile(rows, PERCENTILES, axis=1).T
+        return Resampled(means, percentiles)
 
     @property
     def finished(self) -> NDArray[np.float64]:

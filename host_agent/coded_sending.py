@@ -26,7 +26,8 @@ class CodedSending:
     """One for all peers and flows; `Sender` says which packets are coded."""
 
     def __init__(self, rng: np.random.Generator, wrapping: Wrapping, counts: Counter[str]) -> None:
-        self._rng = rng
+        (self._rng,) = rng.spawn(1)
+        """Of units: what they draw does not change what paths draw, however packets come."""
         self._wrapping = wrapping
         self._counts = counts
         self._margins: dict[tuple[str, int], Margin] = {}
@@ -103,8 +104,7 @@ class CodedSending:
         count, whole, at, told = len(rows), rows.shape[1] - FRONT_BYTES, 0, 0
         payload = count * size - (whole - last_bytes)
         policy, route, position = self._wrapping.steering.policies[kind], peer.routes[kind], flow.position
-        # the random numbers of a code with seeds are drawn between those of its packets, as they would be one by one
-        draw = None if encoder.draws_nothing and not policy.by_size else policy.entropies
+        draw = policy.entropies if policy.by_size else None
         units: list[tuple[int, ClosedUnit]] = []
         entropies: list[int] = []
         number, blocked = peer.number, None

@@ -21,13 +21,16 @@ from host_agent.finished import MOST_TOLD
 from host_agent.impairment import Impairment
 from host_agent.inner_packet import InnerPacket, PacketError, addresses, look, ports
 from host_agent.paths.own import OwnPathPolicy
+from host_agent.paths.steering import check, load_of, path_load
 from host_agent.wire import Arrived, Outgoing
 from protocol.control import FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
-from protocol.policy import DEFAULT_POLICY, Policy, PolicyError
+from protocol.policy import DEFAULT_POLICY, Policy
 from protocol.priority import types_problem
 
 MOST_VALUES: Final = 65536
 """Values of types that are kept."""
+SWEEP_S: Final = 1.0
+"""How often the gate looks for flows that are idle."""
 
 
 class AgentCore:
@@ -69,19 +72,17 @@ class AgentCore:
         self.gate = Gate(self)
         """Of flows that ask the controller before they send."""
         self._now = now
+        self._next_sweep = now + SWEEP_S
 
     # -- what the controller says --------------------------------------------------------------------
 
     def set_policy(self, policy: Policy, now: float) -> None:
         """Act on this policy from the next packet on; flows, positions and numbers go on. Raises PolicyError."""
-        kinds = {name: getattr(policy, name).path.kind for name in ("short", "long", "control")}
-        missing = [name for name, kind in kinds.items() if kind == "file" and self._own_path is None]
-        if missing:
-            raise PolicyError(
-                f"policy.{missing[0]}.path.kind: is 'file': this agent was started without --path-policy FILE"
-            )
+        file = None
+        if check(policy, self._own_path) and self._own_path is not None:
+            file = self._own_path(self._rng, policy.packet_time_s)
+        self._core.set_policy(policy, file, now)
         self.policy = policy
-        self._core.set_policy(policy, now)
         self._use_types()
         self.gate.set_policy(policy.admission, now)
 
@@ -108,24 +109,11 @@ class AgentCore:
     def path_load(self, now: float) -> PathLoad | None:
         """What the other agents of our leaf are to know of us; None: no path policy shares anything."""
         load = self._core.path_load(now)
-        if load is None:
-            return None
-        short_flows, known = load
-        delays: dict[str, dict[str, float]] = {}
-        for (leaf, stamp), delay_s in known.items():
-            delays.setdefault(leaf, {})[str(stamp)] = delay_s
-        return PathLoad({str(stamp): count for stamp, count in short_flows.items()}, delays)
+        return None if load is None else path_load(load)
 
     def set_path_load(self, load: PathLoad, now: float) -> None:
         """What the other agents of our leaf have together on its paths, from now on."""
-        flows = {int(stamp): count for stamp, count in load.short_flows.items() if _is_port(stamp)}
-        delays = {
-            (leaf, int(stamp)): delay_s
-            for leaf, known in load.delays_s.items()
-            for stamp, delay_s in known.items()
-            if _is_port(stamp)
-        }
-        self._core.set_path_load(flows, delays, now)
+        self._core.set_path_load(load_of(load), now)
 
     def set_flow_types(self, types: FlowTypes) -> None:
         """Types of flows with thresholds of their own; in force from each flow's next packet on."""
@@ -240,6 +228,9 @@ class AgentCore:
         self._now = now
         self.gate.handle_timer(now)
         self._core.handle_timer(now)
+        if now >= self._next_sweep:
+            self._next_sweep = now + SWEEP_S
+            self.gate.sweep(now)
 
     # -- what follows --------------------------------------------------------------------------------
 
@@ -282,10 +273,6 @@ class AgentCore:
 
 def _stamps(paths: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
     return {name: [stamp for stamp in stamps if 0 <= stamp <= 0xFFFF] for name, stamps in paths.items()}
-
-
-def _is_port(stamp: str) -> bool:
-    return stamp.isdecimal() and int(stamp) <= 0xFFFF
 
 
 def _feature(name: str, value: str) -> bytes:

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from capstan_native import Release
+from capstan_native import FlowPriority, Release, UnitDecoder
 from crc32c import crc32c
 
 from host_agent.addresses import text
-from host_agent.coding.decoder import UnitDecoder
 from host_agent.coding.outcomes import SentUnit
 from host_agent.coding.unit import UnitEncoder
 from host_agent.coding.window import WindowEstimate
@@ -56,10 +55,10 @@ class SendFlow:
     """TCP: sequence number behind the segment that is being timed, and when it left."""
     peer: PeerState | None = None
     """Where it goes to; known once it is coded."""
-    thresholds: tuple[int, ...] = ()
-    """Payload at which its priority falls (`host_agent.priority`)."""
+    needs: FlowPriority = field(default_factory=FlowPriority)
+    """What decides ``demote_at`` and ``tos`` (`host_agent.priority`)."""
     demote_at: int = NEVER
-    """The next of them, in bytes."""
+    """Payload at which its priority falls next, in bytes."""
     tos: tuple[int, ...] = ()
     """Type-of-service byte of its packets without ECN, by traffic class."""
     told: bool = False

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from capstan_native import Release, stamps_of
+from capstan_native import Release, UnitDecoder, stamps_of
 
 from host_agent import tunnel
-from host_agent.coding.decoder import UnitDecoder
 from host_agent.flows import ReceiveFlow, way
 from host_agent.inner_packet import FIN, TCP, InnerPacket, PacketError, addresses, look
 from host_agent.peers import EarlyRepair, PeerState
@@ -133,7 +132,7 @@ class Receiver:
         if peer.estimator is not None and flow.key[0] == TCP:
             self._sender.acknowledged(peer, flow.reverse, packets[-1], _PLAIN_TRANSPORT, now)
         if flags & FLAG_CODED and flow.decoder is not None:
-            flow.decoder.source_run(position, packets)
+            flow.decoder.source_run(position, packets, now)
             if surplus:
                 flow.decoder.surplus(surplus)
                 flow.repairs += surplus

@@ -196,9 +196,7 @@ class Sender:
             raise DatagramError("body", str(error)) from None
         known, lost = peer.estimator, told.lost
         if peer.departures is not None:
-            receipts = zip(told.numbers, told.stamps, told.delays_us, strict=True)
-            leaf = peer.peer.leaf
-            self.steering.learn(leaf, peer.sent, peer.departures, receipts, lost, peer.least_delay.above, now)
+            self.steering.learn(peer.peer.leaf, peer.sent, peer.departures, told, peer.least_delay.above, now)
         paths = peer.sent.told(told)
         if known is not None:
             for stamp, delay_us in paths:

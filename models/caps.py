@@ -5,9 +5,10 @@ short flows' packets sprayed, each to a path of its own choice. A packet that me
 comes RTT_b - RTT later. A flow sends X packets in slow start, a window a round; a round ends when all of it is
 there, or rebuilt.
 
-The papers' text was not at hand. r and the decode probability are those that host agents use
-(`host_agent.coding.redundancy`), the continuous form of Eq. 4 is `host_agent.coding.unit_size`; everything here is
-derived from the model above, exactly, and held against simulation by the tests. docs/models.md says which is which.
+Ours, where the paper's own equations (`models.printed.caps`) stop: they have one pB for all and one window. r and the
+decode probability are those that host agents use (`host_agent.coding.redundancy`), the continuous form of Eq. 4 is
+`host_agent.coding.unit_size`; everything here is derived from the model above, exactly, and held against simulation by
+the tests. docs/models.md says which is which.
 
 Two things are finer than a formula in pB alone. The number B of paths with long flows is random, and the packets of a
 flow share it, so a round's chance is the mean over B, not the chance at the mean. And rounds are whole: windows

@@ -20,13 +20,14 @@ TARGET: Final = CodingPolicy(max_r=64)
 PAPER: Final = CodingPolicy(max_r=64, redundancy="paper")
 
 
-def unit_sizes() -> Study:
-    """Cost against unit size, and where it is least: ours, the printed optima, the closest reading."""
+def unit_readings() -> Study:
+    """Cost against unit size, and where it is least: Eq. 4 as printed, the closest of its form, ours, the closest."""
     ks = tuple(range(8, unit_size.LARGEST + 1))
+    drawn = [one for one in unit_size.READINGS if one.name in ("printed", "fitted", "agent", "slow start")]
     panels = []
     for p, printed in unit_size.PRINTED.items():
         curves, marks = [], []
-        for reading in (unit_size.READINGS[0], unit_size.READINGS[-1]):
+        for reading in drawn:
             costs = [reading.cost(k, p) for k in ks]
             least = min(costs)
             best = reading.optimum(p)
@@ -42,39 +43,20 @@ def unit_sizes() -> Study:
                 (*marks, Mark(printed, 1.0, curves[-1].label, f"printed: {printed}")),
             )
         )
-    rows = tuple(
-        (
-            p,
-            printed,
-            *(reading.optimum(p) for reading in unit_size.READINGS),
-            round(caps.spare_repairs(printed, p), 3),
-            round(_most_spare(p), 3),
-        )
-        for p, printed in unit_size.PRINTED.items()
-    )
+    optima: list[tuple[int | str, ...]] = [("the paper prints", *unit_size.PRINTED.values())]
+    for one in unit_size.READINGS:
+        optima.append((one.name, *(one.optimum(p) for p in unit_size.PRINTED)))
     return Study(
-        "CAPS: the unit size with the least completion time (Eq. 4)",
+        "CAPS: the unit size with the least cost, by readings of Eq. 4",
         tuple(panels),
-        (
-            "pB",
-            "paper (pkt)",
-            *(f"{reading.name} (pkt)" for reading in unit_size.READINGS),
-            "spare (pkt)",
-            "most spare (pkt)",
-        ),
-        rows,
+        ("reading", *(f"pB {p:g} (pkt)" for p in unit_size.PRINTED)),
+        tuple(optima),
         (
             "Rings: least cost; dashed: printed by the paper. Table: k with the least cost; pkt: packets.",
             *(f"{reading.name}: {reading.formula}" for reading in unit_size.READINGS),
-            "spare: what rounding r up adds at the printed k, and at best over all k.",
             "P: all k rebuilt from k + r packets, r = ceil(k / (1 - pB) - k), perfect code. See docs/models.md.",
         ),
     )
-
-
-def _most_spare(p: float) -> float:
-    """The most that rounding r up can add, over all k, in packets."""
-    return max(caps.spare_repairs(k, p) for k in range(1, unit_size.LARGEST + 1))
 
 
 def decoding() -> Study:

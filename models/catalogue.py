@@ -32,8 +32,18 @@ class Model:
 
 
 MODELS: Final = {
+    "caps-fig6": Model(
+        "models.printed_studies:caps_fig6", "Fig. 6: repairs, chance to decode (Eq. 1, 2)", CAPS
+    ),
     "caps-fig8": Model(
-        "models.caps_studies:unit_sizes", "optimal unit size by blocking probability (Eq. 4)", CAPS
+        "models.printed_studies:caps_fig8", "Fig. 8: decoding, delay by unit size (Eq. 2-4)", CAPS
+    ),
+    "caps-fig9": Model(
+        "models.printed_studies:caps_fig9", "Fig. 9: delay with and without code (Eq. 4-6)", CAPS
+    ),
+    "caps-fig10": Model("models.printed_studies:caps_fig10", "Fig. 10: traffic overhead (Eq. 7)", CAPS),
+    "caps-unit-readings": Model(
+        "models.caps_studies:unit_readings", "optimal unit sizes by readings of Eq. 4", CAPS
     ),
     "caps-decoding": Model(
         "models.caps_studies:decoding", "decode probability and repairs, by rule and code", CAPS
@@ -42,6 +52,7 @@ MODELS: Final = {
         "models.caps_studies:long_flows", "short flows' completion time beside m long flows", CAPS
     ),
     "caps-paths": Model("models.caps_studies:paths", "short flows' completion time over n paths", CAPS),
+    "htpc-fig5": Model("models.printed_studies:htpc_fig5", "Fig. 5: delivery and time-outs (Eq. 9-17)", HTPC),
     "htpc-redundancy": Model(
         "models.htpc_studies:redundancy", "repairs by bytes sent and by flow size (Eq. 2-5)", HTPC
     ),
@@ -50,6 +61,7 @@ MODELS: Final = {
     "tpfs-queues": Model(
         "models.tpfs_studies:strict_queues", "what strict queues do with the flows of TPFS's presets", TPFS
     ),
+    "tr-fig6": Model("models.printed_studies:tr_fig6", "Fig. 6: completion time, RPS and TR (Eq. 2-8)", TR),
     "tr-bad-paths": Model("models.tr_studies:bad_paths", "completion time by number of bad paths", TR),
     "tr-asymmetry": Model("models.tr_studies:asymmetry", "completion time by asymmetry of delays", TR),
     "tr-window": Model("models.tr_studies:windows", "what reordering leaves of TCP's window", TR),

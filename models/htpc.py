@@ -5,8 +5,10 @@ takes a bad one comes too late (short flows) or not at all (long flows). Short f
 the receiver wants x = k packets. Long flows only must not run into a time-out: x = T_fr packets, those that
 duplicate ACKs and fast retransmission take. The weight w(D) leads from one to the other as the bytes sent grow.
 
-Weight and repairs (Eq. 2-5) are what host agents run: `flow_weight` and `htpc_rule` in `host_agent.coding.redundancy`.
-The paper's Eq. 9-17 were not at hand; what is here is derived from that model, exactly, and held against simulation.
+Weight and repairs (Eq. 2-5) are what host agents run: `flow_weight` and `htpc_rule` in
+`host_agent.coding.redundancy`. The paper's own Eq. 9-17 are in `models.printed.htpc`. They count a time-out wherever
+fewer than T_fr packets arrive, though all may be rebuilt, and packets that are blocked as if order did not matter;
+what is here counts what TCP sees, exactly, and is held against simulation.
 """
 
 from __future__ import annotations

@@ -22,11 +22,13 @@ from models.strict_queues import Priority as Order
 from models.study import Axis, Panel, Study, curve
 from workloads.plan import Plan, PlannedFlow
 
-PRESETS: Final = ("tpfs-fig7", "tpfs-fig8", "tpfs-fig11")
+PRESETS: Final = ("tpfs-fig7", "tpfs-fig8", "tpfs-tenants")
 LOAD: Final = "0.6"
 LEARNT_BY_S: Final = 8.0
 """Types are those of flows that began earlier: the presets' lead_in_s."""
 SRPT: Final = "srpt"
+PIAS: Final = "pias"
+"""What the others are compared with."""
 SHARES: Final = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995)
 PORT: Final = 7000
 """Of receivers of applications that share one."""
@@ -45,7 +47,7 @@ def strict_queues() -> Study:
         times = {label: one[counted] for label, one in _times(spec, plan).items()}
         short = sizes < spec.workload.short_limit_bytes
         large = sizes >= (spec.workload.large_limit_bytes or np.inf)
-        first = times[spec.baseline][short].mean()
+        first = times[PIAS][short].mean()
         for label, one in times.items():
             rows.append(
                 (
@@ -114,7 +116,14 @@ def _orders(priority: Priority, plan: Plan) -> list[Order]:
     if priority.prediction is None:
         return [by_bytes_sent(default)] * len(plan.flows)
     records, hosts = _records([flow for flow in plan.flows if flow.start_s < LEARNT_BY_S])
-    found = flow_types(records, hosts, default, priority.prediction.load, priority.prediction.delta_bytes)
+    found = flow_types(
+        records,
+        hosts,
+        default,
+        priority.prediction.load,
+        priority.prediction.delta_bytes,
+        printed=priority.prediction.printed,
+    )
     of_value = (
         {} if found is None else {value: one.thresholds_bytes for one in found.types for value in one.values}
     )

@@ -5,7 +5,8 @@ sends a window w a round; a round takes r = p + q, delay and wait in queues; H d
 
     FCT = S / w r        with w, p, q under RPS, and ^w, ^p, ^q under TR                (its Table 3's symbols)
 
-Its Eq. 2-8 were not at hand; how w, p and q follow from the model is derived here, and held against simulation:
+Ours: the paper's own Eq. 2-8 (`models.printed.tr`) have one window for a whole flow, from full buffers. How w, p and
+q follow from rounds of slow start at a given load is derived here, and held against simulation:
 
 - RPS takes a bad path with n_b/n. A round ends with its last packet: p = d_g + (d_b - d_g) (1 - (n_g/n)^w). Where a
   packet of a bad path is overtaken by H or more, TCP halves its window though nothing is lost (reno: no RACK).
@@ -196,7 +197,7 @@ def flow_time(packets: int, largest: int, round_time: Floats, halving: Floats) -
     halved = np.maximum(LEAST_WINDOW, window // 2)
     grown = np.minimum(window + 1, largest)
     doubled = np.minimum(window * 2, largest)
-    for left in range(1, packets + 1):
+    for left in range(1, min(packets, largest) + 1):
         last = window >= left
         remain = np.maximum(left - window, 0)
         sent = np.minimum(window, left)
@@ -209,4 +210,15 @@ def flow_time(packets: int, largest: int, round_time: Floats, halving: Floats) -
             last, 0.0, halving[sent] * back + (1.0 - halving[sent]) * starting[remain, doubled]
         )
         avoiding[left, 0] = starting[left, 0] = 0.0  # no such window
+    # No window is the last one from here on: the same by fewer steps, for most flows are far longer than a window.
+    width = largest + 1
+    kept = 1.0 - halving
+    flat_avoiding, flat_starting = avoiding.reshape(-1), starting.reshape(-1)
+    before = -window * width
+    for left in range(largest + 1, packets + 1):
+        here = left * width + before
+        back = halving * flat_avoiding[here + halved]
+        avoiding[left] = round_time + (back + kept * flat_avoiding[here + grown])
+        starting[left] = round_time + (back + kept * flat_starting[here + doubled])
+        avoiding[left, 0] = starting[left, 0] = 0.0
     return float(starting[packets, min(INITIAL_WINDOW, largest)]), avoiding

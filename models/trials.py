@@ -22,15 +22,19 @@ def short_flow_times(
     With *coding*, a unit is there when as many of its packets as it has sources are (rank failures are left out).
     """
     total = 0.0
+    plan = [units_of(window, coding.max_k if coding else window) for window in windows(packets)]
+    sizes = {size for units in plan for size in units}
     for _ in range(flows):
         blocked = np.zeros(fabric.paths, dtype=bool)
         blocked[rng.integers(fabric.paths, size=long_flows)] = True
+        share = float(blocked.mean())
+        repairs_of = {size: repairs_for(coding, share, size) if coding else 0 for size in sizes}
         sent = packets
-        for window in windows(packets):
+        for units in plan:
             late = False
-            for size in units_of(window, coding.max_k if coding else window):
-                repairs = repairs_for(coding, float(blocked.mean()), size) if coding else 0
-                lost = int(blocked[rng.integers(fabric.paths, size=size + repairs)].sum())
+            for size in units:
+                repairs = repairs_of[size]
+                lost = int(np.count_nonzero(blocked[rng.integers(fabric.paths, size=size + repairs)]))
                 late |= lost > repairs
                 sent += repairs
             total += fabric.base_rtt + (fabric.buffer_packets if late else 0)
@@ -78,9 +82,9 @@ def halvings(fabric: Asymmetry, window: int, rounds: int, rng: Generator) -> flo
     for _ in range(rounds):
         bad = rng.random(window) < fabric.bad_share
         arrival = np.arange(window) * gap + np.where(bad, fabric.bad_delay, fabric.good_delay)
-        have = np.zeros(window + 1, dtype=bool)
+        have = [False] * (window + 1)
         lacks, duplicates = 0, 0
-        for position in np.argsort(arrival, kind="stable"):
+        for position in np.argsort(arrival, kind="stable").tolist():
             have[position] = True
             if position == lacks:
                 while have[lacks]:
@@ -105,13 +109,15 @@ def least_time_delays(fabric: Asymmetry, packets: int, rng: Generator) -> tuple[
     free = np.zeros(fabric.paths)
     now, total, bad, counted = 0.0, 0.0, 0, 0
     gaps = rng.exponential(1.0 / (fabric.load * fabric.paths), size=packets)
-    for index, gap in enumerate(gaps):
+    for index, gap in enumerate(gaps.tolist()):
         now += gap
-        times = np.maximum(free - now, 0.0) + delay
-        best = int(np.argmin(times))
-        free[best] = max(free[best], now) + 1.0
+        times = free - now
+        np.maximum(times, 0.0, out=times)
+        times += delay
+        best = int(times.argmin())
+        free[best] = max(free.item(best), now) + 1.0
         if index >= packets // 10:
-            total += float(times[best])
+            total += times.item(best)
             bad += best < fabric.bad_paths
             counted += 1
     return total / counted, bad / counted

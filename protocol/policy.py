@@ -36,7 +36,8 @@ RedundancyRule = Literal["paper", "target-decode-probability", "adaptive", "htpc
 """How many repairs a unit gets (docs/coding.md)."""
 UnitRule = Literal["optimal", "window"]
 """Size of a unit: CAPS's Eq. 4, or the flow's congestion window."""
-EstimatorName = Literal["paths", "rtt", "loss-rate"]
+EstimatorName = Literal["paths", "rtt", "rtt-average", "rtt-smoothed", "loss-rate"]
+"""How pB is estimated (docs/coding.md)."""
 
 
 class PolicyError(ValueError):
@@ -111,7 +112,7 @@ class CodingPolicy:
     weight: Weight | None = None
     """Of redundancy ``htpc``, and of no other."""
     sampling_s: float | None = None
-    """Sampling time of the estimators ``rtt`` and ``loss-rate``; None: 256 packet times."""
+    """Sampling time of all estimators but ``paths``; None: 256 packet times."""
     max_k: int = 32
     """Most source packets in one unit; the unit size is the smaller of this and what ``unit`` says."""
     max_r: int = 16
@@ -260,7 +261,7 @@ def coding_problem(
     if redundancy == "adaptive" and code not in ("rlc", "mds"):
         return "redundancy", f"adaptive counts symbols, which decide for codes rlc and mds, not for {code}"
     if sampling is not None and estimator == "paths":
-        return "sampling_s", "means nothing to estimator paths, only to rtt and loss-rate: leave it out"
+        return "sampling_s", "means nothing to estimator paths, only to the others: leave it out"
     return None
 
 

@@ -1,11 +1,24 @@
-"""How hypothesis searches: without deadlines, for the machine may be busy; anew each time, but the same in CI."""
+"""How hypothesis searches (without a look at a clock, for the machine may be busy; anew each time, but the same in CI),
+and in which order several processes take the tests.
+"""
 
 from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+import pytest
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)  # what lands must not depend on luck
+from tests.longest_first import longest_first
+
+# Both measure how long examples take: a busy machine would fail what is right.
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# What lands must not depend on luck.
+settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if "CAPSTAN_CI_RUN" in os.environ else "here")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have several processes begin with the files that take longest; one process goes by name."""
+    if hasattr(config, "workerinput"):
+        items[:] = [items[index] for index in longest_first([item.path for item in items])]

@@ -50,6 +50,13 @@ def parts(flows: Flows) -> tuple[Part, ...]:
             drawn.append(distribution(one.sizes))
         except SizesError as error:
             raise ApplicationsError(str(error), *where, "sizes") from None
+    if flows.changes_port is not None:
+        changing = [one for one in given if one.name == flows.changes_port and one.port is not None]
+        if not changing or not flows.lead_in_s > 0:
+            raise ApplicationsError(
+                f"{flows.changes_port!r} must be an application with a port, and lead_in_s above 0",
+                "changes_port",
+            )
     rates = [one.share / sizes.mean() for one, sizes in zip(given, drawn, strict=True)]
     total = sum(rates)
     return tuple(Part(one, sizes, rate / total) for one, sizes, rate in zip(given, drawn, rates, strict=True))

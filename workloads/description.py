@@ -71,12 +71,16 @@ class Application:
     hosts: tuple[str, ...] | None = None
 
 
+PORT_CHANGE: Final = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Flows:
     """Flows of drawn sizes: `count` of them, or as many as arrive within `duration_s`.
 
     Their sizes are those of `sizes`, or of `applications`. Flows that start in the first `lead_in_s` are sent, but
-    not counted: the fabric fills, and what is to be learnt of traffic is learnt.
+    not counted: the fabric fills, and what is to be learnt of traffic is learnt. changes_port: name of an application
+    whose servers listen `PORT_CHANGE` higher after that (TPFS, Fig. 11); None: none does.
     """
 
     sizes: Sizes | None = None
@@ -86,6 +90,7 @@ class Flows:
     duration_s: float | None = None
     applications: tuple[Application, ...] = ()
     lead_in_s: float = 0.0
+    changes_port: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from workloads.applications import Part, hosts_of, mean_bytes, parts
 from workloads.arrivals import flow_rate, start_times
-from workloads.description import Application, Endpoint, Flows, TrafficClassName, Workload
+from workloads.description import PORT_CHANGE, Application, Endpoint, Flows, TrafficClassName, Workload
 from workloads.patterns import Pair, pairs, senders
 
 FIRST_SOURCE_PORT: Final = 10_000
@@ -142,7 +142,7 @@ def build_plan(
                 kind,
                 int(ports[copy]) if copy < len(ports) else None,
                 one.application.name,
-                one.application.port,
+                _port(flows, one.application, one.start_s),
                 one.start_s >= flows.lead_in_s,
             )
         )
@@ -213,3 +213,10 @@ def offered_capacity_bps(
             return None
         total += min(given)
     return total
+
+
+def _port(flows: Flows, application: Application, start_s: float) -> int | None:
+    """Where the servers of *application* listen to a flow that starts at *start_s*."""
+    port = application.port
+    changed = application.name == flows.changes_port and start_s >= flows.lead_in_s
+    return port + PORT_CHANGE if changed and port is not None else port

@@ -63,9 +63,7 @@ _REPLICAS: Final[dict[Replication, str]] = {
 
 def _admission(rule: Admission) -> str:
     paths = "all paths in turn" if rule.paths == "all" else "a path of its own each"
-    return (
-        f"flows above {rule.threshold_bytes} B ask the controller, which grants the least left first: {paths}"
-    )
+    return f"flows above {rule.threshold()} B ask the controller, which grants the least left first: {paths}"
 
 
 def _queues(scheme: Scheme, queues: Queues) -> str:

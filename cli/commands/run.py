@@ -12,7 +12,7 @@ from rich.console import Group
 from cli.console import fail, json_option, progress, results, write_text
 from cli.live import Display, hold
 from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
-from cli.sizing import cores, notice, scale_option, sized
+from cli.sizing import notice, scale_option, sized
 from cli.specs import LoadedSpec, load_spec, need_path_policy
 from experiments.deployment import Deployment
 from experiments.experiment import Result
@@ -23,6 +23,7 @@ from experiments.spec import spec_text
 from experiments.sweep import SweepError, only
 from experiments.sweep_results import sweep_tables
 from experiments.tables import tables
+from topologies.cores import own_cores
 
 RESULTS = Path("results")
 
@@ -141,7 +142,7 @@ def _run(
     spec = chosen.spec
 
     def up(deployment: Deployment) -> None:
-        deployment.lab.notices += notice(chosen, cores())
+        deployment.lab.notices += notice(chosen, own_cores().effective)
         display.notices(deployment.lab.notices)
 
     def kept(result: Result | SweepResult, deployment: Deployment) -> None:

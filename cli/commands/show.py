@@ -11,7 +11,7 @@ from cli.commands.run import RESULTS
 from cli.console import error_text, progress, results
 from cli.live import Display, print_restart
 from cli.privileges import need_lab
-from cli.sizing import cores, notice, scale_option, sized
+from cli.sizing import notice, scale_option, sized
 from cli.specs import load_spec, need_path_policy
 from experiments.deployment import Deployment
 from experiments.experiment import Result
@@ -19,6 +19,7 @@ from experiments.served import ServedController
 from experiments.showing import show
 from experiments.spec import spec_text
 from experiments.tables import tables
+from topologies.cores import own_cores
 
 
 @click.command(
@@ -94,7 +95,7 @@ def show_command(
     with deployment:
         progress.print(f"the fabric forwards; API {deployment.client.url}", markup=False)
         with Display(one.title) as display:
-            deployment.lab.notices += notice(chosen, cores())
+            deployment.lab.notices += notice(chosen, own_cores().effective)
             display.notices(deployment.lab.notices)
             show(
                 deployment,

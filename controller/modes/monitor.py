@@ -15,6 +15,7 @@ time that a leaf is held ON doubles, T, 2 T, 4 T, whenever it had to turn ON aga
 short packet, and falls back to T after a gap above 4 T. Any steady trickle with gaps up to 4 T thus costs at
 most five changes and then none; for any traffic at all, a leaf turns OFF at most three times in a row before
 it has been without a short packet for 4 T. Short flows that come apart from each other leave the hold at T.
+(4: the rule's ``longest_hold``. CAPS's Algorithm 1 has a timer of T and no doubling: 1.)
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ RESOLUTION_S: Final = 0.008
 """How late, in seconds, the last short packet may be noticed."""
 FIRST_READ_S: Final = 0.002
 """When, in seconds after a leaf turned ON, its meter is first read."""
-LONGEST_HOLD: Final = 4
-"""Most sampling times that a leaf is held ON without a short packet."""
+LONGEST_HOLD: Final = ModeRule().longest_hold
+"""Most sampling times that a leaf is held ON without a short packet, where the rule says nothing."""
 READ_LOST_S: Final = 0.25
 """A meter read that has not been answered for this long, in seconds, is asked again."""
 
@@ -73,15 +74,19 @@ class ModeMonitor:
     """
 
     def __init__(self, rule: ModeRule, packet_time_s: float) -> None:
-        if packet_time_s <= 0 or rule.sampling_packet_times <= 0 or rule.quiet_intervals < 1:
+        if (
+            packet_time_s <= 0
+            or rule.sampling_packet_times <= 0
+            or min(rule.quiet_intervals, rule.longest_hold) < 1
+        ):
             raise ValueError(
                 f"mode rule {rule} with a packet time of {packet_time_s} s: sampling and packet times must "
-                "be above 0 and quiet_intervals at least 1"
+                "be above 0, quiet_intervals and longest_hold at least 1"
             )
         self.sampling_time_s: Final = max(rule.sampling_packet_times * packet_time_s, SHORTEST_SAMPLING_S)
         """T in seconds."""
         self._shortest_hold_s: Final = self.sampling_time_s * rule.quiet_intervals
-        self._longest_hold_s: Final = self._shortest_hold_s * LONGEST_HOLD
+        self._longest_hold_s: Final = self._shortest_hold_s * rule.longest_hold
         self._leaves: dict[int, _Leaf] = {}
 
     def leaf_added(self, leaf: int, now: float) -> None:
@@ -104,7 +109,7 @@ class ModeMonitor:
         return self._leaves[leaf].since
 
     def hold_s(self, leaf: int) -> float:
-        """How long, in seconds, *leaf* is held ON without a short packet: T to 4 T, times quiet_intervals."""
+        """Seconds that *leaf* is held ON without a short packet: T to longest_hold T, times quiet_intervals."""
         return self._leaves[leaf].hold_s
 
     def first_packet(self, leaf: int, now: float) -> ModeChange | None:

@@ -3,14 +3,16 @@
 W. Wang, Y. Sun, K. Zheng, M. A. Kaafar, D. Li, Z. Li: "Freeway: Adaptively Isolating the Elephant and Mice Flows on
 Different Transmission Paths", IEEE ICNP 2014 (extended: doi 10.1109/TNSM.2016.2517087). There, an M/G/1 model gives
 the highest mean delay of a low-latency path with which 99 % of the short flows still meet their deadline, and paths
-change sides so that this bound holds. The text of its equations was not at hand; this is derived from what it says:
+change sides so that this bound holds. That is also all that CAPS (sections II and VIII-A), whose baseline it is, says
+of it. The equations are derived here from that:
 
 - A low-latency path is an M/G/1 queue of bursts (windows) of `burst_packets` packets on the average, exponentially
   distributed. If one takes b on an idle path, the waiting time W has P(W > d) = rho exp(-(1 - rho) d / b).
 - The highest load rho of a low-latency path is where P(W > deadline) is 1 %: `highest_load`.
 - As many paths as the short flows' load takes then are low-latency paths, and those that long flows leave over: these
   get twice the paths that they fill, so that they have room to grow into the rest.
-- Both kinds always have a path, where there are two.
+- Both kinds always have a path, where there are two. (In CAPS's appendix A all paths are the short flows' where there
+  is no long one, so that Freeway is ECMP; here one path is kept for the next long flow.)
 
 **What is measured.** Bytes of the short and the long class that each leaf sent up, by meters; a leaf's load counts as
 a share of its uplinks. All leaves have the same split, that of the busiest: a spine's ports down to a leaf are shared

@@ -1,4 +1,4 @@
-"""One switch's TCP connection: a non-blocking socket under a session."""
+"""One switch's connection: a non-blocking TCP socket, TLS where it is asked for, and a session above them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import selectors
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from controller.openflow.errors import PeerError
 from controller.openflow.session import Session
 from controller.openflow.session_events import SessionEvent
+from controller.openflow.tls import TlsLayer
 
 RECEIVE_BYTES: Final = 1 << 18
 UNSENT_LIMIT_BYTES: Final = 32 << 20
@@ -24,7 +26,9 @@ class ConnectionEnded(RuntimeError):
 class Connection:
     """A session on a socket that a selector watches. Raises ConnectionEnded from `receive` and `flush`.
 
-    counters, refusal: as for `Session`.
+    counters: as for `Session`.
+    refusal: why a switch with this datapath id and this name in its certificate ("": none) may not connect, or None.
+    tls: what carries its bytes; None: they go as they are.
     """
 
     def __init__(
@@ -34,9 +38,13 @@ class Connection:
         selector: selectors.BaseSelector,
         now: float,
         counters: Counter[str],
-        refusal: Callable[[int], str | None] = lambda dpid: None,
+        refusal: Callable[[int, str], str | None] = lambda dpid, name: None,
+        tls: TlsLayer | None = None,
     ) -> None:
-        self.session = Session(now, counters, refusal)
+        self.session = Session(
+            now, counters, lambda dpid: refusal(dpid, "" if tls is None else tls.peer_name)
+        )
+        self._tls = tls
         self.peer = peer
         self.introduced: int | None = None
         """The datapath id under which the control plane knows of it; None: it does not."""
@@ -50,6 +58,11 @@ class Connection:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         selector.register(sock, selectors.EVENT_READ, self)
 
+    @property
+    def shaking_hands(self) -> bool:
+        """Whether TLS is not established yet: what it receives costs up to a millisecond."""
+        return self._tls is not None and not self._tls.established
+
     def receive(self, now: float) -> Iterator[SessionEvent]:
         """Events of what has arrived."""
         try:
@@ -61,14 +74,23 @@ class Connection:
         if not data:
             raise ConnectionEnded("closed by the switch")
         try:
+            if self._tls is not None:
+                data = self._tls.receive(data)
             yield from self.session.receive(data, now)
         except PeerError as error:
             self._counters["refused-peers"] += 1
+            self._send_alert()
             raise ConnectionEnded(f"no fit peer: {error}") from error
+        if self._tls is not None and self._tls.closed:
+            raise ConnectionEnded("closed by the switch")
 
     def flush(self) -> None:
         """Send what the session has to send, as far as the socket takes it now; the rest when it can."""
-        self._unsent += self.session.data_to_send()
+        data = self.session.data_to_send()
+        if self._tls is not None:
+            self._tls.send(data)
+            data = self._tls.data_to_send()
+        self._unsent += data
         if not self._unsent:
             return
         try:
@@ -85,6 +107,12 @@ class Connection:
             self._writing = writing
             mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if writing else 0)
             self._selector.modify(self._sock, mask, self)
+
+    def _send_alert(self) -> None:
+        """Say why, if there is room at once: the switch's log has it then."""
+        if self._tls is not None and not self._unsent:
+            with suppress(OSError):
+                self._sock.send(self._tls.data_to_send())
 
     def timer(self, now: float) -> None:
         """Keep the session alive; to be called at its deadline."""

@@ -28,7 +28,10 @@ class Rule(IntEnum):
     """Which group serves a class."""
     CHOOSE = 8
     GUARD = 9
-    """Drops what must not go on: forged stamps, packets that came down to a leaf and are for another."""
+    """Drops what must not go on: forged stamps and source addresses, and at a leaf what came down to it and is for
+    another one."""
+    SOURCE = 10
+    """Lets packets by whose source address is not another host's."""
 
 
 def cookie_of_rule(rule: Rule) -> int:

@@ -89,13 +89,21 @@ def by_hash(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[int, .
 
 def every_bucket(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[int, ...]:
     """All of them: explore whatever any hash may do. Buckets that do the same are followed once."""
-    first: dict[Bucket, int] = {}
+    objects: dict[int, int] = {}  # one bucket stands in a group dozens of times, and its hash takes long
     for index in live:
+        objects.setdefault(id(group.buckets[index]), index)
+    first: dict[Bucket, int] = {}
+    for index in objects.values():
         first.setdefault(group.buckets[index], index)
     return tuple(first.values())
 
 
-_Tables = dict[int, list[tuple[Flow, "tuple[_Condition, ...]"]]]
+@dataclass
+class _Table:
+    """Entries by what their first condition looks at, then by the value that it wants; the rest match anything."""
+
+    by_first: dict[tuple[str, int], dict[int | str, list[tuple[Flow, tuple[_Condition, ...]]]]]
+    unconditional: list[Flow]
 
 
 @dataclass
@@ -105,7 +113,7 @@ class FakeSwitch:
     state: SwitchState = field(default_factory=SwitchState)
     down: set[int] = field(default_factory=set)
     meter_counts: dict[int, int] = field(default_factory=dict)
-    _sorted: tuple[SwitchState | None, _Tables] = field(default=(None, {}), repr=False)
+    _indexed: tuple[SwitchState | None, dict[int, _Table]] = field(default=(None, {}), repr=False)
 
     def apply(self, change: Difference, *, whole: bool = False) -> None:
         """Make a bundle's changes. whole: what the change does not name is deleted (a resync)."""
@@ -161,24 +169,36 @@ class FakeSwitch:
                 yield done + rest
 
     def _lookup(self, table: int, packet: Packet, in_port: int, metadata: int) -> Flow | None:
-        hit: Flow | None = None
-        for flow, conditions in self._by_table().get(table, ()):
-            if hit is not None and flow.priority < hit.priority:
-                break
-            if _matches(conditions, packet, in_port, metadata):
-                if hit is not None:
-                    raise FakeTablesError(f"entries overlap: {hit} and {flow}")
-                hit = flow
+        entries = self._by_table().get(table)
+        if entries is None:
+            return None
+        matching = list(entries.unconditional)
+        for (name, mask), by_value in entries.by_first.items():
+            for flow, rest in by_value.get(_masked(name, mask, packet, in_port, metadata), ()):
+                if _matches(rest, packet, in_port, metadata):
+                    matching.append(flow)
+        if not matching:
+            return None
+        hit = max(matching, key=lambda flow: flow.priority)
+        for other in matching:
+            if other is not hit and other.priority == hit.priority:
+                raise FakeTablesError(f"entries overlap: {hit} and {other}")
         return hit
 
-    def _by_table(self) -> _Tables:
-        """Entries of each table, highest priority first."""
-        if self._sorted[0] is not self.state:
-            tables: _Tables = {}
-            for flow in sorted(self.state.flows.values(), key=lambda one: -one.priority):
-                tables.setdefault(flow.table, []).append((flow, _conditions(flow.match)))
-            self._sorted = (self.state, tables)
-        return self._sorted[1]
+    def _by_table(self) -> dict[int, _Table]:
+        if self._indexed[0] is not self.state:
+            tables: dict[int, _Table] = {}
+            for flow in self.state.flows.values():
+                table = tables.setdefault(flow.table, _Table({}, []))
+                conditions = _conditions(flow.match)
+                if not conditions:
+                    table.unconditional.append(flow)
+                    continue
+                name, mask, value = conditions[0]
+                by_value = table.by_first.setdefault((name, mask), {})
+                by_value.setdefault(value, []).append((flow, conditions[1:]))
+            self._indexed = (self.state, tables)
+        return self._indexed[1]
 
     def _actions(
         self, actions: tuple[Action, ...], packet: Packet, in_port: int, cookie: int, choose: Chooser
@@ -231,7 +251,9 @@ class FakeSwitch:
                 other is not None and bool(self._live(self.state.groups[other]))
             )
 
-        return tuple(index for index, bucket in enumerate(group.buckets) if alive(bucket))
+        objects = {id(bucket): bucket for bucket in group.buckets}
+        dead = {number for number, bucket in objects.items() if not alive(bucket)}
+        return tuple(index for index, bucket in enumerate(group.buckets) if id(bucket) not in dead)
 
     @staticmethod
     def _check_group(group: Group, groups: Mapping[int, Group], above: tuple[int, ...] = ()) -> None:
@@ -289,8 +311,12 @@ def _conditions(match: Match) -> tuple[_Condition, ...]:
 
 
 def _matches(conditions: tuple[_Condition, ...], packet: Packet, in_port: int, metadata: int) -> bool:
-    for name, mask, value in conditions:
-        have = metadata if name == "metadata" else in_port if name == "in_port" else getattr(packet, name)
-        if (have if mask == -1 else have & mask) != value:
-            return False
-    return True
+    return all(_masked(name, mask, packet, in_port, metadata) == value for name, mask, value in conditions)
+
+
+def _masked(name: str, mask: int, packet: Packet, in_port: int, metadata: int) -> int | str:
+    """Return what a condition on *name* looks at; *mask* -1: the whole field."""
+    have: int | str = (
+        metadata if name == "metadata" else in_port if name == "in_port" else getattr(packet, name)
+    )
+    return have if mask == -1 or isinstance(have, str) else have & mask

@@ -6,6 +6,7 @@ Tables and metadata: `controller.openflow.tables`. What each switch does with an
   (BASE_PORT + flow key) with an agents' DSCP is an agent's datagram of that class. Everything else is plain: ECMP by
   its own 5-tuple, nothing rewritten. IPv6, broadcast and multicast of the underlay, and any other Ethernet type are
   dropped.
+- SOURCE, FOREIGN: what a port with hosts sends from another host's address is dropped (`controller.openflow.sources`).
 - DELIVER: to a host of this switch. An agent's datagram gets BASE_PORT back. To a host of which no agent is known,
   agents' ports mean nothing: its packets are plain, whatever their port and DSCP.
 - CLASS: which kind of group serves the class here, by scheme and mode. The short class of a leaf passes a
@@ -26,6 +27,7 @@ from controller.openflow.choosing import choose_part, label_part
 from controller.openflow.cookies import Rule
 from controller.openflow.port_ranges import prefixes
 from controller.openflow.punts import punt_flows, punt_meters
+from controller.openflow.sources import source_flows
 from controller.openflow.tables import (
     AGENT,
     CLASS_MASK,
@@ -85,6 +87,7 @@ def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchS
             (
                 *punt_flows(view.ports),
                 *classify_flows(queues_of(scheme)),
+                *source_flows(view.local, view.remote),
                 *deliver_flows(view.local, view.remote),
                 *class_flows(view, scheme, mode),
                 *choose,
@@ -125,7 +128,7 @@ def classify_flows(queues: int = 1) -> tuple[Flow, ...]:
             100,
             Match(eth_type=ETH_IPV4, ip_proto=UDP, ip_dscp=dscp(kind, priority), udp_dst=ports),
             to_queue(dscp(kind, priority)),
-            goto=Table.DELIVER,
+            goto=Table.SOURCE,
             metadata=(class_bits(kind), CLASS_MASK | AGENT),
             cookie=Rule.CLASSIFY,
         )
@@ -134,7 +137,7 @@ def classify_flows(queues: int = 1) -> tuple[Flow, ...]:
         for ports in AGENT_PORTS
     )
     last = to_queue(dscp(TrafficClass.NONE))
-    plain = Flow(Table.CLASSIFY, 10, Match(eth_type=ETH_IPV4), last, goto=Table.DELIVER, cookie=Rule.CLASSIFY)
+    plain = Flow(Table.CLASSIFY, 10, Match(eth_type=ETH_IPV4), last, goto=Table.SOURCE, cookie=Rule.CLASSIFY)
     return (*agents, plain)
 
 

@@ -47,6 +47,7 @@ from controller.openflow.session_events import (
 )
 from controller.openflow.shell_events import PortCounters, ShellEvent, SwitchRefused
 from controller.openflow.switchboard import Switchboard
+from controller.openflow.tls import SwitchTlsContexts
 
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -71,6 +72,7 @@ class OpenFlowShell:
         on_event: gets every event of the control plane and of the shell, in the shell's thread; it must return at
             once (put the event into a queue).
         allowed: the switches that may connect; None: all.
+        tls: of their connections; None: OpenFlow in clear.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class OpenFlowShell:
         listen_port: int,
         on_event: Callable[[ShellEvent], None],
         allowed: AllowedSwitches | None = None,
+        tls: SwitchTlsContexts | None = None,
     ) -> None:
         self._allowed = allowed
         self._control_plane = control_plane
@@ -92,7 +95,9 @@ class OpenFlowShell:
         self._confirmations = Confirmations()
         self._refusals = Refusals()
         self._counters: Counter[str] = Counter()
-        self._board = Switchboard(self._selector, self._counters, self._refusal, self._confirmations.gone)
+        self._board = Switchboard(
+            self._selector, self._counters, self._refusal, self._confirmations.gone, tls
+        )
         self._switches = self._board.switches
         self._newcomers = Newcomers(self._switches, self._board.close, self._admit)
         self._backlog = Backlog(self._counters)
@@ -231,8 +236,13 @@ class OpenFlowShell:
         return max(0.0, min(deadlines) - self.now()) if deadlines else None
 
     def _poll(self, patience: float | None) -> None:
+        shaken = False
         for key, mask in self._selector.select(patience):
             if isinstance(key.data, Connection):
+                if key.data.shaking_hands and mask & selectors.EVENT_READ:
+                    if shaken:
+                        continue  # it is ready again at the next look: between two handshakes, urgent messages go
+                    shaken = True
                 if mask & selectors.EVENT_WRITE:
                     self._board.flush(key.data)
                 if mask & selectors.EVENT_READ:
@@ -356,8 +366,8 @@ class OpenFlowShell:
             self._turned_away_at = event.at
             self._on_event(event)
 
-    def _refusal(self, dpid: int) -> str | None:
-        return None if self._allowed is None else self._allowed.refusal(dpid)
+    def _refusal(self, dpid: int, certificate: str) -> str | None:
+        return None if self._allowed is None else self._allowed.refusal(dpid, certificate)
 
     def _update_done(
         self, connection: Connection, ticket: int, errors: tuple[SwitchError, ...], at: float

@@ -10,6 +10,7 @@ from typing import Final
 
 from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.listener import Listener
+from controller.openflow.tls import SwitchTlsContexts, TlsLayer
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -18,21 +19,24 @@ class Switchboard:
     """Args:
     selector: watches all sockets.
     counters: of what happens, by name.
-    refusal: why a switch with this datapath id may not connect, or None if it may.
+    refusal: why a switch with this datapath id and this name in its certificate may not connect, or None if it may.
     on_closed: gets each connection that has been closed.
+    tls: of each new connection; None: OpenFlow in clear.
     """
 
     def __init__(
         self,
         selector: selectors.BaseSelector,
         counters: Counter[str],
-        refusal: Callable[[int], str | None],
+        refusal: Callable[[int, str], str | None],
         on_closed: Callable[[Connection], None],
+        tls: SwitchTlsContexts | None = None,
     ) -> None:
         self._selector = selector
         self._counters = counters
         self._refusal = refusal
         self._on_closed = on_closed
+        self._tls = tls
         self._listener: Listener | None = None
         self._connections: dict[Connection, None] = {}
         """In the order in which they came."""
@@ -68,8 +72,9 @@ class Switchboard:
             count = len(self._connections)
             self._listener.say(f"{accepted.peer} is refused: {count} switches are connected", now)
             return
+        layer = None if self._tls is None else TlsLayer(self._tls.current())
         connection = Connection(
-            accepted.sock, accepted.peer, self._selector, now, self._counters, self._refusal
+            accepted.sock, accepted.peer, self._selector, now, self._counters, self._refusal, layer
         )
         self._connections[connection] = None
         self._counters["connections"] += 1

@@ -16,11 +16,15 @@ UDP: Final = 17
 class Table(IntEnum):
     CLASSIFY = 0
     """LLDP and ARP to the controller; agents' traffic by port and DSCP; other IPv4; nothing else."""
-    DELIVER = 1
+    SOURCE = 1
+    """Ports with hosts: packets from their own addresses go on to DELIVER, others to FOREIGN."""
+    FOREIGN = 2
+    """What is from another host's address is dropped."""
+    DELIVER = 3
     """Hosts of this switch: out; hosts of other leaves: which leaf; unknown ones: drop."""
-    CLASS = 2
+    CLASS = 4
     """Which kind of group serves a class now. All that a mode or a scheme changes is here."""
-    CHOOSE = 3
+    CHOOSE = 5
     """Towards a leaf by a kind of group; the path stamp."""
 
 

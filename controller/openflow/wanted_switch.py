@@ -12,6 +12,7 @@ from controller.openflow.pipeline import (
     queues_of,
 )
 from controller.openflow.punts import punt_flows, punt_meters
+from controller.openflow.sources import source_flows
 from controller.openflow.view import SwitchView
 from controller.openflow.wanted import Difference, SwitchState, difference
 from controller.schemes.scheme import Mode, Scheme
@@ -31,6 +32,7 @@ class WantedSwitch:
         self._make_punts()
         self._make_classify(None)
         self._make_deliver()
+        self._make_sources()
         self._make_class()
         self._make_choose()
         self._make_labels()
@@ -45,6 +47,7 @@ class WantedSwitch:
             self._make_punts()
         if (before.local, before.remote) != (view.local, view.remote):
             self._make_deliver()
+            self._make_sources()
         labels = self._scheme is not None and self._scheme.labels
         if queues_of(self._scheme) != queues_of(scheme):
             self._make_classify(scheme)
@@ -94,6 +97,9 @@ class WantedSwitch:
 
     def _make_deliver(self) -> None:
         self._parts["deliver"] = SwitchState(by_key(deliver_flows(self.view.local, self.view.remote)))
+
+    def _make_sources(self) -> None:
+        self._parts["sources"] = SwitchState(by_key(source_flows(self.view.local, self.view.remote)))
 
     def _make_class(self) -> None:
         flows = class_flows(self.view, self._scheme, self._mode)

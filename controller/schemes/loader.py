@@ -120,6 +120,7 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
             "must be above 0 packet times",
         )
         need(scheme.mode.quiet_intervals >= 1, "mode.quiet_intervals", "must be at least 1")
+        need(1 <= scheme.mode.longest_hold <= 1024, "mode.longest_hold", "must be 1..1024")
     _check_partition(scheme, need)
     _check_queues(scheme, need)
     _check_priority(scheme, need)
@@ -197,6 +198,17 @@ def _check_priority(scheme: Scheme, need: Any) -> None:
         "priority.prediction.delta_bytes",
         "must not be negative",
     )
+    printed = prediction.printed
+    need(
+        printed is None or prediction.delta_bytes is None,
+        "priority.prediction.delta_bytes",
+        "means nothing beside printed, whose delta is most_alpha's or Eq. 7's: leave one out",
+    )
+    need(
+        printed is None or printed.most_alpha is None or 0 <= printed.most_alpha <= 1,
+        "priority.prediction.printed.most_alpha",
+        "must be 0 to 1",
+    )
     need(
         1000 <= prediction.most_records <= 10_000_000,
         "priority.prediction.most_records",
@@ -218,6 +230,17 @@ def _check_admission(scheme: Scheme, need: Any) -> None:
     wrong = admission.policy().problem()
     if wrong is not None:
         need(False, f"admission.{wrong[0]}", wrong[1])
+    rows = admission.threshold_by_load
+    need(
+        (admission.load is None) == (not rows),
+        "admission.load",
+        "goes with threshold_by_load: give both or neither",
+    )
+    need(
+        all(0 < row.load <= 1 and 0 <= row.bytes <= 1 << 40 for row in rows),
+        "admission.threshold_by_load",
+        f"needs loads above 0 and at most 1, and bytes of 0..{1 << 40}",
+    )
     need(0 < admission.least_share <= 1, "admission.least_share", "must be above 0 and at most 1")
     need(
         0 <= admission.ageing_bytes_per_s <= 1 << 40,

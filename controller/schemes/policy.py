@@ -19,7 +19,7 @@ def policy_for(scheme: Scheme, packet_time_s: float, version: int) -> Policy:
         version=version,
         scheme=scheme.name,
         packet_time_s=packet_time_s,
-        short_limit_bytes=scheme.short_limit_bytes,
+        short_limit_bytes=scheme.limit_bytes,
         prior_knowledge=scheme.prior_knowledge,
         short=_class_policy(scheme.short, packet_time_s),
         long=_class_policy(scheme.long, packet_time_s),

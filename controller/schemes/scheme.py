@@ -134,6 +134,9 @@ class ModeRule:
 
     sampling_packet_times: float = 6.25
     quiet_intervals: int = 1
+    longest_hold: int = 4
+    """The hold doubles where a leaf turned ON again soon, up to so many times the shortest one; 1: never (CAPS,
+    Algorithm 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,15 @@ class Queues:
 
 
 @dataclass(frozen=True, slots=True)
+class Printed:
+    """Thresholds of types queue by queue, as TPFS's Eq. 4-7 are printed (but for beta, which is the share that
+    stays)."""
+
+    most_alpha: float | None = None
+    """Of each queue's good load, how much may be moved (the paper's test bed: 0.1); None: Eq. 7."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """How flows' types are learnt (docs/tpfs.md)."""
 
@@ -167,6 +179,8 @@ class Prediction:
     """Of the links, for the model that chooses delta."""
     delta_bytes: float | None = None
     """Good load that may be removed, of all records; None: by the model."""
+    printed: Printed | None = None
+    """None: our own choice of thresholds, over all queues at once."""
     most_records: int = 1_000_000
     most_age_s: float = 7200.0
 
@@ -189,13 +203,25 @@ class Priority:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadThreshold:
+    """HyLine's: at this load of the network, flows of up to so much payload leave at once."""
+
+    load: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """Large flows ask the controller before they send (CAPTON; docs/capton.md). Times are the control channel's."""
 
     paths: Literal["all", "one"] = "all"
     """Of a granted flow: all in turn, over virtual links; or one, which the controller chooses (HyLine)."""
     threshold_bytes: int = 14_260
-    """Flows of up to so much payload leave at once (10 segments)."""
+    """Flows of up to so much payload leave at once (10 segments), where no load decides."""
+    load: float | None = None
+    """Of the network, for ``threshold_by_load``."""
+    threshold_by_load: tuple[LoadThreshold, ...] = ()
+    """The row whose load is nearest counts (CAPTON, Table 4); without rows, ``threshold_bytes``."""
     least_share: float = 1.0
     ageing_bytes_per_s: int = 0
     finish_timeout_s: float = 0.5
@@ -207,10 +233,17 @@ class Admission:
     initial_window_packets: int = 64
     """See `protocol.admission.AdmissionPolicy`."""
 
+    def threshold(self) -> int:
+        """Payload bytes up to which flows leave at once."""
+        if self.load is None or not self.threshold_by_load:
+            return self.threshold_bytes
+        load = self.load
+        return min(self.threshold_by_load, key=lambda row: (abs(row.load - load), row.load)).bytes
+
     def policy(self) -> AdmissionPolicy:
         """What the agents are told."""
         return AdmissionPolicy(
-            self.threshold_bytes,
+            self.threshold(),
             self.retry_s,
             self.refresh_s,
             self.fail_safe_s,
@@ -243,6 +276,13 @@ class Scheme:
     """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""
     prior_knowledge: bool = False
     """Whether flows whose size was announced are believed; False: only what they have sent counts."""
+
+    @property
+    def limit_bytes(self) -> int:
+        """What a short flow sends less than: where a load sets the threshold, a flow that needs no grant is short."""
+        if self.admission is not None and self.admission.threshold_by_load:
+            return self.admission.threshold() + 1
+        return self.short_limit_bytes
 
     @property
     def labels(self) -> bool:

@@ -5,14 +5,27 @@ from __future__ import annotations
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    create_engine,
+    event,
+    inspect,
+    select,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
+
+from controller.store.models import NEWEST, Base
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _BEGIN: Final = "capstan_begin"
@@ -21,10 +34,16 @@ BUSY_S: Final = 10.0
 BUSY_AGAIN_S: Final = 0.005
 _MIGRATION_LOCK: Final = 0x63617073
 """Number of PostgreSQL's advisory lock for migrations, ours alone within a database."""
+_VERSION: Final = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+"""Where Alembic keeps which migration was the last one."""
 
 
 class DatabaseError(RuntimeError):
     """The database cannot be opened or brought up to date; the text says which and why."""
+
+
+class _MigrationError(RuntimeError):
+    """Alembic refuses; the text says why."""
 
 
 def open_database(url: str) -> Engine:
@@ -58,7 +77,7 @@ def open_database(url: str) -> Engine:
         ) from None
     except (SQLAlchemyError, OSError) as error:
         raise DatabaseError(f"database {shown}: {str(error).splitlines()[0]}") from None
-    except CommandError as error:
+    except _MigrationError as error:
         raise DatabaseError(
             f"database {shown} cannot be brought up to date: {error}; is it of a newer Capstan?"
         ) from None
@@ -84,19 +103,45 @@ def _prepare_file(database: str | None, shown: str) -> None:
 
 def migration_config() -> Config:
     """Alembic's configuration for our migrations."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))
     return config
 
 
-def migrate(engine: Engine, revision: str = "head") -> None:
-    """Bring the schema forward to *revision*, wholly or not at all."""
-    config = migration_config()
+def migrate(engine: Engine, revision: str | None = None) -> None:
+    """Bring the schema forward to *revision* (None: the newest), wholly or not at all."""
     with engine.connect().execution_options(**{_BEGIN: "IMMEDIATE"}) as connection, connection.begin():
         if connection.dialect.name == "postgresql":  # one at a time, as IMMEDIATE does for SQLite
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
-        config.attributes["connection"] = connection
+        if revision is not None or not _made_newest(connection):
+            _upgrade(connection, revision or NEWEST)
+
+
+def _made_newest(connection: Connection) -> bool:
+    """Return True if the database is of the newest schema, which an empty one is given."""
+    tables = inspect(connection).get_table_names()
+    if not tables:
+        Base.metadata.create_all(connection, checkfirst=False)
+        _VERSION.create(connection, checkfirst=False)
+        connection.execute(_VERSION.insert(), {"version_num": NEWEST})
+        return True
+    return _VERSION.name in tables and list(connection.scalars(select(_VERSION.c.version_num))) == [NEWEST]
+
+
+def _upgrade(connection: Connection, revision: str) -> None:
+    """Run migrations. Raises _MigrationError."""
+    # Half a second of processor time, which only a database of an older schema needs.
+    from alembic import command
+    from alembic.util import CommandError
+
+    config = migration_config()
+    config.attributes["connection"] = connection
+    try:
         command.upgrade(config, revision)
+    except CommandError as error:
+        raise _MigrationError(str(error)) from None
 
 
 def _begin_sqlite(connection: Connection) -> None:

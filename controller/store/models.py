@@ -7,6 +7,8 @@ from typing import Any, Final
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
+NEWEST: Final = "0005"
+"""The migration that leads to these tables; an empty database gets them without any."""
 WHOLE: Final = BigInteger().with_variant(Integer(), "sqlite")
 """64 bits everywhere: SQLite's INTEGER has them, PostgreSQL's has 32, fewer than seeds and byte counts need."""
 

@@ -4,7 +4,8 @@
 even steps up to the largest flow; with heavy tails nearly all flows are then below the first step. ``log`` takes even
 steps of the logarithm. Measured (docs/tpfs.md): even steps confuse types, so ``log`` is the default.
 
-**Distance (Eq. 1, our reading).** d(F, G) = sqrt(1/M sum over m of (F(s_m) - G(s_m))^2), between 0 and 1.
+**Distance (ours: Eq. 1's with a mean for its sum).** d(F, G) = sqrt(1/M sum over m of (F(s_m) - G(s_m))^2), between 0
+and 1.
 
 **Noise.** Two samples of one distribution, of n and n' flows, are apart as well: E[d^2] = 1/M sum of F (1 - F) (1/n
 + 1/n').

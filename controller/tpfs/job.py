@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from controller.parent import end_with
+from controller.schemes.scheme import Printed
 from controller.tpfs.records import RECORD
 
 NICE: Final = 10
@@ -33,6 +34,7 @@ class Question:
     default: tuple[int, ...]
     load: float
     delta: float | None
+    printed: Printed | None = None
 
 
 class Job:
@@ -94,7 +96,9 @@ def answer(question: Question) -> object:
     from controller.tpfs.types import flow_types
 
     records = np.fromfile(question.records, dtype=RECORD)
-    return flow_types(records, question.addresses, question.default, question.load, question.delta)
+    return flow_types(
+        records, question.addresses, question.default, question.load, question.delta, printed=question.printed
+    )
 
 
 def _begin(parent: int) -> None:

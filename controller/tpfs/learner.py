@@ -256,6 +256,7 @@ class TypeLearner:
                         priority.scaled(),
                         priority.prediction.load,
                         priority.prediction.delta_bytes,
+                        priority.prediction.printed,
                     )
                 )
             )

@@ -1,6 +1,6 @@
 """Which features tell flow sizes best: the combination with the least spread within its types (Eq. 2).
 
-**Our reading of Eq. 2.** The paper minimises the sum of the standard deviations within types. As the sum of plain
+**Ours, for Eq. 2.** The paper minimises the sum of the standard deviations within types. As the sum of plain
 standard deviations would grow with every type and hang on the few largest flows, each type counts by its share of
 flows, and what deviates is the same description of a distribution that Eq. 1 compares: whether a flow is at most
 s_m,

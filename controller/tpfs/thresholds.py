@@ -1,6 +1,6 @@
 """Demotion thresholds for each type (Eq. 4): send earlier down what will not finish anyway.
 
-**The problem, as we read it.** K queues, default thresholds a_1 <= .. <= a_(K-1) (PIAS): a flow leaves the first l
+**The problem, ours.** K queues, default thresholds a_1 <= .. <= a_(K-1) (PIAS): a flow leaves the first l
 queues when it has sent a_l bytes. Type t may get b_(t,l) <= a_l instead, not falling in l. A flow of s bytes whose
 type has a lowered b_l sends min(s, a_l) - min(s, b_l) fewer bytes from the first l queues. This load is
 
@@ -14,13 +14,18 @@ type has a lowered b_l sends min(s, a_l) - min(s, b_l) fewer bytes from the firs
 
 Both are counted once for each boundary that a byte crosses: a flow that begins two queues lower is moved twice.
 On a grid of candidate sizes this is a knapsack with one choice for each b_(t,l): solved exactly by HiGHS
-(`scipy.optimize.milp`). The paper's text of it is not at hand; that b = a is allowed (delta = 0 removes what costs
-nothing), and that thresholds only fall, is what it says of them.
+(`scipy.optimize.milp`).
 
-**delta (Eq. 7, derived).** Not given, it is the one of some twenty for which the best thresholds have the least mean
-slowdown by the model of `controller.tpfs.slowdown`; flows of no type are in the way of the others there, with the
-default thresholds. The twenty are those that prices give: what maximises bad - price * good is also best among all that
-remove no more good load (Everett, 1963), and is found without a solver, type by type, in a millisecond.
+**The paper's Eq. 4** decides for each queue by itself, between its two default thresholds: `controller.tpfs.printed`
+has the equations, with what they cannot mean, and `printed_solution` solves them. There a flow is never sent more
+than one queue down by a boundary, a flow that would have finished costs what it is in number, not in bytes, and what
+is moved at one boundary is not seen at the next.
+
+**delta (ours; Eq. 7 bounds what could be gained at best).** Not given, it is the one of some twenty for which the
+best thresholds have the least mean slowdown by the model of `controller.tpfs.slowdown`; flows of no type are in the
+way of the others there, with the default thresholds. The twenty are those that prices give: what maximises bad -
+price * good is also best among all that remove no more good load (Everett, 1963), and is found without a solver, type
+by type, in a millisecond.
 """
 
 from __future__ import annotations
@@ -188,7 +193,7 @@ class _Problem:
         """Of each choice the index that is best where at most *delta* bytes of good load may go."""
         if not self._choices:
             return []
-        return _knapsack(self._bad, self._good, delta, [n for _, n in self._choices], len(self._default))
+        return knapsack(self._bad, self._good, delta, [n for _, n in self._choices], len(self._default))
 
     def priced(self, price: float) -> list[int]:
         """Of each choice the index such that bad - price * good is most; infinite: no good load at all goes."""
@@ -254,10 +259,13 @@ def _raised(picked: list[int], bad: list[Floats], boundaries: int) -> list[int]:
     return result
 
 
-def _knapsack(
+def knapsack(
     bad: list[Floats], good: list[Floats], delta: float, counts: list[int], boundaries: int
 ) -> list[int]:
-    """One index for each of the choices. Those of one type come one after the other, with growing boundary."""
+    """One index for each of the choices. Those of one type come one after the other, with growing boundary.
+
+    Raises SolveError.
+    """
     first = np.concatenate(([0], np.cumsum(counts)))
     value, cost = np.concatenate(bad), np.concatenate(good)
     scale, unit = max(float(value.max()), 1.0), max(float(cost.max()), 1.0)

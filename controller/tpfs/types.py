@@ -8,10 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from controller.schemes.scheme import Printed
 from controller.tpfs.clustering import UNKNOWN
 from controller.tpfs.distributions import Spacing
 from controller.tpfs.explanation import explain
 from controller.tpfs.features import Feature, fair_share
+from controller.tpfs.printed_solution import printed_thresholds
 from controller.tpfs.records import Records
 from controller.tpfs.selection import Candidate, choose
 from controller.tpfs.slowdown import mean_slowdown
@@ -85,12 +87,13 @@ def flow_types(
     load: float,
     delta: float | None = None,
     spacing: Spacing = "log",
+    printed: Printed | None = None,
 ) -> FlowTypes | None:
     """The types of *records*, and thresholds for each; None where there are no records.
 
     addresses: the texts of the numbers in records; default: K - 1 thresholds in bytes, not falling; load: of the
-    links, 0 to 1; delta: good load that may be removed in bytes, None: by the model. Raises
-    `thresholds.SolveError`.
+    links, 0 to 1; delta: good load that may be removed in bytes, None: by the model; printed: by
+    TPFS's own equations instead. Raises `thresholds.SolveError`.
     """
     fair = records[fair_share(records["host"].astype(np.int64))]
     choice = choose(fair, float(default[-1]) if default else None, spacing)
@@ -105,7 +108,11 @@ def flow_types(
     typeless = np.ones(len(fair), dtype=bool)
     typeless[best.values.flows[of_flow != UNKNOWN]] = False
     others = FlowSizes(fair["bytes"][typeless])
-    solution = thresholds(samples, default, load, delta, others)
+    solution = (
+        thresholds(samples, default, load, delta, others)
+        if printed is None
+        else printed_thresholds(samples, default, load, printed.most_alpha, others)
+    )
     before = mean_slowdown(
         [one.slowdown for one in samples], [default] * len(samples), load, others.slowdown, default
     )

@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 
 from experiments.classroom.answer import AnswerError, Finding
-from host_agent.paths import Flow, PathPolicy, Route
-from host_agent.paths.flow_hash import FlowHash
+from host_agent.paths import Flow, FlowHash, PathPolicy, Route
 from host_agent.paths.own import PathFileError, read_path_policy
 from protocol.underlay import TrafficClass, label_of
 

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from capstan_native import WindowClamp
+
 from host_agent.admission.requests import Requests
 from host_agent.admission.sent_again import ResentBytes
 from host_agent.admission.unsent import Unsent
-from host_agent.admission.window import Valve
 from host_agent.inner_packet import FIN, RST, SYN, TCP, InnerPacket, PacketError, look
 from host_agent.wire import OUTER_HEADER_BYTES
 from protocol.admission import MODULUS, AdmissionPolicy, Finished, Grant, Request, Stop
@@ -42,7 +43,7 @@ for those, and their queues would grow for as long as that lasts."""
 class _Flow:
     number: int
     peer: str
-    valve: Valve
+    clamp: WindowClamp
     size: float | None
     """Payload that it was announced with, bytes."""
     last: float
@@ -106,16 +107,16 @@ class HostAdmission:
         again = self._resent.left(packet, seen, self._state(seen.flow, flow), now)
         if again:
             self._counts["bytes_sent_again"] += again
-        if flags & SYN and (flow is None or flow.valve.sent_bytes):
+        if flags & SYN and (flow is None or flow.clamp.sent_bytes):
             flow = self._begin(seen.flow, peer, announced, now)
         if flow is None:
             if not seen.payload or flags & (FIN | RST):
                 return
             flow = self._join(seen.flow, peer, announced, before, now)
         flow.last = now
-        before_it = flow.valve.sent_bytes
-        flow.valve.left(packet, seen)
-        done = flow.valve.sent_bytes
+        before_it = flow.clamp.sent_bytes
+        flow.clamp.left(packet, seen)
+        done = flow.clamp.sent_bytes
         if done > before_it:
             flow.moved = now
         if flags & RST or flags & FIN:
@@ -185,7 +186,7 @@ class HostAdmission:
     def get_timer(self) -> float | None:
         """When `handle_timer` has something to do."""
         timers = [self._requests.get_timer()]
-        timers += [self._flows[key].valve.deadline() for key in self._keys.values()]
+        timers += [self._flows[key].clamp.deadline() for key in self._keys.values()]
         return min((timer for timer in timers if timer is not None), default=None)
 
     def handle_timer(self, now: float) -> None:
@@ -193,10 +194,10 @@ class HostAdmission:
         for number in self._requests.handle_timer(now):
             self._apply(number, now)
         for key in self._keys.values():
-            valve = self._flows[key].valve
-            due = valve.deadline()
+            clamp = self._flows[key].clamp
+            due = clamp.deadline()
             if due is not None and now >= due:
-                self._tell(valve, now)
+                self._tell(clamp, now)
 
     def sweep(self, now: float) -> None:
         """Forget flows that have been idle for long."""
@@ -226,8 +227,8 @@ class HostAdmission:
             self._forget(key)
         elif len(self._flows) >= MAX_FLOWS:
             self._forget(next(iter(self._flows)))
-        valve = Valve(self._policy.burst_s)
-        flow = _Flow(self._next, peer, valve, announced, now, self._policy.threshold_bytes)
+        clamp = WindowClamp(self._policy.burst_s)
+        flow = _Flow(self._next, peer, clamp, announced, now, self._policy.threshold_bytes)
         self._flows[key] = flow
         self._next = self._next % (MODULUS - 1) + 1
         return flow
@@ -248,30 +249,30 @@ class HostAdmission:
         if told is None or not told.segment_bytes:
             flow.free_bytes = 1 << 62  # whoever sends it, we cannot hold it
             return
-        flow.valve.join(told.scale, told.segment_bytes, told.most_segment_bytes)
+        flow.clamp.join(told.scale, told.segment_bytes, told.most_segment_bytes)
         if not told.bytes and not told.more:
-            flow.free_bytes = flow.valve.sent_bytes + self._policy.threshold_bytes
-        elif flow.valve.sent_bytes > flow.free_bytes or (
+            flow.free_bytes = flow.clamp.sent_bytes + self._policy.threshold_bytes
+        elif flow.clamp.sent_bytes > flow.free_bytes or (
             flow.size is not None and flow.size > flow.free_bytes
         ):
             self._ask(key, flow, now)
 
     def _ask(self, key: bytes, flow: _Flow, now: float) -> None:
-        if flow.size is not None and flow.valve.sent_bytes >= flow.size:
+        if flow.size is not None and flow.clamp.sent_bytes >= flow.size:
             flow.size = None  # it has sent more than was announced: nobody knows
         self._keys[flow.number] = key
         self._counts["flows_scheduled"] += not flow.asked
         flow.asked = True
         self._requests.ask(flow.number, flow.peer, self._bytes_left(flow), now)
-        flow.valve.set_rate(0.0, now)
+        flow.clamp.set_rate(0.0, now)
 
     def _end(self, flow: _Flow, now: float) -> None:
         """It has sent what it asked for: what follows is small, or asks anew."""
         self._requests.end(flow.number)
         del self._keys[flow.number]
-        flow.free_bytes = max(flow.free_bytes, flow.valve.sent_bytes + self._policy.threshold_bytes)
-        flow.valve.set_rate(math.inf, now)
-        self._tell(flow.valve, now)
+        flow.free_bytes = max(flow.free_bytes, flow.clamp.sent_bytes + self._policy.threshold_bytes)
+        flow.clamp.set_rate(math.inf, now)
+        self._tell(flow.clamp, now)
 
     def _stalled(self, flow: _Flow, now: float) -> bool:
         return now - flow.moved >= STALLED_S and self._requests.state(flow.number) == "granted"
@@ -281,39 +282,39 @@ class HostAdmission:
         self._counts["flows_stalled"] += 1
         self._requests.end(flow.number)
         del self._keys[flow.number]
-        flow.free_bytes = flow.valve.sent_bytes
-        flow.valve.set_rate(0.0, now)
+        flow.free_bytes = flow.clamp.sent_bytes
+        flow.clamp.set_rate(0.0, now)
 
     def _forget(self, key: bytes) -> None:
         flow = self._flows.pop(key)
         self._strangers.discard(key)
-        if not flow.asked and not flow.joined and flow.valve.sent_bytes:
+        if not flow.asked and not flow.joined and flow.clamp.sent_bytes:
             self._counts["flows_small"] += 1
         self._keys.pop(flow.number, None)
         self._requests.end(flow.number)
 
     def _apply(self, number: int, now: float) -> None:
         flow = self._flows[self._keys[number]]
-        flow.moved, valve = now, flow.valve
+        flow.moved, clamp = now, flow.clamp
         rate = self._requests.rate_bps(number) / 8
-        valve.set_rate(rate / _on_the_link(valve), now)
-        self._tell(valve, now)
+        clamp.set_rate(rate / _on_the_link(clamp), now)
+        self._tell(clamp, now)
 
-    def _tell(self, valve: Valve, now: float) -> None:
-        update = valve.update(now)
+    def _tell(self, clamp: WindowClamp, now: float) -> None:
+        update = clamp.update(now)
         if update is not None:
             self._updates.append(update)
 
     def _bytes_left(self, flow: _Flow) -> int:
         """On the link."""
-        done = flow.valve.sent_bytes
+        done = flow.clamp.sent_bytes
         if flow.size is not None:
             left = flow.size - done
         elif flow.holds is None:
             left = done
         else:
             left = flow.holds.bytes + flow.holds.more * done
-        return round(min(max(1.0, left), 1e15) * _on_the_link(flow.valve))
+        return round(min(max(1.0, left), 1e15) * _on_the_link(flow.clamp))
 
     def _limited(self, packet: bytes, now: float) -> bytes:
         try:
@@ -329,9 +330,9 @@ class HostAdmission:
         if packet[seen.transport + 13] & RST:
             self._forget(seen.reverse)
             return packet
-        return flow.valve.arrived(packet, seen, now)
+        return flow.clamp.arrived(packet, seen, now)
 
 
-def _on_the_link(valve: Valve) -> float:
+def _on_the_link(clamp: WindowClamp) -> float:
     """Bytes on the link for each byte of payload, in full segments."""
-    return (valve.segment_bytes + OVERHEAD_BYTES) / valve.segment_bytes
+    return (clamp.segment_bytes + OVERHEAD_BYTES) / clamp.segment_bytes

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from host_agent.coding.limits import most_repairs
-from host_agent.coding.native import decode_packets, encode_packets
+from host_agent.coding.native import decode_packets, encode_packets, most_repairs, worth_trying
 from protocol.datagram import SYMBOL_LENGTH_BYTES, CodeId
 from protocol.policy import CodeName
 
@@ -44,7 +43,7 @@ class Code:
 
     def worth_trying(self, missing: int, repairs: int) -> bool:
         """Whether `decode` is likely to find anything with so many sources missing and repairs at hand."""
-        return repairs >= missing if self.all_or_nothing else repairs > 0
+        return worth_trying(self.id, missing, repairs)
 
     def decode(
         self, packets: Sequence[bytes | None], repairs: Mapping[int, bytes], r: int, seed: int

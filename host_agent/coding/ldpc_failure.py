@@ -1,52 +1,24 @@
-"""How often an LDPC-staircase unit cannot be decoded though no more packets are missing than it has repairs.
+"""Measures how often an LDPC-staircase unit cannot be decoded though no more packets are missing than it has repairs.
 
-There is no closed form for so small graphs, so the figures are measured: `ldpc_failure.txt` holds, for grid values of k
-and r, the failure probability of peeling and elimination for x = 1 .. r packets missing out of k + r, over random
-seeds and random patterns. ``python -m host_agent.coding.ldpc_failure`` prints the file anew.
+There is no closed form for so small graphs: the table that `ldpc_failure` reads holds, for grid values of k and r, the
+failure probability of peeling and elimination for x = 1 .. r packets missing out of k + r, over random seeds and random
+patterns. ``python -m host_agent.coding.ldpc_failure > native/agent/src/coding/ldpc_failure.txt`` makes it anew.
 """
 
 from __future__ import annotations
 
 import random
-from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Final
+
+from host_agent.coding.native import ldpc_failure, ldpc_rows
+
+__all__ = ["GRID_K", "GRID_R", "ldpc_failure", "measure"]
 
 GRID_K: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 GRID_R: Final = tuple(range(1, 25))
 GRAPHS: Final = 600
 PATTERNS: Final = 6
-_FILE: Final = Path(__file__).parents[2] / "native/agent/src/coding/ldpc_failure.txt"
-
-
-def ldpc_failure(k: int, r: int, missing: int) -> float:
-    """P(not all sources are rebuilt | *missing* of the k + r packets do not come).
-
-    Between grid values the next larger k counts; above the grid's largest r, its largest r with the same surplus
-    of repairs.
-    """
-    if missing == 0:
-        return 0.0
-    if missing > r:
-        return 1.0
-    top = GRID_R[-1]
-    if r > top:
-        missing, r = missing - (r - top), top
-        if missing <= 0:
-            return 0.0
-    return _table()[GRID_K[min(bisect_left(GRID_K, k), len(GRID_K) - 1)], r][missing - 1]
-
-
-@cache
-def _table() -> dict[tuple[int, int], tuple[float, ...]]:
-    table = {}
-    for line in _FILE.read_text().splitlines():
-        if not line.startswith("#"):
-            k, r, *failures = line.split()
-            table[int(k), int(r)] = tuple(int(failure) / 1000 for failure in failures)
-    return table
 
 
 def measure(k: int, r: int, graphs: int, patterns: int, source: random.Random) -> list[float]:
@@ -68,8 +40,6 @@ def measure(k: int, r: int, graphs: int, patterns: int, source: random.Random) -
 
 def _generator_columns(k: int, r: int, seed: int) -> list[int]:
     """For every source the repairs it enters, as bits: rows of the staircase add up."""
-    from host_agent.coding.native import ldpc_rows  # only to measure anew: the table needs no kernels
-
     columns = [0] * k
     for j, members in enumerate(ldpc_rows(k, r, seed)):
         for source in members:

@@ -1,13 +1,63 @@
-"""The door to the native kernels: what of `capstan_native` the agent uses (native/capstan_native.pyi describes it)."""
+"""The door to what is compiled: what of `capstan_native` coding uses (native/capstan_native.pyi describes it)."""
 
 from __future__ import annotations
 
 try:
-    from capstan_native import ContradictionError, decode_packets, encode_packets, ldpc_rows
+    from capstan_native import (
+        AckShareEstimator,
+        BlockingEstimator,
+        CodingRules,
+        ContradictionError,
+        LossRateEstimator,
+        Margin,
+        Outcomes,
+        PathsEstimator,
+        RttEstimator,
+        SentUnit,
+        UnitEncoder,
+        WindowEstimate,
+        binomial,
+        decode_packets,
+        decode_probability,
+        encode_packets,
+        flow_weight,
+        htpc_rule,
+        ldpc_failure,
+        ldpc_rows,
+        most_repairs,
+        paper_rule,
+        target_rule,
+        worth_trying,
+    )
 except ImportError as error:
     raise ImportError(
         "the native kernels (capstan_native) are not in this Python environment, or not for this machine: "
         "start the command through ./capstan, which builds them and says what is missing"
     ) from error
 
-__all__ = ["ContradictionError", "decode_packets", "encode_packets", "ldpc_rows"]
+__all__ = [
+    "AckShareEstimator",
+    "BlockingEstimator",
+    "CodingRules",
+    "ContradictionError",
+    "LossRateEstimator",
+    "Margin",
+    "Outcomes",
+    "PathsEstimator",
+    "RttEstimator",
+    "SentUnit",
+    "UnitEncoder",
+    "WindowEstimate",
+    "binomial",
+    "decode_packets",
+    "decode_probability",
+    "encode_packets",
+    "flow_weight",
+    "htpc_rule",
+    "ldpc_failure",
+    "ldpc_rows",
+    "most_repairs",
+    "paper_rule",
+    "target_rule",
+    "worth_trying",
+]

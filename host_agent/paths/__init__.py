@@ -1,24 +1,49 @@
-"""Path policies: which entropy value or path label a packet carries. One small file each, on `base.PathPolicy`."""
+"""Path policies: which entropy value or path label a packet carries. Compiled, a small file each in
+native/agent/src/paths; one of the operator's own in Python (`own`)."""
 
 from __future__ import annotations
 
 import numpy as np
+from capstan_native import (
+    CompiledPathPolicy,
+    Flowcell,
+    FlowHash,
+    Flowlet,
+    Granted,
+    LabelHash,
+    Plb,
+    Reps,
+    RoundRobin,
+    Spray,
+    Tr,
+    digit_reversed,
+)
 
 from host_agent.paths.base import Flow, Load, PathPolicy, Report, Route
-from host_agent.paths.flow_hash import FlowHash
-from host_agent.paths.flowcell import Flowcell
-from host_agent.paths.flowlet import Flowlet
-from host_agent.paths.granted import Granted
-from host_agent.paths.label_hash import LabelHash
 from host_agent.paths.own import OwnPathPolicy
-from host_agent.paths.plb import Plb
-from host_agent.paths.reps import Reps
-from host_agent.paths.round_robin import RoundRobin
-from host_agent.paths.spray import Spray
-from host_agent.paths.tr import Tr
 from protocol.policy import PathPolicy as PathSettings
 
-__all__ = ["Flow", "Load", "PathPolicy", "Report", "Route", "path_policy"]
+__all__ = [
+    "Flow",
+    "FlowHash",
+    "Flowcell",
+    "Flowlet",
+    "Granted",
+    "LabelHash",
+    "Load",
+    "PathPolicy",
+    "Plb",
+    "Report",
+    "Reps",
+    "RoundRobin",
+    "Route",
+    "Spray",
+    "Tr",
+    "digit_reversed",
+    "path_policy",
+]
+
+PathPolicy.register(CompiledPathPolicy)
 
 
 def path_policy(

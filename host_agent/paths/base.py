@@ -1,17 +1,13 @@
-"""What every path policy is, and what it is told."""
+"""What every path policy is: the shape of the compiled ones (native/agent/src/paths), and the base of one in a file."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, Final, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
-from protocol.underlay import EV_FIRST, EV_LAST, LABEL_FIRST, TrafficClass
+from capstan_native import Load, Report, Route, Turn, flow_entropy
 
-AHEAD: Final = 16
-"""Packets of which a policy says beforehand what they get, at most."""
-EVS: Final = EV_LAST - EV_FIRST + 1
-"""How many entropy values there are."""
+__all__ = ["Flow", "Load", "PathPolicy", "Report", "Route", "Turn", "flow_entropy"]
 
 
 class Flow(Protocol):
@@ -24,62 +20,6 @@ class Flow(Protocol):
     @property
     def hash(self) -> int:
         """32 bits, a function of the 5-tuple."""
-
-
-@dataclass(slots=True, eq=False)
-class Route:
-    """A destination leaf as packets of one traffic class may reach it; one object for the agent's whole life.
-
-    labels: source ports that name the live paths (`protocol.underlay`), ascending; a new tuple whenever they change.
-    Empty while they are not known, and towards hosts of our own leaf.
-    """
-
-    leaf: str
-    traffic_class: TrafficClass
-    labels: tuple[int, ...] = ()
-
-
-class Report(NamedTuple):
-    """A peer got one of our datagrams.
-
-    entropy: source port that it left with. stamp: path that it took (0: no top tier). delay_s: its one-way delay in
-    seconds, above the least to that peer. sent: when it left, seconds.
-    """
-
-    flow: int
-    leaf: str
-    entropy: int
-    stamp: int
-    delay_s: float
-    sent: float
-
-
-class Load(NamedTuple):
-    """What agents of a leaf tell each other of its paths.
-
-    short_flows: those that are active, by path stamp. delays_s: what packets wait there, seconds above the least, by
-    destination leaf and path stamp; a path that is missing is free, or nobody knows.
-    """
-
-    short_flows: dict[int, int]
-    delays_s: dict[str, dict[int, float]]
-
-
-class Turn(NamedTuple):
-    """The source ports of the next packets, in this order, of whichever flows share ``owner``."""
-
-    owner: object
-    ports: list[int]
-
-
-def flow_entropy(flow: Flow, turn: int = 0) -> int:
-    """The EV that stands for a flow wherever no path can be named; another one each *turn*."""
-    return EV_FIRST + ((flow.hash >> 6) + turn * 40503) % EVS
-
-
-def stamp_of_label(label: int) -> int:
-    """Path stamp of the path that a source port names."""
-    return label - LABEL_FIRST
 
 
 class PathPolicy(ABC):
@@ -104,7 +44,7 @@ class PathPolicy(ABC):
         """
 
     def entropies(self, flow: Flow, route: Route, size: int, count: int, last: int, now: float) -> list[int]:
-        """Source ports of the next *count* packets of a flow: all of *size* bytes but the last one, of *last*."""
+        """Source ports of the next *count* packets of a flow: all of *size* bytes but the last, of *last*."""
         ports = [self.entropy(flow, route, size, now) for _ in range(count - 1)]
         ports.append(self.entropy(flow, route, last, now))
         return ports
@@ -112,7 +52,7 @@ class PathPolicy(ABC):
     def ahead(self, flow: Flow, route: Route) -> int | Turn | None:
         """What `entropy` will give next, whatever the packets' sizes and times; draws nothing.
 
-        A number: always this one, as long as nobody reports anything and the route's labels stay. None: it depends.
+        A number: always this, as long as nothing is reported and the route's labels stay. None: it depends.
         """
         return None
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 /// What a peer says of our datagrams: columns are made where Python asks for them.
 #[pyclass(name = "Feedback", frozen)]
-struct PyFeedback(Feedback);
+pub struct PyFeedback(pub Feedback);
 
 #[pymethods]
 impl PyFeedback {
@@ -46,7 +46,7 @@ impl PyFeedback {
 
 #[pyclass(name = "SentLog")]
 #[derive(Default)]
-struct PySentLog(SentLog);
+pub struct PySentLog(pub SentLog);
 
 #[pymethods]
 impl PySentLog {

@@ -9,9 +9,9 @@ mod capton;
 mod datapath;
 mod feedback;
 mod inbox;
-mod kept;
 mod lone;
 mod repairs;
+mod simulator;
 mod tun;
 
 use coding::packets::{Received, Repairs};
@@ -268,6 +268,11 @@ fn decode_packets<'py>(
 }
 
 #[pyfunction]
+fn worth_trying(code: u8, missing: usize, repairs: usize) -> PyResult<bool> {
+    Ok(Code::numbered(code).map_err(raised)?.worth_trying(missing, repairs))
+}
+
+#[pyfunction]
 fn ldpc_rows(k: usize, r: usize, seed: u32) -> PyResult<Vec<Vec<usize>>> {
     Code::Ldpc.check(k, r).map_err(raised)?;
     Ok(ldpc::rows(k, r, seed))
@@ -282,6 +287,7 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode, module)?)?;
     module.add_function(wrap_pyfunction!(encode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(decode_packets, module)?)?;
+    module.add_function(wrap_pyfunction!(worth_trying, module)?)?;
     module.add_function(wrap_pyfunction!(ldpc_rows, module)?)?;
     module.add_function(wrap_pyfunction!(bursts::cut_segments, module)?)?;
     module.add_function(wrap_pyfunction!(bursts::seal_rows, module)?)?;
@@ -291,7 +297,7 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     agent::register(module)?;
     capton::register(module)?;
     feedback::register(module)?;
-    module.add_class::<kept::KeptPackets>()?;
     datapath::register(module)?;
-    lone::register(module)
+    lone::register(module)?;
+    simulator::register(module)
 }

@@ -53,7 +53,7 @@ connection.connect((address, port))
 print("connected", flush=True)
 digest, sent, began = hashlib.sha256(), 0, time.monotonic()
 block = hashlib.shake_256(b"capstan").digest(1 << 16)
-while not select.select([sys.stdin], [], [], 0)[0] if until_told else sent < total:
+while not sent or not select.select([sys.stdin], [], [], 0)[0] if until_told else sent < total:
     piece = block if until_told else block[: min(len(block), total - sent)]
     connection.sendall(piece)
     digest.update(piece)
@@ -77,6 +77,16 @@ while time.monotonic() < until:
         connection.shutdown(socket.SHUT_WR)
         connection.recv(1)
     time.sleep(0.005)
+"""
+
+CONNECTIONS = """
+import socket, sys
+address, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+for _ in range(count):
+    with socket.create_connection((address, port)) as connection:
+        connection.sendall(bytes(20000))
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)
 """
 
 DISCARD = """

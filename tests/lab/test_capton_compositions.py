@@ -164,7 +164,14 @@ def test_with_queues_small_flows_go_before_granted_ones(lab: Deployment) -> None
 
 
 def test_hyline_grants_a_flow_one_path_and_lets_the_next_one_wait(lab: Deployment) -> None:
-    take(lab, "hyline")
+    take(
+        lab,
+        "hyline",
+        admission__load=None,
+        admission__threshold_by_load=[],
+        admission__threshold_bytes=1_000_000,
+        short_limit_bytes=1_000_001,
+    )
     lab.client.report_flows(forget=True)
     ports = (PORT + 4, PORT + 5)
     receivers = [receive(lab, port) for port in ports]

@@ -1,4 +1,4 @@
-"""CAPTON's valve on the kernel's own TCP: held, granted, stopped and granted again, and nothing is sent twice."""
+"""CAPTON's window clamp on the kernel's own TCP: held, granted, stopped, granted again, and nothing is sent twice."""
 
 from __future__ import annotations
 

@@ -6,12 +6,14 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.takeover import TAKEOVER_LIMIT_S
 from experiments.deployment import Deployment
-from experiments.spec import spec_from_dict
+from experiments.spec import SchemeChoice, spec_from_dict
 from tests.waiting import eventually
 
 RECEIVE = """
@@ -66,31 +68,25 @@ def wait_whole(lab: Deployment) -> None:
     eventually(lambda: not lab._missing(lab.client.health()), lambda: lab._missing(lab.client.health()))
 
 
-def deployment(scheme: str) -> Deployment:
-    return Deployment(
-        spec_from_dict(
-            {
-                "name": "takeover",
-                "title": "takeover",
-                "fabric": {
-                    "leaves": 2,
-                    "spines": 3,
-                    "hosts_per_leaf": 1,
-                    "link": {"rate_mbps": 50.0},
-                    "access": {},
-                },
-                "schemes": [scheme],
-                "workload": {
-                    "flows": {
-                        "count": 1,
-                        "sizes": {"kind": "fixed", "bytes": 1000},
-                        "arrivals": {"kind": "poisson", "rate_per_s": 1},
-                        "pattern": "left-to-right",
-                    }
-                },
-            }
-        )
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Deployment]:
+    spec = spec_from_dict(
+        {
+            "name": "takeover",
+            "title": "takeover",
+            "fabric": {
+                "leaves": 2,
+                "spines": 3,
+                "hosts_per_leaf": 1,
+                "link": {"rate_mbps": 50.0},
+                "access": {},
+            },
+            "schemes": ["caps"],
+            "workload": UNUSED_WORKLOAD,
+        }
     )
+    with Deployment(spec) as running:
+        yield running
 
 
 def held(lab: Deployment, name: str) -> tuple[list[str], list[str]]:
@@ -100,56 +96,54 @@ def held(lab: Deployment, name: str) -> tuple[list[str], list[str]]:
     return sorted(flows), sorted(re.findall(r"group_id=.*", switch.ofctl("dump-groups")))
 
 
-def test_a_killed_switch_has_its_state_back() -> None:
-    with deployment("caps") as lab:
-        eventually(lambda: set(lab.client.leaf_modes().values()) == {"off"}, "no more probes' modes")
-        whole = {name: held(lab, name) for name in ("l1", "s2")}
-        assert all(len(flows) > 20 for flows, _ in whole.values())
-        for name in ("s2", "l1"):
-            lab.lab.kill_switch(name)
-            time.sleep(0.5)
-            lab.lab.restart_switch(name)
-            eventually(lambda name=name: held(lab, name) == whole[name], f"{name} has its state back")
-        eventually(lambda: held(lab, "l1") == whole["l1"], "s2 among its next hops again")
-        wait_whole(lab)
+def test_a_killed_switch_has_its_state_back(lab: Deployment) -> None:
+    eventually(lambda: set(lab.client.leaf_modes().values()) == {"off"}, "no more probes' modes")
+    whole = {name: held(lab, name) for name in ("l1", "s2")}
+    assert all(len(flows) > 20 for flows, _ in whole.values())
+    for name in ("s2", "l1"):
+        lab.lab.kill_switch(name)
+        time.sleep(0.5)
+        lab.lab.restart_switch(name)
+        eventually(lambda name=name: held(lab, name) == whole[name], f"{name} has its state back")
+    eventually(lambda: held(lab, "l1") == whole["l1"], "s2 among its next hops again")
+    wait_whole(lab)
 
 
 @pytest.mark.parametrize("scheme", ["ecmp", "rps", "caps", "freeway"])
-def test_controllers_die_and_are_followed_without_a_lost_packet(scheme: str) -> None:
-    with deployment(scheme) as lab:
-        hosts = lab.spec.fabric.hosts()
-        # over the overlay (two agents), and between the hosts' own addresses (no agent in between)
-        streams = []
-        for port, address in ((7001, hosts[1].overlay), (7002, hosts[1].underlay)):
-            receiver = python(lab, "h2", RECEIVE, port)
-            streams.append((python(lab, "h1", SEND, address, port), receiver))
-        longest = 0.0
-        for _ in range(2):
-            time.sleep(0.5)
-            lab.kill("controller")
-            time.sleep(1.0)
-            began = time.monotonic()
-            lab.relaunch("controller")
-            wait_whole(lab)
-            longest = max(longest, time.monotonic() - began)
+def test_controllers_die_and_are_followed_without_a_lost_packet(lab: Deployment, scheme: str) -> None:
+    lab.set_scheme(SchemeChoice(scheme, scheme))
+    wait_whole(lab)
+    hosts = lab.spec.fabric.hosts()
+    # over the overlay (two agents), and between the hosts' own addresses (no agent in between)
+    streams = []
+    for port, address in ((7001, hosts[1].overlay), (7002, hosts[1].underlay)):
+        receiver = python(lab, "h2", RECEIVE, port)
+        streams.append((python(lab, "h1", SEND, address, port), receiver))
+    longest = 0.0
+    for _ in range(2):
         time.sleep(0.5)
-        for sender, receiver in streams:
-            sent, _ = sender.communicate("stop\n", timeout=60)
-            got, _ = receiver.communicate(timeout=60)
-            count, *lost = map(int, got.split())
-            # a controller that needs longer, on a machine that is that busy, begins anew with what it knows
-            whole = count == int(sent) or longest > TAKEOVER_LIMIT_S
-            assert whole, f"lost between numbers {lost}, 50 a second; the slower start took {longest:.1f} s"
-            assert count > 100
+        lab.kill("controller")
+        time.sleep(1.0)
+        began = time.monotonic()
+        lab.relaunch("controller")
+        wait_whole(lab)
+        longest = max(longest, time.monotonic() - began)
+    time.sleep(0.5)
+    for sender, receiver in streams:
+        sent, _ = sender.communicate("stop\n", timeout=60)
+        got, _ = receiver.communicate(timeout=60)
+        count, *lost = map(int, got.split())
+        # a controller that needs longer, on a machine that is that busy, begins anew with what it knows
+        whole = count == int(sent) or longest > TAKEOVER_LIMIT_S
+        assert whole, f"lost between numbers {lost}, 50 a second; the slower start took {longest:.1f} s"
+        assert count > 100
 
-        def generations() -> list[set[str]]:
-            """Of each switch's flows, the controllers that wrote them."""
-            tables = [lab.lab.switch(name).ofctl("dump-flows", "--no-stats") for name in lab.lab.switches]
-            return [
-                {number.zfill(16)[:4] for number in re.findall(r"cookie=0x(\w+)", text)} for text in tables
-            ]
+    def generations() -> list[set[str]]:
+        """Of each switch's flows, the controllers that wrote them."""
+        tables = [lab.lab.switch(name).ofctl("dump-flows", "--no-stats") for name in lab.lab.switches]
+        return [{number.zfill(16)[:4] for number in re.findall(r"cookie=0x(\w+)", text)} for text in tables]
 
-        eventually(
-            lambda: all(len(found) == 1 for found in generations()),
-            "nothing of an earlier controller is left",
-        )
+    eventually(
+        lambda: all(len(found) == 1 for found in generations()),
+        "nothing of an earlier controller is left",
+    )

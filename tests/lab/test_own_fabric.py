@@ -189,6 +189,9 @@ def follow_the_page() -> None:
         for host in ("h1", "h2"):
             for name in ("ca.pem", "capstan-data/agents-token"):
                 shutil.copy2(PLACE / "controller" / name, PLACE / host)
+        for switch in SWITCHES:
+            for name in ("ca.pem", f"{switch}-privkey.pem", f"{switch}-cert.pem"):
+                shutil.copy2(PLACE / "controller" / name, PLACE / switch)
         for switch, number in SWITCHES.items():
             for machine, command in commands("The switches"):
                 assert machine == "l1"

@@ -76,8 +76,16 @@ def spec_tiny() -> Spec:
 
 
 def one_scheme(count: int = 12) -> Spec:
-    """One run of so many short flows, twelve a second."""
-    spec = spec_tiny()
+    """One run of so many short flows, twelve a second, on the least fabric that has two paths."""
+    text = TEXT
+    for more, fewer in (
+        ("spines: 4", "spines: 2"),
+        ("hosts_per_leaf: 2", "hosts_per_leaf: 1"),
+        ("number: 2", "number: 1"),
+    ):
+        assert text.count(more) == 1
+        text = text.replace(more, fewer)
+    spec = load(text, "tiny.yaml", SCHEMES)
     workload = replace(spec.workload, flows=replace(spec.workload.flows, count=count))
     return replace(spec, schemes=spec.schemes[:1], repeats=1, workload=workload)
 
@@ -212,7 +220,7 @@ def test_progress_is_told_from_the_first_stage_to_the_last_flow(outcome: Outcome
 
 
 def fail_when_running(tmp_path: Path, harm: Any, error: type[BaseException]) -> str:
-    """Run long enough for any harm to be noticed, do *harm* once flows have finished; returns what the error said."""
+    """Do *harm* in a run of some seconds once flows have finished; returns what the error said."""
     up: list[Deployment] = []
     done: list[int] = []
 
@@ -222,7 +230,7 @@ def fail_when_running(tmp_path: Path, harm: Any, error: type[BaseException]) -> 
             harm(up[0])
 
     with pytest.raises(error) as caught:
-        run_experiment(one_scheme(1000), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
+        run_experiment(one_scheme(40), TEXT, results=tmp_path, on_progress=watch, on_up=up.append)
     assert done
     assert not list(tmp_path.glob("tiny-*")), "there is no half result"
     return str(caught.value)
@@ -279,7 +287,7 @@ def test_a_dead_switch_is_an_error_that_says_what_is_missing(tmp_path: Path) -> 
         lambda deployment: deployment.lab.kill_switch("s2", links_down=True),
         DeploymentError,
     )
-    assert "3 of 4 switches" in said or "5 of 6 switches" in said
+    assert "3 of 4 switches" in said
 
 
 def test_a_link_taken_down_on_purpose_is_told_with_the_result(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import struct
 
@@ -11,12 +12,17 @@ HOST1_V6, HOST2_V6 = "fd00:ca::1:1", "fd00:ca::1:2"
 
 
 def words_sum(data: bytes) -> int:
-    """One's complement sum, word by word as RFC 1071 says it in prose; 0xFFFF means that a checksum fits."""
-    total = 0
-    for at in range(0, len(data), 2):
-        total += int.from_bytes(data[at : at + 2].ljust(2, b"\0"), "big")
+    """One's complement sum of 16-bit words as RFC 1071 says it in prose; 0xFFFF means that a checksum fits."""
+    total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
+    while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
     return total
+
+
+@functools.cache
+def packed(address: str) -> bytes:
+    """The bytes of an IPv4 or IPv6 address."""
+    return ipaddress.ip_address(address).packed
 
 
 def pseudo_header(packet: bytes, length: int, protocol: int) -> bytes:
@@ -38,10 +44,10 @@ def ip(
     options: bytes = b"",
 ) -> bytes:
     """An IPv4 or IPv6 packet by its addresses; *word*: more flags and the fragment offset (IPv4)."""
-    first, second = ipaddress.ip_address(source), ipaddress.ip_address(destination)
-    if first.version == 6:
+    first, second = packed(source), packed(destination)
+    if len(first) == 16:
         head = struct.pack("!IHBB", 6 << 28 | tos << 20, len(body), protocol, 64)
-        return head + first.packed + second.packed + body
+        return head + first + second + body
     length = 20 + len(options)
     head = struct.pack(
         "!BBHHHBBH4s4s",
@@ -53,8 +59,8 @@ def ip(
         64,
         protocol,
         0,
-        first.packed,
-        second.packed,
+        first,
+        second,
     )
     head += options
     check = 0xFFFF - words_sum(head)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from host_agent.paths.base import Load, PathPolicy, Report, Route, stamp_of_label
-from protocol.underlay import TrafficClass, label_of
+from host_agent.paths.base import Load, PathPolicy, Report, Route
+from protocol.underlay import LABEL_FIRST, TrafficClass, label_of
 
 PACKET_BYTES = 1426
 BASE_S = 0.0002
@@ -86,7 +86,7 @@ class Fabric:
         long = number * PACKET_BYTES >= SHORT_LIMIT
         route = self._routes[TrafficClass.LONG if long else TrafficClass.SHORT]
         label = self.policies[flow.agent].entropy(flow, route, PACKET_BYTES, left)
-        path = stamp_of_label(label) - 1
+        path = label - LABEL_FIRST - 1
         flow.paths[path] += 1
         done = self._free_at[path] = max(self._free_at[path], left) + self._service[path]
         jitter = float(self.rng.exponential(0.00005))
@@ -102,7 +102,7 @@ class Fabric:
         agent, delay = flow.agent, self.now + jitter - left
         self._least[agent] = min(self._least[agent], delay)
         above = delay - self._least[agent]
-        report = Report(flow.id, "b", label, stamp_of_label(label), above, left)
+        report = Report(flow.id, "b", label, label - LABEL_FIRST, above, left)
         self._told[agent].append((flow, report))
         if not self._told_due[agent]:
             self._told_due[agent] = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Iterator
@@ -19,7 +20,14 @@ class RawSwitch:
     """Connects to loopback and shakes hands by itself, unless *silent*."""
 
     def __init__(
-        self, controller_port: int, dpid: int, *, flows: bytes = b"", ports: int = 2, silent: bool = False
+        self,
+        controller_port: int,
+        dpid: int,
+        *,
+        flows: bytes = b"",
+        ports: int = 2,
+        silent: bool = False,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.dpid = dpid
         self.answers_echo = True
@@ -31,11 +39,12 @@ class RawSwitch:
             ofp.OFPMP_FLOW_DESC: flows,
         }
         self._silent = silent
-        self._sock = socket.create_connection(("127.0.0.1", controller_port), timeout=60)
+        plain = socket.create_connection(("127.0.0.1", controller_port), timeout=60)
+        self._sock = plain if tls is None else tls.wrap_socket(plain)
+        if not silent:
+            self.send(hello(6))  # before its thread reads: a TLS connection cannot do both at once
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-        if not silent:
-            self.send(hello(6))
 
     def send(self, data: bytes) -> None:
         """Send bytes as they are; a controller that has closed the connection meanwhile is no error."""
@@ -85,9 +94,15 @@ class RawSwitch:
 
 @contextlib.contextmanager
 def raw_switch(
-    controller_port: int, dpid: int, *, flows: bytes = b"", ports: int = 2, silent: bool = False
+    controller_port: int,
+    dpid: int,
+    *,
+    flows: bytes = b"",
+    ports: int = 2,
+    silent: bool = False,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[RawSwitch]:
-    made = RawSwitch(controller_port, dpid, flows=flows, ports=ports, silent=silent)
+    made = RawSwitch(controller_port, dpid, flows=flows, ports=ports, silent=silent, tls=tls)
     try:
         yield made
     finally:

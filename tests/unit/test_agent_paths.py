@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.paths import PathPolicy, Report, Route, path_policy
-from host_agent.paths.spray import Spray
+from host_agent.paths import PathPolicy, Report, Route, Spray, path_policy
 from protocol.policy import PathKind
 from protocol.policy import PathPolicy as PathSettings
 from protocol.underlay import EV_FIRST, EV_LAST, TrafficClass, label_of

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import SYN
+from host_agent.paths import FlowHash, Report
 from host_agent.paths import PathPolicy as Rule
-from host_agent.paths import Report
-from host_agent.paths.flow_hash import FlowHash
 from host_agent.paths.steering import Steering
 from protocol.control import PathLoad, Peer
 from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathPolicy, Policy

@@ -14,7 +14,7 @@ from host_agent.admission.gate import AFTERWARDS_S
 from host_agent.admission.unsent import Unsent
 from host_agent.core import AgentCore
 from host_agent.inner_packet import look
-from host_agent.paths.granted import Granted
+from host_agent.paths import Granted
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request
 from protocol.policy import ClassPolicy, PathPolicy, Policy
 from protocol.underlay import LABEL_FIRST, TrafficClass, label_of

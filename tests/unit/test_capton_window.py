@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from capstan_native import WindowClamp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.admission.window import Valve
 from host_agent.inner_packet import look
 from tests.unit.inner_packets import (
     HOST1,
@@ -36,13 +36,13 @@ class Connection:
 
     def __init__(
         self,
-        valve: Valve,
+        clamp: WindowClamp,
         scale: int | None = 7,
         own: int | None = 7,
         isn: int = 2**32 - 5000,
         v6: bool = False,
     ) -> None:
-        self.valve, self.isn, self.rtt = valve, isn, 0.004
+        self.clamp, self.isn, self.rtt = clamp, isn, 0.004
         self.scale = scale if scale is not None and own is not None else 0
         self.real_window = min(65535 << self.scale, 400_000)
         self.names = (HOST1_V6, HOST2_V6) if v6 else (HOST1, HOST2)
@@ -59,7 +59,7 @@ class Connection:
         self.stamp = self.newest_stamp = 5
         self.data = tcp(bytes(MSS), *self.names, ports=PORTS, flags=ACK | PSH, partial=True)
         syn = tcp(b"", *self.names, ports=PORTS, sequence=isn, flags=SYN, options=scaled(own))
-        valve.left(syn, look(syn))
+        clamp.left(syn, look(syn))
         answer = tcp(
             b"",
             *reversed(self.names),
@@ -70,7 +70,7 @@ class Connection:
             options=scaled(scale),
             window=65535,
         )
-        self.take(valve.arrived(answer, look(answer), 0.0))
+        self.take(clamp.arrived(answer, look(answer), 0.0))
 
     def take(self, packet: bytes) -> None:
         """The host gets a packet of its peer, or one that looks so."""
@@ -95,7 +95,7 @@ class Connection:
             now += step
             while self.sent + MSS <= self.room:
                 data = self.segment()
-                self.valve.left(data, look(data))
+                self.clamp.left(data, look(data))
                 self.sent += MSS
                 self.log.append((now, self.sent))
                 self.way.append((now + self.rtt, self.sent))
@@ -104,10 +104,10 @@ class Connection:
                 packets = [self.ack(ack) for _, ack in self.way[:few]]
                 del self.way[:few]
                 for packet in reversed(packets):
-                    self.take(self.valve.arrived(packet, look(packet), now))
-            due = self.valve.deadline()
+                    self.take(self.clamp.arrived(packet, look(packet), now))
+            due = self.clamp.deadline()
             if due is not None and due <= now:
-                update = self.valve.update(now)
+                update = self.clamp.update(now)
                 assert update is not None, "a deadline without anything to tell"
                 self.take(update)
         return now
@@ -133,8 +133,8 @@ class Connection:
 
     def told(self, rate: float, now: float) -> None:
         """The controller decides."""
-        self.valve.set_rate(rate, now)
-        update = self.valve.update(now)
+        self.clamp.set_rate(rate, now)
+        update = self.clamp.update(now)
         if update is not None:
             self.take(update)
 
@@ -149,8 +149,8 @@ cases = st.tuples(
 def test_a_granted_sender_keeps_to_its_rate_and_a_stopped_one_to_what_it_was_told(
     case: tuple[int | None, int | None, int, bool], rate: float
 ) -> None:
-    valve = Valve(0.002)
-    host = Connection(valve, *case)
+    clamp = WindowClamp(0.002)
+    host = Connection(clamp, *case)
     host.told(rate, 0.0)
     now = host.run(0.2, 0.0)
     most = min(rate, host.real_window / (host.rtt + 0.001))
@@ -170,8 +170,8 @@ def test_a_granted_sender_keeps_to_its_rate_and_a_stopped_one_to_what_it_was_tol
 
 
 def test_an_acknowledgement_that_was_overtaken_does_not_close_a_granted_window() -> None:
-    valve = Valve(0.002)
-    host = Connection(valve)
+    clamp = WindowClamp(0.002)
+    host = Connection(clamp)
     host.overtaking = True
     host.told(1e6, 0.0)
     now = host.run(0.2, 0.0)
@@ -183,7 +183,7 @@ def test_an_acknowledgement_that_was_overtaken_does_not_close_a_granted_window()
     host.stamp -= 2
     same = host.ack(host.sent)  # acknowledges as much, but was sent before the newest
     for packet in (old, same):
-        host.take(valve.arrived(packet, look(packet), now))
+        host.take(clamp.arrived(packet, look(packet), now))
     host.told(1e6, now)
     assert host.room >= sent + MSS, "the host was told by a packet that it believes"
     host.run(0.6, now)
@@ -193,18 +193,18 @@ def test_an_acknowledgement_that_was_overtaken_does_not_close_a_granted_window()
 @settings(deadline=None, max_examples=10)
 @given(cases)
 def test_without_a_limit_packets_pass_as_they_are(case: tuple[int | None, int | None, int, bool]) -> None:
-    host = Connection(Valve(0.002), *case)
+    host = Connection(WindowClamp(0.002), *case)
     host.run(0.05, 0.0)
     assert host.sent > 10 * MSS
     packet = host.ack(host.acked)
-    assert host.valve.arrived(packet, look(packet), 0.06) is packet
-    assert host.valve.deadline() is None
+    assert host.clamp.arrived(packet, look(packet), 0.06) is packet
+    assert host.clamp.deadline() is None
 
 
 def test_a_flow_that_is_known_to_be_large_sends_nothing_before_its_grant() -> None:
-    valve = Valve(0.002)
-    valve.set_rate(0.0, 0.0)
-    host = Connection(valve)
+    clamp = WindowClamp(0.002)
+    clamp.set_rate(0.0, 0.0)
+    host = Connection(clamp)
     now = host.run(0.1, 0.0)
     assert host.sent == 0
     host.told(1e6, now)
@@ -214,10 +214,10 @@ def test_a_flow_that_is_known_to_be_large_sends_nothing_before_its_grant() -> No
 
 
 def test_a_window_update_is_a_bare_acknowledgement_of_everything() -> None:
-    valve = Valve(0.002)
-    host = Connection(valve)
+    clamp = WindowClamp(0.002)
+    host = Connection(clamp)
     now = host.run(0.01, 0.0)
-    valve.set_rate(0.0, now)
+    clamp.set_rate(0.0, now)
     now = host.run(0.02, now)
     stamps = b"\x01\x01\x08\x0a" + (50).to_bytes(4, "big") + (90).to_bytes(4, "big")
     data = tcp(
@@ -231,39 +231,39 @@ def test_a_window_update_is_a_bare_acknowledgement_of_everything() -> None:
         options=stamps,
         number=9,
     )
-    host.take(valve.arrived(data, look(data), now))
+    host.take(clamp.arrived(data, look(data), now))
     assert host.room == host.sent
-    valve.set_rate(math.inf, now)
-    update = valve.update(now)
+    clamp.set_rate(math.inf, now)
+    update = clamp.update(now)
     assert update is not None
     seen = look(update)
     assert (seen.payload, update[33], seen.flow) == (0, ACK, look(data).flow)
     assert int.from_bytes(update[24:28], "big") == 78 + len(b"answer")
     assert update[40:52] == stamps
-    assert valve.update(now) is None  # told once
+    assert clamp.update(now) is None  # told once
 
 
 def test_a_connection_whose_beginning_was_not_seen_is_left_alone() -> None:
-    valve = Valve(0.002)
-    valve.set_rate(0.0, 0.0)
+    clamp = WindowClamp(0.002)
+    clamp.set_rate(0.0, 0.0)
     packet = tcp(b"", HOST2, HOST1, ports=PORTS[::-1], ack=5000)
-    assert not valve.known
-    assert valve.arrived(packet, look(packet), 0.0) is packet
-    assert valve.update(1.0) is None
+    assert not clamp.known
+    assert clamp.arrived(packet, look(packet), 0.0) is packet
+    assert clamp.update(1.0) is None
 
 
 def test_a_host_whose_segments_were_small_when_its_flow_was_joined_is_not_starved() -> None:
     """Linux bounds segments by half the largest window that it was told, and says so long after windows have grown."""
     sent = {}
     for most in (0, MSS):
-        valve = Valve(
+        clamp = WindowClamp(
             0.0012
         )  # 1500 bytes ahead: three of the small segments are one of the large ones, and some
-        connection = Connection(valve, scale=9, own=9)
-        valve.join(9, 512, most)
-        valve.set_rate(0.0, 0.0)
-        valve.set_rate(1.25e6, 0.0)
+        connection = Connection(clamp, scale=9, own=9)
+        clamp.join(9, 512, most)
+        clamp.set_rate(0.0, 0.0)
+        clamp.set_rate(1.25e6, 0.0)
         connection.run(1.0, 0.0)
         sent[most] = connection.sent
     assert sent[MSS] > 0.4e6, "two segments a round trip of 4 ms are 0.7 MB/s"
-    assert sent[0] < 0.1e6, "it waits for room for a whole segment, and the valve for it to use what it has"
+    assert sent[0] < 0.1e6, "it waits for room for a whole segment, and the clamp for it to use what it has"

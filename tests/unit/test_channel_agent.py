@@ -251,22 +251,29 @@ def test_a_controller_that_fell_silent_is_given_up(tmp_path: Path, monkeypatch: 
 
 
 def test_pings_are_answered_and_keep_the_channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_module, "SILENCE_S", 2.0)
-    pongs = []
+    """A controller that says nothing but pings keeps its agent for longer than it may be silent.
+
+    Where this process itself had to wait so long for a processor, the next connection is looked at.
+    """
+    monkeypatch.setattr(channel_module, "SILENCE_S", 1.0)
+    kept: list[float] = []
 
     def behave(connection: socket.socket, number: int) -> None:
         welcome(connection)
         reader = FrameReader()
+        began = time.monotonic()
         for ping in range(12):
             connection.sendall(encode(Ping(ping)))
-            pongs.append(receive(connection, Pong, reader).id)
-            time.sleep(0.25)
+            assert receive(connection, Pong, reader).id == ping
+            time.sleep(0.125)
+        connection.sendall(encode(Ping(12)))
+        assert receive(connection, Pong, reader).id == 12
+        kept.append(time.monotonic() - began)
 
     path = tmp_path / "agents.sock"
-    with impostor(path, behave) as times, running_channel(agent_config(f"unix:{path}")):
-        eventually(lambda: len(pongs) == 12, "twelve pongs")
-        assert len(times) == 1
-    assert pongs == list(range(12))
+    with impostor(path, behave), running_channel(agent_config(f"unix:{path}")):
+        eventually(lambda: kept, "thirteen pongs on one connection")
+    assert kept[0] >= 1.5
 
 
 def test_a_controller_that_does_not_read_holds_nobody_up(
@@ -388,25 +395,29 @@ def test_a_record_that_takes_room_leaves_the_frame_that_tls_has_begun(tmp_path: 
         ):
             welcome(connection)
             agent.wait(Connected)
-            sent = 0
-            while not agent.channel.dropped:
+            sent = records = replaced = 0
+            while replaced < OUTGOING_LIMIT // 2:
+                dropped = agent.channel.dropped
                 agent.channel.send(
                     Counters({f"{sent}.{number}": 1.0 for number in range(500 + 10 * (sent % 7))})
                 )
                 sent += 1
-            for number in range(OUTGOING_LIMIT // 2):
-                agent.channel.send(finished(number))
+                if agent.channel.dropped > dropped:  # no room; its thread may make some at any time
+                    dropped = agent.channel.dropped
+                    agent.channel.send(finished(records))
+                    records += 1
+                    replaced += agent.channel.dropped - dropped
             reader, got = FrameReader(), list[Message]()
             connection.settimeout(60)
-            while finished(OUTGOING_LIMIT // 2 - 1) not in got:
+            while finished(records - 1) not in got:
                 data = connection.recv(65536)
                 assert data, "the agent ended the connection"
                 got.extend(reader.feed(data))
     numbers = [int(next(iter(one.values)).partition(".")[0]) for one in got if isinstance(one, Counters)]
-    first_lost = next(number for number, one in enumerate(numbers) if number != one)
-    assert numbers == [*range(first_lost), *range(first_lost + OUTGOING_LIMIT // 2, sent - 1)]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) == sent - agent.channel.dropped
     assert [one for one in got if isinstance(one, FinishedFlows)] == [
-        finished(number) for number in range(OUTGOING_LIMIT // 2)
+        finished(number) for number in range(records)
     ]
 
 

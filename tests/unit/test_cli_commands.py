@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,9 +91,13 @@ def test_every_command_has_help_with_an_example_that_parses(name: str) -> None:
             assert parameter.help or parameter.show_default or parameter.type is not click.STRING
 
 
-def test_help_of_everything_is_printed_by_a_real_process() -> None:
-    done = start("--help")
-    assert done.returncode == 0
+def test_help_of_everything_is_printed_by_a_real_process_without_what_takes_long_to_load(
+    tmp_path: Path,
+) -> None:
+    for package in ("sklearn", "scipy", "sqlalchemy", "flask", "matplotlib", "os_ken", "pandas"):
+        (tmp_path / f"{package}.py").write_text(f"raise ImportError('{package} is loaded')")
+    done = start("--help", PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert (done.returncode, done.stderr) == (0, "")
     for name in _COMMANDS:
         assert re.search(rf"^  {name} ", done.stdout, re.MULTILINE)
     assert "Exit codes:" in done.stdout
@@ -108,6 +113,14 @@ def test_the_list_of_schemes_tells_each_from_all_others(capstan_says: InProcess)
     alike = [name for name, text in made_of.items() if list(made_of.values()).count(text) > 1]
     assert alike == []
     assert all(loader.load(name).papers == () or "  paper " in text for name, text in listed.items())
+
+
+def test_tests_keep_what_they_compile_for_the_processes_that_they_start(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text(
+        "import sys\ndef test_it():\n    assert not sys.dont_write_bytecode"
+    )
+    done = start("test", str(tmp_path), "-q", "-p", "no:cacheprovider", PYTHONDONTWRITEBYTECODE="1")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
 JSON_COMMANDS = [name for name in _COMMANDS if any(one.name == "json_file" for one in command(name).params)]
@@ -176,6 +189,19 @@ def test_a_reader_that_goes_away_is_no_error_to_talk_about(arguments: list[str],
         (["serve", "--log-level", "loud"], 2, "'loud' is not one of"),
         (["serve", "--openflow", "6653"], 2, "'6653' is not ADDRESS:PORT"),
         (["serve", "--openflow", "here:6653"], 2, "'here' is not an IP address"),
+        (
+            ["serve", "--openflow", "192.0.2.10:6653"],
+            2,
+            "switches that connect to 192.0.2.10 need TLS: give --certificate, --key and --switch-authority, or "
+            "--openflow-without-tls",
+        ),
+        (["serve", "--switch-authority", "ca.pem"], 2, "--switch-authority needs --certificate and --key"),
+        (["serve", "--switch-authority", "ca.pem", "--openflow-without-tls"], 2, "for none: leave one out"),
+        (
+            ["serve", "--switch-authority", "ca.pem", "--certificate", "cert.pem", "--key", "key.pem"],
+            1,
+            "certificate cert.pem and key key.pem cannot be used: No such file or directory",
+        ),
         (["serve", "--api", "127.0.0.1:99999"], 2, "is not ADDRESS:PORT"),
         (["serve", "--link-rate-mbps", "0"], 2, "must be above 0 Mbit/s"),
         (["serve", "--link-rate-mbps", "nan"], 2, "must be above 0 Mbit/s"),
@@ -244,6 +270,7 @@ for arguments in json.loads(sys.argv[1]):
     if os.fork() == 0:
         sys.argv = ["capstan", *arguments]
         app.main()
+        sys.exit()
     print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
 
@@ -336,3 +363,21 @@ def test_a_quick_test_is_a_choice_of_its_own_and_its_lab_exists(capstan_says: In
     assert "'tests/unit -x' or --quick" in " ".join(done.stderr.split())
     file, _, function = SMALL_LAB.partition("::")
     assert f"def {function}(" in (ROOT / file).read_text()
+
+
+def test_a_simulation_needs_no_root() -> None:
+    with tempfile.TemporaryDirectory() as place:  # which others may enter, unlike tmp_path
+        os.chmod(place, 0o755)
+        trace = Path(place) / "trace.csv"
+        trace.write_text("start_ns,src,dst,bytes\n0,0,20,100000\n5,1,21,2000\n")
+        trace.chmod(0o644)
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", AS_NOBODY, json.dumps([["simulate", "--trace-file", str(trace)]])],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.stdout.split()[-1] == "0", done.stderr
+    assert "2 flows, 144 hosts" in done.stdout

@@ -228,3 +228,32 @@ def test_a_file_of_switches_that_cannot_be_used_is_an_error(tmp_path: Path) -> N
     )
     assert done.exit_code == 1
     assert f"{file}:1: '00000000000000g1' is no datapath id" in done.output
+
+
+def test_names_of_certificates_need_tls(tmp_path: Path) -> None:
+    file = tmp_path / "switches"
+    file.write_text("0000000000000001 l1\n")
+    done = CliRunner().invoke(
+        serve_command,
+        ["--data", str(tmp_path / "data"), "--openflow", "127.0.0.1:0", "--switches", str(file)],
+    )
+    assert done.exit_code == 1
+    assert (
+        f"{file} names certificates, which switches show by TLS only: give --switch-authority" in done.output
+    )
+
+
+def test_switches_by_tls_are_said_to_be_so(tmp_path: Path) -> None:
+    data, ca = tmp_path / "data", make_ca(tmp_path / "ca")
+    tls = (
+        "--switch-authority",
+        str(ca.authority),
+        "--certificate",
+        str(ca.certificate),
+        "--key",
+        str(ca.key),
+    )
+    with serving(data, "--api", "127.0.0.1:0", *tls) as (_, said):
+        openflow = json.loads((data / "endpoints.json").read_text())["openflow"]
+        assert openflow["tls"] is True
+        assert f"switches at ssl:127.0.0.1:{openflow['port']}" in said

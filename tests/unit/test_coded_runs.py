@@ -5,18 +5,16 @@ from __future__ import annotations
 import capstan_native
 import numpy as np
 import pytest
-from capstan_native import KeptPackets, Outstanding, SentLog
+from capstan_native import Outstanding, SentLog, UnitDecoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.coding.decoder import UnitDecoder
 from host_agent.coding.unit import ClosedUnit, UnitEncoder
 from host_agent.wire import parts
 from protocol.datagram import REPAIR_HEAD_BYTES, CodeId, Kind, RepairHead, encode_fields
 from protocol.policy import CodingPolicy
 
 MODULUS = 2**32
-KEPT = KeptPackets.RING
 HEADROOM, FRONT = 28, 60
 
 
@@ -97,32 +95,6 @@ def test_what_no_unit_can_be_is_refused_and_nothing_is_written() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from([0, 700, MODULUS - 100]))
-def test_kept_packets_are_a_dictionary_with_a_floor(seed: int, floor: int) -> None:
-    rng, kept, model = np.random.default_rng(seed), KeptPackets(floor), dict[int, bytes]()
-    low = floor
-    for _ in range(60):
-        steps = int(rng.choice([0, 1, 40, 600, KEPT + 5], p=[0.3, 0.2, 0.3, 0.15, 0.05]))
-        kept.raise_floor(steps)
-        low += steps
-        model = {place: packet for place, packet in model.items() if place >= low}
-        at, count = low + int(rng.integers(0, KEPT - 70)), int(rng.integers(1, 70))
-        if not any(at + offset in model for offset in range(count)):
-            packets = [rng.bytes(int(rng.integers(1, 9))) for _ in range(count)]
-            kept.put_run(at % MODULUS, packets)
-            model.update(zip(range(at, at + count), packets, strict=True))
-        at = low + int(rng.integers(-50, KEPT + 50))
-        places = range(at, at + count)
-        assert kept.count(at % MODULUS, count) == sum(place in model for place in places)
-        assert kept.packets(at % MODULUS, count) == [model.get(place) for place in places]
-        assert (at % MODULUS in kept) == (at in model)
-        assert kept.bytes == sum(map(len, model.values()))
-        assert kept.floor == low % MODULUS
-    with pytest.raises(ValueError, match="cannot be kept"):
-        kept.put((kept.floor + KEPT) % MODULUS, b"x")
-
-
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0, 5, MODULUS - 40]))
 def test_outstanding_datagrams_are_told_of_once(seed: int, number: int) -> None:
     rng, log, model, now = np.random.default_rng(seed), Outstanding(), dict[int, float](), 0.0
@@ -200,7 +172,7 @@ def test_repairs_among_sources_are_surplus_where_each_would_be(first, lost, coun
     assert at_once.takes_run(position, count, 0.0)
     if not at_once.needs_none_of(position, among):
         return
-    at_once.source_run(position, packets)
+    at_once.source_run(position, packets, 0.0)
     at_once.surplus(sum(len(bodies) for _, _, bodies in among))
     done = 0
     for behind, unit, bodies in [*among, (count, 0, [])]:
@@ -209,7 +181,7 @@ def test_repairs_among_sources_are_surplus_where_each_would_be(first, lost, coun
             done += 1
         for body in bodies:
             head, symbol = RepairHead.decode(memoryview(body))
-            assert singly.repair(unit, head, symbol, 0.0) == []
+            assert singly.repair(unit, head, bytes(symbol), 0.0) == []
     assert at_once.counters == singly.counters
 
 

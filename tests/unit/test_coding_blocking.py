@@ -1,15 +1,18 @@
-"""The two estimators of the blocking probability against simulated fabrics whose truth is known."""
+"""The estimators of the blocking probability against simulated fabrics whose truth is known."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from host_agent.coding.blocking import (
     MAX_BLOCKING_PROBABILITY,
     PRIOR,
+    AckShareEstimator,
     BlockingEstimator,
     PathsEstimator,
     RttEstimator,
@@ -193,7 +196,73 @@ def test_paths_estimator_tells_both_round_trip_times() -> None:
     assert watched.paths(1.0)[4] == (pytest.approx(0.3), pytest.approx(1.0, abs=0.01))
 
 
-def test_rtt_estimator_is_the_papers() -> None:
+def printed_shares(periods: list[list[int]], smoothed: bool) -> list[Fraction]:
+    """n_b / n of each sampling period (HTPC, Eq. 4; CAPS, sections VI and IX-C), in exact arithmetic.
+
+    What is too close to its limit for floating-point numbers is taken out of the test.
+    """
+    shares, rtt_smooth = [], Fraction(0)
+    for number, rtts in enumerate(periods):
+        rtt_avg = Fraction(sum(rtts), len(rtts))
+        rtt_smooth = Fraction(7, 8) * rtt_smooth + Fraction(1, 8) * rtt_avg if number else rtt_avg
+        limit = 2 * (rtt_smooth if smoothed else rtt_avg)
+        assume(not smoothed or all(abs(rtt - limit) > 1e-9 for rtt in rtts))
+        shares.append(Fraction(sum(rtt > limit for rtt in rtts), len(rtts)))
+    return shares
+
+
+@given(
+    smoothed=st.booleans(),
+    periods=st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=12), min_size=1, max_size=6),
+    scale=st.sampled_from([2.0**-12, 2.0**-10, 1.0]),
+)
+def test_ack_share_is_the_papers_whatever_the_scale(
+    smoothed: bool, periods: list[list[int]], scale: float
+) -> None:
+    watched = AckShareEstimator(PACKET_TIME_S, sampling_s=1.0, smoothed=smoothed)
+    expected = printed_shares(periods, smoothed)
+    for second, (rtts, share) in enumerate(zip(periods, expected, strict=True)):
+        before = watched.blocking_probability(float(second))
+        for rtt in rtts:
+            watched.ack_rtt(rtt * scale, second + 0.5)
+            assert watched.blocking_probability(second + 0.99) == before, "it counts when the period is over"
+        assert watched.blocking_probability(second + 1.0) == pytest.approx(float(share))
+        assert smoothed or share < Fraction(1, 2)
+
+
+def test_ack_share_by_hand() -> None:
+    """The figure of CAPS, Fig. 4: 4 of 40 paths have large RTTs, so pB is 0.1."""
+    watched = estimator("rtt-average", PACKET_TIME_S, 1.0)
+    for path in range(40):
+        watched.ack_rtt(0.003 if path < 4 else 0.0003, 0.01 * path)
+    assert watched.blocking_probability(1.0) == pytest.approx(0.1)
+    assert watched.rtt_s() == pytest.approx(0.0003)
+    assert watched.blocked_rtt_s() == pytest.approx(0.003)
+    # a period in which all RTTs are large: above twice what was usual, not above twice their own average
+    smoothed = estimator("rtt-smoothed", PACKET_TIME_S, 1.0)
+    for second, rtt in enumerate((0.0003, 0.03)):
+        for one in (watched, smoothed):
+            one.ack_rtt(rtt, 2.0 + second)
+    assert watched.blocking_probability(9.0) == 0.0
+    assert smoothed.blocking_probability(9.0) == 1.0
+
+
+def test_ack_share_does_not_grow_where_all_queues_grow_alike() -> None:
+    """Why repairs that count overdue packets feed on themselves, and the printed share does not (docs/coding.md)."""
+    shares, overdue = [], []
+    for queue_s in (0.0, 0.05, 0.5):
+        relative, absolute = estimator("rtt-average", PACKET_TIME_S, 1.0), PathsEstimator(PACKET_TIME_S)
+        absolute.path_delay(9, 0, 0.0)  # the best that it has seen
+        for step in range(400):
+            relative.ack_rtt((0.01 + queue_s) * (4.0 if step % 8 == 0 else 1.0), 0.002 * step)
+            absolute.path_delay(1 + step % 8, round(1e6 * queue_s), 0.002 * step)
+        shares.append(relative.blocking_probability(1.0))
+        overdue.append(absolute.blocking_probability(1.0))
+    assert shares == [0.125] * 3
+    assert overdue == [0.0, MAX_BLOCKING_PROBABILITY, MAX_BLOCKING_PROBABILITY]
+
+
+def test_rtt_estimator_is_our_reading_of_the_papers() -> None:
     """By hand: average 10 ms; 25 ms is above twice of it; the share counts from the next interval on."""
     watched = RttEstimator(PACKET_TIME_S, interval_s=1.0)
     assert watched.blocking_probability(0.0) == PRIOR
@@ -228,6 +297,8 @@ def test_rtt_estimator_ignores_paths() -> None:
 def test_estimators_by_name() -> None:
     assert isinstance(estimator("rtt", PACKET_TIME_S), RttEstimator)
     assert isinstance(estimator("paths", PACKET_TIME_S), PathsEstimator)
+    for name in ("rtt-average", "rtt-smoothed"):
+        assert isinstance(estimator(name, PACKET_TIME_S), AckShareEstimator)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'ecn' is not known"):
         estimator("ecn", PACKET_TIME_S)  # type: ignore[arg-type]
 
@@ -240,7 +311,8 @@ EVENTS = st.one_of(
 
 
 @given(
-    name=st.sampled_from(["paths", "rtt"]), events=st.lists(st.tuples(st.floats(0, 30), EVENTS), max_size=60)
+    name=st.sampled_from(["paths", "rtt", "loss-rate", "rtt-average", "rtt-smoothed"]),
+    events=st.lists(st.tuples(st.floats(0, 30), EVENTS), max_size=60),
 )
 def test_estimates_stay_in_bounds_whatever_is_fed(
     name: str, events: list[tuple[float, tuple[object, ...]]]
@@ -250,5 +322,6 @@ def test_estimates_stay_in_bounds_whatever_is_fed(
     for step, (method, *arguments) in events:
         now += step
         getattr(watched, method)(*arguments, now)
-        assert 0.0 <= watched.blocking_probability(now) <= MAX_BLOCKING_PROBABILITY
+        most = 1.0 if name == "rtt-smoothed" else MAX_BLOCKING_PROBABILITY
+        assert 0.0 <= watched.blocking_probability(now) <= most
         assert 0.0 <= watched.rtt_s() <= watched.blocked_rtt_s()

@@ -6,15 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from capstan_native import UnitDecoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.coding.decoder import MAX_K, WINDOW, UnitDecoder
 from host_agent.coding.unit import Repair, UnitEncoder
 from protocol.datagram import CodeId, RepairHead
 from protocol.policy import CodingPolicy
 
 MODULUS = 1 << 32
+MAX_K, WINDOW = UnitDecoder.MAX_K, UnitDecoder.WINDOW
 CODES = ("xor", "rlc", "ldpc", "mds")
 
 

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doctor.facts import Attempt, Cores, Facts
+from doctor.facts import Attempt, Facts
 from doctor.judgement import LEAST_DISK, LEAST_MEMORY, Report, judge, lines
 from doctor.probes import (
     apparmor_profile,
     examine,
     memory_available,
     nearest_directory,
-    quota,
     seccomp_mode,
     version_of,
 )
 from doctor.throwaway import TRIALS
+from topologies.cores import Cores, own_cores
 from topologies.machine import (
     CAPABILITIES,
     NEEDED_CAPABILITIES,
@@ -169,36 +169,6 @@ def test_capabilities_are_read_from_the_kernels_bits(names: set[str]) -> None:
     assert effective_capabilities("Name:\tx\n") == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("groups", "files", "expected"),
-    [
-        ("0::/\n", {}, None),
-        ("0::/\n", {"/sys/fs/cgroup/cpu.max": "max 100000\n"}, None),
-        ("0::/\n", {"/sys/fs/cgroup/cpu.max": "150000 100000\n"}, 1.5),
-        (
-            "0::/a/b\n",
-            {"/sys/fs/cgroup/a/cpu.max": "50000 100000", "/sys/fs/cgroup/a/b/cpu.max": "max 1"},
-            0.5,
-        ),
-        ("0::/../x\n", {"/sys/fs/cgroup/x/cpu.max": "200000 100000"}, 2.0),
-        (
-            "4:memory:/m\n3:cpu,cpuacct:/a\n",
-            {
-                "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "25000\n",
-                "/sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000\n",
-                "/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
-                "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
-            },
-            0.25,
-        ),
-    ],
-)
-def test_the_least_limit_of_the_control_groups_counts(
-    groups: str, files: dict[str, str], expected: float | None
-) -> None:
-    assert quota(groups, lambda path: files.get(path, "")) == expected
-
-
 def test_what_the_kernel_tells_is_read() -> None:
     assert memory_available("MemTotal: 9 kB\nMemAvailable:   2048 kB\n") == 2 << 20
     assert memory_available("") == 0
@@ -230,7 +200,7 @@ def test_missing_programs_come_with_their_packages(tmp_path: Path, monkeypatch: 
 def test_this_machine_is_examined_without_root_too() -> None:
     facts = examine(ROOT, everything=False)
     assert facts.user_id == os.geteuid()
-    assert facts.cores.usable == len(os.sched_getaffinity(0))
+    assert facts.cores == own_cores()
     assert set(facts.attempts) == set(ATTEMPTS)
     assert (facts.attempts["htb"].worked is None) == (os.geteuid() != 0)
     assert facts.versions == {}

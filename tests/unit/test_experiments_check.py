@@ -108,6 +108,45 @@ def test_every_mistake_is_said_where_it_stands(
     assert len(found) == 1, found
 
 
+@pytest.mark.parametrize(
+    ("compare", "path", "message"),
+    [
+        ("", "claims[0]", "has no compare"),
+        ("compare: {measure: short-mean, scheme: ecmp, against: caps-1}", "claims[0].compare", "has none"),
+        (
+            "compare: {measure: short-mean, scheme: ecmp, against: caps-1, at_most: 1, between: [0.3, 0.5]}",
+            "claims[0].compare",
+            "has at_most and between",
+        ),
+        (
+            "compare: {measure: short-mean, scheme: ecmp, against: caps-1, between: [0.5, 0.3]}",
+            "claims[0].compare.between",
+            "the lesser first",
+        ),
+        (
+            "compare: {measure: short-mean, scheme: ecmp, against: caps-1, between: [0.5]}",
+            "claims[0].compare.between",
+            "2 items, not 1",
+        ),
+        (
+            "compare: {measure: short-mean, scheme: ecmp, against: caps-1, between: [0.3, 0.5, 0.7]}",
+            "claims[0].compare.between",
+            "2 items, not 3",
+        ),
+        (
+            "compare: {measure: long-goodput, scheme: ecmp, against: caps-1, at_most: 1}",
+            "claims[0].compare.at_most",
+            "goodput takes at_least",
+        ),
+    ],
+)
+def test_every_claim_has_a_comparison_with_a_number(compare: str, path: str, message: str) -> None:
+    found = problems(f"{GOOD}claims:\n  - text: So it is.\n    {compare}\n")
+    assert [(at[1], message in at[2]) for at in found] == [(path, True)], found
+    good = "compare: {measure: short-mean, scheme: ecmp, against: caps-1, between: [0.3, 0.5]}"
+    assert problems(f"{GOOD}claims:\n  - text: So it is.\n    {good}\n") == []
+
+
 def test_all_mistakes_are_said_at_once_in_the_order_of_lines() -> None:
     text = GOOD.replace("spines", "spins").replace("ecmp", "ecpm").replace("count: 10", "count: many")
     found = problems(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -50,6 +51,18 @@ def test_a_claimed_goodput_is_a_floor() -> None:
     assert find(comparison, schemes("long-goodput", 1.8, 1.6, 2.0)).verdict == "seen"
     assert find(comparison, schemes("long-goodput", 1.3, 1.2, 1.4)).verdict == "not seen"
     assert find(comparison, schemes("long-goodput", 1.5, 1.2, 1.6)).verdict == "open"
+
+
+@given(low=st.floats(0.01, 3), width=st.floats(0, 2), least=st.floats(0.1, 1), more=st.floats(0.01, 1))
+def test_a_claimed_range_is_seen_with_the_whole_interval_in_it(
+    low: float, width: float, least: float, more: float
+) -> None:
+    comparison = Comparison("short-mean", "a", "b", between=(least, least + more))
+    verdict = find(comparison, schemes("short-mean", low, low, low + width)).verdict
+    inside = least <= low and low + width <= least + more
+    outside = low + width < least or low > least + more
+    assert verdict == ("seen" if inside else "not seen" if outside else "open")
+    assert compared(asdict(comparison)).endswith(f"claimed {least:g} to {least + more:g}")
 
 
 def test_equal_schemes_are_no_proof() -> None:

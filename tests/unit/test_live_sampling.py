@@ -62,10 +62,10 @@ def test_nothing_is_taken_while_nobody_watches(sampler: Counting) -> None:
 def test_who_asks_waits_for_the_first_and_is_served_for_a_while(sampler: Counting) -> None:
     first: Any = sampler.newest(60.0)
     assert first["number"] == 2, "the first that there was"
-    assert sampler.log == ["begin"]
+    assert sampler.log[:1] == ["begin"]
     eventually(lambda: sampler.log == ["begin", "end"], "the end of the lease")
     assert sampler.newest(60.0) is not None, "and anew"
-    assert sampler.log == ["begin", "end", "begin"]
+    assert sampler.log[:3] == ["begin", "end", "begin"], "and the lease may have ended since"
 
 
 def test_who_asks_for_what_never_comes_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,6 +143,16 @@ def test_quiet_intervals_multiply_the_hold() -> None:
     assert 3 * T < changes[-1].at - 1.0 <= 3 * T + RESOLUTION_S + 0.005
 
 
+def test_without_doubling_every_gap_above_t_turns_the_leaf_off() -> None:
+    """CAPS's Algorithm 1: a timer of T decides, whatever was before."""
+    packets = times([2 * T] * 10)
+    rule = ModeRule(sampling_packet_times=6.25, longest_hold=1)
+    changes = Leaf(packets, rule=rule).run(until=packets[-1] + 1.0)
+    assert [change.mode for change in changes] == ["on", "off"] * len(packets)
+    held = Leaf(packets).run(until=packets[-1] + 1.0)
+    assert len(held) < len(changes), "ours holds the leaf ON over such gaps"
+
+
 def test_an_idle_leaf_is_not_read() -> None:
     leaf = Leaf([1.0])
     leaf.run(until=100.0)

@@ -16,7 +16,7 @@ from controller.openflow.errors import PeerError
 from controller.openflow.replies import REPLY_LIMIT_BYTES
 from controller.openflow.session import Session
 from controller.openflow.session_events import MeterCount, PacketIn, PortStatus, Ready, Refused, UpdateDone
-from controller.openflow.tables import PORT_METERS, PUNT_METER
+from controller.openflow.tables import PORT_METERS, PUNT_METER, Table
 from controller.openflow.wanted import (
     Bucket,
     Difference,
@@ -87,38 +87,40 @@ def held_switch() -> dict[str, bytes]:
     mac = "02:00:00:00:00:%02x"
     descriptions = [
         Flow(
-            1,
+            Table.DELIVER,
             10,
             Match(eth_type=0x800, ipv4_dst="10.0.1.1"),
             (SetField("eth_dst", mac % 1), Output(3)),
             cookie=Rule.DELIVER,
         ),
         Flow(
-            1,
+            Table.DELIVER,
             20,
             Match(eth_type=0x800, ip_proto=17, ipv4_dst="10.0.1.1", metadata=(1 << 18, 1 << 18)),
             (SetField("udp_dst", 47000), SetField("eth_dst", mac % 1), Output(3)),
             cookie=Rule.DELIVER,
         ),
         Flow(
-            1,
+            Table.DELIVER,
             10,
             Match(eth_type=0x800, ipv4_dst="10.0.1.2"),
             (SetField("eth_dst", mac % 2), Output(4)),
             cookie=Rule.DELIVER,
         ),
         Flow(
-            1,
+            Table.DELIVER,
             10,
             Match(eth_type=0x800, ipv4_dst="10.0.2.1"),
-            goto=2,
+            goto=Table.CLASS,
             metadata=(2, 0xFFFF),
             cookie=Rule.REMOTE,
         ),
-        Flow(0, 10, Match(eth_type=0x800), goto=1, cookie=Rule.CLASSIFY),
+        Flow(Table.CLASSIFY, 10, Match(eth_type=0x800), goto=Table.SOURCE, cookie=Rule.CLASSIFY),
     ]
     flows = b"".join(flow_description(flow, 6 + index % 2) for index, flow in enumerate(descriptions))
-    flows += flow_description(Flow(1, 7, Match(eth_type=0x800, ipv4_dst="10.9.9.9"), (Output(9),)), 0)
+    flows += flow_description(
+        Flow(Table.DELIVER, 7, Match(eth_type=0x800, ipv4_dst="10.9.9.9"), (Output(9),)), 0
+    )
     groups = b"".join(struct.pack("!HxxI32x", 40, number) for number in (256, 320))
     return {"flows": flows, "groups": groups, "meters": meters(1, 5)}
 

@@ -101,6 +101,17 @@ def test_an_agent_without_a_file_refuses_such_a_scheme(tmp_path: Path) -> None:
     assert with_file.policies[TrafficClass.LONG].entropy(Inner(), ROUTE, 100, 1.0) == LABELS[0]
 
 
+def test_what_a_policy_raises_behind_the_packets_comes_out_of_the_call_that_caused_it(tmp_path: Path) -> None:
+    text = FIRST + "    def forget(self, flow):\n        1 / 0\n    def load(self, now):\n        return 7\n"
+    steering = Steering(np.random.default_rng(1), read_path_policy(write(tmp_path, text)))
+    steering.set_policy(Policy(1, "mine", long=ClassPolicy(PathPolicy("file"))))
+    with pytest.raises(ZeroDivisionError):
+        steering.forget(1)
+    with pytest.raises(TypeError, match="Load"):
+        steering.load(0.0)
+    steering.grant(1, 7)
+
+
 def test_no_scheme_or_policy_can_name_a_file(tmp_path: Path) -> None:
     scheme = write(
         tmp_path,

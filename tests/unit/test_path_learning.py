@@ -9,9 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from host_agent.paths import Plb, Reps
 from host_agent.paths.base import Report, Route
-from host_agent.paths.plb import LEAST_TIMEOUT_S, Plb
-from host_agent.paths.reps import RING, Reps
 from protocol.underlay import TrafficClass
 
 
@@ -51,8 +50,8 @@ def test_reps_uses_each_value_that_came_back_unharmed_once_and_oldest_first(
     first = explored(policy)
     for value, unharmed in zip(first, good, strict=True):
         policy.reported(report(value, 0.0 if unharmed else 0.06), 0.1)
-    kept = [value for value, unharmed in zip(first, good, strict=True) if unharmed][-RING:]
-    again = policy.entropies(FLOW, WAY, 1000, RING + 4, 1000, 0.2)
+    kept = [value for value, unharmed in zip(first, good, strict=True) if unharmed][-Reps.RING :]
+    again = policy.entropies(FLOW, WAY, 1000, Reps.RING + 4, 1000, 0.2)
     assert again[: len(kept)] == kept
     assert not set(again[len(kept) :]) & set(kept), "used up: what follows is drawn"
 
@@ -156,8 +155,8 @@ def test_plb_forgives_a_congested_round_before_a_free_one() -> None:
 def test_plb_leaves_a_black_hole_and_then_lets_congestion_be() -> None:
     policy = plb(rounds=2, idle_rounds=2)
     first = policy.entropy(FLOW, WAY, 1000, 0.0)
-    assert policy.entropy(FLOW, WAY, 1000, LEAST_TIMEOUT_S - 0.01) == first
-    second = policy.entropy(FLOW, WAY, 1000, LEAST_TIMEOUT_S + 0.01)
+    assert policy.entropy(FLOW, WAY, 1000, Plb.LEAST_TIMEOUT_S - 0.01) == first
+    second = policy.entropy(FLOW, WAY, 1000, Plb.LEAST_TIMEOUT_S + 0.01)
     assert second != first
     assert set(drive(policy, 100, 0.08, began=0.3)) == {second}, "suspended for 5 s or more"
     policy.reported(report(second, 0.0, 1.3), 1.31)  # all has arrived

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from host_agent.paths import Flowlet, RoundRobin, Tr
 from host_agent.paths.base import Load, PathPolicy, Report, Route
-from host_agent.paths.flowlet import Flowlet
-from host_agent.paths.round_robin import RoundRobin
-from host_agent.paths.tr import Tr
 from protocol.underlay import TrafficClass, label_of
 from tests.unit.path_simulation import Fabric
 

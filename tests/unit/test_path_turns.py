@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from host_agent.paths import Flowcell, Flowlet, RoundRobin, digit_reversed
 from host_agent.paths.base import Route
-from host_agent.paths.flowcell import Flowcell
-from host_agent.paths.flowlet import Flowlet
-from host_agent.paths.round_robin import RoundRobin, digit_reversed
 from protocol.underlay import TrafficClass, label_of
 
 

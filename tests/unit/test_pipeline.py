@@ -143,6 +143,29 @@ def test_a_local_failure_is_the_groups_before_anything_is_recomputed(
             assert all(t.place == target.place for t in traces if lower in t.switches[: len(t.switches) // 2])
 
 
+@FAST
+@given(fabrics(), schemes, st.data())
+def test_a_host_sends_from_no_other_hosts_address(
+    made: tuple[Shape, list[Link]], scheme: object, data: st.DataObject
+) -> None:
+    """Its own address and one that no host has go on, whatever the class; all other hosts' are dropped at its leaf."""
+    shape, up = made
+    kind = data.draw(st.sampled_from([TrafficClass.NONE, *AGENT_CLASSES]))
+    attacker = data.draw(st.sampled_from(shape.hosts))
+    target = data.draw(st.sampled_from([host for host in shape.hosts if host != attacker]))
+    fabric = static_fabric(shape, scheme, up=up)  # type: ignore[arg-type]
+    packet = datagram(attacker, target, kind)
+    passes = [trace.place for trace in fabric.traces(packet, attacker.place)]
+    unknown = dataclasses.replace(packet, ipv4_src="10.77.7.7")
+    assert [trace.place for trace in fabric.traces(unknown, attacker.place)] == passes
+    for host in shape.hosts:
+        if host != attacker:
+            forged = dataclasses.replace(packet, ipv4_src=host.ipv4)
+            (trace,) = fabric.traces(forged, attacker.place)
+            assert trace.place is None
+            assert trace.switches == (attacker.place.dpid,)
+
+
 @pytest.mark.parametrize(("spines", "keys"), [(4, 64), (5, 64)])
 def test_ecmp_keeps_a_flow_on_one_path_whatever_its_entropy(spines: int, keys: int) -> None:
     shape = leaf_spine(2, spines, 1)

@@ -10,8 +10,7 @@ import pytest
 from controller.schemes.loader import all_schemes, scheme_from_dict, scheme_to_dict
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
-from host_agent.paths import path_policy
-from host_agent.paths.spray import Spray
+from host_agent.paths import Spray, path_policy
 from protocol.plain import PlainError
 from protocol.policy import PATH_PARAMETERS, PathKind, Policy, PolicyError
 

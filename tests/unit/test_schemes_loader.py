@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from controller.schemes.loader import SchemeError
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.yaml_file import YamlError, parse
+from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY
+from host_agent.coding.redundancy import paper_rule, repairs_for
+from models.printed.capton import TABLE_4
 from protocol.plain import PlainError
 from protocol.policy import Policy, PolicyError
 
@@ -70,7 +74,7 @@ def test_every_shipped_scheme_gives_agents_a_policy_at_every_rate(name: str, rat
     policy = policy_for(scheme, packet_time_s, 7)
     assert Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
     assert (policy.version, policy.scheme, policy.packet_time_s) == (7, name, packet_time_s)
-    assert policy.short_limit_bytes == scheme.short_limit_bytes
+    assert policy.short_limit_bytes == scheme.limit_bytes
     for kind in ("short", "long", "control"):
         wanted, told = getattr(scheme, kind), getattr(policy, kind)
         assert told.path.kind == wanted.entropy
@@ -98,7 +102,47 @@ def test_the_papers_figures_are_in_the_files() -> None:
     assert paper.short.coding is not None
     assert (paper.short.coding.code, paper.short.coding.redundancy) == ("ldpc", "paper")
     assert paper.short.coding.estimator == "rtt"
+    assert paper.mode is not None
+    assert paper.mode.sampling_packet_times == pytest.approx(500e-6 * 1e9 / (1500 * 8), abs=0.05)
+    assert paper.mode.longest_hold == 1
+    assert paper.short.coding.sampling_packet_times == pytest.approx(200e-6 * 1e9 / (1500 * 8), abs=0.05)
     assert {ecmp.group_of(kind, "on") for kind in ("short", "long", "control")} == {"hash"}  # type: ignore[arg-type]
+    sent = policy_for(paper, 12e-6, 1).short.coding
+    assert sent is not None
+    for k in range(
+        1, 43
+    ):  # up to the largest pB that an agent assumes; from 43 on r would be above 64, the most there is
+        assert repairs_for(sent, MAX_BLOCKING_PROBABILITY, k) == paper_rule(k, MAX_BLOCKING_PROBABILITY) > k
+
+
+def test_hylines_threshold_is_table_4s_by_load() -> None:
+    """CAPTON, Table 4, web search by core load; a flow that needs no grant is short."""
+    hyline = loader.load("hyline")
+    for row in TABLE_4:
+        at = with_overrides(hyline, {"admission.load": row.core_load / 100})
+        sent = policy_for(at, 0.0006, 1)
+        assert sent.admission is not None
+        assert (
+            sent.admission.threshold_bytes == round(row.websearch_by_core * 1e6) == sent.short_limit_bytes - 1
+        )
+    for wrong in ({"admission.load": None}, {"admission.threshold_by_load": []}):
+        with pytest.raises(PlainError, match="give both or neither"):
+            with_overrides(hyline, wrong)
+    fixed = with_overrides(hyline, {"admission.load": None, "admission.threshold_by_load": []})
+    assert policy_for(fixed, 0.0006, 1).short_limit_bytes == 100_000
+
+
+def test_htpc_has_the_papers_estimator_and_ours_by_another_name() -> None:
+    """HTPC, Eq. 4: the share of ACKs whose RTT is above twice the average; every 500 us of 1 Gbit/s."""
+    htpc, overdue = loader.load("htpc"), loader.load("htpc-overdue")
+    for scheme, estimator in ((htpc, "rtt"), (overdue, "loss-rate")):
+        assert scheme.short.coding is not None
+        assert scheme.short == scheme.long
+        assert scheme.short.coding.estimator == estimator
+        assert scheme.short.coding.sampling_packet_times == pytest.approx(500e-6 / 12e-6, abs=0.5)
+    assert htpc.short.coding is not None
+    assert overdue.short.coding is not None
+    assert replace(htpc.short.coding, estimator="loss-rate") == overdue.short.coding
 
 
 def test_the_example_of_the_tests_is_good(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import sqlite3
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -26,7 +28,7 @@ from controller.store.database import (
     open_database,
 )
 from controller.store.experiments import ExperimentStore
-from controller.store.models import Base
+from controller.store.models import NEWEST, Base
 from tests.unit.conftest import NewDatabase
 from tests.unit.experiments_store import flow_row, new_experiment, run_row
 
@@ -49,9 +51,49 @@ def test_an_empty_database_becomes_one_of_exactly_the_models(new_database: NewDa
     engine.dispose()
 
 
+def test_migrations_from_nothing_lead_to_what_an_empty_database_is_given(new_database: NewDatabase) -> None:
+    given, migrated = open_database(new_database()), create_engine(new_database())
+    migrate(migrated, NEWEST)
+    assert schema(given) == schema(migrated)
+    for engine in (given, migrated):
+        engine.dispose()
+
+
+def schema(engine: Engine) -> dict[str, object]:
+    """Columns, keys, indexes and the version, of all tables."""
+    found, tables = inspect(engine), MetaData()
+    tables.reflect(engine)
+    with engine.connect() as connection:
+        version = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    return {"version": version} | {
+        name: (
+            [
+                {**one, "type": str(one["type"]), "default": str(one["default"])}
+                for one in found.get_columns(name)
+            ],
+            found.get_pk_constraint(name)["constrained_columns"],
+            sorted(map(str, found.get_foreign_keys(name))),
+            sorted(map(str, found.get_unique_constraints(name))),
+            sorted(map(str, found.get_indexes(name))),
+        )
+        for name in tables.tables
+    }
+
+
+def test_a_controller_that_has_nothing_to_migrate_does_not_load_what_migrates(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'capstan.db'}"
+    for state in ("made", "found"):
+        code = (
+            f"import sys, controller.app; controller.app.open_database({url!r})\n"
+            "sys.exit(' '.join({'alembic', 'mako'} & set(sys.modules)))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert done.stderr.strip() == "", state
+
+
 def test_migrations_are_one_line_without_branches() -> None:
     scripts = ScriptDirectory.from_config(migration_config())
-    assert len(scripts.get_heads()) == 1
+    assert scripts.get_heads() == [NEWEST]
     assert [f"{number:04}" for number in range(1, len(REVISIONS) + 1)] == REVISIONS
 
 

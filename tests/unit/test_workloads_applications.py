@@ -1,4 +1,5 @@
 import socket
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.test_workloads_plan import hosts
 from workloads.applications import ApplicationsError, describe, hosts_of, mean_bytes, parts
-from workloads.description import Application, Arrivals, Flows, Sizes, Workload
+from workloads.description import PORT_CHANGE, Application, Arrivals, Flows, Sizes, Workload
 from workloads.loop import Loop
 from workloads.plan import Plan, PlanError, build_plan
 from workloads.sink import Sink
@@ -42,6 +43,21 @@ def test_shares_of_flows_offer_the_shares_of_load(given_: tuple[Application, ...
     wanted = np.array([one.share for one in given_])
     assert np.array(offered) / sum(offered) == pytest.approx(wanted / wanted.sum())
     assert sum(offered) == pytest.approx(rate * mean_bytes(mix))
+
+
+def test_an_application_changes_its_port_after_the_lead_in_and_nothing_else_changes() -> None:
+    before, found = (
+        plan(SMALL, LARGE, lead_in_s=20.0),
+        plan(SMALL, LARGE, lead_in_s=20.0, changes_port="large"),
+    )
+    assert found.ports == [6001, 6002, 6102]
+    for one, other in zip(before.flows, found.flows, strict=True):
+        moved = one.application == "large" and one.counted
+        assert other.port == (one.port or 0) + (PORT_CHANGE if moved else 0)
+        assert replace(other, port=one.port) == one
+    for wrong in ({"changes_port": "large"}, {"changes_port": "other", "lead_in_s": 1.0}):
+        with pytest.raises(ApplicationsError, match="must be an application with a port"):
+            plan(SMALL, LARGE, **wrong)
 
 
 def test_a_plan_has_each_applications_sizes_ports_and_part_of_the_load() -> None:

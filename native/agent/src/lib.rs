@@ -3,6 +3,7 @@
 //!
 //! `host_agent/` is the program around it, `native/src/agent/` binds it to Python.
 
+pub mod admission;
 pub mod blocking;
 pub mod class;
 pub mod coding;

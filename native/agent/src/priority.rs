@@ -6,14 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datapath::inner::FlowKey;
-
 use crate::class::{TrafficClass, PRIORITIES};
 
 /// More bytes than any flow sends.
 pub const NEVER: u64 = 1 << 62;
-/// Values of types that are kept.
-pub const MOST_VALUES: usize = 65536;
 
 /// What a flow's next packet needs.
 #[derive(Clone, Debug)]
@@ -57,9 +53,9 @@ pub struct PriorityPolicy {
     pub rule: PriorityRule,
     /// Priorities of classes, where the class alone decides; that of control always does.
     pub of_class: [u8; 4],
-    /// Bytes after which a flow's priority falls.
+    /// Bytes after which a flow's priority falls: fewer than there are priorities, not falling.
     pub thresholds: Arc<[u64]>,
-    /// Whether types of flows have thresholds of their own, and the controller wants to hear of flows that have ended.
+    /// Whether types of flows have thresholds of their own, and the controller wants to know of flows that have ended.
     pub predicted: bool,
 }
 
@@ -79,7 +75,7 @@ pub enum Feature {
 /// Types of flows: thresholds by the values of some features.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTypes {
-    /// Which features tell types apart; none: there are no types.
+    /// Which features distinguish types; none: there are no types.
     pub features: Vec<Feature>,
     /// Thresholds by the bytes of those features, one after the other.
     pub of_value: HashMap<Vec<u8>, Arc<[u64]>>,
@@ -88,11 +84,11 @@ pub struct FlowTypes {
 /// What is known of a flow when it is given its priority.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// Whose packets they are.
-    pub key: &'a FlowKey,
+    /// Protocol (1 B), source, destination (4 or 16 B each), ports (2 B each).
+    pub key: &'a [u8],
     /// What it has sent, bytes.
     pub payload: u64,
-    /// What it was announced with, bytes.
+    /// What it was announced with, bytes; infinite where it has no end.
     pub announced: Option<f64>,
 }
 
@@ -112,6 +108,7 @@ pub enum Typed {
 pub struct Priorities {
     policy: PriorityPolicy,
     types: FlowTypes,
+    /// By priority and class.
     tos: [[u8; 4]; PRIORITIES],
 }
 
@@ -119,20 +116,21 @@ impl Priorities {
     /// Sets policy and types; all flows are to be assigned anew.
     pub fn set(&mut self, policy: PriorityPolicy, types: FlowTypes) {
         for (priority, tos) in self.tos.iter_mut().enumerate() {
-            for class in TrafficClass::ALL {
+            *tos = TrafficClass::ALL.map(|class| {
+                let own = policy.of_class[class.index()];
                 let level = match class {
                     TrafficClass::None => 0,
-                    TrafficClass::Control => policy.of_class[class.index()],
-                    _ if policy.rule == PriorityRule::Class => policy.of_class[class.index()],
+                    TrafficClass::Control => own,
+                    _ if policy.rule == PriorityRule::Class => own,
                     _ => priority as u8,
                 };
-                tos[class.index()] = class.dscp(level) << 2;
-            }
+                class.dscp(level) << 2
+            });
         }
         (self.policy, self.types) = (policy, types);
     }
 
-    /// Returns whether the controller wants to hear of flows that have ended.
+    /// Returns whether the controller wants to know of flows that have ended.
     pub fn predicted(&self) -> bool {
         self.policy.predicted
     }
@@ -151,7 +149,7 @@ impl Priorities {
         }
         let (mut thresholds, mut typed) = (policy.thresholds.clone(), Typed::NotAsked);
         if policy.predicted {
-            let found = self.value(subject.key).and_then(|value| self.types.of_value.get(&value));
+            let found = self.types.of_value.get(&self.value(subject.key));
             if subject.payload == 0 {
                 typed = if found.is_some() { Typed::Known } else { Typed::Unknown };
             }
@@ -160,7 +158,7 @@ impl Priorities {
         flow.thresholds = thresholds;
         match subject.announced {
             Some(size) if policy.rule == PriorityRule::Size => {
-                let below = flow.thresholds.iter().filter(|&&threshold| (threshold as f64) < size).count();
+                let below = flow.thresholds.partition_point(|&threshold| (threshold as f64) < size);
                 flow.demote_at = NEVER;
                 flow.tos = self.tos[below.min(PRIORITIES - 1)];
             }
@@ -169,28 +167,28 @@ impl Priorities {
         typed
     }
 
-    /// Gives a flow the priority of the payload that it has sent.
+    /// Gives a flow the priority of the payload that it has sent: for its next packet, when that reaches `demote_at`.
     pub fn demote(&self, payload: u64, flow: &mut FlowPriority) {
-        let passed = flow.thresholds.iter().filter(|&&threshold| threshold <= payload).count();
+        let passed = flow.thresholds.partition_point(|&threshold| threshold <= payload);
         flow.demote_at = flow.thresholds.get(passed).copied().unwrap_or(NEVER);
         flow.tos = self.tos[passed.min(PRIORITIES - 1)];
     }
 
-    fn value(&self, key: &FlowKey) -> Option<Vec<u8>> {
-        if self.types.features.is_empty() {
-            return None;
-        }
-        let bytes = key.bytes();
-        let ports = &bytes[bytes.len() - 4..];
+    /// Returns the bytes of a flow's features.
+    fn value(&self, key: &[u8]) -> Vec<u8> {
         let mut value = Vec::with_capacity(36);
+        let Some((addresses, ports)) = key.get(1..).and_then(|rest| rest.split_last_chunk::<4>()) else {
+            return value;
+        };
+        let (source, destination) = addresses.split_at(addresses.len() / 2);
         for feature in &self.types.features {
-            match feature {
-                Feature::Source => value.extend_from_slice(key.source().bytes()),
-                Feature::Destination => value.extend_from_slice(key.destination().bytes()),
-                Feature::SourcePort => value.extend_from_slice(&ports[..2]),
-                Feature::DestinationPort => value.extend_from_slice(&ports[2..]),
-            }
+            value.extend_from_slice(match feature {
+                Feature::Source => source,
+                Feature::Destination => destination,
+                Feature::SourcePort => &ports[..2],
+                Feature::DestinationPort => &ports[2..],
+            });
         }
-        Some(value)
+        value
     }
 }

@@ -17,7 +17,7 @@ pub struct FlowRef {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeafId(pub u16);
 
-/// What tells routes of one agent apart.
+/// Number of a route within an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouteId {
     /// The destination.
@@ -45,7 +45,7 @@ impl Route {
         Route { leaf, class, labels: Arc::from([]), version: 0 }
     }
 
-    /// Returns what tells this route from others.
+    /// Returns the number of this route.
     pub fn id(&self) -> RouteId {
         RouteId { leaf: self.leaf, class: self.class }
     }

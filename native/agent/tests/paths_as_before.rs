@@ -5,7 +5,7 @@ mod support;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use agent::paths::{Load, PathId, PathPolicy, PathSettings, PlbSettings, Report, RepsSettings, Train};
+use agent::paths::{BoxedPolicy, Load, PathId, PathSettings, PlbSettings, Report, RepsSettings, Train};
 use agent::{FlowRef, LeafId, Route, TrafficClass};
 use support::{Replay, Words};
 
@@ -64,7 +64,7 @@ fn ports(words: &mut Words) -> Vec<u16> {
 /// Plays a recording; returns how many packets it had.
 fn replay(recording: &str) -> usize {
     let draws = Replay::default();
-    let mut policy: Box<dyn PathPolicy + Send> = PathSettings::FlowHash.policy(draws.clone());
+    let mut policy: BoxedPolicy = PathSettings::FlowHash.policy(draws.clone());
     let (mut routes, mut packets) = (HashMap::new(), 0);
     for (number, line) in recording.lines().enumerate() {
         let (event, drawn) = line.split_once(" / ").unwrap_or((line, ""));

@@ -65,6 +65,15 @@ impl Code {
         Ok(())
     }
 
+    /// Whether `decode` is likely to find anything with so many sources missing and repairs at hand: of a dense code fewer
+    /// repairs than losses say nothing.
+    pub fn worth_trying(self, missing: usize, repairs: usize) -> bool {
+        match self {
+            Code::Rlc | Code::Mds => repairs >= missing,
+            Code::Xor | Code::Ldpc => repairs > 0,
+        }
+    }
+
     /// Coefficients over GF(256): a row of k for each index (below MOST). Only of codes that are given by such rows.
     fn rows(self, seed: u32, indices: impl Iterator<Item = usize>, k: usize) -> Vec<u8> {
         let mut rows = Vec::with_capacity(indices.size_hint().0 * k);

@@ -1,14 +1,31 @@
 //! What a host agent decides, for Python: `native/agent`.
 
+mod admission;
+mod blocking;
+mod coding;
 mod core;
+mod decoder;
 mod feedback;
+mod outcomes;
+mod paths;
+mod priority;
 mod receiving;
+mod units;
 
 use pyo3::prelude::*;
 
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    admission::register(module)?;
+    blocking::register(module)?;
+    coding::register(module)?;
+    decoder::register(module)?;
     core::register(module)?;
     feedback::register(module)?;
-    receiving::register(module)
+    outcomes::register(module)?;
+    paths::register(module)?;
+    priority::register(module)?;
+    receiving::register(module)?;
+    units::register(module)?;
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Our reading of HTPC's loss rate: what is overdue counts as lost.
+//! Ours, after HTPC's loss rate (Eq. 1): what is overdue counts as lost.
 
 use crate::blocking::period::Period;
 use crate::blocking::{

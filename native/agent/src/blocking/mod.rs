@@ -1,7 +1,7 @@
 //! Blocking probability pB: how likely the next sprayed packet of a peer is blocked (queued for long, or lost).
 //!
 //! One estimator per (sending agent, leaf), fed from the peers' feedback and, for RTTs, from the inner ACKs. `AckShare`
-//! is what CAPS and HTPC print, `Rtt` and `LossRate` are readings of them, and `Paths` is the default, because the share
+//! is what CAPS and HTPC print, `Rtt` and `LossRate` are ours, and `Paths` is the default, because the share
 //! of late ACKs is nearly blind behind a recovering code and cumulative ACKs (docs/traps.md).
 
 mod ack_share;

@@ -1,4 +1,4 @@
-//! Our reading of CAPS's estimate: each ACK's RTT against the average of those before it.
+//! Ours, after CAPS's estimate: each ACK's RTT against the average of those before it.
 
 use crate::blocking::average::Average;
 use crate::blocking::period::Period;

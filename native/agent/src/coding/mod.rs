@@ -18,6 +18,6 @@ pub use outcomes::{Margin, Outcomes, UnitId, Verdict, MOST_DATAGRAMS, MOST_LOGIT
 pub use policy::{CodingPolicy, RedundancyRule, UnitRule, Weight};
 pub use redundancy::{flow_weight, htpc_rule, most_repairs, paper_rule, target_rule, Progress, Target};
 pub use rules::CodingRules;
-pub use unit::{seeded, Aim, ClosedUnit, Source, UnitEncoder};
+pub use unit::{Aim, ClosedUnit, Source, UnitEncoder};
 pub use unit_size::{PathTimes, FLOW_PACKETS, INITIAL_WINDOW as SLOW_START_WINDOW};
 pub use window::{WindowEstimate, INITIAL_WINDOW};

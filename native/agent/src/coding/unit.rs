@@ -183,7 +183,7 @@ impl<P> UnitEncoder<P> {
 }
 
 /// Returns true if the code's coefficients follow from a seed.
-pub fn seeded(code: Code) -> bool {
+fn seeded(code: Code) -> bool {
     matches!(code, Code::Rlc | Code::Ldpc)
 }
 

@@ -1,4 +1,4 @@
-//! Size k of a coding unit with the least expected completion time: a reading of CAPS's Eq. 4.
+//! Size k of a coding unit with the least expected completion time: what CAPS's Eq. 4 is for, by a cost of ours.
 //!
 //! What is optimised (all symbols: docs/coding.md). A short flow of X packets is cut into u = ceil(X / k) units; a unit
 //! of k' sources gets r(k') repairs by the policy's rule. All X + sum r packets leave in slow start from a window of
@@ -17,8 +17,8 @@
 //! many chances to fail, large ones by waiting for their repairs. The last term is the time the flow's packets take to
 //! leave.
 //!
-//! This is our reading: the printed optima of the paper (k = 29, 31, 33, 40 at pB = 0.2 .. 0.35) do not follow from its
-//! Eq. 4 with r = ceil(k / (1 - pB) - k), and they do not follow from this either.
+//! This is ours. Eq. 4 as printed (`models/printed/caps.py`) is least at k = w, or nearly, and does not give the optima
+//! that the paper prints (k = 29, 31, 33, 40 at pB = 0.2 .. 0.35), which do not follow from this either.
 
 use std::collections::HashMap;
 

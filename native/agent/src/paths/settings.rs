@@ -1,7 +1,7 @@
 //! Which policy a policy document asks for (protocol/policy.py), and how it is made.
 
 use crate::paths::{
-    FlowHash, Flowcell, Flowlet, Granted, LabelHash, PathPolicy, Plb, PlbSettings, Reps, RepsSettings,
+    BoxedPolicy, FlowHash, Flowcell, Flowlet, Granted, LabelHash, Plb, PlbSettings, Reps, RepsSettings,
     RoundRobin, Spray, Tr,
 };
 use crate::random::Random;
@@ -43,7 +43,7 @@ pub enum PathSettings {
 
 impl PathSettings {
     /// Returns a policy of this kind that draws from `random`.
-    pub fn policy(self, random: impl Random + Send + 'static) -> Box<dyn PathPolicy + Send> {
+    pub fn policy(self, random: impl Random + Send + Sync + 'static) -> BoxedPolicy {
         match self {
             PathSettings::Spray => Box::new(Spray::new(random)),
             PathSettings::FlowHash => Box::new(FlowHash),

@@ -9,7 +9,7 @@ use crate::route::LeafId;
 use crate::time::Seconds;
 
 /// A policy of an agent.
-pub type BoxedPolicy = Box<dyn PathPolicy + Send>;
+pub type BoxedPolicy = Box<dyn PathPolicy + Send + Sync>;
 
 /// A peer, and what left for it.
 #[derive(Clone, Copy)]
@@ -54,7 +54,7 @@ impl Steering {
     }
 
     /// Returns the policy of a class.
-    pub fn policy(&mut self, class: TrafficClass) -> &mut (dyn PathPolicy + Send) {
+    pub fn policy(&mut self, class: TrafficClass) -> &mut (dyn PathPolicy + Send + Sync) {
         &mut *self.policies[self.serves[class.index()]]
     }
 
@@ -63,11 +63,11 @@ impl Steering {
     pub fn learn(
         &mut self,
         sent: Sent,
-        told: &Feedback,
+        feedback: &Feedback,
         mut above_least: impl FnMut(u32) -> u32,
         now: Seconds,
     ) {
-        for one in &told.receipts {
+        for one in &feedback.receipts {
             let departed = sent.departures.of(one.number);
             let policy = self.policy(departed.class);
             if departed.flow == 0 || !policy.learns() {
@@ -84,7 +84,7 @@ impl Steering {
             };
             policy.reported(&report, now);
         }
-        for &(first, count) in &told.lost {
+        for &(first, count) in &feedback.lost {
             for ahead in 0..count.min(RING as u32) {
                 let number = first.wrapping_add(ahead);
                 let departed = sent.departures.of(number);

@@ -274,7 +274,7 @@ impl<P: Payload> UnitDecoder<P> {
             self.drop_unit(at);
             return Vec::new();
         }
-        if !unit.worth_trying(missing) {
+        if !unit.shape.code.worth_trying(missing as usize, unit.repairs.len()) {
             return Vec::new();
         }
         let packets: Vec<Option<&P>> = match &self.kept {

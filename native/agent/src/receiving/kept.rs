@@ -70,12 +70,12 @@ mod tests {
                 low += u64::from(steps);
                 model.retain(|&place, _| place >= low);
                 let place = low + u64::from(draws.below(RING as u32 + 40));
-                if !model.contains_key(&place) {
-                    let size = 1 + draws.below(9);
+                let (size, is_new) = (1 + draws.below(9), !model.contains_key(&place));
+                if is_new {
                     kept.put(place as u32, size, size as usize);
-                    if place < low + RING as u64 {
-                        model.insert(place, size);
-                    }
+                }
+                if is_new && place < low + RING as u64 {
+                    model.insert(place, size);
                 }
                 let from =
                     low + u64::from(draws.below(RING as u32 + 100)) - u64::from(draws.below(50).min(first));

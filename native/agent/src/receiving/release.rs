@@ -18,7 +18,7 @@ pub const MAX_HELD: usize = 8192;
 pub struct Arrival<P> {
     /// Its number within the flow.
     pub position: u32,
-    /// Stamp of the path that it took; 0: none is known, or it was rebuilt. For a rule by paths: gaps are given up by time.
+    /// Stamp of the path that it took; 0: none is known, or it was rebuilt. Not used while gaps are given up by time.
     pub stamp: u16,
     /// What goes out.
     pub packet: P,
@@ -117,8 +117,8 @@ impl<P> Release<P> {
         }
     }
 
-    /// Takes in a packet without position that must not overtake those before `position`: a bare FIN, which TCP would take for
-    /// a sign that those are lost. Appends to `out` what goes out now.
+    /// Takes in a packet without position that must not overtake those before `position`: a bare FIN, which TCP would
+    /// take for a sign that those are lost. Appends to `out` what goes out now.
     pub fn follow(&mut self, position: u32, packet: P, timeout_s: Seconds, now: Seconds, out: &mut Vec<P>) {
         let ahead = i64::from(serial_difference(position, self.next()));
         if timeout_s <= 0.0 || !(1..=MAX_HELD as i64).contains(&ahead) {

@@ -113,12 +113,4 @@ impl<S> Unit<S> {
     pub fn repair_bytes(&self) -> usize {
         self.symbol_bytes * self.repairs.len()
     }
-
-    /// Whether its repairs are likely to heal so many losses: of a dense code only as many as were lost say anything.
-    pub fn worth_trying(&self, missing: u32) -> bool {
-        match self.shape.code {
-            Code::Rlc | Code::Mds => self.repairs.len() >= missing as usize,
-            Code::Xor | Code::Ldpc => !self.repairs.is_empty(),
-        }
-    }
 }

@@ -336,7 +336,7 @@ impl<P: Packets> Piece<'_, P> {
 
 fn assign<P>(wrapping: &Wrapping<P>, flow: &mut SendFlow<P>, counts: &mut Counts) {
     let announced = flow.announced.map(|Announced(size)| size);
-    let subject = crate::priority::Subject { key: &flow.key, payload: flow.payload, announced };
+    let subject = crate::priority::Subject { key: flow.key.bytes(), payload: flow.payload, announced };
     match wrapping.priorities.assign(subject, &mut flow.priority) {
         Typed::NotAsked => {}
         Typed::Known => counts.add(Count::FlowsOfKnownType, 1),

@@ -1,6 +1,8 @@
 //! Recorded decisions: a vector is a text file, one event a line, words apart by blanks. Floats are written as Python's
 //! `repr` writes them, which names them exactly.
 
+#![allow(dead_code)] // each test uses a part
+
 use std::collections::VecDeque;
 use std::str::{FromStr, SplitWhitespace};
 use std::sync::{Arc, Mutex};

@@ -77,8 +77,12 @@ impl Carrier {
     /// those that are, and the device if it gave a packet of a rare kind, which is still to be read.
     fn carry(&mut self, core: &Bound<'_, HostCore>, deadline: f64) -> PyResult<Vec<RawFd>> {
         let mut borrowed = core.borrow_mut();
-        let core: &mut Core = held(&mut borrowed.core);
-        Ok(core_py(|| self.until(core, deadline))?)
+        let carried = {
+            let core: &mut Core = held(&mut borrowed.core);
+            core_py(|| self.until(core, deadline))
+        };
+        borrowed.raised()?;
+        Ok(carried?)
     }
 
     /// Send and deliver what the core has decided elsewhere.

@@ -8,50 +8,28 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use agent::host::{Core, Datagram, FromUnderlay, Identity};
-use agent::paths::{BoxedPolicy, LivePaths, Load, PathId};
+use agent::paths::{BoxedPolicy, LivePaths};
 use agent::peers::Known;
 use agent::priority::{Feature, FlowTypes};
 use agent::receiving::Receiver;
 use agent::sending::Sender;
-use agent::{Generator, LeafId, TrafficClass};
+use agent::{Generator, TrafficClass};
 use datapath::header::HEADER_BYTES;
 use datapath::inner::{Address, FlowKey};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
+use crate::agent::paths::{leaf_id, Failure, OwnPolicy, PyLoad};
 use crate::datapath::{text_of, Texts};
 use policy::Document;
-
-/// Names of leaves, by the numbers that they have here.
-#[derive(Default)]
-struct Leaves {
-    names: Vec<String>,
-    numbers: HashMap<String, LeafId>,
-}
-
-impl Leaves {
-    fn of(&mut self, name: &str) -> LeafId {
-        if let Some(&leaf) = self.numbers.get(name) {
-            return leaf;
-        }
-        let leaf = LeafId(self.names.len() as u16);
-        self.names.push(name.to_owned());
-        self.numbers.insert(name.to_owned(), leaf);
-        leaf
-    }
-
-    fn name(&self, leaf: LeafId) -> &str {
-        self.names.get(usize::from(leaf.0)).map_or("", String::as_str)
-    }
-}
 
 #[pyclass]
 pub struct HostCore {
     pub core: Mutex<Core>,
     random: Generator,
-    leaves: Leaves,
     texts: Texts,
+    failure: Failure,
 }
 
 /// The core, which only one thread has while it is borrowed.
@@ -67,8 +45,17 @@ fn key(bytes: &[u8]) -> PyResult<FlowKey> {
     FlowKey::of(bytes).ok_or_else(|| PyValueError::new_err("a flow has 13 or 37 bytes"))
 }
 
-fn no_file() -> PyResult<BoxedPolicy> {
-    Err(PyValueError::new_err("this agent was started without a path policy of its own"))
+/// Passes packets on to a policy in Python, that of the operator's own file.
+fn own(policy: Option<&Bound<'_, PyAny>>, failure: &Failure) -> PyResult<BoxedPolicy> {
+    let missing = || PyValueError::new_err("this agent was started without a path policy of its own");
+    Ok(Box::new(OwnPolicy::new(policy.ok_or_else(missing)?, failure.clone())?))
+}
+
+impl HostCore {
+    /// Raises what a path policy in Python raised.
+    pub fn raised(&self) -> PyResult<()> {
+        self.failure.raised()
+    }
 }
 
 #[pymethods]
@@ -84,19 +71,26 @@ impl HostCore {
     ) -> PyResult<Self> {
         let mut random = Generator::new(seed);
         let document = Document::of(policy)?;
-        let paths = document.serving(&mut random, no_file)?;
+        let failure = Failure::default();
+        let paths = document.serving(&mut random, || own(None, &failure))?;
         let broadcasts = broadcasts.iter().map(|one| address(one)).collect::<PyResult<_>>()?;
         let sender = Sender::new(document.send, paths, random.split());
         let core =
             Core::new(Identity { session, mtu, broadcasts }, sender, Receiver::new(document.receive), now);
-        Ok(HostCore { core: Mutex::new(core), random, leaves: Leaves::default(), texts: Texts::new() })
+        Ok(HostCore { core: Mutex::new(core), random, texts: Texts::new(), failure })
     }
 
-    fn set_policy(&mut self, policy: &Bound<'_, PyAny>, now: f64) -> PyResult<()> {
+    /// Act on a policy document; `file`: what decides its classes with `entropy: file`.
+    fn set_policy(
+        &mut self,
+        policy: &Bound<'_, PyAny>,
+        file: Option<&Bound<'_, PyAny>>,
+        now: f64,
+    ) -> PyResult<()> {
         let document = Document::of(policy)?;
-        let paths = document.serving(&mut self.random, no_file)?;
+        let paths = document.serving(&mut self.random, || own(file, &self.failure))?;
         held(&mut self.core).set_policy(document.send, paths, document.receive, now);
-        Ok(())
+        self.raised()
     }
 
     fn set_directory(
@@ -108,17 +102,21 @@ impl HostCore {
         let mut directory = Vec::with_capacity(peers.len());
         for (address, session, leaf, overlay) in peers {
             let overlay = addresses(overlay)?;
-            directory.push(Known { address, session, leaf: self.leaves.of(&leaf), overlay });
+            directory.push(Known { address, session, leaf: leaf_id(&leaf)?, overlay });
         }
         let own = own.map(addresses).transpose()?.map(|own| own.into_iter().collect());
         held(&mut self.core).set_directory(directory, own);
         Ok(())
     }
 
-    fn set_paths(&mut self, paths: HashMap<String, Vec<u16>>, by_class: HashMap<String, Vec<u16>>) {
+    fn set_paths(
+        &mut self,
+        paths: HashMap<String, Vec<u16>>,
+        by_class: HashMap<String, Vec<u16>>,
+    ) -> PyResult<()> {
         let mut live = LivePaths::default();
         for (leaf, stamps) in paths {
-            live.stamps.insert(self.leaves.of(&leaf), stamps.into_iter().collect());
+            live.stamps.insert(leaf_id(&leaf)?, stamps.into_iter().collect());
         }
         for (name, class) in
             [("short", TrafficClass::Short), ("long", TrafficClass::Long), ("control", TrafficClass::Control)]
@@ -128,28 +126,18 @@ impl HostCore {
             }
         }
         held(&mut self.core).sender.wrapping.steering.routes.set_paths(live);
+        Ok(())
     }
 
-    fn path_load<'py>(&mut self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let Some(load) = held(&mut self.core).sender.wrapping.steering.load(now) else { return Ok(None) };
-        let delays = PyDict::new(py);
-        for (path, delay_s) in &load.delays_s {
-            delays.set_item((self.leaves.name(path.leaf), path.stamp), delay_s)?;
-        }
-        Ok(Some((load.short_flows.into_pyobject(py)?, delays).into_pyobject(py)?))
+    fn path_load(&mut self, py: Python<'_>, now: f64) -> PyResult<Option<PyLoad>> {
+        let load = held(&mut self.core).sender.wrapping.steering.load(now);
+        self.raised()?;
+        load.map(|load| PyLoad::of(py, &load)).transpose()
     }
 
-    fn set_path_load(
-        &mut self,
-        short_flows: HashMap<u16, i64>,
-        delays_s: HashMap<(String, u16), f64>,
-        now: f64,
-    ) {
-        let mut load = Load { short_flows: short_flows.into_iter().collect(), ..Load::default() };
-        for ((leaf, stamp), delay_s) in delays_s {
-            load.delays_s.insert(PathId { leaf: self.leaves.of(&leaf), stamp }, delay_s);
-        }
-        held(&mut self.core).sender.wrapping.steering.set_load(&load, now);
+    fn set_path_load(&mut self, py: Python<'_>, load: &PyLoad, now: f64) -> PyResult<()> {
+        held(&mut self.core).sender.wrapping.steering.set_load(&load.load(py)?, now);
+        self.raised()
     }
 
     fn set_flow_types(&mut self, features: Vec<String>, values: Vec<(Vec<u8>, Vec<u64>)>) -> PyResult<()> {
@@ -166,20 +154,24 @@ impl HostCore {
         Ok(())
     }
 
-    fn packet_from_host(&mut self, packet: &[u8], now: f64) {
+    fn packet_from_host(&mut self, packet: &[u8], now: f64) -> PyResult<()> {
         held(&mut self.core).packet_from_host(packet, now);
+        self.raised()
     }
 
-    fn super_packet_from_host(&mut self, packet: &[u8], size: usize, now: f64) {
+    fn super_packet_from_host(&mut self, packet: &[u8], size: usize, now: f64) -> PyResult<()> {
         held(&mut self.core).super_packet_from_host(packet, size, now);
+        self.raised()
     }
 
-    fn receive_datagram(&mut self, data: &[u8], address: [u8; 4], source_port: u16, tos: u8, now: f64) {
+    fn receive_datagram(&mut self, data: &[u8], address: [u8; 4], source_port: u16, tos: u8, now: f64) -> PyResult<()> {
         held(&mut self.core).receive_datagram(FromUnderlay { data, address, source_port, tos }, now);
+        self.raised()
     }
 
-    fn handle_timer(&mut self, now: f64) {
+    fn handle_timer(&mut self, now: f64) -> PyResult<()> {
         held(&mut self.core).handle_timer(now);
+        self.raised()
     }
 
     fn timer(&mut self) -> f64 {
@@ -227,8 +219,9 @@ impl HostCore {
         Ok(Some((flow.id, flow.announced.map(|one| one.0), flow.payload)))
     }
 
-    fn grant(&mut self, flow: u32, stamp: u16) {
+    fn grant(&mut self, flow: u32, stamp: u16) -> PyResult<()> {
         held(&mut self.core).sender.wrapping.steering.granted(flow.into(), stamp);
+        self.raised()
     }
 
     fn blocking_probability(&mut self, now: f64) -> Vec<([u8; 4], f64)> {
@@ -269,11 +262,12 @@ impl HostCore {
         Ok((flows.iter().map(|record| records::dict(py, record)).collect::<PyResult<_>>()?, more))
     }
 
-    fn set_prior(&mut self, leaf: &str, prior: f64) {
-        let leaf = self.leaves.of(leaf);
+    fn set_prior(&mut self, leaf: &str, prior: f64) -> PyResult<()> {
+        let leaf = leaf_id(leaf)?;
         if let Some(known) = held(&mut self.core).sender.estimator(leaf) {
             known.set_prior(prior);
         }
+        Ok(())
     }
 }
 

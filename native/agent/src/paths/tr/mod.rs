@@ -259,7 +259,7 @@ impl PathPolicy for Tr {
         }
         self.measure(now - report.sent, now - report.sent - report.delay_s);
         let path = self.place(report.leaf, label_of(report.stamp));
-        self.paths[path].heard(report.delay_s, report.sent);
+        self.paths[path].measured(report.delay_s, report.sent);
         let Some(sent) = self.flows.get_mut(&report.flow) else { return };
         if report.sent == sent.last {
             sent.pending -= 1;

@@ -108,7 +108,7 @@ impl Path {
     }
 
     /// Takes in that a packet that left at `sent` had this delay.
-    pub fn heard(&mut self, delay: Seconds, sent: Seconds) {
+    pub fn measured(&mut self, delay: Seconds, sent: Seconds) {
         if sent < self.sent {
             return;
         }

@@ -1,0 +1,80 @@
+"""Thresholds by TPFS's Eq. 4-7, queue by queue: what the scheme `tpfs-paper` does.
+
+In queue i with default thresholds low = p_(i-1) and high = P_i, type l gets p_l of low .. high. At p_l the share
+(high - p_l) / (high - low) of its bad load there leaves the queue, and F_l(high) - F_l(p_l) of its good load. The bad
+load that leaves is made most while the good one is at most delta = alpha rho^G, with alpha given or by Eq. 7
+(`controller.tpfs.printed`). Solved exactly on a grid of sizes. Of several solutions that move as much, the one that
+is found first is taken.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from controller.tpfs.printed import Queue, delta, removed_bad_meant, removed_good
+from controller.tpfs.slowdown import mean_slowdown
+from controller.tpfs.thresholds import FlowSizes, Solution, candidates, knapsack, queue_loads
+
+FEW: Final = 1e-12
+"""Of a byte: where no type has more to move, nothing is solved."""
+
+
+def printed_thresholds(
+    types: Sequence[FlowSizes],
+    default: Sequence[int],
+    load: float,
+    alpha: float | None = None,
+    others: FlowSizes | None = None,
+) -> Solution:
+    """Thresholds of each type of *types*, K - 1 each in bytes. load: of the link; alpha: None: by Eq. 7.
+
+    others: flows of no type; they are part of the queues' loads and keep the default thresholds. Raises SolveError.
+    """
+    everything = [*types, *([] if others is None or not len(others) else [others])]
+    total = sum(one.bytes for one in everything)
+    of_type = [queue_loads(one, default) for one in everything]
+    number = len(default) + 1
+    good = [sum(loads[i].good for loads in of_type) * load / total if total else 0.0 for i in range(number)]
+    bad = [sum(loads[i].bad for loads in of_type) * load / total if total else 0.0 for i in range(number)]
+    found: list[list[int]] = [list(default) for _ in types]
+    moved_bad = moved_good = allowed_bytes = 0.0
+    for i, (low, high) in enumerate(itertools.pairwise([0, *default])):
+        if high <= low or not total:
+            continue
+        queue = Queue(sum(good[:i]) + sum(bad[:i]), good[i], bad[i], good[i + 1] + bad[i + 1])
+        allowed = max(0.0, alpha * queue.good if alpha is not None else delta(queue)) * total / load
+        grids = [_grid(one, default, low, high) for one in types]
+        worth = [
+            np.array([removed_bad_meant([p], [loads[i].bad], low, high) for p in grid])
+            for grid, loads in zip(grids, of_type, strict=False)
+        ]
+        cost = [
+            np.array([removed_good([p], [loads[i].good], [_share(one)], high) for p in grid])
+            for one, grid, loads in zip(types, grids, of_type, strict=False)
+        ]
+        allowed_bytes += allowed
+        if not types or max(float(one.max()) for one in worth) <= FEW:
+            continue
+        picked = knapsack(worth, cost, allowed, [len(grid) for grid in grids], 1)
+        for kind, at in enumerate(picked):
+            found[kind][i] = int(grids[kind][at])
+            moved_bad += float(worth[kind][at])
+            moved_good += float(cost[kind][at])
+    slowdown = mean_slowdown(
+        [one.slowdown for one in types], found, load, None if others is None else others.slowdown, default
+    )
+    return Solution(tuple(map(tuple, found)), moved_bad, moved_good, allowed_bytes, slowdown)
+
+
+def _grid(one: FlowSizes, default: Sequence[int], low: int, high: int) -> list[float]:
+    """Candidates of one type for the boundary at *high*."""
+    inside = candidates(one, default)
+    return [low, *(float(size) for size in inside[(inside > low) & (inside < high)]), high]
+
+
+def _share(one: FlowSizes) -> Callable[[float], float]:
+    return lambda size: float(one.share(np.array(size)))

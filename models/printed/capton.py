@@ -1,0 +1,135 @@
+"""CAPTON's Eq. 1-3, the pseudocode of its scheduler (Fig. 6), and HyLine's thresholds (Table 4), as printed (IEEE
+Access 2022).
+
+The product's scheduler is native (`controller.capton.scheduler`): it takes shares below a whole link, ageing and more
+tiers, and computes only what an event changes. This is Fig. 6 line by line, from nothing; the tests hold one against
+the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(slots=True)
+class Link:
+    """Rates in bit/s."""
+
+    capacity: float
+    in_use: float = 0.0
+
+
+@dataclass(slots=True)
+class Flow:
+    """*left* in bits, *rate* in bit/s. Hosts' links are by name of the host, racks' (core) by name of the rack."""
+
+    source: str
+    destination: str
+    source_rack: str
+    destination_rack: str
+    left: float
+    granted: bool = False
+    rate: float = 0.0
+
+
+@dataclass(slots=True)
+class Links:
+    """Access and core links, each way; the redundant ones of a rack are one virtual link."""
+
+    up: Mapping[str, Link]
+    down: Mapping[str, Link]
+    core_up: Mapping[str, Link] = field(default_factory=dict)
+    core_down: Mapping[str, Link] = field(default_factory=dict)
+
+
+def left(flow: Flow, since_s: float) -> float:
+    """Eq. 1: what is left of a flow after *since_s* seconds at its rate, bits (the print says f.size, and sorts by
+    f.left)."""
+    return flow.left - flow.rate * since_s
+
+
+def end_s(flow: Flow) -> float:
+    """Eq. 2: f.end = f.left / f.rate, seconds from now."""
+    return flow.left / flow.rate
+
+
+def next_run_s(now_s: float, flows: Iterable[Flow]) -> float | None:
+    """Eq. 3: T_(i+1) = T_cur + min f.end, of the flows that send; None: none does."""
+    ends = [end_s(flow) for flow in flows if flow.granted]
+    return now_s + min(ends) if ends else None
+
+
+def schedule(flows: list[Flow], links: Links, hosts: int) -> list[Flow]:
+    """Fig. 6: grant in increasing order of what is left; a host sends one flow at a time, and receives one.
+
+    A flow's rate is that of the lesser of its access links, whole; a flow between racks needs as much free on both
+    core links. Returns the flows in their order. Sets what each has been granted, and the links' use.
+    """
+    for flow in flows:
+        flow.granted, flow.rate = False, 0.0
+    for side in (links.up, links.down, links.core_up, links.core_down):
+        for link in side.values():
+            link.in_use = 0.0
+    ordered = sorted(flows, key=lambda flow: flow.left)
+    granted = 0
+    for flow in ordered:
+        if granted == hosts:
+            break
+        up, down = links.up[flow.source], links.down[flow.destination]
+        if up.in_use or down.in_use:
+            continue
+        rate = min(up.capacity, down.capacity)
+        if flow.source_rack != flow.destination_rack:
+            core = (links.core_up[flow.source_rack], links.core_down[flow.destination_rack])
+            if any(link.in_use + rate > link.capacity for link in core):
+                continue
+            for link in core:
+                link.in_use += rate
+        flow.granted, flow.rate = True, rate
+        up.in_use = down.in_use = rate
+        granted += 1
+    return ordered
+
+
+@dataclass(frozen=True, slots=True)
+class HylineRow:
+    """A row of Table 4: loads in percent, thresholds in MB by access and by core load."""
+
+    access_load: float
+    core_load: float
+    websearch_by_access: float
+    datamining_by_access: float
+    websearch_by_core: float
+    datamining_by_core: float
+
+
+TABLE_4: Final = (
+    HylineRow(18.2, 50, 9.18, 35.1, 5.72, 20.9),
+    HylineRow(21.8, 60, 7.45, 28.05, 5.2, 18.82),
+    HylineRow(25.5, 70, 7.45, 28.05, 4.8, 17.21),
+    HylineRow(29.1, 80, 7.45, 28.05, 4.47, 15.93),
+    HylineRow(32.7, 90, 6.42, 23.77, 4.2, 14.88),
+    HylineRow(36.4, 100, 6.42, 23.77, 4.2, 14.88),
+)
+UNSCHEDULED_WEBSEARCH: Final = (
+    (92.8, 89.5),
+    (91.4, 88.9),
+    (91.4, 88.3),
+    (91.4, 87.8),
+    (90.4, 87.3),
+    (90.4, 87.3),
+)
+"""Table 5: percent of flows that leave unscheduled under HyLine, by access and by core load, row by row of Table 4."""
+UNSCHEDULED_DATAMINING: Final = (
+    (97.9, 97.4),
+    (97.7, 97.3),
+    (97.7, 97.2),
+    (97.7, 97.1),
+    (97.5, 97.0),
+    (97.5, 97.0),
+)
+"""Table 6."""
+CAPTON_SEGMENTS: Final = 10
+"""CAPTON's fixed threshold, in segments: 17.9 % (web search) and 80.2 % (data mining) of flows leave unscheduled."""

@@ -1,0 +1,317 @@
+//! Which flows of a host have asked, and what was decided of them.
+//!
+//! A flow that has asked waits until it is granted a rate. Requests are sent again until they are answered, and now and
+//! then afterwards, which makes good whatever was lost. A controller that leaves requests unanswered is not waited for:
+//! after the fail-safe time their flows go on unscheduled, until it answers again.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::serial::serial_difference;
+use crate::Seconds;
+
+/// When requests are repeated (protocol/admission.py, `AdmissionPolicy`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RequestTimes {
+    /// How soon a request is sent again that was not answered.
+    pub retry_s: Seconds,
+    /// How often an answered one is, with what is left by then.
+    pub refresh_s: Seconds,
+    /// How long the controller may leave a request unanswered before the flow goes on unscheduled.
+    pub fail_safe_s: Seconds,
+}
+
+/// A message for the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<D> {
+    /// Its number, modulo 2^32.
+    pub sequence: u32,
+    /// Number of the flow.
+    pub flow: u32,
+    /// What it says.
+    pub body: MessageBody<D>,
+}
+
+/// What a message says of its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageBody<D> {
+    /// The flow has so much left to send.
+    Request {
+        /// Where it goes.
+        destination: D,
+        /// On the link.
+        bytes_left: u64,
+    },
+    /// The flow has nothing left, or is gone.
+    Finished,
+}
+
+/// What the controller has decided about a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Number of the decision, modulo 2^32.
+    pub sequence: u32,
+    /// Number of the flow.
+    pub flow: u32,
+    /// Number of the newest request that it knows of.
+    pub answers: u32,
+    /// Rate on the link; 0: the flow has to wait.
+    pub rate_bps: u64,
+    /// Of the granted path; 0: all of them.
+    pub stamp: u16,
+}
+
+/// Of a flow that has asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedState {
+    /// Held, until it is granted.
+    Waiting,
+    /// Sends at its granted rate.
+    Granted,
+    /// Goes on because the controller did not answer.
+    Unscheduled,
+}
+
+/// What was decided so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestCounters {
+    /// Decisions that were not newer than the one in force.
+    pub decisions_late: u64,
+    /// Rates granted.
+    pub grants: u64,
+    /// Flows stopped.
+    pub stops: u64,
+    /// Flows that went on because the controller did not answer.
+    pub flows_unscheduled_by_fail_safe: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Asked<D> {
+    flow: u32,
+    destination: D,
+    bytes_left: u64,
+    /// Sequence number of the last request.
+    asked: u32,
+    /// Since when no request has been answered; None: the last one was.
+    unanswered: Option<Seconds>,
+    again: Seconds,
+    /// Sequence number of the newest decision.
+    decided: Option<u32>,
+    rate_bps: u64,
+    stamp: u16,
+    unscheduled: bool,
+}
+
+impl<D: Clone> Asked<D> {
+    fn state(&self) -> AskedState {
+        match self {
+            Asked { unscheduled: true, .. } => AskedState::Unscheduled,
+            Asked { rate_bps: 0, .. } => AskedState::Waiting,
+            _ => AskedState::Granted,
+        }
+    }
+
+    fn due(&self, times: &RequestTimes) -> Seconds {
+        let since = self.unanswered.filter(|_| !self.unscheduled);
+        since.map_or(self.again, |since| self.again.min(since + times.fail_safe_s))
+    }
+}
+
+/// Messages on their way out.
+#[derive(Clone, Debug)]
+struct Outbox<D> {
+    sequence: u32,
+    messages: Vec<Message<D>>,
+}
+
+impl<D: Clone> Outbox<D> {
+    fn put(&mut self, flow: u32, body: MessageBody<D>) {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.messages.push(Message { sequence: self.sequence, flow, body });
+    }
+
+    fn ask(&mut self, asked: &mut Asked<D>, times: &RequestTimes, now: Seconds) {
+        let (destination, bytes_left) = (asked.destination.clone(), asked.bytes_left);
+        self.put(asked.flow, MessageBody::Request { destination, bytes_left });
+        asked.asked = self.sequence;
+        asked.unanswered.get_or_insert(now);
+        asked.again = now + if asked.unscheduled { times.refresh_s } else { times.retry_s };
+    }
+}
+
+/// The flows of a host that have asked, by number. `D`: where a flow goes.
+#[derive(Clone, Debug)]
+pub struct Requests<D> {
+    times: RequestTimes,
+    /// In the order in which they asked.
+    flows: BTreeMap<u64, Asked<D>>,
+    /// Where each is.
+    places: HashMap<u32, u64>,
+    asked_so_far: u64,
+    outbox: Outbox<D>,
+    counters: RequestCounters,
+    latencies: Vec<Seconds>,
+}
+
+impl<D: Clone> Requests<D> {
+    /// Returns those of a host without large flows, whose newest message had number `sequence`.
+    pub fn new(times: RequestTimes, sequence: u32) -> Requests<D> {
+        Requests {
+            times,
+            flows: BTreeMap::new(),
+            places: HashMap::new(),
+            asked_so_far: 0,
+            outbox: Outbox { sequence, messages: Vec::new() },
+            counters: RequestCounters::default(),
+            latencies: Vec::new(),
+        }
+    }
+
+    /// Returns how many flows have asked.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Returns true if none has.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// Returns the number of the newest message.
+    pub fn sequence(&self) -> u32 {
+        self.outbox.sequence
+    }
+
+    /// Returns what was decided so far.
+    pub fn counters(&self) -> RequestCounters {
+        self.counters
+    }
+
+    /// Returns how long decisions took since the last call, each from the first of the requests that it answers.
+    pub fn take_latencies(&mut self) -> Vec<Seconds> {
+        std::mem::take(&mut self.latencies)
+    }
+
+    /// Returns the state of a flow; None if it has not asked.
+    pub fn state(&self, flow: u32) -> Option<AskedState> {
+        self.asked(flow).map(Asked::state)
+    }
+
+    /// Returns the rate on the link that a flow may send at: 0 while it waits; None where it does not have to ask.
+    pub fn rate_bps(&self, flow: u32) -> Option<u64> {
+        self.asked(flow).filter(|asked| !asked.unscheduled).map(|asked| asked.rate_bps)
+    }
+
+    /// Returns the path that a flow was granted; 0: none of its own.
+    pub fn stamp(&self, flow: u32) -> u16 {
+        self.asked(flow).filter(|asked| !asked.unscheduled).map_or(0, |asked| asked.stamp)
+    }
+
+    /// Returns how many flows are in a state.
+    pub fn standing(&self, state: AskedState) -> usize {
+        self.flows.values().filter(|asked| asked.state() == state).count()
+    }
+
+    /// Takes in that a large flow begins: it waits from now on.
+    pub fn ask(&mut self, flow: u32, destination: D, bytes_left: u64, now: Seconds) {
+        let mut asked = Asked {
+            flow,
+            destination,
+            bytes_left,
+            asked: 0,
+            unanswered: None,
+            again: 0.0,
+            decided: None,
+            rate_bps: 0,
+            stamp: 0,
+            unscheduled: false,
+        };
+        let place = *self.places.entry(flow).or_insert_with(|| {
+            self.asked_so_far += 1;
+            self.asked_so_far
+        });
+        self.outbox.ask(&mut asked, &self.times, now);
+        self.flows.insert(place, asked);
+    }
+
+    /// Takes in how much a flow that has asked has left by now: it goes with its next request.
+    pub fn left(&mut self, flow: u32, bytes_left: u64) {
+        if let Some(asked) = self.asked_mut(flow) {
+            asked.bytes_left = bytes_left.max(1);
+        }
+    }
+
+    /// Takes in that a flow has nothing left, or is gone; of a flow that has not asked nothing is sent.
+    pub fn end(&mut self, flow: u32) {
+        if let Some(place) = self.places.remove(&flow) {
+            self.flows.remove(&place);
+            self.outbox.put(flow, MessageBody::Finished);
+        }
+    }
+
+    /// Takes in that the controller listens, perhaps another one, which knows nothing of our flows: asks again for all.
+    pub fn connected(&mut self, now: Seconds) {
+        self.outbox.messages.clear();
+        for asked in self.flows.values_mut() {
+            asked.decided = None;
+            self.outbox.ask(asked, &self.times, now);
+        }
+    }
+
+    /// Takes in a decision. Returns true if the rate or the path of its flow is another one by it.
+    pub fn decided(&mut self, decision: Decision, now: Seconds) -> bool {
+        let Decision { sequence, flow, answers, rate_bps, stamp } = decision;
+        let Some(asked) = self.places.get(&flow).and_then(|place| self.flows.get_mut(place)) else {
+            self.outbox.put(flow, MessageBody::Finished); // the controller does not know yet that the flow is over
+            return false;
+        };
+        if asked.decided.is_some_and(|newest| serial_difference(sequence, newest) <= 0) {
+            self.counters.decisions_late += 1;
+            return false;
+        }
+        let before = (Some(asked.rate_bps).filter(|_| !asked.unscheduled), asked.stamp);
+        asked.decided = Some(sequence);
+        (asked.rate_bps, asked.stamp, asked.unscheduled) = (rate_bps, stamp, false);
+        if serial_difference(asked.asked, answers) <= 0 {
+            self.latencies.extend(asked.unanswered.take().map(|since| now - since));
+            asked.again = now + self.times.refresh_s;
+        }
+        let count = if rate_bps > 0 { &mut self.counters.grants } else { &mut self.counters.stops };
+        *count += 1;
+        before != (Some(rate_bps), stamp)
+    }
+
+    /// Returns when `handle_timer` has something to do.
+    pub fn deadline(&self) -> Option<Seconds> {
+        self.flows.values().map(|asked| asked.due(&self.times)).min_by(f64::total_cmp)
+    }
+
+    /// Asks again what is due. Returns the flows that wait no longer for a controller that does not answer.
+    pub fn handle_timer(&mut self, now: Seconds) -> Vec<u32> {
+        let mut freed = Vec::new();
+        for asked in self.flows.values_mut() {
+            let late = asked.unanswered.is_some_and(|since| now >= since + self.times.fail_safe_s);
+            if late && !asked.unscheduled {
+                asked.unscheduled = true;
+                self.counters.flows_unscheduled_by_fail_safe += 1;
+                freed.push(asked.flow);
+            }
+            if now >= asked.again {
+                self.outbox.ask(asked, &self.times, now);
+            }
+        }
+        freed
+    }
+
+    /// Returns messages for the controller, in order; each is given once.
+    pub fn take_messages(&mut self) -> Vec<Message<D>> {
+        std::mem::take(&mut self.outbox.messages)
+    }
+
+    fn asked(&self, flow: u32) -> Option<&Asked<D>> {
+        self.flows.get(self.places.get(&flow)?)
+    }
+
+    fn asked_mut(&mut self, flow: u32) -> Option<&mut Asked<D>> {
+        self.flows.get_mut(self.places.get(&flow)?)
+    }
+}

@@ -1,0 +1,47 @@
+//! Packets as hosts make them: lengths, priorities and marks by the run's configuration.
+
+use crate::config::{Config, Lengths};
+use crate::flow::Flow;
+use crate::packets::{Cargo, Marks, Packet, NO_PATH};
+use crate::queue::Discipline;
+use crate::time::Time;
+use crate::transport::{Answer, Segment};
+
+/// Return a flow's data packet; `place` is the flow's among those under way.
+pub fn data(flow: &Flow, place: u32, segment: Segment, config: &Config, now: Time) -> Packet {
+    let priority = match config.buffer.discipline {
+        Discipline::Fifo => 0,
+        Discipline::Strict => flow.demand.level,
+        Discipline::PFabric => u32::try_from(flow.remaining(config.lengths.payload)).unwrap_or(u32::MAX),
+    };
+    Packet {
+        flow: place,
+        number: segment.number,
+        bytes: config.lengths.wire(flow.demand.bytes, segment.number),
+        priority,
+        destination: flow.demand.destination,
+        path: NO_PATH,
+        cargo: Cargo::Data,
+        marks: Marks { capable: config.transport.takes_marks(), ..Marks::default() },
+        beyond: 0,
+        stamp: now,
+        blocks: Default::default(),
+    }
+}
+
+/// Return an acknowledgement: of the best priority, and never marked.
+pub fn acknowledgement(flow: &Flow, place: u32, answer: &Answer, lengths: &Lengths) -> Packet {
+    Packet {
+        flow: place,
+        number: answer.missing,
+        bytes: lengths.acknowledgement,
+        priority: 0,
+        destination: flow.demand.source,
+        path: NO_PATH,
+        cargo: Cargo::Acknowledgement,
+        marks: Marks { capable: false, congested: false, echo: answer.marked },
+        beyond: answer.beyond,
+        stamp: answer.stamp,
+        blocks: answer.blocks,
+    }
+}

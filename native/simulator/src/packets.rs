@@ -1,0 +1,97 @@
+//! Packets in an arena: they are named by handles of 4 bytes and their places are used again.
+
+use crate::time::Time;
+
+pub type Handle = u32;
+
+/// No path has been chosen yet.
+pub const NO_PATH: u16 = u16::MAX;
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cargo {
+    /// `number` is the packet's place in its flow.
+    Data,
+    /// `number` is that of the first packet that is missing.
+    Acknowledgement,
+}
+
+/// Marks of congestion that a packet carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// A switch may mark the packet instead of dropping it later.
+    pub capable: bool,
+    /// A switch has marked it.
+    pub congested: bool,
+    /// An acknowledgement's report that what it answers was marked.
+    pub echo: bool,
+}
+
+/// Packets from `first` to before `end`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    pub first: u32,
+    pub end: u32,
+}
+
+/// Blocks that an acknowledgement has room for beside a timestamp (RFC 2018).
+pub const BLOCKS: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    pub flow: u32,
+    pub number: u32,
+    /// Bytes on the wire.
+    pub bytes: u32,
+    /// Smaller is better, in queues that look at it.
+    pub priority: u32,
+    pub destination: u32,
+    pub path: u16,
+    pub cargo: Cargo,
+    pub marks: Marks,
+    /// An acknowledgement's number of packets beyond the first that is missing.
+    pub beyond: u32,
+    /// When data was sent; in an acknowledgement, when the data that caused it was sent.
+    pub stamp: Time,
+    pub blocks: [Block; BLOCKS],
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Packets {
+    places: Vec<Packet>,
+    free: Vec<Handle>,
+}
+
+impl Packets {
+    pub fn add(&mut self, packet: Packet) -> Handle {
+        if let Some(handle) = self.free.pop() {
+            self.places[handle as usize] = packet;
+            return handle;
+        }
+        self.places.push(packet);
+        u32::try_from(self.places.len() - 1).expect("fewer than 2^32 packets are in the network at a time")
+    }
+
+    pub fn remove(&mut self, handle: Handle) -> Packet {
+        self.free.push(handle);
+        self.places[handle as usize]
+    }
+
+    pub fn get(&self, handle: Handle) -> &Packet {
+        &self.places[handle as usize]
+    }
+
+    pub fn get_mut(&mut self, handle: Handle) -> &mut Packet {
+        &mut self.places[handle as usize]
+    }
+
+    /// Return how many packets there are now.
+    pub fn live(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Return how many packets there were at most at one time.
+    pub fn most(&self) -> usize {
+        self.places.len()
+    }
+}

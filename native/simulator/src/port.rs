@@ -1,0 +1,128 @@
+//! A link's sending end: what waits, what is on its way, and when the wire is free.
+//!
+//! **Lazy release.** That a wire becomes free is no event. Before a port is looked at, it sends what it would have sent
+//! since: each waiting packet begins when the one before it has left. A decision at an instant depends only on what
+//! arrived up to it, and every arrival looks at the port first. So a packet costs one event a hop, and a busy link has
+//! one entry in the heap, for the packet that is next to arrive at its far end.
+
+use std::collections::VecDeque;
+
+use crate::packets::{Handle, Packets};
+use crate::queue::{Admission, Buffer, Queue};
+use crate::time::{Rate, Time};
+
+/// What a link has done with packets; bytes are those on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that came to the port.
+    pub offered: u64,
+    pub dropped: u64,
+    pub marked: u64,
+    /// Packets that arrived at the far end.
+    pub delivered: u64,
+    pub delivered_bytes: u64,
+    pub longest_queue_packets: u64,
+    pub longest_queue_bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Port {
+    queue: Queue,
+    /// Packets on their way, with the time of their arrival.
+    flying: VecDeque<(Time, Handle)>,
+    free_at: Time,
+    rate: Rate,
+    delay: Time,
+    pub counters: Counters,
+    /// Whether the heap has this link's entry.
+    pub scheduled: bool,
+}
+
+/// When a port's link is to be looked at next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Arrival(Time),
+    /// Packets wait though none is on its way: the wire is free from then on.
+    Release(Time),
+    Idle,
+}
+
+impl Port {
+    pub fn new(rate: Rate, delay: Time, buffer: Buffer) -> Port {
+        Port {
+            queue: Queue::new(buffer),
+            flying: VecDeque::new(),
+            free_at: 0,
+            rate,
+            delay,
+            counters: Counters::default(),
+            scheduled: false,
+        }
+    }
+
+    /// Return how many packets wait, and how many are on their way.
+    pub fn held(&self) -> (usize, usize) {
+        (self.queue.len(), self.flying.len())
+    }
+
+    /// Take a packet that came at `now`: onto a free wire at once, else into the queue. Return what is dropped for it.
+    pub fn offer(&mut self, now: Time, handle: Handle, packets: &mut Packets) -> Option<Handle> {
+        self.counters.offered += 1;
+        self.catch_up(now, packets);
+        if self.queue.is_empty() && self.free_at <= now {
+            self.send(now, handle, packets);
+            return None;
+        }
+        let packet = packets.get_mut(handle);
+        if packet.marks.capable && self.queue.marks() {
+            packet.marks.congested = true;
+            self.counters.marked += 1;
+        }
+        let dropped = match self.queue.add(handle, packet) {
+            Admission::Kept => None,
+            Admission::Displaced(other) => Some(other),
+            Admission::Refused => Some(handle),
+        };
+        self.counters.dropped += u64::from(dropped.is_some());
+        let counters = &mut self.counters;
+        counters.longest_queue_packets = counters.longest_queue_packets.max(self.queue.len() as u64);
+        counters.longest_queue_bytes = counters.longest_queue_bytes.max(self.queue.bytes());
+        dropped
+    }
+
+    /// Remove the packet that arrives at the far end at `now`, if one does.
+    pub fn arrived(&mut self, now: Time, packets: &Packets) -> Option<Handle> {
+        self.catch_up(now, packets);
+        let &(_, handle) = self.flying.front().filter(|(time, _)| *time <= now)?;
+        self.flying.pop_front();
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += u64::from(packets.get(handle).bytes);
+        Some(handle)
+    }
+
+    /// Let the wire, free since `now`, take the next packet: everything that arrived at `now` is here.
+    pub fn release(&mut self, now: Time, packets: &Packets) {
+        self.catch_up(now + 1, packets);
+    }
+
+    pub fn next(&self) -> Next {
+        match self.flying.front() {
+            Some(&(time, _)) => Next::Arrival(time),
+            None if self.queue.is_empty() => Next::Idle,
+            None => Next::Release(self.free_at),
+        }
+    }
+
+    /// Send what began to leave before `now`; what arrives at an instant comes before what leaves at it.
+    fn catch_up(&mut self, now: Time, packets: &Packets) {
+        while self.free_at < now {
+            let Some(handle) = self.queue.take() else { break };
+            self.send(self.free_at, handle, packets);
+        }
+    }
+
+    fn send(&mut self, begin: Time, handle: Handle, packets: &Packets) {
+        self.free_at = begin + self.rate.transmission(packets.get(handle).bytes);
+        self.flying.push_back((self.free_at + self.delay, handle));
+    }
+}

@@ -1,0 +1,165 @@
+//! What a port does with packets that wait: which goes next, and which is dropped. The packet on the wire does not wait.
+
+mod fifo;
+mod pfabric;
+mod strict;
+
+use crate::packets::{Handle, Packet};
+use crate::Error;
+
+pub use strict::LEVELS;
+
+/// How much may wait at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Endless,
+    Bytes(u64),
+    Packets(u32),
+}
+
+impl Limit {
+    fn exceeded(self, bytes: u64, packets: usize) -> bool {
+        match self {
+            Limit::Endless => false,
+            Limit::Bytes(limit) => bytes > limit,
+            Limit::Packets(limit) => packets > limit as usize,
+        }
+    }
+}
+
+/// In which order packets leave, and which are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// First come, first served; what finds the buffer full is dropped.
+    Fifo,
+    /// The lowest of eight levels first, each first come, first served; what finds the buffer full is dropped.
+    Strict,
+    /// The flow with the packet of best priority first, its earliest packet; the worst priority is dropped.
+    PFabric,
+}
+
+/// A port's buffer: discipline, limit, and the number of waiting packets from which it marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    pub discipline: Discipline,
+    pub limit: Limit,
+    /// An arriving packet is marked if so many wait then, itself counted; 0: never.
+    pub mark_from: u32,
+}
+
+impl Buffer {
+    /// Return an error unless a packet of `bytes` can wait here at all.
+    pub fn check(&self, bytes: u32) -> Result<(), Error> {
+        let room = match self.limit {
+            Limit::Endless => true,
+            Limit::Bytes(limit) => limit >= u64::from(bytes),
+            Limit::Packets(limit) => limit >= 1,
+        };
+        if room {
+            return Ok(());
+        }
+        Err(Error(format!("a buffer of {:?} holds no packet of {bytes} B: make it larger", self.limit)))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Waiting {
+    Fifo(fifo::Fifo),
+    Strict(Box<strict::Strict>),
+    PFabric(pfabric::PFabric),
+}
+
+/// Packets that wait at a port.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    waiting: Waiting,
+    bytes: u64,
+    count: usize,
+    buffer: Buffer,
+}
+
+/// What became of a packet that came to a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    Kept,
+    /// Kept, and this other packet dropped for it.
+    Displaced(Handle),
+    Refused,
+}
+
+impl Queue {
+    pub fn new(buffer: Buffer) -> Queue {
+        let waiting = match buffer.discipline {
+            Discipline::Fifo => Waiting::Fifo(fifo::Fifo::default()),
+            Discipline::Strict => Waiting::Strict(Box::default()),
+            Discipline::PFabric => Waiting::PFabric(pfabric::PFabric::default()),
+        };
+        Queue { waiting, bytes: 0, count: 0, buffer }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Return whether a packet that came now would be marked.
+    pub fn marks(&self) -> bool {
+        let from = self.buffer.mark_from as usize;
+        from > 0 && self.count + 1 >= from
+    }
+
+    /// Add a packet. A packet that is dropped, this or another, no longer counts here.
+    pub fn add(&mut self, handle: Handle, packet: &Packet) -> Admission {
+        let (bytes, count) = (self.bytes + u64::from(packet.bytes), self.count + 1);
+        let full = self.buffer.limit.exceeded(bytes, count);
+        match &mut self.waiting {
+            Waiting::Fifo(_) | Waiting::Strict(_) if full => return Admission::Refused,
+            Waiting::Fifo(fifo) => fifo.add(handle, packet.bytes),
+            Waiting::Strict(strict) => strict.add(handle, packet),
+            Waiting::PFabric(pfabric) => pfabric.add(handle, packet),
+        }
+        (self.bytes, self.count) = (bytes, count);
+        match &mut self.waiting {
+            Waiting::PFabric(pfabric) if full => {
+                let dropped = pfabric.drop_worst();
+                self.bytes -= u64::from(dropped.bytes);
+                self.count -= 1;
+                if dropped.handle == handle {
+                    Admission::Refused
+                } else {
+                    Admission::Displaced(dropped.handle)
+                }
+            }
+            _ => Admission::Kept,
+        }
+    }
+
+    /// Remove the packet that goes next.
+    pub fn take(&mut self) -> Option<Handle> {
+        let taken = match &mut self.waiting {
+            Waiting::Fifo(fifo) => fifo.take(),
+            Waiting::Strict(strict) => strict.take(),
+            Waiting::PFabric(pfabric) => pfabric.take(),
+        }?;
+        self.bytes -= u64::from(taken.bytes);
+        self.count -= 1;
+        Some(taken.handle)
+    }
+}
+
+/// A waiting packet's name and length.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    handle: Handle,
+    bytes: u32,
+}
+
+#[cfg(test)]
+mod tests;

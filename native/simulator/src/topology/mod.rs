@@ -1,0 +1,195 @@
+//! Fabrics: links by number, and where a packet goes next, in constant time and without tables of routes.
+
+mod fat_tree;
+mod leaf_spine;
+
+use crate::time::{Rate, Time};
+use crate::Error;
+
+pub use fat_tree::FatTree;
+pub use leaf_spine::LeafSpine;
+
+/// Between which tiers a link leads, and in which direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// From a host: its own port.
+    HostUp,
+    /// From a leaf (edge switch) upwards.
+    LeafUp,
+    /// From an aggregation switch of a fat tree to a core.
+    CoreUp,
+    /// From a core to an aggregation switch.
+    CoreDown,
+    /// From a spine (or an aggregation switch) to a leaf.
+    LeafDown,
+    /// From a leaf to a host.
+    HostDown,
+}
+
+pub const TIERS: [Tier; 6] =
+    [Tier::HostUp, Tier::LeafUp, Tier::CoreUp, Tier::CoreDown, Tier::LeafDown, Tier::HostDown];
+
+impl Tier {
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::HostUp => "host to leaf",
+            Tier::LeafUp => "leaf to spine",
+            Tier::CoreUp => "aggregation to core",
+            Tier::CoreDown => "core to aggregation",
+            Tier::LeafDown => "spine to leaf",
+            Tier::HostDown => "leaf to host",
+        }
+    }
+}
+
+/// A link in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub tier: Tier,
+    pub rate: Rate,
+    pub delay: Time,
+    /// Whether it carries packets at all; a link that is down is on no path.
+    pub up: bool,
+}
+
+/// The shape of a fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    LeafSpine(LeafSpine),
+    FatTree(FatTree),
+}
+
+/// A fabric: its shape, its links, and the paths between groups of hosts that are whole.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    shape: Shape,
+    pub links: Vec<Link>,
+    /// By pair of leaves the paths that are up; empty where all links are.
+    alive: Vec<Vec<u16>>,
+    /// All paths between leaves of one pod, and between any others.
+    every: Vec<u16>,
+}
+
+/// What is different about one link, in one direction, numbered as the shape numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub link: u32,
+    /// bit/s; 0 takes the link down.
+    pub rate: u64,
+    /// None: as the tier's.
+    pub delay: Option<Time>,
+}
+
+impl Topology {
+    pub fn new(shape: Shape, changes: &[Change]) -> Result<Topology, Error> {
+        let mut links = match &shape {
+            Shape::LeafSpine(of) => of.links()?,
+            Shape::FatTree(of) => of.links()?,
+        };
+        for change in changes {
+            let count = links.len();
+            let link = links.get_mut(change.link as usize).ok_or_else(|| {
+                Error(format!("link {} is not among the {count} of the fabric", change.link))
+            })?;
+            link.up = change.rate > 0;
+            if link.up {
+                link.rate = Rate::new(change.rate);
+            }
+            link.delay = change.delay.unwrap_or(link.delay);
+        }
+        let paths = match &shape {
+            Shape::LeafSpine(of) => of.spines,
+            Shape::FatTree(of) => of.paths(),
+        };
+        let every = (0..paths).map(|path| u16::try_from(path).expect("checked by the shape")).collect();
+        let mut topology = Topology { shape, links, alive: Vec::new(), every };
+        if topology.links.iter().any(|link| !link.up) {
+            topology.find_paths()?;
+        }
+        Ok(topology)
+    }
+
+    pub fn hosts(&self) -> u32 {
+        match &self.shape {
+            Shape::LeafSpine(of) => of.hosts(),
+            Shape::FatTree(of) => of.hosts(),
+        }
+    }
+
+    pub fn leaf_of(&self, host: u32) -> u32 {
+        match &self.shape {
+            Shape::LeafSpine(of) => of.leaf_of(host),
+            Shape::FatTree(of) => of.edge_of(host),
+        }
+    }
+
+    fn leaves(&self) -> u32 {
+        match &self.shape {
+            Shape::LeafSpine(of) => of.leaves,
+            Shape::FatTree(of) => of.edges(),
+        }
+    }
+
+    /// Return the numbers of the paths between two hosts; none below one leaf, where there is no choice.
+    pub fn paths(&self, source: u32, destination: u32) -> &[u16] {
+        let (from, to) = (self.leaf_of(source), self.leaf_of(destination));
+        if from == to {
+            return &[];
+        }
+        if !self.alive.is_empty() {
+            return &self.alive[(from * self.leaves() + to) as usize];
+        }
+        match &self.shape {
+            Shape::LeafSpine(_) => &self.every,
+            Shape::FatTree(of) => &self.every[..of.paths_between(from, to) as usize],
+        }
+    }
+
+    /// Return the link of a host's own port.
+    pub fn first(&self, host: u32) -> u32 {
+        host
+    }
+
+    /// Return the link that follows `link` on the way to `destination` by `path`; None at the destination.
+    pub fn next(&self, link: u32, destination: u32, path: u16) -> Option<u32> {
+        match &self.shape {
+            Shape::LeafSpine(of) => of.next(link, destination, path),
+            Shape::FatTree(of) => of.next(link, destination, path),
+        }
+    }
+
+    /// Return the links from host to host by `path`.
+    pub fn route(&self, source: u32, destination: u32, path: u16) -> Vec<u32> {
+        std::iter::successors(Some(self.first(source)), |&link| self.next(link, destination, path)).collect()
+    }
+
+    fn find_paths(&mut self) -> Result<(), Error> {
+        let hosts_down =
+            self.links.iter().position(|link| !link.up && matches!(link.tier, Tier::HostUp | Tier::HostDown));
+        if let Some(link) = hosts_down {
+            return Err(Error(format!("link {link} is a host's only one: it may be slow but not down")));
+        }
+        let leaves = self.leaves();
+        let mut host_of = vec![0; leaves as usize];
+        (0..self.hosts()).for_each(|host| host_of[self.leaf_of(host) as usize] = host);
+        let mut alive = Vec::with_capacity((leaves * leaves) as usize);
+        for &source in &host_of {
+            for &destination in &host_of {
+                let paths = self.paths(source, destination).iter().copied();
+                let whole = |path: &u16| {
+                    let route = self.route(source, destination, *path);
+                    route.iter().all(|&link| self.links[link as usize].up)
+                };
+                let paths: Vec<u16> = paths.filter(whole).collect();
+                if source != destination && paths.is_empty() {
+                    return Err(Error(format!(
+                        "no path is left from host {source} to host {destination}: too many links are down"
+                    )));
+                }
+                alive.push(paths);
+            }
+        }
+        self.alive = alive;
+        Ok(())
+    }
+}

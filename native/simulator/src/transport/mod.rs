@@ -1,0 +1,148 @@
+//! What hosts send and when: senders and receivers take acknowledgements, data and the time, and give packets' numbers,
+//! answers and the time of their next timer.
+
+pub mod fixed;
+pub mod pfabric;
+pub mod received;
+pub mod receiver;
+mod sliding;
+pub mod tcp;
+
+use crate::packets::{Block, BLOCKS};
+use crate::time::{Time, NEVER};
+use crate::Error;
+use fixed::Fixed;
+use pfabric::PFabric;
+use received::Received;
+use receiver::Delay;
+use tcp::Tcp;
+
+/// How hosts send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Transport {
+    /// A window that never changes and no timer: for networks that lose nothing.
+    Fixed {
+        window: u32,
+    },
+    PFabric(pfabric::Settings),
+    Tcp(tcp::Settings),
+}
+
+impl Transport {
+    pub fn sender(&self, packets: u32) -> Sender {
+        match self {
+            Transport::Fixed { window } => Sender::Fixed(Fixed::new(*window, packets)),
+            Transport::PFabric(settings) => Sender::PFabric(PFabric::new(*settings, packets)),
+            Transport::Tcp(settings) => Sender::Tcp(Box::new(Tcp::new(*settings, packets))),
+        }
+    }
+
+    /// Return an error unless it can send.
+    pub fn check(&self) -> Result<(), Error> {
+        let (window, timeout) = match self {
+            Transport::Fixed { window } => (*window, 1),
+            Transport::PFabric(of) => (of.initial_window.min(of.largest_window), of.timeout),
+            Transport::Tcp(of) => return of.check(),
+        };
+        if window == 0 || timeout == 0 {
+            return Err(Error("windows have at least 1 packet, time-outs are longer than 0".to_string()));
+        }
+        Ok(())
+    }
+
+    /// Return how receivers put acknowledgements off.
+    pub fn delay(&self) -> Delay {
+        match self {
+            Transport::Tcp(of) => Delay { packets: of.delayed_packets, time: of.delayed_time },
+            _ => Delay::NONE,
+        }
+    }
+
+    /// Return whether its packets may be marked.
+    pub fn takes_marks(&self) -> bool {
+        matches!(self, Transport::Tcp(of) if of.marks)
+    }
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The first packet that is missing.
+    pub missing: u32,
+    /// Packets that have arrived beyond it.
+    pub beyond: u32,
+    pub blocks: [Block; BLOCKS],
+    /// When the packet that it answers was sent.
+    pub stamp: Time,
+    /// Whether that was marked.
+    pub marked: bool,
+}
+
+/// A packet that a sender wants to leave now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub number: u32,
+    /// Whether it was sent before.
+    pub again: bool,
+}
+
+/// A flow's sender.
+#[derive(Clone, Debug)]
+pub enum Sender {
+    Fixed(Fixed),
+    PFabric(PFabric),
+    Tcp(Box<Tcp>),
+}
+
+impl Sender {
+    pub fn answered(&mut self, now: Time, answer: &Answer) {
+        match self {
+            Sender::Fixed(sender) => sender.answered(answer),
+            Sender::PFabric(sender) => sender.answered(now, answer),
+            Sender::Tcp(sender) => sender.answered(now, answer),
+        }
+    }
+
+    /// Return the next packet to send now; `received` is the receiver's, for rules that look at it.
+    pub fn next(&mut self, now: Time, received: &Received) -> Option<Segment> {
+        match self {
+            Sender::Fixed(sender) => sender.next(received),
+            Sender::PFabric(sender) => sender.next(now, received),
+            Sender::Tcp(sender) => sender.next(now),
+        }
+    }
+
+    /// Return when `expired` is to be called, unless something comes before.
+    pub fn deadline(&self) -> Time {
+        match self {
+            Sender::Fixed(_) => NEVER,
+            Sender::PFabric(sender) => sender.deadline(),
+            Sender::Tcp(sender) => sender.deadline(),
+        }
+    }
+
+    pub fn expired(&mut self, now: Time) {
+        match self {
+            Sender::Fixed(_) => {}
+            Sender::PFabric(sender) => sender.expired(now),
+            Sender::Tcp(sender) => sender.expired(now),
+        }
+    }
+
+    /// Return the first packet that is not acknowledged, and how many beyond it are known to have arrived.
+    pub fn acknowledged(&self) -> (u32, u32) {
+        match self {
+            Sender::Fixed(sender) => sender.acknowledged(),
+            Sender::PFabric(sender) => sender.acknowledged(),
+            Sender::Tcp(sender) => sender.acknowledged(),
+        }
+    }
+
+    pub fn timeouts(&self) -> u32 {
+        match self {
+            Sender::Fixed(_) => 0,
+            Sender::PFabric(sender) => sender.timeouts(),
+            Sender::Tcp(sender) => sender.timeouts(),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What is known of each packet that is not acknowledged yet.
+
+use std::collections::VecDeque;
+
+use crate::packets::Block;
+use crate::time::{Time, NEVER};
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    arrived: bool,
+    lost: bool,
+    /// Sent again after it was found lost.
+    again: bool,
+    /// Sent again at any time.
+    ever: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    first: u32,
+    sent: VecDeque<Sent>,
+    arrived: u32,
+    lost: u32,
+    again: u32,
+    /// Duplicate acknowledgements, where nothing says what has arrived.
+    duplicates: u32,
+    /// The latest to be sent of all that have arrived, and the end of what has.
+    latest: (Time, u32),
+    highest: u32,
+    reordered: bool,
+    /// No packet before it waits to be sent again.
+    search: u32,
+}
+
+impl Board {
+    /// Return the first packet that is not acknowledged.
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// Return the packet after the last that was sent.
+    pub fn end(&self) -> u32 {
+        self.first + self.sent.len() as u32
+    }
+
+    pub fn len(&self) -> u32 {
+        self.sent.len() as u32
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    pub fn in_flight(&self) -> u32 {
+        (self.len() + self.again).saturating_sub(self.arrived + self.lost + self.duplicates)
+    }
+
+    /// Return how many packets have arrived beyond the first that is missing, as far as is known.
+    pub fn beyond(&self) -> u32 {
+        self.arrived + self.duplicates
+    }
+
+    /// Return whether a packet ever arrived after one that was sent later.
+    pub fn reordered(&self) -> bool {
+        self.reordered
+    }
+
+    pub fn send(&mut self, now: Time) -> u32 {
+        self.sent.push_back(Sent { at: now, arrived: false, lost: false, again: false, ever: false });
+        self.end() - 1
+    }
+
+    /// Send the first packet again that is lost and was not sent again since.
+    pub fn send_again(&mut self, now: Time) -> Option<u32> {
+        if self.lost == self.again {
+            return None;
+        }
+        let begin = self.search.max(self.first);
+        for number in begin..self.end() {
+            let packet = &mut self.sent[(number - self.first) as usize];
+            if packet.lost && !packet.again {
+                (packet.at, packet.again, packet.ever) = (now, true, true);
+                self.again += 1;
+                self.search = number + 1;
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    pub fn sack(&mut self, block: Block) {
+        for number in block.first.max(self.first)..block.end.min(self.end()) {
+            let packet = &mut self.sent[(number - self.first) as usize];
+            if packet.arrived {
+                continue;
+            }
+            packet.arrived = true;
+            self.arrived += 1;
+            self.lost -= u32::from(packet.lost);
+            self.again -= u32::from(packet.again);
+            (packet.lost, packet.again) = (false, false);
+            let (at, ever) = (packet.at, packet.ever);
+            self.came(number, at, ever);
+        }
+    }
+
+    /// Note a duplicate acknowledgement: a packet has left the network.
+    pub fn duplicate(&mut self) {
+        self.duplicates = (self.duplicates + 1).min(self.len().saturating_sub(1));
+    }
+
+    pub fn forget_duplicates(&mut self) {
+        self.duplicates = 0;
+    }
+
+    /// Take all packets before `missing` as arrived.
+    pub fn advance(&mut self, missing: u32) {
+        let mut unknown = 0;
+        while self.first < missing {
+            let Some(packet) = self.sent.pop_front() else {
+                self.first = missing;
+                break;
+            };
+            self.arrived -= u32::from(packet.arrived);
+            self.lost -= u32::from(packet.lost);
+            self.again -= u32::from(packet.again);
+            unknown += u32::from(!packet.arrived);
+            let number = self.first;
+            self.first += 1;
+            if !packet.arrived {
+                self.came(number, packet.at, packet.ever);
+            }
+        }
+        // One of them was missing; the others had caused duplicates.
+        self.duplicates =
+            self.duplicates.saturating_sub(unknown.saturating_sub(1)).min(self.len().saturating_sub(1));
+    }
+
+    /// Mark what at least `threshold` packets have overtaken; return whether anything new is lost.
+    pub fn lose_overtaken(&mut self, threshold: u32) -> bool {
+        let before = self.lost;
+        let (mut overtaken_by, mut first) = (self.arrived, u32::MAX);
+        for (place, packet) in self.sent.iter_mut().enumerate() {
+            if overtaken_by < threshold {
+                break;
+            }
+            if packet.arrived {
+                overtaken_by -= 1;
+            } else if !packet.lost {
+                packet.lost = true;
+                self.lost += 1;
+                first = first.min(self.first + place as u32);
+            }
+        }
+        self.search = self.search.min(first);
+        self.lost > before
+    }
+
+    /// Mark what was sent `patience` ago and before something that has arrived. Return whether anything new is lost, and
+    /// when the next packet will be.
+    pub fn lose_late(&mut self, now: Time, patience: Time) -> (bool, Time) {
+        let (mut any, mut next) = (false, NEVER);
+        if self.beyond() == 0 && self.again == 0 {
+            return (any, next);
+        }
+        for (place, packet) in self.sent.iter_mut().enumerate() {
+            let number = self.first + place as u32;
+            if packet.arrived || (packet.lost && !packet.again) || (packet.at, number) >= self.latest {
+                continue;
+            }
+            if packet.at + patience > now {
+                next = next.min(packet.at + patience);
+                continue;
+            }
+            if packet.lost {
+                packet.again = false;
+                self.again -= 1;
+            } else {
+                packet.lost = true;
+                self.lost += 1;
+            }
+            self.search = self.search.min(number);
+            any = true;
+        }
+        (any, next)
+    }
+
+    /// Mark the first packet; return whether that is new.
+    pub fn lose_first(&mut self) -> bool {
+        let Some(packet) = self.sent.front_mut().filter(|packet| !packet.lost) else { return false };
+        packet.lost = true;
+        self.lost += 1;
+        self.search = self.first;
+        true
+    }
+
+    /// Mark everything that is not known to have arrived.
+    pub fn lose_all(&mut self) {
+        for packet in self.sent.iter_mut().filter(|packet| !packet.arrived) {
+            (packet.lost, packet.again) = (true, false);
+        }
+        self.lost = self.len() - self.arrived;
+        (self.again, self.duplicates, self.search) = (0, 0, self.first);
+    }
+
+    fn came(&mut self, number: u32, at: Time, ever: bool) {
+        self.reordered |= number < self.highest && !ever;
+        self.highest = self.highest.max(number + 1);
+        self.latest = self.latest.max((at, number));
+    }
+}

@@ -1,0 +1,261 @@
+//! TCP's sending end, in packets: windows by `control`, losses by `board`, time-outs by `round_trip`.
+//!
+//! What may be in flight is the window; what is in flight is counted (RFC 6675's pipe), with SACK by what is known of each
+//! packet, without it by duplicate acknowledgements. There is no handshake, no tail loss probe, and no proportional rate
+//! reduction: a window that is reduced stops sending until as much has left the network.
+
+mod board;
+mod control;
+mod cubic;
+mod dctcp;
+mod round_trip;
+
+use super::{Answer, Segment};
+use crate::time::{Time, NEVER};
+use crate::Error;
+use board::Board;
+use control::Window;
+use round_trip::RoundTrip;
+
+pub use control::Control;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    pub control: Control,
+    /// Packets.
+    pub initial_window: u32,
+    pub largest_window: u32,
+    pub initial_timeout: Time,
+    pub least_timeout: Time,
+    pub largest_timeout: Time,
+    /// Packets beyond one that is missing from which it counts as lost.
+    pub duplicates: u32,
+    /// Whether acknowledgements say what has arrived beyond what is missing.
+    pub sack: bool,
+    /// Whether losses are found by time (RACK, RFC 8985), forgiving reordering; needs `sack`.
+    pub rack: bool,
+    /// Whether packets may be marked instead of dropped.
+    pub marks: bool,
+    /// Packets in order that an acknowledgement waits for, and for how long.
+    pub delayed_packets: u32,
+    pub delayed_time: Time,
+}
+
+impl Settings {
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |text: &str| Err(Error(text.to_string()));
+        if self.initial_window == 0
+            || self.largest_window == 0
+            || self.duplicates == 0
+            || self.delayed_packets == 0
+        {
+            return wrong("windows, duplicates and delayed packets are at least 1");
+        }
+        if self.least_timeout == 0 || self.initial_timeout == 0 || self.largest_timeout < self.least_timeout {
+            return wrong("time-outs are longer than 0, the largest no shorter than the least");
+        }
+        if self.delayed_packets > 1 && self.delayed_time == 0 {
+            return wrong("acknowledgements for several packets need a time after which they wait no longer");
+        }
+        if self.rack && !self.sack {
+            return wrong("losses by time (RACK) need SACK");
+        }
+        Ok(())
+    }
+}
+
+/// Where the sender stands after a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// What was lost is sent again, within the reduced window.
+    Recovery,
+    /// After a time-out: everything that is not acknowledged counts as lost, and the window grows from 1.
+    TimedOut,
+}
+
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    settings: Settings,
+    packets: u32,
+    board: Board,
+    window: Window,
+    round_trip: RoundTrip,
+    state: State,
+    /// Packets before this one were sent when the last loss, or the last mark, was answered.
+    recover: u32,
+    reduced: u32,
+    timeout_at: Time,
+    reorder_at: Time,
+    timeouts: u32,
+    beyond: u32,
+    /// A lost packet that goes again at once, however many are in flight (RFC 6675, Section 5, step 4.3).
+    urgent: bool,
+}
+
+impl Tcp {
+    pub fn new(settings: Settings, packets: u32) -> Tcp {
+        Tcp {
+            settings,
+            packets,
+            board: Board::default(),
+            window: Window::new(settings.control, settings.initial_window),
+            round_trip: RoundTrip::new(
+                settings.initial_timeout,
+                settings.least_timeout,
+                settings.largest_timeout,
+            ),
+            state: State::Open,
+            recover: 0,
+            reduced: 0,
+            timeout_at: NEVER,
+            reorder_at: NEVER,
+            timeouts: 0,
+            beyond: 0,
+            urgent: false,
+        }
+    }
+
+    pub fn answered(&mut self, now: Time, answer: &Answer) {
+        self.beyond = answer.beyond;
+        let advanced = answer.missing.saturating_sub(self.board.first());
+        if advanced == 0 && answer.missing < self.board.first() {
+            return; // an old one that was overtaken
+        }
+        if self.settings.sack {
+            answer.blocks.iter().for_each(|block| self.board.sack(*block));
+        } else if advanced == 0 {
+            self.board.duplicate();
+        }
+        if advanced > 0 {
+            self.board.advance(answer.missing);
+            self.round_trip.measured(now.saturating_sub(answer.stamp));
+            self.timeout_at = if self.board.is_empty() { NEVER } else { now + self.round_trip.timeout() };
+        }
+        let before = self.state;
+        self.leave_recovery(advanced);
+        let lost = self.find_losses(now);
+        if lost {
+            self.enter_recovery();
+        }
+        self.take_mark(answer, advanced);
+        let growing = before != State::Recovery && self.state != State::Recovery && !lost;
+        if advanced > 0 && growing && self.past_reduction() {
+            // Appropriate byte counting (RFC 3465): one packet an answer after a time-out, else two at most.
+            let most = if before == State::TimedOut { 1 } else { 2 };
+            self.window.grow(now, advanced.min(most), self.round_trip.smoothed());
+        }
+    }
+
+    pub fn next(&mut self, now: Time) -> Option<Segment> {
+        if std::mem::take(&mut self.urgent) {
+            if let Some(number) = self.board.send_again(now) {
+                return Some(Segment { number, again: true });
+            }
+        }
+        if self.board.in_flight() >= self.window.packets().min(self.settings.largest_window) {
+            return None;
+        }
+        let segment = match self.board.send_again(now) {
+            Some(number) => Segment { number, again: true },
+            None if self.board.end() < self.packets && self.board.len() < self.settings.largest_window => {
+                Segment { number: self.board.send(now), again: false }
+            }
+            None => return None,
+        };
+        if self.timeout_at == NEVER {
+            self.timeout_at = now + self.round_trip.timeout();
+        }
+        Some(segment)
+    }
+
+    pub fn deadline(&self) -> Time {
+        self.timeout_at.min(self.reorder_at)
+    }
+
+    pub fn expired(&mut self, now: Time) {
+        if self.reorder_at <= now && self.find_losses(now) {
+            self.enter_recovery();
+        }
+        if self.timeout_at > now {
+            return;
+        }
+        self.timeouts += 1;
+        // The threshold is reduced once for all time-outs of one packet (RFC 5681, equation 4).
+        self.window.timed_out(self.state != State::TimedOut, self.board.in_flight());
+        self.state = State::TimedOut;
+        self.recover = self.board.end();
+        self.board.lose_all();
+        self.round_trip.back_off();
+        self.reorder_at = NEVER;
+        self.timeout_at = now + self.round_trip.timeout();
+    }
+
+    pub fn acknowledged(&self) -> (u32, u32) {
+        (self.board.first(), self.beyond)
+    }
+
+    pub fn timeouts(&self) -> u32 {
+        self.timeouts
+    }
+
+    fn enter_recovery(&mut self) {
+        if self.state == State::Open && self.board.first() >= self.recover {
+            self.state = State::Recovery;
+            self.recover = self.board.end();
+            self.urgent = true;
+            self.window.lost();
+        }
+    }
+
+    fn leave_recovery(&mut self, advanced: u32) {
+        if self.state == State::Open || advanced == 0 {
+            return;
+        }
+        if self.board.first() >= self.recover {
+            self.state = State::Open;
+            self.board.forget_duplicates();
+        } else if self.state == State::Recovery && !self.settings.sack {
+            self.urgent = self.board.lose_first(); // a partial acknowledgement (RFC 6582)
+        }
+    }
+
+    /// Mark what is lost by now; return whether anything new is.
+    fn find_losses(&mut self, now: Time) -> bool {
+        let (of, board) = (&self.settings, &mut self.board);
+        if of.rack {
+            let forgiving =
+                board.reordered() || (self.state != State::Recovery && board.beyond() < of.duplicates);
+            let window = if forgiving { self.round_trip.least() / 4 } else { 0 };
+            let (lost, next) = board.lose_late(now, self.round_trip.latest() + window);
+            self.reorder_at = next;
+            return lost;
+        }
+        if of.sack {
+            return board.lose_overtaken(of.duplicates);
+        }
+        self.state == State::Open
+            && board.beyond() >= of.duplicates
+            && board.first() >= self.recover
+            && board.lose_first()
+    }
+
+    /// Return whether the last answer is of a packet that was sent after the window was last reduced for a mark.
+    fn past_reduction(&self) -> bool {
+        self.reduced == 0 || self.board.first() > self.reduced
+    }
+
+    fn take_mark(&mut self, answer: &Answer, advanced: u32) {
+        if !self.settings.marks {
+            return;
+        }
+        self.window.answered(advanced, answer.marked, self.board.first(), self.board.end());
+        if answer.marked && self.state == State::Open && self.past_reduction() {
+            self.reduced = self.board.end();
+            self.window.marked();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! The sender alone, answered by hand.
+
+use super::*;
+use crate::packets::{Block, BLOCKS};
+use crate::time::{MILLISECOND, SECOND};
+
+fn settings(sack: bool, rack: bool) -> Settings {
+    Settings {
+        control: Control::NewReno,
+        initial_window: 10,
+        largest_window: 1000,
+        initial_timeout: SECOND,
+        least_timeout: 200 * MILLISECOND,
+        largest_timeout: 60 * SECOND,
+        duplicates: 3,
+        sack,
+        rack,
+        marks: false,
+        delayed_packets: 1,
+        delayed_time: 0,
+    }
+}
+
+fn sent(tcp: &mut Tcp, now: Time) -> Vec<u32> {
+    std::iter::from_fn(|| tcp.next(now)).map(|segment| segment.number).collect()
+}
+
+fn answer(missing: u32, block: Option<(u32, u32)>, stamp: Time) -> Answer {
+    let mut blocks = [Block::default(); BLOCKS];
+    if let Some((first, end)) = block {
+        blocks[0] = Block { first, end };
+    }
+    let beyond = block.map_or(0, |(first, end)| end - first);
+    Answer { missing, beyond, blocks, stamp, marked: false }
+}
+
+/// Return what is sent after each of seven packets behind a lost one.
+fn after_a_loss(tcp: &mut Tcp) -> Vec<Vec<u32>> {
+    assert_eq!(sent(tcp, 0), (0..10).collect::<Vec<_>>());
+    (2..9)
+        .map(|end| {
+            let now = MILLISECOND + u64::from(end);
+            tcp.answered(now, &answer(0, Some((1, end)), 0));
+            sent(tcp, now)
+        })
+        .collect()
+}
+
+#[test]
+fn the_third_duplicate_sends_the_missing_packet_again_and_the_window_is_half() {
+    for sack in [true, false] {
+        let mut tcp = Tcp::new(settings(sack, false), 100);
+        // Two new packets by limited transmit (RFC 3042), then the lost one. Of a window of 10, 5 are left: of 11 in
+        // flight the fourth to the seventh duplicate leave more.
+        let expected: [&[u32]; 7] = [&[10], &[11], &[0], &[], &[], &[], &[]];
+        assert_eq!(after_a_loss(&mut tcp), expected);
+        tcp.answered(3 * MILLISECOND, &answer(12, None, 2 * MILLISECOND));
+        assert_eq!(sent(&mut tcp, 3 * MILLISECOND).len(), 5);
+        assert_eq!(tcp.timeouts(), 0);
+    }
+}
+
+#[test]
+fn a_partial_acknowledgement_sends_the_next_hole_without_sack() {
+    let mut tcp = Tcp::new(settings(false, false), 20);
+    sent(&mut tcp, 0);
+    // Packets 0 and 4 are lost.
+    for _ in 0..8 {
+        tcp.answered(MILLISECOND, &answer(0, Some((1, 2)), 0));
+        sent(&mut tcp, MILLISECOND);
+    }
+    tcp.answered(2 * MILLISECOND, &answer(4, None, MILLISECOND));
+    assert!(sent(&mut tcp, 2 * MILLISECOND).contains(&4));
+}
+
+#[test]
+fn a_reordered_packet_is_forgiven_by_time_and_not_by_count() {
+    for (rack, again) in [(true, false), (false, true)] {
+        let mut tcp = Tcp::new(settings(true, rack), 1000);
+        sent(&mut tcp, 0);
+        // Packet 0 comes after the first two, and shows that the network reorders; 10 then after four others.
+        tcp.answered(MILLISECOND, &answer(0, Some((1, 3)), 0));
+        tcp.answered(MILLISECOND + 1, &answer(10, None, 0));
+        let begin = MILLISECOND + 1;
+        sent(&mut tcp, begin);
+        tcp.answered(2 * MILLISECOND, &answer(10, Some((11, 15)), begin));
+        assert_eq!(sent(&mut tcp, 2 * MILLISECOND).contains(&10), again);
+        if rack {
+            // It is lost a quarter of the round trip later.
+            let due = tcp.deadline();
+            assert!(due > 2 * MILLISECOND && due < 3 * MILLISECOND, "{due}");
+            tcp.expired(due);
+            assert!(sent(&mut tcp, due).contains(&10));
+        }
+    }
+}
+
+#[test]
+fn a_time_out_begins_with_one_packet_and_waits_twice_as_long_the_next_time() {
+    let mut tcp = Tcp::new(settings(true, false), 100);
+    sent(&mut tcp, 0);
+    let mut now = 0;
+    for wait in [SECOND, 2 * SECOND, 4 * SECOND] {
+        assert_eq!(tcp.deadline(), now + wait);
+        now += wait;
+        tcp.expired(now);
+        assert_eq!(sent(&mut tcp, now), [0]);
+    }
+    tcp.answered(now + MILLISECOND, &answer(1, None, now));
+    assert_eq!(sent(&mut tcp, now + MILLISECOND), [1, 2]);
+    assert_eq!(tcp.deadline(), now + MILLISECOND + 200 * MILLISECOND);
+}
+
+#[test]
+fn settings_that_cannot_send_are_errors() {
+    assert!(settings(true, true).check().is_ok());
+    assert!(settings(false, true).check().is_err());
+    assert!(Settings { initial_window: 0, ..settings(true, true) }.check().is_err());
+    assert!(Settings { delayed_packets: 2, ..settings(true, true) }.check().is_err());
+}

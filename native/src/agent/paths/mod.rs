@@ -1,0 +1,20 @@
+//! Path policies for Python.
+
+mod leaves;
+mod own;
+mod policies;
+mod steering;
+mod values;
+
+pub use leaves::leaf_id;
+pub use own::{Failure, OwnPolicy};
+pub use values::PyLoad;
+
+use pyo3::prelude::*;
+
+/// Add all of this to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    values::register(module)?;
+    policies::register(module)?;
+    steering::register(module)
+}

@@ -1,0 +1,315 @@
+//! The simulator for Python: settings as a mapping, flows as sequences, results as mappings of lists.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ::simulator::config::{Config, Lengths};
+use ::simulator::flow::Demand;
+use ::simulator::paths::Balancing;
+use ::simulator::queue::{Buffer, Discipline, Limit};
+use ::simulator::simulation::Simulation;
+use ::simulator::time::Rate;
+use ::simulator::topology::{Change, FatTree, LeafSpine, Shape, Topology};
+use ::simulator::transport::tcp::{self, Control};
+use ::simulator::transport::{pfabric, Transport};
+use ::simulator::Error;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+fn raised(error: Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn unknown(what: &str, name: &str) -> PyErr {
+    PyValueError::new_err(format!("{what} {name:?} is not known"))
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct FabricSettings {
+    shape: String,
+    /// Leaves, hosts a leaf and spines; or k.
+    sizes: Vec<u32>,
+    host_bps: u64,
+    fabric_bps: u64,
+    delay_ps: u64,
+    /// Link, bit/s, delay in ps.
+    changes: Vec<(u32, u64, Option<u64>)>,
+}
+
+impl FabricSettings {
+    fn shape(&self) -> PyResult<Shape> {
+        let (host_rate, fabric_rate) = (Rate::new(self.host_bps), Rate::new(self.fabric_bps));
+        match (self.shape.as_str(), self.sizes.as_slice()) {
+            ("leaf-spine", &[leaves, hosts_per_leaf, spines]) => Ok(Shape::LeafSpine(LeafSpine {
+                leaves,
+                hosts_per_leaf,
+                spines,
+                host_rate,
+                spine_rate: fabric_rate,
+                delay: self.delay_ps,
+            })),
+            ("fat-tree", &[k]) => {
+                Ok(Shape::FatTree(FatTree { k, host_rate, fabric_rate, delay: self.delay_ps }))
+            }
+            (shape, _) => Err(unknown("shape", shape)),
+        }
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        self.changes.iter().map(|&(link, rate, delay)| Change { link, rate, delay }).collect()
+    }
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct BufferSettings {
+    discipline: String,
+    limit_bytes: Option<u64>,
+    limit_packets: Option<u32>,
+    mark_from_packets: u32,
+}
+
+impl BufferSettings {
+    fn buffer(&self) -> PyResult<Buffer> {
+        let discipline = match self.discipline.as_str() {
+            "fifo" => Discipline::Fifo,
+            "strict" => Discipline::Strict,
+            "pfabric" => Discipline::PFabric,
+            other => return Err(unknown("queue", other)),
+        };
+        let limit = match (self.limit_bytes, self.limit_packets) {
+            (None, None) => Limit::Endless,
+            (Some(bytes), None) => Limit::Bytes(bytes),
+            (None, Some(packets)) => Limit::Packets(packets),
+            _ => {
+                return Err(PyValueError::new_err("a buffer is limited in bytes or in packets, not in both"))
+            }
+        };
+        Ok(Buffer { discipline, limit, mark_from: self.mark_from_packets })
+    }
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RunSettings {
+    fabric: FabricSettings,
+    buffer: BufferSettings,
+    payload_bytes: u32,
+    header_bytes: u32,
+    acknowledgement_bytes: u32,
+    balancing: String,
+    seed: u64,
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct TcpSettings {
+    control: String,
+    initial_window: u32,
+    largest_window: u32,
+    initial_timeout_ps: u64,
+    least_timeout_ps: u64,
+    largest_timeout_ps: u64,
+    duplicates: u32,
+    sack: bool,
+    rack: bool,
+    marks: bool,
+    delayed_packets: u32,
+    delayed_ps: u64,
+}
+
+impl TcpSettings {
+    fn settings(&self) -> PyResult<tcp::Settings> {
+        let control = match self.control.as_str() {
+            "newreno" => Control::NewReno,
+            "cubic" => Control::Cubic,
+            "dctcp" => Control::Dctcp,
+            other => return Err(unknown("congestion control", other)),
+        };
+        Ok(tcp::Settings {
+            control,
+            initial_window: self.initial_window,
+            largest_window: self.largest_window,
+            initial_timeout: self.initial_timeout_ps,
+            least_timeout: self.least_timeout_ps,
+            largest_timeout: self.largest_timeout_ps,
+            duplicates: self.duplicates,
+            sack: self.sack,
+            rack: self.rack,
+            marks: self.marks,
+            delayed_packets: self.delayed_packets,
+            delayed_time: self.delayed_ps,
+        })
+    }
+}
+
+fn transport_of(of: &Bound<'_, PyAny>) -> PyResult<Transport> {
+    let number = |name: &str| of.get_item(name)?.extract::<u64>();
+    let window = |name: &str| of.get_item(name)?.extract::<u32>();
+    let kind: String = of.get_item("kind")?.extract()?;
+    match kind.as_str() {
+        "window" => Ok(Transport::Fixed { window: window("window")? }),
+        "pfabric" => Ok(Transport::PFabric(pfabric::Settings {
+            initial_window: window("initial_window")?,
+            largest_window: window("largest_window")?,
+            timeout: number("timeout_ps")?,
+        })),
+        "tcp" => Ok(Transport::Tcp(of.extract::<TcpSettings>()?.settings()?)),
+        other => Err(unknown("transport", other)),
+    }
+}
+
+fn balancing_named(name: &str) -> PyResult<Balancing> {
+    match name {
+        "random" => Ok(Balancing::Random),
+        "turn" => Ok(Balancing::Turn),
+        "hash" => Ok(Balancing::Hash),
+        "sum" => Ok(Balancing::Sum),
+        other => Err(unknown("path choice", other)),
+    }
+}
+
+/// A run. It goes on in steps, between which Python may look at it, or end it by leaving it.
+#[pyclass(name = "Simulation")]
+pub struct Run(Mutex<Simulation>);
+
+impl Run {
+    fn held(&self) -> MutexGuard<'_, Simulation> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Run {
+    #[new]
+    #[pyo3(signature = (settings, transport, starts_ps, sources, destinations, sizes, levels=None))]
+    fn new(
+        settings: RunSettings,
+        transport: &Bound<'_, PyAny>,
+        starts_ps: Vec<u64>,
+        sources: Vec<u32>,
+        destinations: Vec<u32>,
+        sizes: Vec<u64>,
+        levels: Option<Vec<u32>>,
+    ) -> PyResult<Run> {
+        let count = starts_ps.len();
+        let levels = levels.unwrap_or_else(|| vec![0; count]);
+        if [sources.len(), destinations.len(), sizes.len(), levels.len()] != [count; 4] {
+            return Err(PyValueError::new_err(
+                "starts, sources, destinations, sizes and levels differ in number",
+            ));
+        }
+        let demand = |row: usize| Demand {
+            start: starts_ps[row],
+            source: sources[row],
+            destination: destinations[row],
+            bytes: sizes[row],
+            level: levels[row],
+        };
+        let config = Config {
+            shape: settings.fabric.shape()?,
+            changes: settings.fabric.changes(),
+            buffer: settings.buffer.buffer()?,
+            lengths: Lengths {
+                payload: settings.payload_bytes,
+                header: settings.header_bytes,
+                acknowledgement: settings.acknowledgement_bytes,
+            },
+            transport: transport_of(transport)?,
+            balancing: balancing_named(&settings.balancing)?,
+            seed: settings.seed,
+        };
+        let simulation = Simulation::new(config, (0..count).map(demand).collect()).map_err(raised)?;
+        Ok(Run(Mutex::new(simulation)))
+    }
+
+    fn run(&self, py: Python<'_>, most_events: u64) -> PyResult<bool> {
+        py.detach(|| self.held().run(most_events)).map_err(raised)
+    }
+
+    fn finished(&self) -> usize {
+        self.held().finished()
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.held().now()
+    }
+
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let simulation = self.held();
+        let of = simulation.outcomes();
+        let columns = PyDict::new(py);
+        columns.set_item("completed_ps", of.iter().map(|flow| flow.completed).collect::<Vec<_>>())?;
+        columns.set_item("delivered_ps", of.iter().map(|flow| flow.delivered).collect::<Vec<_>>())?;
+        columns.set_item("sent", of.iter().map(|flow| flow.sent).collect::<Vec<_>>())?;
+        columns.set_item("resent", of.iter().map(|flow| flow.resent).collect::<Vec<_>>())?;
+        columns.set_item("dropped", of.iter().map(|flow| flow.dropped).collect::<Vec<_>>())?;
+        columns.set_item("early", of.iter().map(|flow| flow.early).collect::<Vec<_>>())?;
+        columns.set_item("timeouts", of.iter().map(|flow| flow.timeouts).collect::<Vec<_>>())?;
+        Ok(columns)
+    }
+
+    fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let simulation = self.held();
+        let (of, (packets, flows)) = (simulation.totals(), simulation.most());
+        let totals = PyDict::new(py);
+        for (name, value) in [
+            ("events", of.events),
+            ("data_packets_sent", of.data_sent),
+            ("data_packets_dropped", of.data_dropped),
+            ("acknowledgements_dropped", of.acknowledgements_dropped),
+            ("timeouts", of.timeouts),
+            ("duplicates", of.duplicates),
+            ("most_packets", packets as u64),
+            ("most_flows", flows as u64),
+        ] {
+            totals.set_item(name, value)?;
+        }
+        Ok(totals)
+    }
+
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let simulation = self.held();
+        let links = simulation.topology().links.iter().zip(simulation.ports());
+        links
+            .map(|(link, port)| {
+                let (of, row) = (&port.counters, PyDict::new(py));
+                row.set_item("tier", link.tier.name())?;
+                row.set_item("bps", if link.up { link.rate.bits_per_second() } else { 0 })?;
+                row.set_item("delay_ps", link.delay)?;
+                for (name, value) in [
+                    ("offered", of.offered),
+                    ("delivered", of.delivered),
+                    ("delivered_bytes", of.delivered_bytes),
+                    ("dropped", of.dropped),
+                    ("marked", of.marked),
+                    ("longest_queue_packets", of.longest_queue_packets),
+                    ("longest_queue_bytes", of.longest_queue_bytes),
+                ] {
+                    row.set_item(name, value)?;
+                }
+                Ok(row)
+            })
+            .collect()
+    }
+}
+
+/// Numbers of the links of a route, for one that changes them by name.
+#[pyfunction]
+fn simulated_route(fabric: FabricSettings, source: u32, destination: u32, path: u16) -> PyResult<Vec<u32>> {
+    let topology = Topology::new(fabric.shape()?, &fabric.changes()).map_err(raised)?;
+    let inside = source.max(destination) < topology.hosts() && source != destination;
+    let there = |paths: &[u16]| paths.is_empty() || paths.contains(&path);
+    if !inside || !there(topology.paths(source, destination)) {
+        return Err(PyValueError::new_err(format!(
+            "there is no path {path} from host {source} to host {destination}"
+        )));
+    }
+    Ok(topology.route(source, destination, path))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Run>()?;
+    module.add_function(wrap_pyfunction!(simulated_route, module)?)
+}

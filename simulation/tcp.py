@@ -1,0 +1,62 @@
+"""TCP as hosts speak it in a simulation, and the profiles that set all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from simulation.fabrics import picoseconds
+
+Control = Literal["newreno", "cubic", "dctcp"]
+Profile = Literal["ns2", "linux", "datacenter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tcp:
+    """A host's TCP. Windows in packets, times in us.
+
+    duplicates: packets beyond a missing one from which it counts as lost. rack: losses by time, which forgives
+    reordering; needs sack. marks: packets may be marked instead of dropped (ECN). delayed_packets: an acknowledgement
+    waits for so many packets in order, for at most delayed_us.
+    """
+
+    control: Control = "newreno"
+    initial_window: int = 10
+    largest_window: int = 10_000
+    initial_timeout_us: float = 1_000_000.0
+    least_timeout_us: float = 200_000.0
+    largest_timeout_us: float = 60_000_000.0
+    duplicates: int = 3
+    sack: bool = True
+    rack: bool = False
+    marks: bool = False
+    delayed_packets: int = 1
+    delayed_us: float = 0.0
+
+    def to_native(self) -> dict[str, Any]:
+        """Return the transport as `capstan_native.Simulation` takes it."""
+        return {
+            "kind": "tcp",
+            "control": self.control,
+            "initial_window": self.initial_window,
+            "largest_window": self.largest_window,
+            "initial_timeout_ps": picoseconds(self.initial_timeout_us),
+            "least_timeout_ps": picoseconds(self.least_timeout_us),
+            "largest_timeout_ps": picoseconds(self.largest_timeout_us),
+            "duplicates": self.duplicates,
+            "sack": self.sack,
+            "rack": self.rack,
+            "marks": self.marks,
+            "delayed_packets": self.delayed_packets,
+            "delayed_ps": picoseconds(self.delayed_us),
+        }
+
+
+PROFILES: Final[Mapping[Profile, Tcp]] = {
+    "ns2": Tcp("newreno", initial_window=2, initial_timeout_us=3_000_000.0, sack=False),
+    "linux": Tcp("cubic", rack=True, delayed_packets=2, delayed_us=40_000.0),
+    "datacenter": Tcp("dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True),
+}
+"""ns2: ns-2's defaults, which the papers used. linux: what a kernel's TCP does, but for its tail loss probes, HyStart
+and quick acknowledgements. datacenter: DCTCP with time-outs of 1 ms."""

@@ -1,0 +1,70 @@
+"""Traces of flows: CSV with the columns start_ns, src, dst, bytes, and optionally level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+COLUMNS: Final = ("start_ns", "src", "dst", "bytes")
+_LEVEL: Final = "level"
+
+
+class TraceError(ValueError):
+    """A trace that cannot be read; the text names the file and line."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """Flows, one an entry of each array. Starts in ns; ends by number from 0; level 0 is served first."""
+
+    starts_ns: NDArray[np.int64]
+    sources: NDArray[np.int64]
+    destinations: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    levels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts_ns)
+
+    def first(self, count: int) -> Trace:
+        """Return the first *count* flows of the file."""
+        return Trace(
+            self.starts_ns[:count],
+            self.sources[:count],
+            self.destinations[:count],
+            self.sizes[:count],
+            self.levels[:count],
+        )
+
+
+def read_trace(path: Path) -> Trace:
+    """Return the flows of a CSV file.
+
+    Raises:
+        OSError: the file cannot be read.
+        TraceError: a header or line that is no flow.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines()
+    header = tuple(name.strip() for name in lines[0].split(",")) if lines else ()
+    if header not in (COLUMNS, (*COLUMNS, _LEVEL)):
+        raise TraceError(
+            f"{path}, line 1: the columns are {','.join(COLUMNS)}, and {_LEVEL} where queues are strict"
+        )
+    rows = np.zeros((len(lines) - 1, len(header)), dtype=np.int64)
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            rows[number - 2] = [int(cell) for cell in line.split(",")]
+        except (ValueError, OverflowError):
+            raise TraceError(
+                f"{path}, line {number}: {line!r} is not {len(header)} whole numbers with commas between"
+            ) from None
+        if rows[number - 2].min() < 0:
+            raise TraceError(f"{path}, line {number}: {line!r} has a number below 0")
+    if not len(rows):
+        raise TraceError(f"{path}: there are no flows below the header")
+    levels = rows[:, 4] if len(header) > len(COLUMNS) else np.zeros(len(rows), dtype=np.int64)
+    return Trace(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], levels)

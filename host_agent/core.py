@@ -17,7 +17,6 @@ from capstan_native import HostCore
 
 from host_agent.addresses import packed, text
 from host_agent.admission.gate import Gate, KnownFlow
-from host_agent.finished import MOST_TOLD
 from host_agent.impairment import Impairment
 from host_agent.inner_packet import InnerPacket, PacketError, addresses, look, ports
 from host_agent.paths.own import OwnPathPolicy
@@ -29,6 +28,10 @@ from protocol.priority import types_problem
 
 MOST_VALUES: Final = 65536
 """Values of types that are kept."""
+NEVER: Final = 1 << 62
+"""More bytes than any flow sends."""
+MOST_FINISHED: Final = 512
+"""Ended flows in one message: reading it is not to hold up the controller."""
 SWEEP_S: Final = 1.0
 """How often the gate looks for flows that are idle."""
 
@@ -38,7 +41,7 @@ class AgentCore:
 
     Args:
         host: our name in the directory.
-        session: the random number of this start, as told to the controller.
+        session: the random number of this start, as the controller knows it.
         mtu: bytes of the largest inner packet.
         rng: all randomness there is.
         broadcasts: broadcast addresses of the overlay, 4 bytes each.
@@ -87,7 +90,7 @@ class AgentCore:
         self.gate.set_policy(policy.admission, now)
 
     def set_directory(self, peers: Sequence[Peer], now: float) -> None:
-        """The agents that there are, by overlay address; those that are gone get nothing and are not heard."""
+        """The agents that there are, by overlay address; what those that are gone send is dropped."""
         own, others = None, []
         self._hosts, self._underlay_of = {}, {}
         for peer in peers:
@@ -132,13 +135,14 @@ class AgentCore:
         values: list[tuple[bytes, list[int]]] = []
         for one in types.types:
             for value in one.values[: MOST_VALUES - len(values)]:
-                key = b"".join(map(_feature, types.features, value))
-                values.append((key, [*one.thresholds_bytes]))
+                key = _value(types.features, value)
+                if key is not None:
+                    values.append((key, [min(threshold, NEVER) for threshold in one.thresholds_bytes]))
         self._core.set_flow_types([*types.features], values)
 
     def finished_flows(self, now: float) -> FinishedFlows | None:
         """Flows of our host that ended since the last time, where the policy predicts; None: none did."""
-        flows = self._core.finished_flows(MOST_TOLD)
+        flows = self._core.finished_flows(MOST_FINISHED)
         if not flows:
             return None
         between = [addresses(key) for key, _, _, _ in flows]
@@ -207,7 +211,7 @@ class AgentCore:
         self._core.grant(flow, stamp)
 
     def receive_datagram(self, data: bytes, underlay_ip: str, source_port: int, tos: int, now: float) -> None:
-        """A datagram that came from the underlay, whoever sent it."""
+        """A datagram that came from the underlay, from any sender."""
         self._now = now
         if self._impairment is None or not self._impairment.harmful:
             self._core.receive_datagram(data, socket.inet_aton(underlay_ip), source_port, tos, now)
@@ -275,9 +279,12 @@ def _stamps(paths: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
     return {name: [stamp for stamp in stamps if 0 <= stamp <= 0xFFFF] for name, stamps in paths.items()}
 
 
-def _feature(name: str, value: str) -> bytes:
-    """A feature of a flow as its bytes; what is no address or port is no flow's."""
-    try:
-        return int(value).to_bytes(2, "big") if name.endswith("_port") else ip_address(value).packed
-    except (ValueError, OverflowError):
-        return b""
+def _value(features: Sequence[str], value: Sequence[str]) -> bytes | None:
+    """The bytes of a value's texts; None where one is no address or port, which no flow has."""
+    bytes_ = b""
+    for name, one in zip(features, value, strict=True):
+        try:
+            bytes_ += int(one).to_bytes(2, "big") if name.endswith("_port") else ip_address(one).packed
+        except (ValueError, OverflowError):
+            return None
+    return bytes_

@@ -55,8 +55,7 @@ def segments(data: bytes) -> list[bytes]:
     seen = look(packet)
     if not size or seen.payload <= size:
         return [packet]
-    rows, last = tcp_segments(packet, seen, size)
-    return [*(row.tobytes() for row in rows[:-1]), rows[-1, :last].tobytes()]
+    return tcp_segments(packet, seen, size)
 
 
 def _known_checksum(packet: bytes) -> bool:

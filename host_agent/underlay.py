@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import capstan_native
 
 from host_agent.tun import Tun
-from host_agent.wire import Arrived, Burst, Outgoing
+from host_agent.wire import Arrived, Outgoing
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 
 _BUFFER_BYTES: Final = 8 << 20
@@ -54,38 +54,10 @@ class Underlay:
         self.unsent = 0
         """Datagrams that found no room in the socket, or no route."""
 
-    def send(self, datagrams: Iterable[Outgoing | Burst]) -> None:
+    def send(self, datagrams: Sequence[Outgoing]) -> None:
         """Send all; what finds no room is lost and counted, as at any queue."""
-        lone: list[Outgoing] = []
-        for one in datagrams:
-            if not isinstance(one, Burst):
-                lone.append(one)
-                continue
-            if lone:
-                self._send_lone(lone)
-                lone = []
-            self._send_burst(one)
-        if lone:
-            self._send_lone(lone)
-
-    def _send_lone(self, datagrams: list[Outgoing]) -> None:
         sent = capstan_native.send_datagrams(self._raw.fileno(), self._source, datagrams)
         self.unsent += len(datagrams) - sent
-
-    def _send_burst(self, burst: Burst) -> None:
-        sent = capstan_native.send_rows(
-            self._raw.fileno(),
-            self._source,
-            burst.underlay_ip,
-            burst.source_ports,
-            burst.destination_port,
-            burst.tos,
-            burst.rows,
-            burst.last_bytes,
-            burst.repairs,
-            burst.repair_tos,
-        )
-        self.unsent += len(burst.source_ports) - sent
 
     def receive(self, fd: int) -> list[Arrived]:
         """What waits at one of `sockets`, or the first of it."""

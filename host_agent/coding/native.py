@@ -1,4 +1,4 @@
-"""The door to what is compiled: what of `capstan_native` coding uses (native/capstan_native.pyi describes it)."""
+"""The door to what is compiled: what of `capstan_native` coding uses (native/capstan_native/ describes it)."""
 
 from __future__ import annotations
 

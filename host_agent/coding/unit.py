@@ -10,13 +10,8 @@ import numpy as np
 from host_agent.coding import native
 from host_agent.coding.codes import Code, code_named
 from host_agent.coding.redundancy import rules_of
-from host_agent.wire import Rows
 from protocol.datagram import RepairHead
 from protocol.policy import CodingPolicy
-
-Piece = bytes | tuple[Rows, int, int, int, int]
-"""A packet, or packets in rows: those, the first one's row, the row behind the last one's, the offset at which packets
-begin in their rows, and the length of the last one."""
 
 
 class Repair(NamedTuple):
@@ -37,19 +32,11 @@ class ClosedUnit(NamedTuple):
     r: int
     seed: int
     symbol_bytes: int
-    pieces: list[Piece]
+    packets: list[bytes]
 
     def repairs(self) -> list[Repair]:
-        """Its repairs, each by itself: what `capstan_native.seal_repairs` writes into datagrams."""
-        packets: list[bytes] = []
-        for piece in self.pieces:
-            if isinstance(piece, bytes):
-                packets.append(piece)
-            else:
-                rows, begin, end, front, last_bytes = piece
-                packets += [row[front:].tobytes() for row in rows[begin:end]]
-                packets[-1] = packets[-1][:last_bytes]
-        symbols = self.code.encode(packets, self.r, self.seed)
+        """Its repairs, each by itself."""
+        symbols = self.code.encode(self.packets, self.r, self.seed)
         return [
             Repair(self.position, RepairHead(self.code.id, self.k, self.r, index, self.seed), symbol)
             for index, symbol in enumerate(symbols)

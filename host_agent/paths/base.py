@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar, Protocol
 
-from capstan_native import Load, Report, Route, Turn, flow_entropy
+from capstan_native import Load, Report, Route, flow_entropy
 
-__all__ = ["Flow", "Load", "PathPolicy", "Report", "Route", "Turn", "flow_entropy"]
+__all__ = ["Flow", "Load", "PathPolicy", "Report", "Route", "flow_entropy"]
 
 
 class Flow(Protocol):
@@ -31,8 +31,6 @@ class PathPolicy(ABC):
 
     learns: ClassVar[bool] = False
     """Whether `reported` and `lost` are of any use."""
-    by_size: ClassVar[bool] = True
-    """Whether packets' sizes decide anything."""
 
     @abstractmethod
     def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
@@ -48,13 +46,6 @@ class PathPolicy(ABC):
         ports = [self.entropy(flow, route, size, now) for _ in range(count - 1)]
         ports.append(self.entropy(flow, route, last, now))
         return ports
-
-    def ahead(self, flow: Flow, route: Route) -> int | Turn | None:
-        """What `entropy` will give next, whatever the packets' sizes and times; draws nothing.
-
-        A number: always this, as long as nothing is reported and the route's labels stay. None: it depends.
-        """
-        return None
 
     def reported(self, report: Report, now: float) -> None:  # noqa: B027 (most policies do not learn)
         """A datagram that this policy sent has arrived. Reports come in any order, and may not come at all."""

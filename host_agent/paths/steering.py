@@ -1,4 +1,4 @@
-"""What the controller's documents say of paths: which policies this agent can follow, and what agents of a leaf share."""
+"""What the controller says of paths: which policies this agent can follow, and what agents of a leaf share."""
 
 from __future__ import annotations
 

@@ -11,11 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use datapath::coalesce::{self, Write};
 use datapath::crc32c;
-use datapath::header::Header;
-use datapath::runs::{Next, Run};
+use datapath::segments::Cut;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use crate::inbox::{self, Came, Inbox};
 
@@ -34,26 +33,6 @@ pub struct DatagramReceiver {
     texts: Texts,
 }
 
-/// A run that may go on, with what Python gets of it.
-struct Open<'py> {
-    run: Run,
-    ports: Vec<u16>,
-    bodies: Vec<Bound<'py, PyBytes>>,
-    /// Among sources: behind how many of them, position of the unit, bodies.
-    repairs: Vec<(usize, u32, Vec<Bound<'py, PyBytes>>)>,
-}
-
-impl<'py> Open<'py> {
-    fn add(&mut self, next: Next, port: u16, position: u32, body: Bound<'py, PyBytes>) {
-        self.ports.push(port);
-        match (next, self.repairs.last_mut()) {
-            (Next::Repair { is_first: false }, Some((_, _, bodies))) => bodies.push(body),
-            (Next::Repair { .. }, _) => self.repairs.push((self.bodies.len(), position, vec![body])),
-            _ => self.bodies.push(body),
-        }
-    }
-}
-
 #[pymethods]
 impl DatagramReceiver {
     #[new]
@@ -65,12 +44,6 @@ impl DatagramReceiver {
             inbox: Arc::new(Mutex::new(Inbox::new(datagram_bytes))),
             texts: HashMap::new(),
         })
-    }
-
-    fn receive<'py>(&mut self, py: Python<'py>, fd: RawFd) -> PyResult<Bound<'py, PyList>> {
-        let mut inbox = inbox::open(&self.inbox);
-        inbox.fetch(fd)?;
-        items_of(py, &mut self.texts, inbox.take())
     }
 
     /// What waits at a socket, one by one: data, source address, source port, TOS.
@@ -85,41 +58,6 @@ impl DatagramReceiver {
     }
 }
 
-/// What Python gets of datagrams that came one after the other.
-pub fn items_of<'py, 'd>(
-    py: Python<'py>,
-    texts: &mut Texts,
-    datagrams: impl Iterator<Item = (Came, &'d [u8])>,
-) -> PyResult<Bound<'py, PyList>> {
-    let got = PyList::empty(py);
-    let mut open: Option<Open<'py>> = None;
-    for (Came { address, port, tos, .. }, data) in datagrams {
-        let Some((header, body)) = Header::decode(data) else {
-            flush(py, texts, &got, &mut open)?;
-            let text = text_of(py, texts, address);
-            got.append((PyBytes::new(py, data), text, port, tos))?;
-            continue;
-        };
-        let body_object = PyBytes::new(py, body);
-        if let Some(current) = &mut open {
-            let next = current.run.take(address, tos, &header, body);
-            if next != Next::Not {
-                current.add(next, port, header.position, body_object);
-                continue;
-            }
-        }
-        flush(py, texts, &got, &mut open)?;
-        open = Some(Open {
-            run: Run::begin(address, tos, header, body),
-            ports: vec![port],
-            bodies: vec![body_object],
-            repairs: Vec::new(),
-        });
-    }
-    flush(py, texts, &got, &mut open)?;
-    Ok(got)
-}
-
 pub fn text_of<'py>(py: Python<'py>, texts: &mut Texts, address: [u8; 4]) -> Bound<'py, PyString> {
     if let Some(text) = texts.get(&address) {
         return text.bind(py).clone();
@@ -131,67 +69,32 @@ pub fn text_of<'py>(py: Python<'py>, texts: &mut Texts, address: [u8; 4]) -> Bou
     text
 }
 
-/// Give Python the run that ends here.
-fn flush<'py>(
-    py: Python<'py>,
-    texts: &mut Texts,
-    got: &Bound<'py, PyList>,
-    open: &mut Option<Open<'py>>,
-) -> PyResult<()> {
-    let Some(Open { run, ports, bodies, repairs }) = open.take() else { return Ok(()) };
-    let key = match &run.key {
-        Some(key) => PyBytes::new(py, key).into_any(),
-        None => py.None().into_bound(py),
-    };
-    let fields = [
-        text_of(py, texts, run.address).into_any(),
-        run.tos.into_pyobject(py)?.into_any(),
-        run.first.kind.into_pyobject(py)?.into_any(),
-        run.first.flags.into_pyobject(py)?.into_any(),
-        run.first.session.into_pyobject(py)?.into_any(),
-        run.first.number.into_pyobject(py)?.into_any(),
-        run.first.sent_us.into_pyobject(py)?.into_any(),
-        run.first.flow.into_pyobject(py)?.into_any(),
-        run.first.position.into_pyobject(py)?.into_any(),
-        key,
-        PyList::new(py, ports)?.into_any(),
-        PyList::new(py, bodies)?.into_any(),
-    ];
-    let fields = PyTuple::new(py, fields)?;
-    if repairs.is_empty() {
-        got.append(fields)
-    } else {
-        got.append((fields, repairs))
-    }
-}
-
 #[pyfunction]
 fn crc32c_of(data: &[u8], value: u32) -> u32 {
     crc32c::crc32c(value, data)
 }
 
 #[pyfunction]
-#[allow(clippy::too_many_arguments)] // the header's fields
-fn encode_datagram<'py>(
+fn cut_segments<'py>(
     py: Python<'py>,
-    kind: u8,
-    flags: u8,
-    session: u32,
-    number: u32,
-    sent_us: u32,
-    flow: u32,
-    position: u32,
-    body: &[u8],
-) -> PyResult<Bound<'py, PyBytes>> {
-    if kind > 0x0F {
-        return Err(PyValueError::new_err(format!("kind {kind} does not fit four bits")));
-    }
-    let head = Header { kind, flags, session, number, sent_us, flow, position }.encode(body);
-    PyBytes::new_with(py, head.len() + body.len(), |datagram| {
-        datagram[..head.len()].copy_from_slice(&head);
-        datagram[head.len()..].copy_from_slice(body);
-        Ok(())
-    })
+    packet: &[u8],
+    transport: usize,
+    head: usize,
+    size: usize,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let cut = Cut { transport, head, size };
+    let count = cut.count(packet).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "a packet of {} B, {head} B of them headers, cannot be cut into segments of {size} B",
+            packet.len()
+        ))
+    })?;
+    let width = head + size;
+    let mut rows = vec![0; count * width];
+    let last = cut.write(packet, &mut rows);
+    let length = |index| if index + 1 == count { last } else { width };
+    let rows = rows.chunks_exact(width).enumerate();
+    Ok(rows.map(|(index, row)| PyBytes::new(py, &row[..length(index)])).collect())
 }
 
 /// IPv4 and UDP headers; the kernel fills in the IPv4 checksum, UDP has none, for the datagram has its CRC.
@@ -344,7 +247,7 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>, other: &Bound<'_, 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DatagramReceiver>()?;
     module.add_function(wrap_pyfunction!(crc32c_of, module)?)?;
-    module.add_function(wrap_pyfunction!(encode_datagram, module)?)?;
+    module.add_function(wrap_pyfunction!(cut_segments, module)?)?;
     module.add_function(wrap_pyfunction!(send_datagrams, module)?)?;
     module.add_function(wrap_pyfunction!(coalesce_packets, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)

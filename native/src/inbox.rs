@@ -1,4 +1,4 @@
-//! Datagrams as one call of the kernel gave them, until somebody takes them.
+//! Datagrams as one call of the kernel gave them, until they are taken.
 
 use std::io;
 use std::mem;
@@ -89,28 +89,6 @@ impl Inbox {
             });
         }
         Ok(())
-    }
-
-    /// Ask for one the next time.
-    pub fn expect_one(&mut self) {
-        self.ask = 1;
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.came.is_empty()
-    }
-
-    /// The only datagram that is here, if there is just one.
-    pub fn lone(&self) -> Option<(Came, &[u8])> {
-        match self.came[..] {
-            [came] => Some((came, &self.data[..came.length])),
-            _ => None,
-        }
-    }
-
-    /// What is here is done with.
-    pub fn clear(&mut self) {
-        self.came.clear();
     }
 
     /// All that is here, which is gone then.

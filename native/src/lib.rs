@@ -1,16 +1,13 @@
-//! What is compiled, for Python: `capstan_native`, described in capstan_native.pyi.
+//! What is compiled, for Python: `capstan_native`, described in capstan_native/.
 //!
 //! Packets and arrays are used where they are while the interpreter is not held (bytes do not change; whoever calls keeps
 //! other threads from writing arrays meanwhile, as with numpy's own functions). What has come of a unit is copied.
 
 mod agent;
-mod bursts;
 mod capton;
 mod datapath;
 mod feedback;
 mod inbox;
-mod lone;
-mod repairs;
 mod simulator;
 mod tun;
 
@@ -289,15 +286,10 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode_packets, module)?)?;
     module.add_function(wrap_pyfunction!(worth_trying, module)?)?;
     module.add_function(wrap_pyfunction!(ldpc_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(bursts::cut_segments, module)?)?;
-    module.add_function(wrap_pyfunction!(bursts::seal_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(bursts::seal_coded, module)?)?;
-    module.add_function(wrap_pyfunction!(bursts::send_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(repairs::seal_repairs, module)?)?;
     agent::register(module)?;
     capton::register(module)?;
     feedback::register(module)?;
     datapath::register(module)?;
-    lone::register(module)?;
+    tun::register(module)?;
     simulator::register(module)
 }

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::inbox::open;
 
-/// One read of a TUN device with IFF_VNET_HDR, until somebody takes it.
+/// One read of a TUN device with IFF_VNET_HDR, until it is taken.
 pub struct Waiting {
     buffer: Vec<u8>,
     length: Option<usize>,
@@ -53,7 +53,7 @@ impl Waiting {
 pub struct TunReader {
     pub waiting: Arc<Mutex<Waiting>>,
     /// The class of what tells of an inner packet: a named tuple.
-    pub seen: Py<PyType>,
+    seen: Py<PyType>,
 }
 
 const GSO_ECN: u8 = 0x80;
@@ -110,7 +110,7 @@ pub fn known(data: &[u8]) -> Option<(&[u8], i32, Seen)> {
 }
 
 /// What Python calls an `InnerPacket`: of *class*, a named tuple.
-pub fn seen_by<'py>(
+fn seen_by<'py>(
     py: Python<'py>,
     class: &Bound<'py, PyType>,
     packet: &[u8],
@@ -128,4 +128,9 @@ pub fn seen_by<'py>(
         seen.opening,
     );
     py.get_type::<PyTuple>().call_method1("__new__", (class, fields))
+}
+
+/// Add this to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<TunReader>()
 }

@@ -7,87 +7,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from host_agent.checksum import ones_complement_sum, pseudo_sum
-from host_agent.inner_packet import ACK, PSH, TCP, UDP, PacketError, look
+from host_agent.inner_packet import ACK, PSH, TCP, UDP
 from host_agent.offload import GSO_NONE, GSO_TCP4, GSO_TCP6, NEEDS_CHECKSUM, VNET_HEADER, write_of
-from host_agent.wire import Arrived, CodedRun, Run
-from protocol.datagram import HEADER_BYTES, DatagramError, Kind, decode_fields
-from protocol.underlay import TrafficClass
 
 _PLAIN: Final = bytes(VNET_HEADER.size)
 _MAX_SUPER: Final = 65535 - 40
 _TCP: Final = struct.Struct("!4sIIBBHHH")
-
-
-def runs(arrived: Iterable[Arrived]) -> list[Run | CodedRun | Arrived]:
-    """What `capstan_native.DatagramReceiver` makes of datagrams that came in one call of the kernel."""
-    out: list[Run | CodedRun | Arrived] = []
-    following: tuple[object, ...] | None = None
-    for one in arrived:
-        try:
-            kind, flags, session, number, sent_us, flow, position = decode_fields(one.data)
-        except DatagramError:
-            out.append(one)
-            following = None
-            continue
-        body = one.data[HEADER_BYTES:]
-        key = _key(body) if kind == Kind.SOURCE else None
-        same = (one.underlay_ip, one.tos, kind, flags, session, sent_us, flow, key)
-        if following == (*same, number, position):
-            run = _run(out[-1])
-            run[10].append(one.source_port)
-            run[11].append(body)
-        elif following and kind == Kind.REPAIR and _among(out, one, number, position, following):
-            following = (*following[:8], (number + 1) % 2**32, following[9])
-            continue
-        else:
-            out.append(
-                (one.underlay_ip, one.tos, kind, flags, session, number, sent_us, flow, position, key,
-                 [one.source_port], [body])
-            )  # fmt: skip
-        follows = key is not None and key[0] == TCP and flags & 3 != TrafficClass.CONTROL
-        ahead = 0 if kind == Kind.REPAIR else 1
-        follows = follows or kind == Kind.REPAIR
-        following = (*same, (number + 1) % 2**32, (position + ahead) % 2**32) if follows else None
-    return out
-
-
-def _run(item: Run | CodedRun | Arrived) -> Run:
-    if len(item) == 2:
-        return item[0]
-    assert len(item) == 12
-    return item
-
-
-def _among(
-    out: list[Run | CodedRun | Arrived], one: Arrived, number: int, unit: int, following: tuple[object, ...]
-) -> bool:
-    """Put a repair of *unit* among the sources that came last, if it belongs there."""
-    item, body = out[-1], one.data[HEADER_BYTES:]
-    run = _run(item)
-    _, flags, session, _, sent_us, flow, _ = decode_fields(one.data)
-    place = (one.underlay_ip, one.tos, Kind.SOURCE, flags, session, sent_us, flow)
-    if (*following[:7], following[8]) != (*place, number) or len(body) < 12 or body[3] >= body[2]:
-        return False
-    repairs = item[1] if len(item) == 2 else []
-    behind = len(run[11])
-    if repairs and repairs[-1][:2] == (behind, unit):
-        first = repairs[-1][2][0]
-        if (len(first), first[:3]) != (len(body), body[:3]):
-            return False
-        repairs[-1][2].append(body)
-    else:
-        repairs.append((behind, unit, [body]))
-    run[10].append(one.source_port)
-    out[-1] = (run, repairs)
-    return True
-
-
-def _key(body: bytes) -> bytes | None:
-    plain = len(body) >= 28 and body[0] == 0x45 and not (body[6] & 0x3F or body[7])
-    try:
-        return look(body).flow if plain else None
-    except PacketError:
-        return None
 
 
 class _Super:

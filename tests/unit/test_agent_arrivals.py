@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capstan_native import Arrivals, SentLog
+from capstan_native import Arrivals
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,17 +42,3 @@ def test_old_numbers_are_replays_and_memory_is_bounded() -> None:
     assert not arrivals.accept(10, 1.0)
     lost = sum(count for _, count in arrivals.give_up(2.0))
     assert lost <= Arrivals.WINDOW + 16
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 200))
-def test_entropy_is_remembered_by_number(first: int, count: int) -> None:
-    log = SentLog()
-    for offset in range(count):
-        log.sent((first + offset) % 2**32, 16384 + offset)
-    last = (first + count - 1) % 2**32
-    assert log.entropy_of(last) == 16384 + count - 1
-    assert log.entropy_of((last + 1) % 2**32) is None
-    assert log.entropy_of((last - SentLog.RING) % 2**32) is None
-    assert log.arrived(last, 3)
-    assert log.stamp_of(16384 + count - 1) == 3
-    assert not log.arrived((last + 7) % 2**32, 3)

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from host_agent.core import AgentCore
-from host_agent.wire import Burst, Outgoing
+from host_agent.wire import Outgoing
 from protocol.control import Peer
 from protocol.datagram import Kind, decode
 from protocol.plain import build
@@ -73,10 +73,7 @@ class Replay:
                 raise AssertionError(kind)
 
     def sent(self) -> list[Outgoing]:
-        sent: list[Outgoing] = []
-        for item in self.core.datagrams_to_send():
-            sent += item.each() if isinstance(item, Burst) else [item]
-        return sent
+        return self.core.datagrams_to_send()
 
     def as_then(self, out: Outgoing, then: list[int]) -> bool:
         """Whether a datagram is the one that was sent then: to the bit, but for what is drawn."""

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, PSH, SYN
+from host_agent.paths import PathPolicy as Rule
+from host_agent.paths import Report
 from protocol.control import Impair, Peer
 from protocol.policy import ClassPolicy, CodingPolicy, PathPolicy, Policy, ReleasePolicy
 from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS, TrafficClass, class_of_dscp
@@ -120,8 +122,6 @@ def test_release_restores_the_order_of_whatever_comes_within_its_time(
 
 def test_coding_rebuilds_what_is_lost() -> None:
     sender, receiver = pair(policy())
-    for known in (sender,):
-        known._core.set_prior("", 0.3)
     packets = [tcp(number, 1000) for number in range(8)]
     for packet in packets[:-1]:
         sender.packet_from_host(packet, 0.0)
@@ -280,14 +280,33 @@ def test_a_flows_paths_are_told_for_each_class_its_packets_came_in() -> None:
     assert not [entry for entry in receiver.flow_report(forget=False) if entry.side == "receiver"]
 
 
+class Reports(Rule):
+    """Uses one entropy value, and keeps what is reported."""
+
+    learns = True
+
+    def __init__(self) -> None:
+        self.stamps: list[tuple[int, int]] = []
+
+    def entropy(self, flow: Any, route: Any, size: int, now: float) -> int:
+        return EV_FIRST
+
+    def reported(self, report: Report, now: float) -> None:
+        self.stamps.append((report.entropy, report.stamp))
+
+
 @pytest.mark.parametrize("stamp", [1, 7, 4095])
 def test_feedback_tells_the_sender_which_path_an_entropy_value_takes(stamp: int) -> None:
-    sender, receiver = pair(policy())
+    reports = Reports()
+    _, receiver = pair(policy())
+    sender = AgentCore("a", A.session, MTU, np.random.default_rng(1), own_path=lambda *_: reports)
+    sender.set_policy(policy(short=ClassPolicy(PathPolicy("file"))), 0.0)
+    sender.set_directory([A, B], 0.0)
     sender.packet_from_host(tcp(0, 100), 0.0)
     one = sender.datagrams_to_send()[0]
     receiver.receive_datagram(one.data, A.underlay_ip, stamp, one.tos, 0.001)
     receiver.handle_timer(0.1)
     hand_over(receiver, sender, B, 0.1)
-    assert sender._peers[B.underlay_ip].sent.stamp_of(one.source_port) == stamp
+    assert reports.stamps == [(one.source_port, stamp)]
     (flow,) = [entry for entry in receiver.flow_report(forget=False) if entry.side == "receiver"]
     assert flow.paths == {str(stamp): 1}

@@ -1,56 +1,49 @@
-"""Flow tables are bounded, forget what is idle, and keep its record for the next report."""
+"""An agent forgets flows that are idle, and keeps their record for the next report.
+
+Which flow goes where there are too many of them: native/agent/src/flow_table.rs.
+"""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from host_agent.flows import IDLE_S, FlowTable, SendFlow
-from host_agent.inner_packet import look
+from host_agent.core import AgentCore
+from host_agent.inner_packet import ACK, SYN
+from tests.unit.agent_relay import core
 from tests.unit.inner_packets import tcp
 
-
-def sending(port: int, now: float) -> SendFlow:
-    flow = SendFlow(look(tcp(b"x", ports=(port, 80))).flow, port, first=now)
-    flow.last = now
-    flow.packets = 1
-    return flow
+IDLE_S = 60.0
 
 
-@given(st.lists(st.integers(0, 20), max_size=80))
-def test_the_longest_unseen_flow_goes_first(ports: list[int]) -> None:
-    table: FlowTable[int, SendFlow] = FlowTable(limit=5)
-    seen: list[int] = []
-    for now, port in enumerate(ports):
-        flow = table.get(port)
-        assert (flow is not None) == (port in seen)
-        if flow is None:
-            table.put(port, sending(port, float(now)))
-            if len(seen) == 5:
-                seen.pop(0)
-        else:
-            flow.last = float(now)
-            seen.remove(port)
-        seen.append(port)
-        assert len(table) <= 5
-        assert {flow.id for flow in table} == set(seen)
+def flows_known(agent: AgentCore) -> float:
+    return agent.counters()["send_flows"]
 
 
 def test_idle_flows_go_and_are_reported() -> None:
-    table: FlowTable[int, SendFlow] = FlowTable()
-    table.put(1, sending(1, 0.0))
-    table.put(2, sending(2, 50.0))
-    assert [flow.id for flow in table.expire(IDLE_S + 1)] == [1]
-    assert {entry.source_port for entry in table.report(False)} == {1, 2}
-    assert {entry.source_port for entry in table.report(True)} == {1, 2}
-    assert table.report(True) == []
+    agent = core(0)
+    agent.packet_from_host(tcp(b"x", ports=(1, 80)), 0.0)
+    agent.packet_from_host(tcp(b"x", ports=(2, 80)), 50.0)
+    agent.handle_timer(IDLE_S + 1)
+    assert flows_known(agent) == 1
+    assert {entry.source_port for entry in agent.flow_report(False)} == {1, 2}
+    assert {entry.source_port for entry in agent.flow_report(True)} == {1, 2}
+    assert agent.flow_report(True) == []
 
 
-def test_a_key_that_comes_again_keeps_both_records() -> None:
-    table: FlowTable[int, SendFlow] = FlowTable()
-    table.put(1, sending(1, 0.0))
-    replaced = table.put(1, sending(1, 9.0))
-    assert replaced is not None
-    assert replaced.first == 0.0
-    assert len(table) == 1
-    assert [entry.first_s for entry in table.report(True)] == [0.0, 9.0]
+def test_a_flow_whose_ports_are_used_again_keeps_both_records() -> None:
+    agent = core(0)
+    for begin in (0.0, 9.0):
+        agent.packet_from_host(tcp(flags=SYN), begin)
+        agent.packet_from_host(tcp(b"x", flags=ACK), begin + 1.0)
+    assert flows_known(agent) == 1
+    assert sorted((entry.first_s, entry.packets) for entry in agent.flow_report(True)) == [(0.0, 2), (9.0, 2)]
+
+
+def test_flows_that_a_peer_sends_go_when_they_are_idle() -> None:
+    sender, receiver = core(0), core(1)
+    for port, now in ((1, 0.0), (2, 50.0)):
+        sender.packet_from_host(tcp(b"x", ports=(port, 80)), now)
+        for one in sender.datagrams_to_send():
+            receiver.receive_datagram(one.data, "10.0.1.1", 3, one.tos, now)
+    assert receiver.counters()["receive_flows"] == 2
+    receiver.handle_timer(IDLE_S + 1)
+    assert receiver.counters()["receive_flows"] == 1
+    assert {entry.source_port for entry in receiver.flow_report(True)} == {1, 2}

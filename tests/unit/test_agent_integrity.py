@@ -16,10 +16,8 @@ import pytest
 from host_agent.core import AgentCore
 from host_agent.inner_packet import look
 from host_agent.offload import VNET_HEADER, coalesce
-from host_agent.wire import Arrived, Burst
 from protocol.policy import CodingPolicy, Policy
 from tests.unit.agent_relay import UNDERLAY, core, policy
-from tests.unit.datapath_reference import runs
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, tcp
 
 SIZE = 1354
@@ -97,11 +95,8 @@ class Stream:
                 self._send(0, self.data[self.acknowledged :], self.acknowledged, now)
             while self._flying and self._flying[0][0] <= now:
                 _, _, target, data = heapq.heappop(self._flying)
-                for item in runs([Arrived(data, UNDERLAY[1 - target], int(self.rng.integers(1, 9)), 0x20)]):
-                    if len(item) == 4:
-                        self.cores[target].receive_datagram(*item, now)
-                    else:
-                        self.cores[target].receive_run(item, now)
+                stamp = int(self.rng.integers(1, 9))
+                self.cores[target].receive_datagram(data, UNDERLAY[1 - target], stamp, 0x20, now)
             for one in self.cores:
                 if now >= one.get_timer():
                     one.handle_timer(now)
@@ -121,11 +116,10 @@ class Stream:
     def _collect(self, now: float) -> None:
         for host, one in enumerate(self.cores):
             for out in one.datagrams_to_send():
-                for each in out.each() if isinstance(out, Burst) else [out]:
-                    for data in self.relay.carry(each.data):
-                        self._count += 1
-                        at = now + float(self.rng.random()) * 0.004
-                        heapq.heappush(self._flying, (at, self._count, 1 - host, data))
+                for data in self.relay.carry(out.data):
+                    self._count += 1
+                    at = now + float(self.rng.random()) * 0.004
+                    heapq.heappush(self._flying, (at, self._count, 1 - host, data))
             for write in coalesce(one.packets_to_deliver()):
                 self._take(host, write[VNET_HEADER.size :], now)
 

@@ -14,7 +14,6 @@ from controller.schemes import loader
 from controller.schemes.policy import policy_for
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, FIN, PSH, SYN, look
-from host_agent.wire import Burst
 from protocol.control import FlowTypes, FrameReader, Peer, encode
 from protocol.policy import Policy, PolicyError
 from protocol.priority import PriorityPolicy, TypePriority
@@ -36,8 +35,7 @@ def _sent(core: AgentCore) -> list[tuple[TrafficClass, int]]:
     """Class and priority of each datagram."""
     result = []
     for one in core.datagrams_to_send():
-        count = len(one.rows) if isinstance(one, Burst) else 1
-        result += [(class_of_dscp(one.tos >> 2), one.tos >> 2 & 7)] * count
+        result.append((class_of_dscp(one.tos >> 2), one.tos >> 2 & 7))
     return result
 
 

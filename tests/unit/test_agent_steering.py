@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,11 @@ from hypothesis import strategies as st
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import SYN
-from host_agent.paths import FlowHash, Report
 from host_agent.paths import PathPolicy as Rule
-from host_agent.paths.steering import Steering
+from host_agent.paths import Report, Route
 from protocol.control import PathLoad, Peer
 from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathPolicy, Policy
-from protocol.underlay import EV_FIRST, LABEL_FIRST, TrafficClass, label_of
+from protocol.underlay import EV_FIRST, LABEL_FIRST, class_of_dscp, label_of
 from tests.unit.test_agent_core import MTU, tcp
 
 A = Peer("a", "10.0.1.1", ["10.128.1.1"], 11, "left")
@@ -31,10 +31,35 @@ def document(kind: PathKind, coding: CodingPolicy | None = None, **changes: Any)
     return Policy(1, "test", packet_time_s=0.001, short=one, long=ClassPolicy(PathPolicy(kind)), control=one)
 
 
-def pair(rules: Policy) -> tuple[AgentCore, AgentCore]:
+class Routes(Rule):
+    """Writes down which route it is asked for."""
+
+    def __init__(self) -> None:
+        self.port = 1000
+
+    def entropy(self, flow: Any, route: Route, size: int, now: float) -> int:
+        self.route = route
+        return EV_FIRST
+
+    def asked(self, core: AgentCore, kind: str, to: int = 2) -> Route:
+        """The route of a packet of that class, of a new flow to 10.128.*to*.1."""
+        self.port += 1
+        for number in range(1 if kind == "short" else 3):
+            packet = tcp(number, 1000, ports=(self.port, 80))
+            core.packet_from_host(packet[:18] + bytes([to]) + packet[19:], 0.0)
+        (*_, last) = core.datagrams_to_send()
+        assert class_of_dscp(last.tos >> 2).name.lower() == kind
+        return self.route
+
+
+def pair(rules: Policy, own: Rule | None = None) -> tuple[AgentCore, AgentCore]:
+    """Two agents; *own*: what `file` is at the first, at the second it uses one entropy value."""
     cores = []
     for peer, far in ((A, "right"), (B, "left")):
-        core = AgentCore(peer.host, peer.session, MTU, np.random.default_rng(1))
+        file: Rule = own if own is not None and peer is A else Routes()
+        core = AgentCore(
+            peer.host, peer.session, MTU, np.random.default_rng(1), own_path=lambda *_, file=file: file
+        )
         core.set_policy(rules, 0.0)
         core.set_directory([A, B, C], 0.0)
         core.set_paths({far: STAMPS}, {})
@@ -57,17 +82,20 @@ def send(core: AgentCore, count: int, size: int = 1000, now: float = 0.0, first:
     only=st.one_of(st.none(), st.sets(st.integers(0, 5000), max_size=12)),
 )
 def test_a_class_keeps_to_its_paths_unless_that_leaves_none(alive: set[int], only: set[int] | None) -> None:
-    steering = Steering(np.random.default_rng(1))
-    before = steering.routes("right")
+    routes = Routes()
+    core = AgentCore(A.host, A.session, MTU, np.random.default_rng(1), own_path=lambda *_: routes)
+    core.set_policy(replace(document("file"), short_limit_bytes=1500), 0.0)
+    core.set_directory([A, B, Peer("d", "10.0.3.1", ["10.128.3.1"], 44, "elsewhere")], 0.0)
+    before = routes.asked(core, "short"), routes.asked(core, "long")
     by_class = {} if only is None else {"long": tuple(sorted(only))}
-    steering.set_paths({"right": tuple(sorted(alive))}, by_class)
-    routes = steering.routes("right")
-    assert routes is before, "policies keep state by route"
+    core.set_paths({"right": tuple(sorted(alive))}, by_class)
+    short, long = routes.asked(core, "short"), routes.asked(core, "long")
+    assert (short, long) == before, "policies keep state by route"
     sound = {stamp for stamp in alive if 1 <= stamp <= 4095}
     usable = (sound & only if only is not None else sound) or sound
-    assert routes[TrafficClass.SHORT].labels == tuple(label_of(stamp) for stamp in sorted(sound))
-    assert routes[TrafficClass.LONG].labels == tuple(label_of(stamp) for stamp in sorted(usable))
-    assert steering.routes("elsewhere")[TrafficClass.SHORT].labels == ()
+    assert short.labels == tuple(label_of(stamp) for stamp in sorted(sound))
+    assert long.labels == tuple(label_of(stamp) for stamp in sorted(usable))
+    assert routes.asked(core, "short", to=3).labels == ()
 
 
 @settings(max_examples=25, deadline=None)
@@ -77,8 +105,7 @@ def test_round_robin_is_in_turn_over_single_and_super_packets(sizes: list[int]) 
     used = send(core, 3)
     for number, size in enumerate(sizes):
         core.super_packet_from_host(tcp(10 + number, size), 1386, 0.0)
-        for one in core.datagrams_to_send():
-            used += [one.source_port] if hasattr(one, "source_port") else one.source_ports
+        used += ports(core)
     short, long = (
         [port for place, port in enumerate(used) if place * 1386 < 100_000],
         [port for place, port in enumerate(used) if place * 1386 > 103_000],
@@ -132,21 +159,9 @@ class Listener(Rule):
         self.over.append(flow)
 
 
-@pytest.fixture
-def heard(monkeypatch: pytest.MonkeyPatch) -> Listener:
-    """What serves as `tr`, for all classes."""
-    listener = Listener()
-    monkeypatch.setattr(
-        "host_agent.paths.steering.path_policy",
-        lambda chosen, *_: listener if chosen.kind == "tr" else FlowHash(),
-    )
-    return listener
-
-
-def test_policies_are_told_what_became_of_each_datagram_when_it_left_and_how_long_it_took(
-    heard: Listener,
-) -> None:
-    sender, receiver = pair(document("tr"))
+def test_policies_are_told_what_became_of_each_datagram_when_it_left_and_how_long_it_took() -> None:
+    heard = Listener()
+    sender, receiver = pair(document("file"), heard)
     left, lost = {}, set()
     for number in range(100):
         now = 0.001 * number
@@ -177,8 +192,9 @@ def test_policies_are_told_what_became_of_each_datagram_when_it_left_and_how_lon
     assert sorted(heard.losses) == sorted((1, left[number][0]) for number in lost)
 
 
-def test_policies_are_told_that_a_flow_is_over(heard: Listener) -> None:
-    sender, _ = pair(document("tr"))
+def test_policies_are_told_that_a_flow_is_over() -> None:
+    heard = Listener()
+    sender, _ = pair(document("file"), heard)
     sender.packet_from_host(tcp(0, 0, SYN), 0.0)
     sender.packet_from_host(tcp(0, 500), 0.0)
     assert heard.over == []

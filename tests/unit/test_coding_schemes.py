@@ -19,9 +19,9 @@ from host_agent.announcements import NAME, AnnouncementError, read_announcement
 from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY, PRIOR
 from host_agent.coding.unit_size import completion_time_s
 from host_agent.inner_packet import look
-from host_agent.wire import Outgoing
+from protocol.datagram import Kind, encode_feedback, encode_fields
 from protocol.policy import Policy
-from tests.unit.agent_relay import Relay, Weather, core
+from tests.unit.agent_relay import SESSIONS, UNDERLAY, Relay, Weather, core
 from tests.unit.coded_units import UnitWatch
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, tcp, udp
 from tests.unit.test_coding_policies import equation_5
@@ -70,6 +70,8 @@ class Wire:
         self.core = core(0)
         self.core.set_policy(chosen, 0.0)
         self.watch = UnitWatch()
+        self.numbers = 0
+        """Datagrams so far."""
 
     def send(self, packets: list[bytes], now: float) -> None:
         for packet in packets:
@@ -78,7 +80,7 @@ class Wire:
 
     def collect(self) -> None:
         for out in self.core.datagrams_to_send():
-            assert isinstance(out, Outgoing)
+            self.numbers += 1
             self.watch.see(out.data)
 
 
@@ -123,16 +125,21 @@ def test_htpcs_repairs_of_each_unit_are_those_of_equation_5(sizes: list[int], sm
 
 @pytest.mark.parametrize("scheme", ["htpc", "corrective"])
 def test_units_are_windows(scheme: str) -> None:
-    """Ten packets a round trip are units of ten; Corrective's have one repair each, the XOR."""
-    wire = Wire(policy(scheme))
+    """Ten packets a round trip are units of ten; Corrective's have one repair each, the XOR.
+
+    pB is that of an estimator to which nothing was reported: it stays at its prior, so that HTPC's units have repairs.
+    """
+    chosen = policy(scheme)
+    assert chosen.short.coding is not None
+    coding = replace(chosen.short.coding, estimator="paths", sampling_s=None)
+    wire, far = Wire(replace(chosen, short=replace(chosen.short, coding=coding))), core(1)
     packets = segments(60, 5)
     for round_trip in range(6):
         wire.send(packets[10 * round_trip : 10 * round_trip + 10], 0.01 * round_trip)
         acked = 1000 + 10_000 * (round_trip + 1)
-        ack = tcp(b"", HOST2, HOST1, ports=(80, 5), ack=acked)
-        peer = next(iter(wire.core._peers.values()))
-        seen = look(ack)
-        wire.core._sender.acknowledged(peer, seen.reverse, ack, seen.transport, 0.01 * round_trip + 0.005)
+        far.packet_from_host(tcp(b"", HOST2, HOST1, ports=(80, 5), ack=acked), 0.01 * round_trip)
+        for out in far.datagrams_to_send():
+            wire.core.receive_datagram(out.data, UNDERLAY[1], 1, out.tos, 0.01 * round_trip + 0.005)
     units = wire.watch.units()
     assert [unit.k for unit in units] == [10] * 6
     if scheme == "corrective":
@@ -249,11 +256,25 @@ def test_an_announcement_holds_for_one_connection() -> None:
 
 
 def test_announcements_of_flows_that_never_begin_are_bounded() -> None:
+    """The oldest are forgotten first."""
     wire = Wire(policy("caps"))
+
+    def announced(port: int) -> bool:
+        packet = udp(b"x", ports=(port, 80))
+        wire.core.packet_from_host(packet, 0.0)
+        known = wire.core.flow(look(packet).flow)
+        assert known is not None
+        return known.announced is not None
+
+    wire.core.announce(look(udp(b"", ports=(1, 80))).flow, 1.0)
     for port in range(1, 65536):
-        wire.core.announce(look(udp(b"", ports=(port, 80))).flow, 1.0)
         wire.core.announce(look(udp(b"", ports=(port, 81))).flow, 1.0)
-    assert len(wire.core._sender._announced) == 65536
+    assert announced(1), "65536 are kept"
+    for port in (2, 3, 4):
+        wire.core.announce(look(udp(b"", ports=(port, 80))).flow, 1.0)
+    for port in range(1, 65535):
+        wire.core.announce(look(udp(b"", ports=(port, 82))).flow, 1.0)
+    assert [announced(port) for port in (2, 3, 4)] == [False, True, True]
 
 
 def test_a_scheme_change_does_not_forget_what_was_announced() -> None:
@@ -281,18 +302,24 @@ def test_units_have_the_size_with_the_least_completion_time(
     chosen = policy("caps")
     coding = chosen.short.coding
     assert coding is not None
-    wire = Wire(chosen)
-    (peer,) = wire.core._peers.values()
-    known = peer.estimator
-    assert known is not None
-    peer.stamps |= set(range(1, 9))
+    wire, far = Wire(chosen), core(1)
+    begin = tcp(b"", ports=(7, 80), flags=2)
     for turn in range(6):
-        for path in range(1, 9):
-            known.path_delay(path, 50 + (excess_us if path <= blocked_paths else 0), 0.001 * turn)
-        known.ack_rtt(rtt_s, 0.001 * turn)
-    p = known.blocking_probability(0.01)
-    wire.send(segments(70, 5), 0.01)
-    ks = {unit.k for unit in wire.watch.units()}
+        number = wire.numbers
+        wire.send([begin] * 8, 0.001 * turn)
+        delays = [50 + (excess_us if path <= blocked_paths else 0) for path in range(1, 9)]
+        body = encode_feedback(range(number, number + 8), range(1, 9), delays, [], 0)
+        feedback = encode_fields(Kind.FEEDBACK, 3, SESSIONS[1], 1000 + turn, 0, 0, 0, body)
+        wire.core.receive_datagram(feedback, UNDERLAY[1], 1, 0, 0.001 * turn)
+    for turn in range(6):  # one segment at a time, and its ACK after a round trip
+        sent = 0.1 * (1 + turn)
+        wire.send([tcp(b"x" * 9, ports=(6, 80), sequence=9 * turn)], sent)
+        far.packet_from_host(tcp(b"", HOST2, HOST1, ports=(80, 6), ack=9 * turn + 9), sent)
+        for out in far.datagrams_to_send():
+            wire.core.receive_datagram(out.data, UNDERLAY[1], 1, out.tos, sent + rtt_s)
+    (p,) = wire.core.blocking_probability(0.7).values()
+    wire.send(segments(70, 5), 0.7)
+    ks = {unit.k for unit in wire.watch.units() if wire.watch.ports[unit.flow] == (5, 80)}
     times = {
         k: completion_time_s(coding, k, p, rtt_s, rtt_s + excess_us * 1e-6, chosen.packet_time_s / 8)
         for k in range(1, coding.max_k + 1)

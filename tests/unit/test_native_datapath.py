@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import capstan_native
-import numpy as np
 import pytest
 from crc32c import crc32c
 from hypothesis import given, settings
@@ -17,14 +16,13 @@ from hypothesis import strategies as st
 
 from host_agent import offload
 from host_agent.inner_packet import InnerPacket, PacketError, look
-from host_agent.wire import Arrived, Run
-from protocol.datagram import encode_fields
+from protocol.datagram import HEADER_BYTES, decode_fields, encode_fields
+from protocol.policy import CodingPolicy
 from tests.unit import datapath_reference as reference
+from tests.unit.agent_relay import core, policy
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, ip, tcp, udp
 
-U32 = st.integers(0, 2**32 - 1)
 VNET = struct.Struct("=BBHHHH")
-NEXT_TO_NONE = 0xFFFFFFFF
 
 
 @given(st.binary(max_size=3000), st.binary(max_size=50))
@@ -33,33 +31,17 @@ def test_crc(data: bytes, more: bytes) -> None:
     assert capstan_native.crc32c_of(more, crc32c(data)) == crc32c(data + more)
 
 
-@given(st.integers(0, 15), st.integers(0, 255), U32, U32, U32, U32, U32, st.binary(max_size=2000))
-def test_datagrams(kind, flags, session, number, sent, flow, position, body):  # type: ignore[no-untyped-def]
-    fields = (kind, flags, session, number, sent, flow, position)
-    assert capstan_native.encode_datagram(*fields, body) == encode_fields(*fields, body)
-
-
-@settings(max_examples=60)
-@given(
-    count=st.integers(1, 70),
-    bodies=st.integers(1, 200),
-    last=st.integers(0, 200),
-    headroom=st.sampled_from([0, 28]),
-    number=st.sampled_from([0, 7, 2**32 - 5]),
-    position=st.sampled_from([0, 9, 2**32 - 2]),
-)
-def test_rows_are_sealed_as_datagrams_are(count, bodies, last, headroom, number, position):  # type: ignore[no-untyped-def]
-    last = min(last, bodies)
-    rows = np.random.default_rng(count).integers(0, 256, (count, headroom + 32 + bodies), np.uint8)
-    before = rows.copy()
-    capstan_native.seal_rows(rows, headroom, last, 1, 2, 3, number, 5, 6, position)
-    assert (rows[:, :headroom] == before[:, :headroom]).all()
-    for index, row in enumerate(rows):
-        body = before[index, headroom + 32 :].tobytes()
-        fields = (1, 2, 3, number + index, 5, 6, position + index)
-        cut = last if index == count - 1 else bodies
-        assert row[headroom : headroom + 32 + cut].tobytes() == encode_fields(*fields, body[:cut])
-        assert row[headroom + 32 :].tobytes() == body
+@settings(max_examples=60, deadline=None)
+@given(sizes=st.lists(st.integers(0, 20_000), min_size=1, max_size=4), coded=st.booleans())
+def test_datagrams_are_as_written_out(sizes: list[int], coded: bool) -> None:
+    agent = core(0)
+    agent.set_policy(policy(CodingPolicy(code="mds", redundancy="one-per-unit") if coded else None), 0.0)
+    for size in sizes:
+        agent.super_packet_from_host(tcp(b"s" * size, partial=True), 1386, 0.0)
+    agent.handle_timer(1.0)
+    for one in agent.datagrams_to_send():
+        fields, body = decode_fields(one.data), one.data[HEADER_BYTES:]
+        assert encode_fields(*fields, body) == one.data
 
 
 # -- what arrives ------------------------------------------------------------------------------------
@@ -78,96 +60,27 @@ def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield sender, receiver
 
 
-@st.composite
-def wires(draw: st.DrawFn) -> tuple[bytes, int]:
-    """Some sound datagrams of few flows, so that many follow each other, and anything else; with its TOS."""
-    tos = draw(st.sampled_from([0x20, 0x20, 0x20, 0x21, 0x60]))
-    kind = draw(st.sampled_from(["next"] * 8 + ["junk", "broken", "cut"]))
-    if kind == "junk":
-        return draw(st.binary(max_size=60)), tos
-    body = draw(
-        st.sampled_from(
-            [tcp(b"abc"), tcp(b"abc"), tcp(b"d" * 700), tcp(b"x", ports=(5, 6)), tcp(), udp(b"u"), b"", b"E" * 30,
-             b"\4\3\2\1" + b"R" * 30, b"\4\3\2\1" + b"S" * 30, b"\4\3\3\1" + b"R" * 30,
-             ip(1, b"echo 12345"), ip(6, b"no TCP header at all"), tcp(b"x", HOST1_V6, HOST2_V6)]
-        )
-    )  # fmt: skip
-    wire = encode_fields(
-        draw(st.sampled_from([1, 1, 1, 1, 1, 2, 2, 3, 4])), draw(st.sampled_from([1, 1, 1, 1, 2, 3, 5])), 77,
-        draw(st.sampled_from([1, 1, NEXT_TO_NONE])), draw(st.sampled_from([9, 9, 9, 10])),
-        draw(st.sampled_from([4, 4, 4, 5])), draw(st.sampled_from([1, 1, 1, 3])), body,
-    )  # fmt: skip
-    if kind == "broken":
-        at = draw(st.integers(0, len(wire) - 1))
-        wire = wire[:at] + bytes((wire[at] ^ 4,)) + wire[at + 1 :]
-    return (wire[:-1] if kind == "cut" else wire), tos
-
-
-def numbered(chosen: list[tuple[bytes, int]]) -> list[tuple[bytes, int]]:
-    """The same, in which sound datagrams that begin with number 1 count up."""
-    out, count = [], 0
-    for wire, tos in chosen:
-        if len(wire) >= 32 and wire[0] == 0xCA and wire[8:12] == b"\0\0\0\1" and crc_is_right(wire):
-            position = struct.unpack_from("!I", wire, 20)[0]
-            moved = bytearray(wire[:28] + bytes(4) + wire[32:])
-            struct.pack_into("!I", moved, 8, 1 + count)
-            struct.pack_into("!I", moved, 20, position + count)
-            struct.pack_into("!I", moved, 28, crc32c(bytes(moved)))
-            wire, count = bytes(moved), count + 1
-        out.append((wire, tos))
-    return out
-
-
-def crc_is_right(wire: bytes) -> bool:
-    return struct.unpack_from("!I", wire, 28)[0] == crc32c(wire[:28] + bytes(4) + wire[32:])
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(wires(), min_size=1, max_size=100))
-def test_what_arrives_is_what_was_sent_in_runs(chosen):  # type: ignore[no-untyped-def]
-    sent = []
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.binary(max_size=2000), st.sampled_from([0x20, 0x21, 0x60])), max_size=100))
+def test_what_arrives_is_what_was_sent(chosen: list[tuple[bytes, int]]) -> None:
     with sockets() as (sender, receiver):
         port = sender.getsockname()[1]
-        for wire, tos in numbered(chosen):
+        for data, tos in chosen:
             sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-            sender.send(wire)
-            sent.append(Arrived(wire[:1472], "127.0.0.1", port, tos))
+            sender.send(data)
         native = capstan_native.DatagramReceiver(1471)
-        at, calls = 0, []
-        while at < len(sent):
-            got = native.receive(receiver.fileno())
-            count = sum(
-                1 if len(item) == 4 else len((item[0] if len(item) == 2 else item)[10]) for item in got
-            )
-            assert got == reference.runs(sent[at : at + count])
-            at += count
-            calls.append(count)
-        assert native.receive(receiver.fileno()) == []
-    assert calls[0] == 1, "a lone datagram is not kept waiting"
+        got, calls = [], []
+        while some := native.datagrams(receiver.fileno()):
+            got += some
+            calls.append(len(some))
+    assert got == [(data[:1472], "127.0.0.1", port, tos) for data, tos in chosen]
+    assert calls[:1] == [1] * bool(chosen), "a lone datagram is not kept waiting"
     assert all(count <= 64 for count in calls)
-
-
-def test_runs_are_found() -> None:
-    """Else the test above would compare one datagram with one datagram."""
-    bodies = [tcp(bytes([index]) * 100, sequence=100 * index) for index in range(40)]
-    datagrams = [
-        encode_fields(1, 1, 77, 5 + index, 9, 4, 3 + index, body) for index, body in enumerate(bodies)
-    ]
-    with sockets() as (sender, receiver):
-        for one in datagrams:
-            sender.send(one)
-        native = capstan_native.DatagramReceiver(1500)
-        got: list[Run] = []
-        for _ in range(3):
-            got += [item for item in native.receive(receiver.fileno()) if len(item) == 12]
-    assert [len(run[11]) for run in got] == [1, 8, 31]
-    assert [(run[5], run[8]) for run in got] == [(5, 3), (6, 4), (14, 12)]
-    assert [body for run in got for body in run[11]] == bodies
 
 
 def test_errors_of_the_socket_are_raised() -> None:
     with pytest.raises(OSError, match="Bad file"):
-        capstan_native.DatagramReceiver(1500).receive(10**6)
+        capstan_native.DatagramReceiver(1500).datagrams(10**6)
     for impossible in (0, 65536):
         with pytest.raises(ValueError, match="cannot be"):
             capstan_native.DatagramReceiver(impossible)
@@ -287,25 +200,14 @@ def test_plain_packets_are_looked_at() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    rows = np.zeros((2, 100), np.uint8)
     whole = tcp(b"x" * 100)
     for call in (
-        lambda: capstan_native.seal_rows(rows, 28, 41, 1, 0, 0, 0, 0, 0, 0),
-        lambda: capstan_native.seal_rows(rows, 90, 0, 1, 0, 0, 0, 0, 0, 0),
-        lambda: capstan_native.seal_rows(rows[:, :50], 0, 0, 1, 0, 0, 0, 0, 0, 0),
-        lambda: capstan_native.seal_rows(np.zeros(9, np.uint8), 0, 0, 1, 0, 0, 0, 0, 0, 0),
-        lambda: capstan_native.seal_rows(np.zeros((0, 90), np.uint8), 0, 0, 1, 0, 0, 0, 0, 0, 0),
-        lambda: capstan_native.cut_segments(whole, 20, 40, 50, 0, rows),
-        lambda: capstan_native.cut_segments(whole, 20, 40, 60, 1, rows),
-        lambda: capstan_native.cut_segments(whole, 200, 40, 60, 0, rows),
-        lambda: capstan_native.cut_segments(b"", 20, 40, 60, 0, rows),
-        lambda: capstan_native.send_rows(0, bytes(4), "10.0.0.1", [1], 2, 0, rows, 10),
-        lambda: capstan_native.send_rows(0, bytes(4), "10.0.0.1", [1, 2], 2, 0, rows, 73),
-        lambda: capstan_native.send_rows(0, bytes(4), "nowhere", [1, 2], 2, 0, rows, 10),
+        lambda: capstan_native.cut_segments(whole, 20, 40, 0),
+        lambda: capstan_native.cut_segments(whole, 200, 40, 60),
+        lambda: capstan_native.cut_segments(whole, 20, 140, 60),
+        lambda: capstan_native.cut_segments(b"", 20, 40, 60),
         lambda: capstan_native.send_datagrams(0, bytes(4), [("nowhere", 1, 2, 0, b"")]),
         lambda: capstan_native.send_datagrams(0, bytes(4), [("10.0.0.1", 1, 2, 0, bytes(65535))]),
-        lambda: capstan_native.encode_datagram(16, 0, 0, 0, 0, 0, 0, b""),
     ):
         with pytest.raises(ValueError):  # noqa: PT011
             call()
-    assert not rows.any()

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from controller.schemes import loader
+from host_agent.core import AgentCore
+from host_agent.inner_packet import SYN
 from host_agent.paths import Route, path_policy
-from host_agent.paths.own import PathFileError, read_path_policy
-from host_agent.paths.steering import Steering
+from host_agent.paths.own import OwnPathPolicy, PathFileError, read_path_policy
+from protocol.control import Peer
 from protocol.policy import ClassPolicy, PathPolicy, Policy, PolicyError
 from protocol.underlay import TrafficClass, label_of
+from tests.unit.inner_packets import HOST1, HOST2, tcp
 
 HEAD = "from host_agent.paths.base import PathPolicy\n"
 FIRST = f"""{HEAD}
@@ -31,6 +34,13 @@ ROUTE = Route("l2", TrafficClass.SHORT, LABELS)
 class Inner:
     id: int = 1
     hash: int = 7
+
+
+def agent(own: OwnPathPolicy | None) -> AgentCore:
+    core = AgentCore("h1", 1, 1426, np.random.default_rng(1), own_path=own)
+    peers = [Peer("h1", "10.0.1.1", [HOST1], 1, "near"), Peer("h2", "10.0.1.2", [HOST2], 2, "far")]
+    core.set_directory(peers, 0.0)
+    return core
 
 
 def write(directory: Path, text: str, name: str = "mine.py") -> Path:
@@ -92,24 +102,27 @@ def test_a_class_that_cannot_be_made_is_the_files_fault(tmp_path: Path) -> None:
 
 def test_an_agent_without_a_file_refuses_such_a_scheme(tmp_path: Path) -> None:
     asked = ClassPolicy(PathPolicy("file"))
-    policy = Policy(1, "mine", long=asked)
-    with pytest.raises(PolicyError, match=r"policy\.long\.path\.kind.*--path-policy"):
-        Steering(np.random.default_rng(1)).check(policy)
-    with_file = Steering(np.random.default_rng(1), read_path_policy(write(tmp_path, FIRST)))
-    with_file.check(policy)
-    with_file.set_policy(policy)
-    assert with_file.policies[TrafficClass.LONG].entropy(Inner(), ROUTE, 100, 1.0) == LABELS[0]
+    policy = Policy(1, "mine", short=asked)
+    with pytest.raises(PolicyError, match=r"policy\.short\.path\.kind.*--path-policy"):
+        agent(None).set_policy(policy, 0.0)
+    with_file = agent(read_path_policy(write(tmp_path, FIRST)))
+    with_file.set_policy(policy, 0.0)
+    with_file.packet_from_host(tcp(b"x"), 0.0)
+    with_file.set_paths({"far": (2049, 2050)}, {})
+    with_file.packet_from_host(tcp(b"x"), 0.0)
+    assert [one.source_port for one in with_file.datagrams_to_send()] == [20000, LABELS[0]]
 
 
 def test_what_a_policy_raises_behind_the_packets_comes_out_of_the_call_that_caused_it(tmp_path: Path) -> None:
     text = FIRST + "    def forget(self, flow):\n        1 / 0\n    def load(self, now):\n        return 7\n"
-    steering = Steering(np.random.default_rng(1), read_path_policy(write(tmp_path, text)))
-    steering.set_policy(Policy(1, "mine", long=ClassPolicy(PathPolicy("file"))))
+    core = agent(read_path_policy(write(tmp_path, text)))
+    core.set_policy(Policy(1, "mine", long=ClassPolicy(PathPolicy("file"))), 0.0)
+    core.packet_from_host(tcp(b"x"), 0.0)
     with pytest.raises(ZeroDivisionError):
-        steering.forget(1)
+        core.packet_from_host(tcp(flags=SYN), 1.0)
     with pytest.raises(TypeError, match="Load"):
-        steering.load(0.0)
-    steering.grant(1, 7)
+        core.path_load(0.0)
+    core.grant(1, 7)
 
 
 def test_no_scheme_or_policy_can_name_a_file(tmp_path: Path) -> None:

@@ -343,4 +343,33 @@ mod tests {
             assert!(table.is_empty());
         }
     }
+
+    #[test]
+    fn flows_that_were_only_looked_up_hide_no_recent_ones_unless_they_are_many() {
+        let mut random = Generator::new(5);
+        for _ in 0..300 {
+            let mut table: FlowTable<u32, Counted> = FlowTable::default();
+            let (mut looked_up, steps) = (0, random.below(300));
+            for step in 0..steps {
+                let (key, now) = (random.below(200), f64::from(step));
+                match table.see(&key) {
+                    None => drop(table.put(key, Counted { key, last: now, packets: 1 })),
+                    Some(id) if random.below(2) == 0 => table[id].last = now,
+                    Some(_) => looked_up += 1,
+                }
+            }
+            let since = f64::from(random.below(301));
+            let mut wanted: Vec<u32> =
+                table.iter().filter(|flow| flow.last > since).map(|flow| flow.key).collect();
+            let mut found: Vec<u32> = table.recent(since).iter().map(|flow| flow.key).collect();
+            wanted.sort_unstable();
+            found.sort_unstable();
+            if looked_up <= STALE_RUN {
+                assert_eq!(found, wanted);
+            }
+            assert!(found.iter().all(|key| wanted.binary_search(key).is_ok()));
+            found.dedup();
+            assert!(found.len() <= wanted.len());
+        }
+    }
 }

@@ -1,6 +1,5 @@
 //! Requests and what was decided of them, as the Python agent had it (recorded at d7038cc).
 
-#[allow(dead_code)]
 mod support;
 
 use agent::admission::{AskedState, Decision, Message, MessageBody, RequestTimes, Requests};

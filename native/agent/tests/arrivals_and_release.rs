@@ -1,6 +1,5 @@
 //! Arrivals and in-order release: the decisions that the Python agent made (recorded at d7038cc), and what always holds.
 
-#[allow(dead_code)]
 mod support;
 
 use agent::receiving::{Arrival, Arrivals, Release, MAX_HELD};

@@ -1,6 +1,5 @@
 //! Estimates of the three estimators that were Python, reproduced bit for bit: recorded at commit d7038cc.
 
-#[allow(dead_code)] // what other tests use of it
 mod support;
 
 use agent::blocking::{BlockingEstimator, EstimatorKind, PathState, Reported};

@@ -1,6 +1,5 @@
 //! What a receiver rebuilds, counts and forgets, as the Python decoder did (recorded at d7038cc).
 
-#[allow(dead_code)]
 mod support;
 
 use agent::receiving::{DecoderCounters, DecoderLimits, Rebuilt, Repair, UnitDecoder, UnitShape};

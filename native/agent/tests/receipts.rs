@@ -1,6 +1,5 @@
 //! Receipts, losses and recoveries as the Python agent gathered them (recorded at d7038cc), and early repairs.
 
-#[allow(dead_code)]
 mod support;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,5 @@
 //! Windows that hosts are told, as the Python agent wrote them (recorded at d7038cc), bit for bit.
 
-#[allow(dead_code)]
 mod support;
 
 use agent::admission::{TcpBytes, WindowClamp};

@@ -13,8 +13,6 @@ pub struct Cut {
     pub head: usize,
     /// Bytes of payload of each segment but the last.
     pub size: usize,
-    /// Bytes left free before each segment.
-    pub headroom: usize,
 }
 
 impl Cut {
@@ -33,11 +31,11 @@ impl Cut {
         sound.then(|| (packet.len() - self.head).div_ceil(self.size))
     }
 
-    /// Write the segments into rows of headroom + head + size bytes, and zeros behind the last, the length of which
-    /// is returned. `out` has as many rows as `count` says; the headroom is left as it is.
+    /// Write the segments into rows of head + size bytes, and zeros behind the last, the length of which is returned.
+    /// `out` has as many rows as `count` says.
     pub fn write(&self, packet: &[u8], out: &mut [u8]) -> usize {
-        let Cut { transport, head, size, headroom } = *self;
-        let width = headroom + head + size;
+        let Cut { transport, head, size } = *self;
+        let width = head + size;
         let count = out.len() / width;
         let first = word(packet, transport + 4);
         let number = u16::from_be_bytes([packet[4], packet[5]]);
@@ -46,7 +44,6 @@ impl Cut {
         let mut last = 0;
         let rows = out.chunks_exact_mut(width).zip(packet[head..].chunks(size)).enumerate();
         for (index, (row, payload)) in rows {
-            let row = &mut row[headroom..];
             row[..head].copy_from_slice(&packet[..head]);
             row[head..head + payload.len()].copy_from_slice(payload);
             row[head + payload.len()..].fill(0);

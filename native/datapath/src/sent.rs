@@ -163,4 +163,43 @@ mod tests {
         assert_eq!(log.arrived(1..=10), (0, None));
         assert_eq!(log.overdue(3.0), RING);
     }
+
+    #[test]
+    fn datagrams_that_are_waited_for_are_a_map_of_when_they_left() {
+        let mut state = 7u64;
+        let mut below = |bound: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % u64::from(bound)) as u32
+        };
+        for first in [0u32, 5, u32::MAX - 40].repeat(40) {
+            let (mut log, mut model) = (Outstanding::default(), std::collections::BTreeMap::new());
+            let (mut number, mut now) = (first, 0.0);
+            for _ in 0..80 {
+                now += f64::from(below(1000)) / 1000.0;
+                number = number.wrapping_add(below(3)); // datagrams that are not waited for
+                let count = 1 + below(60);
+                log.sent(number, count, now);
+                model.extend((0..count).map(|ahead| (number.wrapping_add(ahead), now)));
+                number = number.wrapping_add(count);
+                let from = number.wrapping_add(5).wrapping_sub(below(200));
+                let reported: Vec<u32> =
+                    (0..below(50))
+                        .map(|at| {
+                            if count % 2 == 0 {
+                                from.wrapping_add(at)
+                            } else {
+                                number.wrapping_sub(below(200))
+                            }
+                        })
+                        .collect();
+                let left: Vec<f64> = reported.iter().filter_map(|one| model.remove(one)).collect();
+                let newest = left.iter().copied().reduce(f64::max);
+                assert_eq!(log.arrived(reported), (left.len(), newest));
+                let before = now - f64::from(below(5000)) / 1000.0;
+                let waiting = model.len();
+                model.retain(|_, &mut when| when >= before);
+                assert_eq!(log.overdue(before), waiting - model.len());
+            }
+        }
+    }
 }

@@ -2,18 +2,13 @@
 
 use agent::receiving::{
     rebuild_bytes, Contradiction, DecoderCounters, DecoderLimits, Payload, Rebuilt, Repair, UnitDecoder,
-    UnitShape, MAX_K, MAX_R, MAX_SYMBOL_BYTES, SOURCE_WINDOW,
+    UnitShape, MAX_K, SOURCE_WINDOW,
 };
-use agent::serial::serial_difference;
-use coding::packets::LENGTH_BYTES;
 use coding::Code;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::raised;
-
-/// Bytes of a repair before its symbol: code, k, r, index, and 8 more.
-const HEAD_BYTES: usize = 12;
 
 /// A packet of Python's.
 struct Packet(Py<PyBytes>);
@@ -82,15 +77,6 @@ counters! {
 #[pyclass(name = "UnitDecoder")]
 struct PyUnitDecoder(UnitDecoder<Packet>);
 
-/// Whether a repair as on the wire is of a unit that can be; its index is not looked at.
-fn is_sound(body: &[u8]) -> bool {
-    body.len() > HEAD_BYTES + LENGTH_BYTES
-        && body.len() - HEAD_BYTES <= MAX_SYMBOL_BYTES
-        && Code::numbered(body[0]).is_ok()
-        && (1..=MAX_K).contains(&body[1].into())
-        && u32::from(body[2]) <= MAX_R
-}
-
 #[pymethods]
 impl PyUnitDecoder {
     #[classattr]
@@ -139,59 +125,6 @@ impl PyUnitDecoder {
         let mut rebuilt = Vec::new();
         self.0.repair(repair, now, &mut rebuilt);
         Ok(sources(rebuilt))
-    }
-
-    fn takes_run(&mut self, position: u32, count: u32, now: f64) -> bool {
-        self.0.expire(now);
-        let Some(newest) = self.0.newest() else { return false };
-        let all_new = serial_difference(position, newest) > 0 || self.0.missing(position, count) == count;
-        all_new && !self.0.is_forgotten(position) && !self.0.waits_within(position, count)
-    }
-
-    fn source_run(&mut self, position: u32, packets: Vec<Py<PyBytes>>, now: f64) {
-        let mut rebuilt = Vec::new();
-        for (ahead, packet) in (0..).zip(packets) {
-            self.0.source(position.wrapping_add(ahead), Packet(packet), now, &mut rebuilt);
-        }
-    }
-
-    fn surplus_run(&mut self, py: Python<'_>, position: u32, bodies: Vec<Py<PyBytes>>, now: f64) -> bool {
-        self.0.expire(now);
-        let Some(first) = bodies.first().map(|body| body.as_bytes(py)) else { return false };
-        let alike = |body: &[u8]| body.len() == first.len() && body[..3] == first[..3] && body[3] < first[2];
-        let surplus = is_sound(first)
-            && !self.0.has_unit(position)
-            && !self.0.is_forgotten(position)
-            && self.0.missing(position, first[1].into()) == 0
-            && bodies.iter().all(|body| alike(body.as_bytes(py)));
-        if surplus {
-            self.0.surplus(bodies.len() as u64);
-        }
-        surplus
-    }
-
-    fn needs_none_of(
-        &self,
-        py: Python<'_>,
-        position: u32,
-        repairs: Vec<(u32, u32, Vec<Py<PyBytes>>)>,
-    ) -> bool {
-        let none = |(behind, unit, bodies): &(u32, u32, Vec<Py<PyBytes>>)| {
-            let Some(first) = bodies.first().map(|body| body.as_bytes(py)).filter(|body| is_sound(body))
-            else {
-                return false;
-            };
-            let (k, ahead) = (i64::from(first[1]), i64::from(serial_difference(*unit, position)));
-            ahead + k <= i64::from(*behind)
-                && !self.0.has_unit(*unit)
-                && !self.0.is_forgotten(*unit)
-                && self.0.missing(*unit, k.min(-ahead).max(0) as u32) == 0
-        };
-        self.0.newest().is_some() && repairs.iter().all(none)
-    }
-
-    fn surplus(&mut self, count: u64) {
-        self.0.surplus(count);
     }
 
     fn known(&self, position: u64) -> bool {

@@ -5,10 +5,8 @@ mod blocking;
 mod coding;
 mod core;
 mod decoder;
-mod feedback;
 mod outcomes;
 mod paths;
-mod priority;
 mod receiving;
 mod units;
 
@@ -21,11 +19,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     coding::register(module)?;
     decoder::register(module)?;
     core::register(module)?;
-    feedback::register(module)?;
     outcomes::register(module)?;
     paths::register(module)?;
-    priority::register(module)?;
     receiving::register(module)?;
-    units::register(module)?;
-    Ok(())
+    units::register(module)
 }

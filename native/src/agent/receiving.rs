@@ -1,7 +1,6 @@
 //! The receiving side for Python: which datagrams are new, and in which order packets go out.
 
 use agent::receiving::{Arrival, Arrivals, Release, WINDOW};
-use agent::serial::NumberRange;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -46,10 +45,6 @@ impl PyArrivals {
 
     fn accept(&mut self, number: u32, now: f64) -> bool {
         self.0.accept(number, now)
-    }
-
-    fn accept_run(&mut self, first: u32, count: u32, now: f64) -> bool {
-        self.0.accept_run(NumberRange { first, count }, now)
     }
 
     fn give_up(&mut self, noticed_before: f64) -> Vec<(u32, u32)> {
@@ -107,21 +102,6 @@ impl PyRelease {
     fn arrive(&mut self, position: u32, packet: Packet, timeout_s: f64, now: f64, stamp: u16) -> Vec<Packet> {
         let mut out = Vec::new();
         self.0.arrive(Arrival { position, stamp, packet }, timeout_s, now, &mut out);
-        out
-    }
-
-    fn arrive_run(&mut self, position: u32, packets: Vec<Packet>, timeout_s: f64, now: f64) -> Vec<Packet> {
-        let mut out = Vec::with_capacity(packets.len());
-        for (ahead, packet) in (0..).zip(packets) {
-            let position = position.wrapping_add(ahead);
-            self.0.arrive(Arrival { position, stamp: 0, packet }, timeout_s, now, &mut out);
-        }
-        out
-    }
-
-    fn follow(&mut self, position: u32, packet: Packet, timeout_s: f64, now: f64) -> Vec<Packet> {
-        let mut out = Vec::new();
-        self.0.follow(position, packet, timeout_s, now, &mut out);
         out
     }
 

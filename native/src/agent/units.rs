@@ -3,7 +3,6 @@
 use ::agent::coding::{Aim, ClosedUnit, Progress, Source, UnitEncoder, WindowEstimate, INITIAL_WINDOW};
 use ::agent::Generator;
 use ::coding::packets::MOST_PACKET_BYTES;
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
@@ -104,32 +103,6 @@ impl PyUnitEncoder {
             Source { position: position as u32, count: 1, longest: bytes as u32, push, payload },
             now,
         )
-    }
-
-    #[allow(clippy::too_many_arguments)] // Python's callers name them
-    fn take_rows(
-        &mut self,
-        position: u64,
-        rows: Bound<'_, PyAny>,
-        begin: u32,
-        end: u32,
-        front: u32,
-        last_bytes: u32,
-        now: f64,
-        push: bool,
-    ) -> PyResult<Vec<Py<PyAny>>> {
-        let (py, count, room) = (rows.py(), end.saturating_sub(begin), self.encoder.room());
-        let buffer = PyBuffer::<u8>::get(&rows)?;
-        let width = buffer.shape().get(1).map_or(0, |width| width.saturating_sub(front as usize));
-        let fits = width <= MOST_PACKET_BYTES && 0 < last_bytes && last_bytes as usize <= width;
-        if count == 0 || count > room || !fits {
-            return Err(PyValueError::new_err(format!(
-                "a unit with room for {room} packets cannot take {count} of {width} B, the last of {last_bytes} B"
-            )));
-        }
-        let longest = if count > 1 { width as u32 } else { last_bytes };
-        let payload = (rows, begin, end, front, last_bytes).into_pyobject(py)?.into_any().unbind();
-        self.taken(py, Source { position: position as u32, count, longest, push, payload }, now)
     }
 
     fn deadline(&self) -> Option<f64> {

@@ -26,12 +26,12 @@ class Datagrams(Target):
         for number, packet in enumerate(packets):
             sender.packet_from_host(packet, number * 1e-3)
         sender.handle_timer(1.0)
-        datagrams = [one.data for item in sender.datagrams_to_send() for one in _each(item)]
+        datagrams = [one.data for one in sender.datagrams_to_send()]
         receiver = self._core(self.B)
         for data in datagrams:
             receiver.receive_datagram(data, self.A.underlay_ip, 40_000, 0, 1.0)
         receiver.handle_timer(2.0)
-        feedback = [one.data for item in receiver.datagrams_to_send() for one in _each(item)]
+        feedback = [one.data for one in receiver.datagrams_to_send()]
         self.samples = (*datagrams, *feedback, *packets)
 
     def _core(self, peer: Peer) -> AgentCore:
@@ -52,8 +52,3 @@ class Datagrams(Target):
             delivered = core.packets_to_deliver()
             assert sum(map(len, delivered)) <= 64 * sum(map(len, messages))
             core.datagrams_to_send()
-
-
-def _each(item: object) -> list[object]:
-    each = getattr(item, "each", None)
-    return [item] if each is None else each()

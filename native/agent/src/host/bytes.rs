@@ -124,7 +124,7 @@ impl Rows {
     /// so.
     pub fn cut(packet: &[u8], seen: &Seen, size: usize) -> Option<Rows> {
         let head = packet.len() - seen.payload;
-        let cut = Cut { transport: seen.transport, head, size, headroom: 0 };
+        let cut = Cut { transport: seen.transport, head, size };
         let count = cut.count(packet)?;
         let width = head + size;
         let mut cells = vec![0; count * width];

@@ -86,8 +86,8 @@ impl Core {
         }
     }
 
-    /// Takes in the agents that there are, without ourselves, and our own overlay addresses (None: not named); those that
-    /// are gone get nothing and are not heard.
+    /// Takes in the agents that there are, without ourselves, and our own overlay addresses (None: not named); what those
+    /// that are gone send is dropped.
     pub fn set_directory(&mut self, directory: Vec<Known>, own: Option<HashSet<Address>>) {
         if let Some(own) = own {
             self.receiver.own = own;
@@ -190,7 +190,7 @@ impl Core {
         self.sender.send(&burst, to, &mut self.peers, now);
     }
 
-    /// Takes in a datagram that came from the underlay, from wherever.
+    /// Takes in a datagram that came from the underlay, from any sender.
     pub fn receive_datagram(&mut self, datagram: FromUnderlay<'_>, now: Seconds) {
         let Some(from) = self.peers.at(datagram.address) else {
             return self.counts.add(Count::DroppedUnknownPeer, 1);

@@ -161,41 +161,20 @@ impl<P: Payload> UnitDecoder<P> {
         }
     }
 
-    /// Counts repairs of which is known that `repair` would only count them as surplus.
-    pub fn surplus(&mut self, repairs: u64) {
-        self.counters.repairs += repairs;
-        self.counters.surplus_repairs += repairs;
-    }
-
     /// Returns true if the packet of a position came or was rebuilt (false for what is forgotten).
     pub fn is_known(&self, position: u32) -> bool {
         self.kept.as_ref().is_some_and(|kept| kept.at(position).is_some())
     }
 
     /// Returns true if a position is older than what is remembered.
-    pub fn is_forgotten(&self, position: u32) -> bool {
+    fn is_forgotten(&self, position: u32) -> bool {
         self.kept.as_ref().is_some_and(|kept| serial_difference(position, kept.floor) < 0)
     }
 
     /// Returns how many of `count` packets from a position on are not there.
-    pub fn missing(&self, position: u32, count: u32) -> u32 {
+    fn missing(&self, position: u32, count: u32) -> u32 {
         let Some(kept) = &self.kept else { return count };
         count - kept.run(position, count).flatten().count() as u32
-    }
-
-    /// Returns the newest position that came or was rebuilt; None before the first one.
-    pub fn newest(&self) -> Option<u32> {
-        self.kept.as_ref().map(|_| self.newest)
-    }
-
-    /// Returns true if an incomplete unit begins at a position.
-    pub fn has_unit(&self, position: u32) -> bool {
-        self.unit_at(position).is_some()
-    }
-
-    /// Returns true if an incomplete unit covers one of `count` positions.
-    pub fn waits_within(&self, position: u32, count: u32) -> bool {
-        self.units.iter().any(|unit| unit.covers(position) || unit.first.wrapping_sub(position) < count)
     }
 
     /// Returns true if the packet of a position may still be rebuilt, so that holding packets behind it can pay.

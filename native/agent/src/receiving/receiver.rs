@@ -316,7 +316,7 @@ impl<P: Packet> Receiver<P> {
         for Rebuilt { position, packet } in rebuilt {
             let flow = &mut peer.flows[id];
             if packet.look().map(|seen| seen.flow) != Ok(flow.key) {
-                // whoever sent the repair may have put anything into it
+                // a repair may hold anything: its sender is not trusted
                 self.counts.add(Count::DroppedRecoveredMalformed, 1);
                 continue;
             }

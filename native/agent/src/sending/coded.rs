@@ -273,7 +273,7 @@ impl<P: Packets> Sender<P> {
                 blocking_probability: blocked,
                 rtt_s: known.rtt_s(),
                 blocked_rtt_s: known.blocked_rtt_s(),
-                // when all paths that were heard of carry one packet at a time
+                // when all known paths carry one packet at a time
                 packet_time_s: self.policy.packet_time_s / peer.stamps.len().max(1) as f64,
             };
             rules.optimal_k(&times, FLOW_PACKETS)

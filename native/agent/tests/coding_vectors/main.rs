@@ -3,7 +3,6 @@
 mod outcomes;
 mod redundancy;
 #[path = "../support/mod.rs"]
-#[allow(dead_code)] // what other tests use of it
 mod support;
 mod unit_size;
 mod units;

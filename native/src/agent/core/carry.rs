@@ -214,6 +214,7 @@ fn send(fd: RawFd, source: [u8; 4], datagrams: &[Datagram]) -> usize {
         fronts[index][OUTER_BYTES..].copy_from_slice(&datagram.header);
         names[index].sin_family = libc::AF_INET as u16;
         names[index].sin_addr.s_addr = u32::from_ne_bytes(datagram.address);
+        names[index].sin_port = datagram.destination_port.to_be(); // which a raw socket does not look at
         let body = &datagram.body;
         pieces[index] = [
             libc::iovec { iov_base: fronts[index].as_mut_ptr().cast(), iov_len: FRONT_BYTES },

@@ -24,6 +24,9 @@ use crate::agent::paths::{leaf_id, Failure, OwnPolicy, PyLoad};
 use crate::datapath::{text_of, Texts};
 use policy::Document;
 
+/// Underlay address, session, leaf and overlay addresses of an agent.
+type Listed = ([u8; 4], u32, String, Vec<Vec<u8>>);
+
 #[pyclass]
 pub struct HostCore {
     pub core: Mutex<Core>,
@@ -93,11 +96,7 @@ impl HostCore {
         self.raised()
     }
 
-    fn set_directory(
-        &mut self,
-        peers: Vec<([u8; 4], u32, String, Vec<Vec<u8>>)>,
-        own: Option<Vec<Vec<u8>>>,
-    ) -> PyResult<()> {
+    fn set_directory(&mut self, peers: Vec<Listed>, own: Option<Vec<Vec<u8>>>) -> PyResult<()> {
         let addresses = |all: Vec<Vec<u8>>| all.iter().map(|one| address(one)).collect::<PyResult<Vec<_>>>();
         let mut directory = Vec::with_capacity(peers.len());
         for (address, session, leaf, overlay) in peers {
@@ -164,7 +163,14 @@ impl HostCore {
         self.raised()
     }
 
-    fn receive_datagram(&mut self, data: &[u8], address: [u8; 4], source_port: u16, tos: u8, now: f64) -> PyResult<()> {
+    fn receive_datagram(
+        &mut self,
+        data: &[u8],
+        address: [u8; 4],
+        source_port: u16,
+        tos: u8,
+        now: f64,
+    ) -> PyResult<()> {
         held(&mut self.core).receive_datagram(FromUnderlay { data, address, source_port, tos }, now);
         self.raised()
     }

@@ -98,14 +98,14 @@ fn path(path: &Bound<'_, PyAny>, packet_time_s: f64) -> PyResult<Option<PathSett
         "tr" => PathSettings::Tr { packet_time_s },
         "reps" => PathSettings::Reps(RepsSettings {
             congested_s: number("congested_s")?,
-            explore_packets: whole("explore_packets")?.into(),
+            explore_packets: whole("explore_packets")?,
             freeze_s: number("freeze_s")?,
         }),
         "plb" => PathSettings::Plb(PlbSettings {
             congested_s: number("congested_s")?,
             congested_share: number("congested_share")?,
-            rounds: whole("rounds")?.into(),
-            idle_rounds: whole("idle_rounds")?.into(),
+            rounds: whole("rounds")?,
+            idle_rounds: whole("idle_rounds")?,
             suspend_s: number("suspend_s")?,
         }),
         "file" => return Ok(None),

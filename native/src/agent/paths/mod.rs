@@ -1,9 +1,9 @@
 //! Path policies for Python.
 
+mod entropy;
 mod leaves;
 mod own;
 mod policies;
-mod steering;
 mod values;
 
 pub use leaves::leaf_id;
@@ -16,5 +16,5 @@ use pyo3::prelude::*;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     values::register(module)?;
     policies::register(module)?;
-    steering::register(module)
+    entropy::register(module)
 }

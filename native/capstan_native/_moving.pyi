@@ -1,0 +1,47 @@
+"""The moving of datagrams and packets. Nothing here waits, and what the kernel has no room for is counted."""
+
+from collections.abc import Callable, Sequence
+
+from host_agent.inner_packet import InnerPacket
+
+class DatagramReceiver:
+    """Receives at UDP sockets; a datagram longer than *datagram_bytes* is cut off, and so found damaged."""
+
+    def __init__(self, datagram_bytes: int) -> None: ...
+    def datagrams(self, fd: int) -> list[tuple[bytes, str, int, int]]:
+        """What waits at a socket, or the first of it: data, source address, source port, TOS. Raises OSError."""
+
+class TunReader:
+    """Reads from TUN devices with IFF_VNET_HDR. *seen*: the class `host_agent.inner_packet.InnerPacket`."""
+
+    def __init__(self, seen: type[InnerPacket]) -> None: ...
+    def read(self, fd: int) -> tuple[bytes, int, InnerPacket | None] | None:
+        """Packet, payload of a segment (0: not to be cut), what is seen of it; None where there is nothing to read.
+
+        Only IPv4 without options and fragments is looked at. Anything else comes as it was read, with its virtio_net
+        header, and -1. Raises OSError.
+        """
+
+def crc32c_of(data: bytes, value: int) -> int:
+    """CRC-32C of what gave *value* (0: nothing) and *data*."""
+
+def send_datagrams(fd: int, source: bytes, datagrams: Sequence[tuple[str, int, int, int, bytes]]) -> int:
+    """Send over a raw IPv4 socket from address *source* (4 B). Each: address, source port, destination port, TOS, data.
+
+    Returns how many were sent: what finds no room is not.
+    """
+
+def cut_segments(packet: bytes, transport: int, head: int, size: int) -> list[bytes]:
+    """Cut a TCP packet into segments of *size* bytes of payload, the last one with the rest.
+
+    *transport*: offset of the TCP header; *head*: bytes of all headers (`host_agent.segments`).
+    """
+
+def coalesce_packets(packets: Sequence[bytes], other: Callable[[bytes], bytes]) -> list[bytes]:
+    """Writes for a TUN device with IFF_VNET_HDR: consecutive TCP segments of a flow become one super-packet.
+
+    *packets* are sound; *other* makes the write of one that is neither IPv4 without options nor TCP over IPv6.
+    """
+
+def write_packets(fd: int, packets: Sequence[bytes], other: Callable[[bytes], bytes]) -> int:
+    """Write what `coalesce_packets` would give. Returns how many writes the kernel refused."""

@@ -72,7 +72,7 @@ def _pipeline(
         packet = _transmissions(full, rate)
         passed = passed + packet
         slowest = np.maximum(slowest, packet)
-        before = passed + np.maximum(count - 2, 0) * slowest
+        before = np.add(passed, np.maximum(count - 2, 0) * slowest, dtype=np.int64)
         end = np.maximum(before, end) + _transmissions(last, rate)
     return _LastTwo(np.where(count > 1, before, 0), end)
 
@@ -85,7 +85,8 @@ def _acknowledged(arrivals: _LastTwo, length: int, rates: list[int]) -> NDArray[
     before, last = arrivals.before, arrivals.last
     for rate in rates:
         before = before + _transmission(length, rate)
-        last = np.where(arrivals.before > 0, np.maximum(last, before), last) + _transmission(length, rate)
+        after = np.where(arrivals.before > 0, np.maximum(last, before), last)
+        last = after + _transmission(length, rate)
     return last
 
 

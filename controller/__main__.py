@@ -45,7 +45,7 @@ from controller.agents.listeners import ChannelError, TcpListener
 )
 @click.option(
     "--switches",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path),
     help="File of the switches that may connect: a datapath id a line, and the name in its certificate if it must "
     "show one (default: all).",
 )

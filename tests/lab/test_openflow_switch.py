@@ -22,6 +22,7 @@ from controller.openflow.cookies import Rule
 from controller.openflow.errors import OpenFlowError
 from controller.openflow.shell import OpenFlowShell
 from controller.openflow.shell_events import SwitchRefused
+from controller.openflow.tables import Table
 from controller.openflow.wanted import (
     Bucket,
     Flow,
@@ -160,7 +161,7 @@ def test_taking_over_deletes_what_is_stale_and_loses_no_packet() -> None:
                 Flow(1, 10, Match(metadata=(1, 0xFFFF)), (ToGroup(5),)),
                 Flow(1, 20 + extra, Match(in_port=extra), ()),
                 Flow(
-                    1,
+                    Table.DELIVER,
                     10,
                     Match(eth_type=0x800, ipv4_dst=f"10.0.9.{extra}"),
                     (SetField("eth_dst", "02:00:00:00:09:09"), Output(3)),

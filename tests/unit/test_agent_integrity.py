@@ -136,8 +136,9 @@ class Stream:
         assert payload == self.data[offset : offset + len(payload)], "wrong bytes"
         self.got[offset] = max(payload, self.got.get(offset, b""), key=len)
         end = 0
-        while end in self.got:
-            end += len(self.got[end])
+        for offset in sorted(self.got):  # pieces overlap, as segments were joined
+            if offset <= end:
+                end = max(end, offset + len(self.got[offset]))
         self._send(1, struct.pack("!I", end), 0, now)
 
 

@@ -123,7 +123,7 @@ def test_htpcs_repairs_of_each_unit_are_those_of_equation_5(sizes: list[int], sm
     )
 
 
-@pytest.mark.parametrize("scheme", ["htpc", "corrective"])
+@pytest.mark.parametrize("scheme", ["htpc-overdue", "corrective"])
 def test_units_are_windows(scheme: str) -> None:
     """Ten packets a round trip are units of ten; Corrective's have one repair each, the XOR.
 

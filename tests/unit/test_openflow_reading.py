@@ -19,6 +19,7 @@ from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
 from controller.openflow.lengths import MalformedError
 from controller.openflow.session import Session
+from controller.openflow.tables import Table
 from controller.openflow.wanted import (
     Flow,
     Match,
@@ -220,7 +221,7 @@ def test_packet_ins_read_as_osken_reads_them(in_port: int, cookie: int, frame: b
 
 
 def test_actions_of_others_are_passed_over() -> None:
-    raw = bytearray(flow_description(Flow(1, 1, Match(), (Output(4),), cookie=Rule.DELIVER), 5))
+    raw = bytearray(flow_description(Flow(Table.DELIVER, 1, Match(), (Output(4),), cookie=Rule.DELIVER), 5))
     (size,) = struct.unpack_from("!H", raw)
     struct.pack_into("!H", raw, 0, size + len(NICIRA_ACTION))
     instruction = size - 24

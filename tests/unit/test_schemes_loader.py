@@ -101,7 +101,7 @@ def test_the_papers_figures_are_in_the_files() -> None:
         assert scheme.control.coding is None
     assert paper.short.coding is not None
     assert (paper.short.coding.code, paper.short.coding.redundancy) == ("ldpc", "paper")
-    assert paper.short.coding.estimator == "rtt"
+    assert paper.short.coding.estimator == "rtt-smoothed"
     assert paper.mode is not None
     assert paper.mode.sampling_packet_times == pytest.approx(500e-6 * 1e9 / (1500 * 8), abs=0.05)
     assert paper.mode.longest_hold == 1
@@ -135,7 +135,7 @@ def test_hylines_threshold_is_table_4s_by_load() -> None:
 def test_htpc_has_the_papers_estimator_and_ours_by_another_name() -> None:
     """HTPC, Eq. 4: the share of ACKs whose RTT is above twice the average; every 500 us of 1 Gbit/s."""
     htpc, overdue = loader.load("htpc"), loader.load("htpc-overdue")
-    for scheme, estimator in ((htpc, "rtt"), (overdue, "loss-rate")):
+    for scheme, estimator in ((htpc, "rtt-average"), (overdue, "loss-rate")):
         assert scheme.short.coding is not None
         assert scheme.short == scheme.long
         assert scheme.short.coding.estimator == estimator

@@ -19,3 +19,4 @@ from capstan_native._moving import *
 from capstan_native._paths import *
 from capstan_native._receiving import *
 from capstan_native._simulator import *
+from capstan_native._tunnel import *

@@ -10,6 +10,7 @@ mod feedback;
 mod inbox;
 mod simulator;
 mod tun;
+mod tunnel;
 
 use coding::packets::{Received, Repairs};
 use coding::{ldpc, Code, Error, Kernel};
@@ -291,5 +292,6 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     feedback::register(module)?;
     datapath::register(module)?;
     tun::register(module)?;
+    tunnel::register(module)?;
     simulator::register(module)
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from host_agent.inner_packet import InnerPacket
+from host_agent.inner_packet import InnerPacket, PacketError
 
 class DatagramReceiver:
     """Receives at UDP sockets; a datagram longer than *datagram_bytes* is cut off, and so found damaged."""
@@ -45,3 +45,6 @@ def coalesce_packets(packets: Sequence[bytes], other: Callable[[bytes], bytes]) 
 
 def write_packets(fd: int, packets: Sequence[bytes], other: Callable[[bytes], bytes]) -> int:
     """Write what `coalesce_packets` would give. Returns how many writes the kernel refused."""
+
+def look_at(packet: bytes, seen: type[InnerPacket], error: type[PacketError]) -> InnerPacket:
+    """Read the headers of an IPv4 or IPv6 packet (`host_agent.inner_packet.look`). Raises *error*(reason, text)."""

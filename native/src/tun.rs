@@ -86,7 +86,7 @@ impl TunReader {
         let Some(data) = waiting.data() else { return Ok(None) };
         let told = match known(data) {
             Some((packet, size, seen)) => {
-                let seen = seen_by(py, self.seen.bind(py), packet, &seen)?;
+                let seen = seen_by(self.seen.bind(py), &seen)?;
                 (PyBytes::new(py, packet), size, seen).into_pyobject(py)?
             }
             None => (PyBytes::new(py, data), -1, py.None()).into_pyobject(py)?,
@@ -110,18 +110,14 @@ pub fn known(data: &[u8]) -> Option<(&[u8], i32, Seen)> {
 }
 
 /// What Python calls an `InnerPacket`: of *class*, a named tuple.
-fn seen_by<'py>(
-    py: Python<'py>,
-    class: &Bound<'py, PyType>,
-    packet: &[u8],
-    seen: &Seen,
-) -> PyResult<Bound<'py, PyAny>> {
+fn seen_by<'py>(class: &Bound<'py, PyType>, seen: &Seen) -> PyResult<Bound<'py, PyAny>> {
+    let (py, destination) = (class.py(), seen.flow.destination());
     let fields = (
-        4,
+        if destination.bytes().len() == 4 { 4 } else { 6 },
         PyBytes::new(py, seen.flow.bytes()),
-        PyBytes::new(py, &packet[16..20]),
-        packet[9],
-        inner::TRANSPORT,
+        PyBytes::new(py, destination.bytes()),
+        seen.protocol,
+        seen.transport,
         seen.payload,
         seen.control,
         seen.push,
@@ -130,7 +126,20 @@ fn seen_by<'py>(
     py.get_type::<PyTuple>().call_method1("__new__", (class, fields))
 }
 
+#[pyfunction]
+fn look_at<'py>(
+    packet: &[u8],
+    seen: &Bound<'py, PyType>,
+    error: &Bound<'py, PyType>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match inner::look(packet) {
+        Ok(found) => seen_by(seen, &found),
+        Err(malformed) => Err(PyErr::from_value(error.call1((malformed.reason, malformed.text))?)),
+    }
+}
+
 /// Add this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<TunReader>()
+    module.add_class::<TunReader>()?;
+    module.add_function(wrap_pyfunction!(look_at, module)?)
 }

@@ -6,6 +6,7 @@ use datapath::inner::FlowKey;
 
 /// Flows that were announced and have not begun.
 pub const MAX_ANNOUNCED: usize = 65536;
+
 /// Payload of flows that have not begun; of too many, those announced last.
 #[derive(Debug, Default)]
 pub struct Announcements {
@@ -15,11 +16,6 @@ pub struct Announcements {
 }
 
 impl Announcements {
-    /// Returns how many flows were announced and have not begun.
-    pub fn waiting(&self) -> usize {
-        self.sizes.len()
-    }
-
     /// Takes in that the next connection of a flow will send `size` bytes of payload.
     pub fn add(&mut self, key: FlowKey, size: f64) {
         self.take(&key);

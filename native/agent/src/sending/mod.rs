@@ -155,11 +155,6 @@ impl<P: Packets> Sender<P> {
         self.announced.add(key, size);
     }
 
-    /// Returns how many flows were announced and have not begun.
-    pub fn announced(&self) -> usize {
-        self.announced.waiting()
-    }
-
     /// Wraps packets of the host for a peer, and adds the repairs of the units that they complete.
     pub fn send<Q: Packet>(&mut self, burst: &Burst<P>, to: PeerId, peers: &mut Peers<Q>, now: Seconds) {
         let id = self.flow(burst, peers, now);
@@ -243,11 +238,6 @@ impl<P: Packets> Sender<P> {
     /// Returns the estimate of pB towards a leaf, where coding needs one.
     pub fn blocking_probability(&mut self, leaf: LeafId, now: Seconds) -> Option<f64> {
         Some(self.estimators.get_mut(&leaf)?.blocking_probability(now))
-    }
-
-    /// Returns the estimator of pB towards a leaf, where coding needs one.
-    pub fn estimator(&mut self, leaf: LeafId) -> Option<&mut (dyn BlockingEstimator + 'static)> {
-        self.estimators.get_mut(&leaf).map(|known| &mut **known)
     }
 
     /// Returns how many units came to k symbols in time and how many did not, under this policy's adaptive redundancy.

@@ -267,14 +267,6 @@ impl HostCore {
         let (flows, more) = held(&mut self.core).active_flows(since, most);
         Ok((flows.iter().map(|record| records::dict(py, record)).collect::<PyResult<_>>()?, more))
     }
-
-    fn set_prior(&mut self, leaf: &str, prior: f64) -> PyResult<()> {
-        let leaf = leaf_id(leaf)?;
-        if let Some(known) = held(&mut self.core).sender.estimator(leaf) {
-            known.set_prior(prior);
-        }
-        Ok(())
-    }
 }
 
 /// Add this to the module.

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from controller.server_tls import CertificateError, server_context
+
 BACKLOG: Final = 256
 TLS_HANDSHAKE_S: Final = 5.0
 """Whoever has not finished the handshake of TLS by then is dropped."""
@@ -82,13 +84,10 @@ class Listeners:
 
 
 def _tls(tcp: TcpListener) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(tcp.certificate, tcp.key)
-    except (OSError, ssl.SSLError) as error:
-        raise ChannelError(f"TLS certificate {tcp.certificate}, key {tcp.key}: {error}") from None
-    return context
+        return server_context(tcp.certificate, tcp.key)
+    except CertificateError as error:
+        raise ChannelError(f"TLS {error}") from None
 
 
 def _unix_listener(path: Path) -> socket.socket:

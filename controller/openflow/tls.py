@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from controller.openflow.errors import PeerError
+from controller.server_tls import CertificateError, server_context, why_not
 
 LOG: Final = logging.getLogger(__name__)
 _RECORD_BYTES: Final = 1 << 14
@@ -119,37 +120,22 @@ class TlsLayer:
 
 
 def _context(files: SwitchTls) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context = server_context(files.certificate, files.key)
+    except CertificateError as error:
+        raise SwitchTlsError(str(error)) from None
     context.verify_mode = ssl.CERT_REQUIRED
     # No session may be resumed: its certificate would not be looked at again.
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
     context.num_tickets = 0
     try:
-        context.load_cert_chain(files.certificate, files.key)
-    except (OSError, ssl.SSLError) as error:
-        raise SwitchTlsError(
-            f"certificate {files.certificate} and key {files.key} cannot be used: {_why(error)}; give a certificate "
-            "and its key as PEM files"
-        ) from None
-    try:
         context.load_verify_locations(files.authority)
     except (OSError, ssl.SSLError) as error:
         raise SwitchTlsError(
-            f"authority {files.authority} cannot be used: {_why(error)}; give the certificates of the authorities that "
-            "sign switches' certificates as a PEM file"
+            f"authority {files.authority} cannot be used: {why_not(error)}; give the certificates of the authorities "
+            "that sign switches' certificates as a PEM file"
         ) from None
     return context
-
-
-def _why(error: OSError) -> str:
-    if isinstance(error, ssl.SSLError):
-        return (
-            "it is no PEM file of that kind"
-            if "NO_START_LINE" in str(error) or "PEM" in str(error)
-            else error.reason
-        )
-    return error.strerror or str(error)
 
 
 def _reason(error: ssl.SSLError) -> str:

@@ -1,4 +1,4 @@
-//! Windows that hosts are told, as the Python agent wrote them (recorded at d7038cc), bit for bit.
+//! Windows that hosts get, as the Python agent wrote them (recorded at d7038cc), bit for bit.
 
 mod support;
 

@@ -15,7 +15,7 @@ from tests.unit.test_agent_core import tcp
 
 
 class Datagrams(Target):
-    """What reaches an agent: datagrams of the underlay, whoever sent them, and packets of its own host."""
+    """What reaches an agent: datagrams of the underlay, from any sender, and packets of its own host."""
 
     A: Final = Peer("a", "10.0.1.1", ["10.128.1.1"], 11, "l1")
     B: Final = Peer("b", "10.0.2.1", ["10.128.2.1"], 22, "l2")

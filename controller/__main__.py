@@ -151,8 +151,8 @@ def serve_command(
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
     from controller.app import Settings, serve  # a second's work, which --help need not wait for
-    from controller.control_thread import ControlThreadDiedError
     from controller.openflow.tls import SwitchTls
+    from controller.process.control_thread import ControlThreadDiedError
     from controller.store.database import DatabaseError
 
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")

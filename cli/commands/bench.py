@@ -12,7 +12,7 @@ from benchmarks.busy import idle_figure
 from benchmarks.figures import goal_words, verdict, verdict_notes
 from cli.console import fail, json_option, progress, results, write_json
 from cli.privileges import need_lab
-from experiments.cpu import sample
+from experiments.run.cpu import sample
 from protocol.plain import did_you_mean
 
 BENCHMARKS: Final = {

@@ -10,8 +10,8 @@ from controller.api import answers_live
 from controller.api.bodies import FaultBody, body
 from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
-from controller.faults import FaultConflictError, FaultError
 from controller.live.topics import fault_object
+from controller.plane.faults import FaultConflictError, FaultError
 from controller.running import RunningController
 
 

@@ -8,7 +8,7 @@ from controller.api import answers_live
 from controller.api.bodies import RestartBody, body
 from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
-from controller.events import PartRestarted
+from controller.live.event_log import PartRestarted
 from controller.running import RunningController
 
 

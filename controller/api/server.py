@@ -32,7 +32,7 @@ from controller.api.routes_fabric import fabric_routes
 from controller.api.routes_faults import fault_routes
 from controller.api.routes_lab import lab_routes
 from controller.api.routes_live import live_routes
-from controller.control_thread import ControlThreadDiedError
+from controller.process.control_thread import ControlThreadDiedError
 from controller.running import RunningController
 from controller.store.database import database_words
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from controller.agents.server import AgentServer
-from controller.events import EventLog
+from controller.live.event_log import EventLog
 from controller.live.flow_sampling import FlowSampler
 from controller.live.link_sampling import EVERY_S, LinkSampler, Queues
 from controller.live.naming import FabricNames
 from controller.live.stream import EventStream
 from controller.openflow.shell import OpenFlowShell
-from controller.snapshot import FabricSnapshot
+from controller.plane.snapshot import FabricSnapshot
 
 VERSION: Final = "0.1.0"
 

@@ -24,8 +24,6 @@ from functools import partial
 from typing import Final, TypeVar
 
 from controller.control_plane import ControlPlane
-from controller.control_thread import ControlThread, check_control_threads
-from controller.effects import Effects, ModeChanged, SwitchTurnedAway
 from controller.fabric.graph import PortRef
 from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
@@ -48,6 +46,8 @@ from controller.openflow.session_events import (
 from controller.openflow.shell_events import PortCounters, ShellEvent, SwitchRefused
 from controller.openflow.switchboard import Switchboard
 from controller.openflow.tls import SwitchTlsContexts
+from controller.plane.effects import Effects, ModeChanged, SwitchTurnedAway
+from controller.process.control_thread import ControlThread, check_control_threads
 
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from controller.capton.fabric import HostPlace, Rates, VirtualLink
 from controller.capton.single_path import SinglePath
 from controller.capton.surroundings import Reader, Surroundings
 from controller.fabric.graph import PortRef
+from controller.plane.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from controller.schemes.scheme import Admission
-from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import Ping, Pong
 from tests.unit.agents_channel import RawAgent, Served, served

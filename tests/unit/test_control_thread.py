@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from controller import control_thread
-from controller.control_thread import ControlThread, ControlThreadDiedError
+from controller.process import control_thread
+from controller.process.control_thread import ControlThread, ControlThreadDiedError
 from tests.unit.api_world import World, api_world
 from tests.waiting import eventually
 

@@ -158,9 +158,9 @@ class AgentPair:
         self.server = AgentServer(
             ChannelSettings(self.directory / "agents.sock", self.directory / "members.json"),
             self._token,
-            self.joined.append,
-            self.left.append,
         )
+        self.server.joined.subscribe(self.joined.append)
+        self.server.left.subscribe(self.left.append)
         self.server.start()
         self._stack.callback(self.server.stop)
         self.server.set_policy(self._policy)

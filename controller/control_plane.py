@@ -1,8 +1,8 @@
-"""The brain of the controller: what happens in the fabric goes in, what to do about it comes out.
+"""The control plane: events of the fabric go in, effects (what to do about them) come out.
 
 Pure and single-threaded by contract; time is a parameter. Discovery, hosts, routing, pipeline and modes each
-decide their own part (`controller.fabric`, `controller.openflow.pipeline`, `controller.modes`); here is when they
-are asked, and when a switch is told.
+decide their own part (`controller.fabric`, `controller.openflow.pipeline`, `controller.modes`), and `controller.plan`
+what every switch should hold; here is when they are called, and when switches get updates.
 
 **When.** Changes wait a few milliseconds for others of the same cause, then all of them are computed at once, and
 each switch gets the difference. A mode change waits for nothing.
@@ -25,11 +25,9 @@ from typing import Final
 
 from controller.fabric.arp import decode_arp, is_host_address, is_host_mac
 from controller.fabric.discovery import LinkDiscovery
-from controller.fabric.graph import PortRef, Wiring
+from controller.fabric.graph import PortRef
 from controller.fabric.host_learning import HostLearning
 from controller.fabric.lldp import decode_lldp, encode_lldp
-from controller.fabric.numbers import SwitchNumbers
-from controller.fabric.paths import Routing, compute_routing
 from controller.modes.leaf_modes import LeafModes
 from controller.modes.monitor import ModeChange
 from controller.openflow.cookies import Rule, rule_of
@@ -37,6 +35,7 @@ from controller.openflow.punts import punt_flows, punt_meters
 from controller.openflow.tables import SHORT_METER
 from controller.openflow.wanted import Difference, SwitchState
 from controller.openflow.wanted_switch import WantedSwitch
+from controller.plan import Plan
 from controller.plane.effects import (
     LOCAL_PORT_FIRST,
     Effects,
@@ -56,7 +55,6 @@ from controller.plane.effects import (
     SwitchTurnedAway,
     SwitchUp,
 )
-from controller.plane.fabric_views import FabricViews
 from controller.plane.forgetting import MOST_SWITCHES, Forgetting
 from controller.plane.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S
 from controller.plane.path_announcements import PathAnnouncements
@@ -68,16 +66,11 @@ from controller.plane.snapshot import (
     SwitchInfo,
     host_infos,
     link_infos,
-    path_infos,
 )
 from controller.plane.takeover import (
-    TAKEOVER_LIMIT_S,
-    TAKEOVER_POLL_S,
     KnownSwitch,
-    leaves_are_in_place,
-    reaches,
 )
-from controller.schemes.scheme import Mode, Scheme
+from controller.schemes.scheme import Scheme
 
 FAILURE_DELAY_S: Final = 0.003
 """How long a failure waits for others of the same cause; groups' watch ports bridge the time."""
@@ -108,20 +101,14 @@ class ControlPlane:
         self._discovery = LinkDiscovery()
         self._learning = HostLearning(self._discovery)
         self._hosts = self._learning.hosts
-        self._numbers = SwitchNumbers()
         self._switches: dict[int, KnownSwitch] = {}
         self._rollout = Rollout(self._switches)
         self._forgetting = Forgetting(self._switches, self._discovery)
-        self._wiring = Wiring(frozenset(), frozenset(), frozenset(), frozenset())
-        self._routing = Routing()
-        self._hosts_version = self._hosts.version
-        self._ports: dict[int, tuple[int, ...]] = {}
-        self._told = PathAnnouncements()
-        self._scheme: Scheme | None = None
+        self._announcements = PathAnnouncements()
         self._modes = LeafModes()
-        self._dirty_at: float | None = None
-        self._failed = False
-        """Whether something that carried packets is gone since the last computation."""
+        self._plan = Plan(
+            self._switches, self._discovery, self._hosts, self._rollout, self._modes, self._announcements
+        )
         self._clear_at: float | None = None
         self._clear_stale = False
 
@@ -147,17 +134,17 @@ class ControlPlane:
         switch.connected, switch.connected_at = True, now
         self._rollout.gone(dpid, now)
         switch.held = held if held is not None and (held.hosts or held.remote) else None
-        first = not any(one.synced for one in self._switches.values())
+        first = not any(known.synced for known in self._switches.values())
         out.events.append(SwitchUp(now, dpid, switch.held is not None))
         out.events += self._discovery.switch_connected(dpid, ports, now)
         if switch.held is not None:
             self._hosts.held(dpid, switch.held.hosts, now)
             switch.usable_at = now
             out.punts.add(dpid)
-            self._mark(now + GROWTH_DELAY_S)
+            self._plan.mark(now + GROWTH_DELAY_S)
         else:
             switch.usable_at = now if first else now + CONFIRM_LIMIT_S
-            self._mark(now)
+            self._plan.mark(now)
         self._send_probes(out, now)
         return self._finish(out, now)
 
@@ -167,13 +154,12 @@ class ControlPlane:
         if switch is not None and switch.connected:
             switch.lost()
             self._rollout.gone(dpid, now)
-            self._failed = True
             self._discovery.switch_disconnected(dpid)
             self._forgetting.lost(dpid, now)
             self._modes.watch(dpid, False, now)
-            self._told.forget(dpid, now)
+            self._announcements.forget(dpid, now)
             out.events.append(SwitchDown(now, dpid))
-            self._mark(now + FAILURE_DELAY_S)
+            self._plan.mark_failure(now + FAILURE_DELAY_S)
         return self._finish(out, now)
 
     def applied(self, dpid: int, now: float) -> Effects:
@@ -186,7 +172,7 @@ class ControlPlane:
             self._clear_stale = True
             if switch.usable_at is not None:
                 switch.usable_at = min(switch.usable_at, switch.in_place_at)
-            self._mark(switch.in_place_at)
+            self._plan.mark(switch.in_place_at)
         return self._finish(_Outcome(), now)
 
     def progressed(self, dpid: int, now: float) -> None:
@@ -201,7 +187,7 @@ class ControlPlane:
         out.events += self._discovery.port_changed(dpid, port, now)
         if before is None:
             if self._discovery.port(place) is not None:
-                self._mark(now + GROWTH_DELAY_S)
+                self._plan.mark(now + GROWTH_DELAY_S)
         elif before.up != port.up:
             out.events += [HostLinkChanged(now, host.ipv4, place, port.up) for host in self._hosts.at(place)]
         self._clear_stale = True
@@ -209,7 +195,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def packet_in(self, dpid: int, in_port: int, cookie: int, data: bytes, now: float) -> Effects:
-        """A packet that one of our entries sent up; what is not one of ours, or is malformed, changes nothing."""
+        """A packet that an entry of ours sent up; what is not one of ours, or is malformed, changes nothing."""
         out = _Outcome()
         place = PortRef(dpid, in_port)
         if rule_of(cookie) is Rule.FIRST_SHORT:
@@ -230,8 +216,8 @@ class ControlPlane:
         out = _Outcome()
         if (short := readings.get(SHORT_METER)) is not None:
             self._mode_changed(self._modes.sample(dpid, short.packets, now), out)
-        if self._told.sample(dpid, readings, now):
-            self._tell_paths(out, now)
+        if self._announcements.sample(dpid, readings, now):
+            out.events += self._plan.announce_paths(now)
         return self._finish(out, now)
 
     def agent_joined(self, host: str, underlay_ip: str, underlay_mac: str, now: float) -> Effects:
@@ -246,7 +232,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def agent_left(self, host: str, now: float) -> Effects:
-        """An agent is gone for good. If its host was ever heard, it stays (`controller.fabric.hosts`)."""
+        """An agent is gone for good. A host that was seen at a port stays (`controller.fabric.hosts`)."""
         self._hosts.left(host)
         return self._finish(_Outcome(), now)
 
@@ -256,15 +242,11 @@ class ControlPlane:
             raise ValueError(f"packet time must be above 0 s, not {packet_time_s} s")
         out = _Outcome()
         self._modes.set_scheme(scheme, packet_time_s)
-        self._told.set_scheme(scheme, packet_time_s)
-        if self._scheme is None or self._scheme.name != scheme.name:
+        self._announcements.set_scheme(scheme, packet_time_s)
+        before = self._plan.scheme
+        if before is None or before.name != scheme.name:
             out.events.append(SchemeChanged(now, scheme.name))
-        self._scheme = scheme
-        for switch in self._switches.values():
-            self._watch_leaf(switch, now)
-            switch.wanted.want(switch.wanted.view, scheme, self._mode_of(switch.dpid))
-            self._rollout.at_once(switch.dpid)
-        self._tell_paths(out, now)
+        out.events += self._plan.set_scheme(scheme, now)
         return self._finish(out, now)
 
     def tick(self, now: float) -> Effects:
@@ -277,20 +259,20 @@ class ControlPlane:
         frames, moves = self._learning.settle(now)
         out.packet_outs += frames
         out.events += moves
-        out.read_meters = (*self._modes.due(now), *self._told.due(now))
+        out.read_meters = (*self._modes.due(now), *self._announcements.due(now))
         return self._finish(out, now)
 
     def deadline(self) -> float | None:
         """When `tick` wants to be called next; None: not before something else happens."""
         times = (
-            self._dirty_at,
+            self._plan.due_at,
             self._clear_at,
             self._discovery.deadline(),
             self._learning.locate_at(),
             self._learning.settle_at(),
             self._rollout.deadline(),
             self._modes.deadline(),
-            self._told.deadline(),
+            self._announcements.deadline(),
             self._forgetting.deadline(),
         )
         return min((time for time in times if time is not None), default=None)
@@ -308,15 +290,15 @@ class ControlPlane:
                     dpid,
                     switch.name,
                     switch.connected,
-                    self._routing.tiers.get(dpid),
-                    self._numbers.get(dpid),
+                    self._plan.routing.tiers.get(dpid),
+                    self._plan.numbers.get(dpid),
                 )
                 for dpid, switch in sorted(self._switches.items())
             ),
             links=link_infos(self._discovery),
             hosts=host_infos(self._hosts, self._discovery),
             modes=self._modes.infos(),
-            scheme="" if self._scheme is None else self._scheme.name,
+            scheme="" if self._plan.scheme is None else self._plan.scheme.name,
             settled=self._settled(),
         )
 
@@ -330,35 +312,18 @@ class ControlPlane:
         Raises:
             KeyError: a host that is not known, or whose place is not.
         """
-        source, target = self._place_of(host_a), self._place_of(host_b)
-        return path_infos(self._routing, self._numbers, source, target)
+        return self._plan.paths(host_a, host_b)
 
     def wanted_state(self, dpid: int) -> SwitchState:
         """What a switch should hold now (KeyError if it was never connected)."""
         return self._switches[dpid].wanted.state()
 
-    # Modes
-
-    def _mode_of(self, dpid: int) -> Mode:
-        return self._modes.of(dpid, self._routing.below)
+    # Links and hosts
 
     def _mode_changed(self, change: ModeChange | None, out: _Outcome) -> None:
-        if change is None:
-            return
-        out.events.append(ModeChanged(change.at, change.leaf, change.mode, change.cause))
-        for dpid, switch in self._switches.items():
-            affected = dpid == change.leaf or change.leaf in self._routing.below.get(dpid, ())
-            if affected and (switch.wanted.view.leaf or switch.wanted.view.chooses):
-                switch.wanted.want_mode(self._mode_of(dpid))
-                self._rollout.at_once(dpid)
-
-    def _watch_leaf(self, switch: KnownSwitch, now: float) -> None:
-        """Measure it if it is a leaf that has our meters."""
-        measured = switch.synced and switch.wanted.view.leaf
-        self._modes.watch(switch.dpid, measured, now)
-        self._told.watch(switch.wanted, measured, now)
-
-    # Links and hosts
+        if change is not None:
+            out.events.append(ModeChanged(change.at, change.leaf, change.mode, change.cause))
+            self._plan.mode_changed(change.leaf)
 
     def _send_probes(self, out: _Outcome, now: float) -> None:
         senders, events = self._discovery.due(now)
@@ -370,35 +335,34 @@ class ControlPlane:
         out.events.append(SwitchForgotten(now, dpid))
         self._hosts.forget_switch(dpid)
         self._rollout.forgotten(dpid, now)
-        self._told.drop(dpid)
-        self._numbers.release(dpid)
+        self._announcements.drop(dpid)
+        self._plan.numbers.release(dpid)
         del self._switches[dpid]
-        self._mark(now + GROWTH_DELAY_S)
+        self._plan.mark(now + GROWTH_DELAY_S)
 
     # Telling the switches
-
-    def _mark(self, when: float) -> None:
-        self._dirty_at = when if self._dirty_at is None else min(self._dirty_at, when)
 
     def _finish(self, out: _Outcome, now: float) -> Effects:
         self._now = now
         for event in out.events:
             self._digest(event, now)
-        if self._hosts.version != self._hosts_version:
-            self._mark(now + GROWTH_DELAY_S)
-        resync: set[int] = set()
-        if self._dirty_at is not None and now >= self._dirty_at:
-            resync = self._recompute(out, now)
+        if not self._plan.knows_hosts:
+            self._plan.mark(now + GROWTH_DELAY_S)
+        resync: frozenset[int] = frozenset()
+        if self._plan.is_due(now):
+            recomputed = self._plan.recompute(now)
+            resync = recomputed.resync
+            out.events += recomputed.events
         first = Difference(add_meters=tuple(punt_meters().values()), add_flows=punt_flows())
         punts = dict.fromkeys(out.punts - resync, first)
-        updates = self._rollout.send(punts, resync, self._routing.tiers, now)
+        updates = self._rollout.send(punts, resync, self._plan.routing.tiers, now)
         out.events += [StateSent(now, dpid) for dpid in updates if dpid in resync]
-        if self._hosts.version == self._hosts_version and (sent := self._rollout.round()) is not None:
+        if self._plan.knows_hosts and (sent := self._rollout.round()) is not None:
             self._learning.close(sent)
         out.packet_outs += self._learning.answers(self._rollout.in_force(now), now)
         if self._clear_stale or (self._clear_at is not None and now >= self._clear_at):
             self._clear_at, self._clear_stale = self._next_clear(now), False
-        return Effects(updates, frozenset(resync), tuple(out.packet_outs), out.read_meters, tuple(out.events))
+        return Effects(updates, resync, tuple(out.packet_outs), out.read_meters, tuple(out.events))
 
     def _digest(self, event: Event, now: float) -> None:
         match event:
@@ -406,91 +370,28 @@ class ControlPlane:
                 self._hosts.clear_port(a)
                 self._hosts.clear_port(b)
                 self._clear_stale = True
-                self._mark(now + GROWTH_DELAY_S)
+                self._plan.mark(now + GROWTH_DELAY_S)
             case LinkDown():
-                self._clear_stale = self._failed = True
-                self._mark(now + FAILURE_DELAY_S)
+                self._clear_stale = True
+                self._plan.mark_failure(now + FAILURE_DELAY_S)
             case SwitchUp() | SwitchDown():
                 self._clear_stale = True
             case _:
                 pass
 
-    def _recompute(self, out: _Outcome, now: float) -> set[int]:
-        """Bring all wanted states up to date; the switches that get a whole state now."""
-        self._dirty_at = None
-        known = self._discovery.links_known()
-        wiring = Wiring(
-            known,
-            self._discovery.links_up(),
-            self._hosts.leaves(),
-            frozenset(dpid for dpid, switch in self._switches.items() if switch.usable(now)),
-            # A switch's old state does not know that it should carry others' packets.
-            leaf_transit=not any(switch.held for switch in self._switches.values()),
-        )
-        ports = self._discovery.ports_of_all()
-        if wiring != self._wiring or self._hosts.version != self._hosts_version or ports != self._ports:
-            self._ports = ports
-            self._numbers.assign({*self._switches, *wiring.leaves})
-            if wiring != self._wiring:
-                self._wiring, self._routing = wiring, compute_routing(wiring)
-            self._hosts_version = self._hosts.version
-            views = FabricViews(self._hosts, self._routing, known, self._numbers, ports)
-            for dpid, switch in self._switches.items():
-                switch.wanted.want(views.view(dpid), self._scheme, self._mode_of(dpid))
-            self._rollout.in_turn(self._switches)
-            self._told.set_paths({leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)})
-        if self._failed:
-            self._rollout.now()
-            self._failed = False
-        resync = set()
-        for dpid, switch in self._switches.items():
-            if switch.connected and not switch.synced and self._may_sync(switch, now):
-                if switch.held is not None:
-                    self._mark(now)  # `leaf_transit` may have changed.
-                switch.synced, switch.in_place_at, switch.held = True, None, None
-                resync.add(dpid)
-            if switch.connected and switch.usable_at is not None and switch.usable_at > now:
-                self._mark(switch.usable_at)
-            self._watch_leaf(switch, now)
-        self._tell_paths(out, now)
-        return resync
-
-    def _tell_paths(self, out: _Outcome, now: float) -> None:
-        out.events += self._told.news({dpid for dpid, one in self._switches.items() if one.synced}, now)
-
-    def _may_sync(self, switch: KnownSwitch, now: float) -> bool:
-        """Whether our state would forward to all hosts that the switch's own does, or it has waited enough."""
-        held = switch.held
-        if held is None or now >= switch.connected_at + TAKEOVER_LIMIT_S:
-            return True
-        if self._discovery.is_clear(switch.dpid, now) and (
-            reaches(switch.dpid, held, self._routing.next_hops.get(switch.dpid, {}), self._hosts)
-            or (not held.hosts and leaves_are_in_place(self._switches.values(), now))
-        ):
-            return True
-        self._mark(now + TAKEOVER_POLL_S)
-        return False
-
     def _next_clear(self, now: float) -> float | None:
-        times = (self._discovery.clear_at(dpid) for dpid, one in self._switches.items() if one.connected)
+        times = (
+            self._discovery.clear_at(dpid) for dpid, switch in self._switches.items() if switch.connected
+        )
         return min((time for time in times if time > now), default=None)
 
     def _settled(self) -> bool:
         connected = [switch for switch in self._switches.values() if switch.connected]
         return (
             bool(connected)
-            and self._dirty_at is None
+            and self._plan.due_at is None
             and self._rollout.settled(self._now)
             and all(
                 switch.synced and self._discovery.is_clear(switch.dpid, self._now) for switch in connected
             )
         )
-
-    def _place_of(self, name: str) -> PortRef:
-        host = self._hosts.find(name)
-        if host is None:
-            known = ", ".join(sorted(one.name or one.ipv4 for one in self._hosts)[:20])
-            raise KeyError(f"host {name!r} is not known; known: {known}")
-        if host.place is None:
-            raise KeyError(f"host {name!r} has not been heard on any port yet")
-        return host.place

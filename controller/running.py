@@ -101,13 +101,10 @@ class RunningController:
         self._snapshot = SharedCall(self.shell.post, self._plane.snapshot)
         self.queues = QueueService()
         self.learner = TypeLearner(self._tell_types, self.events.add, finished_flows)
-        self.agents = AgentServer(
-            channel,
-            token,
-            on_joined=self._joined,
-            on_left=self._left,
-            on_finished=self.learner.heard,
-        )
+        self.agents = AgentServer(channel, token)
+        self.agents.joined.subscribe(self._joined)
+        self.agents.left.subscribe(self._left)
+        self.agents.finished_flows.subscribe(self.learner.heard)
         self.admission = AdmissionDesk(self.agents, self.events.add)
         self._fabric_watch = FabricWatch(
             self.admission, self.agents, self.events.add, self.snapshot, self.queues.rates_bps

@@ -13,12 +13,14 @@ from flask import Blueprint
 from sqlalchemy import Engine as Database
 
 from controller.api.access import Rate
+from controller.api.routing import blueprint_of
 from controller.store.experiments import ExperimentStore
 from controller.store.queue import ExperimentQueue
 from engine.board import ProgressView
 from engine.dispatcher import Engine
 from engine.executors import PATIENCE_S, DaskWorkers, ExecutorError, LocalWorkers, Order, Workers
-from engine.routes import engine_routes
+from engine.routes import EngineRoutes
+from engine.routes_workers import WorkerRoutes
 
 SUBMITS_PER_S: Final = 5.0
 SUBMIT_BURST: Final = 500
@@ -43,11 +45,16 @@ class ServedEngine:
         self._address = workers.address
         self._labs = labs
         self._patience_s = patience_s
-        self.blueprint: Blueprint = engine_routes(
-            self._engine,
-            store,
-            Rate(SUBMITS_PER_S, SUBMIT_BURST, time.monotonic()),
-            Rate(CHECKS_PER_S, CHECK_BURST, time.monotonic(), "specs are checked"),
+        self.blueprint: Blueprint = blueprint_of(
+            "engine",
+            "/api/v1",
+            EngineRoutes(
+                self._engine,
+                store,
+                Rate(SUBMITS_PER_S, SUBMIT_BURST, time.monotonic()),
+                Rate(CHECKS_PER_S, CHECK_BURST, time.monotonic(), "specs are checked"),
+            ),
+            WorkerRoutes(self._engine, store),
         )
 
     def progress(self, experiment: int) -> ProgressView:

@@ -24,6 +24,7 @@ from controller.agents.membership import GRACE_S, Member, Membership, Membership
 from controller.agents.path_telling import PathTelling
 from controller.agents.session import Session, SessionClosed, Timing
 from controller.agents.shares import UnknownPeers
+from controller.subscribers import Subscribers
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
     ActiveFlows,
@@ -61,32 +62,29 @@ class ChannelSettings:
 
 
 class AgentServer:
-    """``on_joined`` and ``on_left`` get the member: first registration, and anew when the agent restarted; end.
-
-    ``on_finished`` gets a host, the host of each overlay address, and what the first one says of flows that have ended.
-    """
+    """What agents send is an event to subscribe to, before `start`; callbacks are called in the loop's thread."""
 
     def __init__(
         self,
         settings: ChannelSettings,
         token: str,
-        on_joined: Callable[[Member], None],
-        on_left: Callable[[Member], None],
-        on_finished: Callable[[str, Mapping[str, str], FinishedFlows], None] = lambda host, owners, said: (
-            None
-        ),
     ) -> None:
-        self._on_finished = on_finished
-        self.on_admission: Callable[[str, Request | Finished], None] = lambda host, message: None
-        """Gets what agents ask and say of their flows, in the loop's thread."""
-        self.on_sent_again: Callable[[str, SentAgain], None] = lambda host, said: None
-        """Gets what an agent's host has sent again, in the loop's thread."""
-        self.on_gone: Callable[[str], None] = lambda host: None
-        """Gets the host whose channel has ended, or whose agent began anew, in the loop's thread."""
+        self.joined: Final = Subscribers[[Member]]()
+        """An agent has registered: for the first time, or anew after a restart."""
+        self.left: Final = Subscribers[[Member]]()
+        """A member is gone for good."""
+        self.gone: Final = Subscribers[[str]]()
+        """The channel of a host has ended, or its agent began anew."""
+        self.finished_flows: Final = Subscribers[[str, Mapping[str, str], FinishedFlows]]()
+        """An agent reports flows that have ended: its host, the host of each overlay address, the flows."""
+        self.active_flows: Final = Subscribers[[str, ActiveFlows]]()
+        """An agent reports its flows while `watch_flows` asks for it: its host, the flows."""
+        self.admission: Final = Subscribers[[str, Request | Finished]]()
+        """An agent requests grants, or says that flows have finished: its host, the message."""
+        self.sent_again: Final = Subscribers[[str, SentAgain]]()
+        """What a host has sent again."""
         self._settings = settings
         self._token = token
-        self._on_joined = on_joined
-        self._on_left = on_left
         self._thread = LoopThread("capstan-agents", self._open, self._close)
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -98,8 +96,6 @@ class AgentServer:
         """What whoever comes is told: the newest frame by kind."""
         self._impairments: dict[str, Impair] = {}
         """By host."""
-        self.on_active_flows: Callable[[str, ActiveFlows], None] = lambda host, active: None
-        """Gets what agents tell while `watch_flows` asks for it, in the loop's thread: it must not wait."""
         self._membership = Membership((), 0.0, settings.grace_s)
         self._spreading: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -264,10 +260,10 @@ class AgentServer:
         if old is not None:
             with suppress(SessionClosed):
                 await old.refuse(f"another agent of host {member.host!r} has registered")
-            self.on_gone(member.host)
+            self.gone.notify(member.host)
         session.on_finished = lambda said: self._finished(member.host, session, said)
         session.on_admission = lambda message: self._admission(member.host, session, message)
-        session.on_sent_again = lambda said: self.on_sent_again(member.host, said)
+        session.on_sent_again = lambda said: self.sent_again.notify(member.host, said)
         session.on_path_load = lambda load: self._load_paths(member.host, session, load)
         self._paths.came(member.host)
         session.welcome(self._token_of(member.host))
@@ -277,7 +273,7 @@ class AgentServer:
         if member.host in self._impairments:
             session.put_newest("impairment", encode(self._impairments[member.host]))
         self._paths.tell(member.underlay_ip, session)
-        session.on_active_flows = lambda active: self.on_active_flows(member.host, active)
+        session.on_active_flows = lambda active: self.active_flows.notify(member.host, active)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
         self._spread_directory()
@@ -297,7 +293,7 @@ class AgentServer:
             return
         del self._sessions[host]
         self._membership.disconnect(host, time.monotonic())
-        self.on_gone(host)
+        self.gone.notify(host)
         self._paths.gone(host)
         LOG.warning("agent %s lost: %s", host, session.end_reason)
         self._plan_expiry()
@@ -305,14 +301,14 @@ class AgentServer:
 
     def _joined(self, member: Member) -> None:
         try:
-            self._on_joined(member)
+            self.joined.notify(member)
         except Exception:
             LOG.exception("telling of agent %s failed", member.host)
 
     def _left(self, member: Member) -> None:
         LOG.warning("agent %s left", member.host)
         try:
-            self._on_left(member)
+            self.left.notify(member)
         except Exception:
             LOG.exception("telling of agent %s failed", member.host)
 
@@ -364,12 +360,12 @@ class AgentServer:
 
     def _admission(self, host: str, session: Session, message: Request | Finished) -> None:
         if self._sessions.get(host) is session:
-            self.on_admission(host, message)
+            self.admission.notify(host, message)
 
     def _finished(self, host: str, session: Session, said: FinishedFlows) -> None:
         if self._sessions.get(host) is session:
             owners = {one: member.host for member in self._membership.members() for one in member.overlay}
-            self._on_finished(host, owners, said)
+            self.finished_flows.notify(host, owners, said)
 
     def _spread_directory(self) -> None:
         if self._spreading is None:

@@ -1,4 +1,4 @@
-"""What a route says of itself, next to its code: for `openapi` and for those who read the code."""
+"""What a route says of itself, next to its code: what the OpenAPI document is made of."""
 
 from __future__ import annotations
 
@@ -81,19 +81,17 @@ class With:
     more: dict[str, Any]
 
 
-def describe(description: Description) -> Callable[[F], F]:
-    """Decorator of a view, nearest to it."""
-
-    def attach(view: F) -> F:
-        setattr(view, _ATTRIBUTE, description)
-        return view
-
-    return attach
+def attach(view: F, description: Description) -> F:
+    """Return *view*, with its description for `description_of`."""
+    setattr(view, _ATTRIBUTE, description)
+    return view
 
 
 def description_of(view: Callable[..., Any]) -> Description:
-    """Raises LookupError for a view without one: every route has to say what it is."""
+    """Return what a view says of itself. Raises LookupError for a view that says nothing."""
     found = getattr(view, _ATTRIBUTE, None)
     if not isinstance(found, Description):
-        raise LookupError(f"route {view.__name__!r} has no description: decorate it with describe(...)")
+        raise LookupError(
+            f"route {view.__name__!r} has no description: decorate it by controller.api.routing, as in get(path, ...)"
+        )
     return found

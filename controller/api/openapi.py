@@ -252,17 +252,7 @@ def _operation(
             "schema": {"type": "string"}
         }
     if description.tagged:
-        operation["parameters"].append(
-            {
-                "name": "If-None-Match",
-                "in": "header",
-                "description": "ETags of answers that the client has.",
-                "schema": {"type": "string"},
-            }
-        )
-        answer = operation["responses"][str(description.status)]
-        answer["headers"] = {"ETag": {"required": True, "schema": {"type": "string"}}}
-        operation["responses"]["304"] = {"description": "The client has it: nothing has changed."}
+        _tag(operation, str(description.status))
     problems = {*_OF_ALL, *description.problems}
     if description.query:
         problems.add(422)
@@ -280,6 +270,21 @@ def _operation(
             "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
     return operation
+
+
+def _tag(operation: dict[str, Any], status: str) -> None:
+    """Describe ETags: of the answer with *status*, and of answers that the client has (304)."""
+    operation["parameters"].append(
+        {
+            "name": "If-None-Match",
+            "in": "header",
+            "description": "ETags of answers that the client has.",
+            "schema": {"type": "string"},
+        }
+    )
+    answer = operation["responses"][status]
+    answer["headers"] = {"ETag": {"required": True, "schema": {"type": "string"}}}
+    operation["responses"]["304"] = {"description": "The client has it: nothing has changed."}
 
 
 def _query(query: Query | Text) -> dict[str, Any]:

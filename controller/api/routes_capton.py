@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from flask import Blueprint
-
 from controller.agents.asking import AgentInfo
 from controller.api import answers_capton
-from controller.api.describing import Description, describe
+from controller.api.describing import Description
+from controller.api.routing import get
 from controller.capton.desk import Standing
 from controller.capton.fabric import VirtualLink
 from controller.capton.resent import ResentView
@@ -25,27 +24,31 @@ HOST_COUNTERS: Final = (
 )
 
 
-def capton_routes(running: RunningController) -> Blueprint:
-    """The blueprint."""
-    routes = Blueprint("capton", __name__, url_prefix="/api/v1")
+class CaptonRoutes:
+    """What CAPTON has granted, and what was sent again under it."""
 
-    @routes.get("/capton")
-    @describe(
+    def __init__(self, running: RunningController) -> None:
+        self._running: Final = running
+
+    @get(
+        "/capton",
         Description(
             "CAPTON: flows that are granted or wait, use of virtual links.", answers_capton.CaptonView
+        ),
+    )
+    def capton(self) -> Any:
+        return capton_view(
+            self._running.admission.standing(),
+            self._running.agents.agents(),
+            self._running.current.scheme.name,
         )
-    )
-    def capton() -> Any:
-        return capton_view(running.admission.standing(), running.agents.agents(), running.current.scheme.name)
 
-    @routes.get("/capton/resent")
-    @describe(
-        Description("Payload that TCP has sent again under CAPTON, and why.", answers_capton.ResentView)
+    @get(
+        "/capton/resent",
+        Description("Payload that TCP has sent again under CAPTON, and why.", answers_capton.ResentView),
     )
-    def resent() -> Any:
-        return resent_view(running.admission.resent())
-
-    return routes
+    def resent(self) -> Any:
+        return resent_view(self._running.admission.resent())
 
 
 def capton_view(standing: Standing | None, agents: list[AgentInfo], scheme: str) -> answers_capton.CaptonView:

@@ -10,14 +10,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from flask import Blueprint, Response
+from flask import Response
 
 from controller.api import answers_experiments
 from controller.api.access import Rate
 from controller.api.bodies import EndBody, ExperimentBody, RunBody, body, number, optional_text, text
 from controller.api.comparing import compare
-from controller.api.describing import RESULTS_BYTES, Description, Query, Text, describe
+from controller.api.describing import RESULTS_BYTES, Description, Query, Text
 from controller.api.problems import ProblemError
+from controller.api.routing import get, patch, post
 from controller.live.event_log import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
@@ -27,34 +28,41 @@ STATES: Final = ("queued", "running", "cancelling", "finished", "failed", "cance
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 
-def experiment_routes(
-    running: RunningController,
-    store: ExperimentStore,
-    submits: Rate,
-    progress: Callable[[int], Any] | None = None,
-) -> Blueprint:
-    """The blueprint. *submits*: how often experiments may be begun. *progress*: where a submitted one is."""
-    routes = Blueprint("experiments", __name__, url_prefix="/api/v1/experiments")
+class ExperimentRoutes:
+    """Experiments that callers run, or have submitted, with their runs and flows."""
 
-    @routes.post("/recorded")
-    @describe(
+    def __init__(
+        self,
+        running: RunningController,
+        store: ExperimentStore,
+        submits: Rate,
+        progress: Callable[[int], Any] | None = None,
+    ) -> None:
+        """*submits*: how often experiments may be begun. *progress*: of a submitted one, if there is an engine."""
+        self._running: Final = running
+        self._store: Final = store
+        self._submits: Final = submits
+        self._progress: Final = progress
+
+    @post(
+        "/recorded",
         Description(
             "Begin an experiment that the caller runs, and has kept here.",
             answers_experiments.ExperimentObject,
             ExperimentBody,
             status=201,
             problems=(429,),
-        )
+        ),
     )
-    def create() -> tuple[dict[str, Any], int]:
-        submits.take(time.monotonic())
+    def create(self) -> tuple[dict[str, Any], int]:
+        self._submits.take(time.monotonic())
         wanted = body(ExperimentBody)
-        made = store.create(wanted.name, wanted.seed, wanted.spec, wanted.versions, wanted.machine)
-        running.events.add(ExperimentCreated(made["id"], made["name"], made["state"]))
+        made = self._store.create(wanted.name, wanted.seed, wanted.spec, wanted.versions, wanted.machine)
+        self._running.events.add(ExperimentCreated(made["id"], made["name"], made["state"]))
         return made, 201
 
-    @routes.get("")
-    @describe(
+    @get(
+        "",
         Description(
             "Experiments, newest first.",
             answers_experiments.ExperimentsView,
@@ -66,11 +74,11 @@ def experiment_routes(
                 Query("parent", "Only the points of this sweep."),
                 Text("state", "Only those in this state.", choices=STATES),
             ),
-        )
+        ),
     )
-    def listing() -> answers_experiments.ExperimentsView:
+    def listing(self) -> answers_experiments.ExperimentsView:
         limit = number("limit", 50, 1, 500) or 50
-        found = store.experiments(
+        found = self._store.experiments(
             number("before", None),
             limit,
             points=text("kind", "top", ("top", "all")) == "all",
@@ -79,40 +87,40 @@ def experiment_routes(
         )
         return {"experiments": found, "next": found[-1]["id"] if len(found) == limit else None}
 
-    @routes.get(ONE)
-    @describe(
+    @get(
+        ONE,
         Description(
             "One experiment with its runs.",
             answers_experiments.ExperimentWithRuns,
             tagged=True,
             problems=(404,),
-        )
+        ),
     )
-    def one(experiment: int) -> dict[str, Any]:
-        found = store.experiment(experiment)
+    def one(self, experiment: int) -> dict[str, Any]:
+        found = self._store.experiment(experiment)
         submitted = found["kind"] != "recorded"
-        found["progress"] = progress(experiment) if submitted and progress is not None else None
-        found["children"] = store.children(experiment)
+        found["progress"] = self._progress(experiment) if submitted and self._progress is not None else None
+        found["children"] = self._store.children(experiment)
         return found
 
-    @routes.patch(ONE)
-    @describe(
+    @patch(
+        ONE,
         Description(
             "End an experiment.",
             answers_experiments.ExperimentObject,
             EndBody,
             most_body_bytes=RESULTS_BYTES,
             problems=(404, 409),
-        )
+        ),
     )
-    def end(experiment: int) -> dict[str, Any]:
+    def end(self, experiment: int) -> dict[str, Any]:
         wanted = body(EndBody)
-        ended = store.finish(experiment, wanted.state, wanted.summary, wanted.error)
-        running.events.add(ExperimentEnded(ended["id"], ended["name"], ended["state"], ended["error"]))
+        ended = self._store.finish(experiment, wanted.state, wanted.summary, wanted.error)
+        self._running.events.add(ExperimentEnded(ended["id"], ended["name"], ended["state"], ended["error"]))
         return ended
 
-    @routes.post(ONE + "/runs")
-    @describe(
+    @post(
+        ONE + "/runs",
         Description(
             "Keep a finished run.",
             answers_experiments.AddedRun,
@@ -120,13 +128,13 @@ def experiment_routes(
             most_body_bytes=RESULTS_BYTES,
             status=201,
             problems=(404, 409),
-        )
+        ),
     )
-    def add_run(experiment: int) -> tuple[dict[str, Any], int]:
+    def add_run(self, experiment: int) -> tuple[dict[str, Any], int]:
         wanted = body(RunBody)
         finished_at = wanted.finished_at if wanted.finished_at is not None else time.time()
         if wanted.modes is None:
-            modes = running.mode_events(wanted.started_at, finished_at)
+            modes = self._running.mode_events(wanted.started_at, finished_at)
         else:
             modes = [dataclasses.asdict(one) for one in wanted.modes]
         run = {
@@ -140,51 +148,51 @@ def experiment_routes(
             "cpu": wanted.cpu,
             "measures": wanted.measures,
             "mode_events_complete": wanted.modes is not None
-            or running.events.began_at() <= wanted.started_at,
+            or self._running.events.began_at() <= wanted.started_at,
         }
         flows = [dataclasses.asdict(flow) for flow in wanted.flows]
-        added = store.add_run(experiment, run, flows, modes, wanted.attempt)
+        added = self._store.add_run(experiment, run, flows, modes, wanted.attempt)
         if added.pop("again", False):
             return added, 201  # its answer was lost on the way: all know of it
-        of = store.experiment(experiment, runs=False)
+        of = self._store.experiment(experiment, runs=False)
         told = {name: added[name] for name in ("scheme", "label", "repeat", "cpu_limited")}
-        running.events.add(
+        self._running.events.add(
             RunAdded(experiment, of["name"], of["state"], added["id"], **told, parent=of["parent"])
         )
         return added, 201
 
-    @routes.get(ONE + "/results")
-    @describe(
+    @get(
+        ONE + "/results",
         Description(
             "An experiment's runs and summary.", answers_experiments.ResultsView, tagged=True, problems=(404,)
-        )
+        ),
     )
-    def results(experiment: int) -> answers_experiments.ResultsView:
-        data = store.experiment(experiment)
+    def results(self, experiment: int) -> answers_experiments.ResultsView:
+        data = self._store.experiment(experiment)
         return {"runs": data.pop("runs"), "summary": data["summary"], "experiment": data}
 
-    @routes.get(ONE + "/compare")
-    @describe(
+    @get(
+        ONE + "/compare",
         Description(
             "The same measures of two finished experiments.",
             answers_experiments.ComparisonView,
             query=(Query("with", "The other experiment's number.", 1, required=True),),
             problems=(404, 409),
-        )
+        ),
     )
-    def comparison(experiment: int) -> Any:
+    def comparison(self, experiment: int) -> Any:
         other = number("with", None, 1)
         if other is None:
             raise ProblemError(422, "query.with: is missing: the other experiment's number", "query.with")
-        both = [store.experiment(one, runs=False) for one in (experiment, other)]
+        both = [self._store.experiment(one, runs=False) for one in (experiment, other)]
         for one in both:
             if one["summary"] is None:
                 raise ProblemError(409, f"experiment {one['id']} is {one['state']} and has no summary")
         heads = [{name: one[name] for name in ("id", "name", "state", "created_at")} for one in both]
         return {"experiments": heads, "schemes": compare(both[0]["summary"], both[1]["summary"])}
 
-    @routes.get(ONE + "/flows")
-    @describe(
+    @get(
+        ONE + "/flows",
         Description(
             "Flow records, oldest first.",
             answers_experiments.FlowsView,
@@ -195,24 +203,26 @@ def experiment_routes(
                 Query("limit", "At most so many.", 1, 10_000, 1000),
             ),
             problems=(404,),
-        )
+        ),
     )
-    def flows(experiment: int) -> answers_experiments.FlowsView:
+    def flows(self, experiment: int) -> answers_experiments.FlowsView:
         limit = number("limit", 1000, 1, 10_000) or 1000
-        found = store.flows(experiment, number("run", None), number("after", 0) or 0, limit)
+        found = self._store.flows(experiment, number("run", None), number("after", 0) or 0, limit)
         return {"flows": found, "next": found[-1]["id"] if len(found) == limit else None}
 
-    @routes.get(ONE + "/flows.csv")
-    @describe(Description("All flow records as CSV.", str, query=(_RUN,), problems=(404,), media="text/csv"))
-    def flows_csv(experiment: int) -> Response:
+    @get(
+        ONE + "/flows.csv",
+        Description("All flow records as CSV.", str, query=(_RUN,), problems=(404,), media="text/csv"),
+    )
+    def flows_csv(self, experiment: int) -> Response:
         run = number("run", None)
-        store.flows(experiment, run, 0, 1)  # a wrong number is told before the first byte goes out
+        self._store.flows(experiment, run, 0, 1)  # a wrong number is told before the first byte goes out
 
         def lines() -> Iterator[str]:
             buffer = io.StringIO()
             writer = csv.DictWriter(buffer, flow_columns())
             writer.writeheader()
-            for flow in store.all_flows(experiment, run):
+            for flow in self._store.all_flows(experiment, run):
                 writer.writerow({**flow, "paths": json.dumps(flow["paths"])})
                 if buffer.tell() > 65536:
                     yield _drain(buffer)
@@ -220,20 +230,18 @@ def experiment_routes(
 
         return Response(lines(), mimetype="text/csv")
 
-    @routes.get(ONE + "/modes")
-    @describe(
+    @get(
+        ONE + "/modes",
         Description(
             "Mode changes during the runs.",
             answers_experiments.KeptModes,
             tagged=True,
             query=(_RUN,),
             problems=(404,),
-        )
+        ),
     )
-    def modes(experiment: int) -> answers_experiments.KeptModes:
-        return {"modes": store.modes(experiment, number("run", None))}
-
-    return routes
+    def modes(self, experiment: int) -> answers_experiments.KeptModes:
+        return {"modes": self._store.modes(experiment, number("run", None))}
 
 
 def _drain(buffer: io.StringIO) -> str:

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from flask import Blueprint, Response
+from flask import Response
 
 from controller.api import answers_experiments
 from controller.api.bodies import number
-from controller.api.describing import Description, Query, describe
+from controller.api.describing import Description, Query
 from controller.api.exporting import parquet_file, picture, pieces
 from controller.api.problems import ProblemError
+from controller.api.routing import get
 from controller.store.experiments import ExperimentStore
 from figures.draw import FIELDS, FIGURES, FORMATS
 from protocol.plain import did_you_mean
@@ -23,38 +24,42 @@ OF_SWEEP: Final = {"sweep": "Each measure over the first axis, a line for each s
 """Figures of a submitted sweep, which its engine draws."""
 
 
-def export_routes(store: ExperimentStore) -> Blueprint:
-    """The blueprint."""
-    routes = Blueprint("exports", __name__, url_prefix="/api/v1/experiments/<number:experiment>")
+class ExportRoutes:
+    """One experiment as Parquet and as figures."""
 
-    @routes.get("/flows.parquet")
-    @describe(
+    def __init__(self, store: ExperimentStore) -> None:
+        self._store: Final = store
+
+    @get(
+        "/flows.parquet",
         Description(
             "All flow records as Parquet.",
             bytes,
             query=(Query("run", "Only what belongs to the run of this number."),),
             problems=(404, 406),
             media=PARQUET,
-        )
+        ),
     )
-    def flows_parquet(experiment: int) -> Response:
+    def flows_parquet(self, experiment: int) -> Response:
         run = number("run", None)
-        store.flows(experiment, run, 0, 1)  # a wrong number is told at once
-        rows = ({**flow, "paths": json.dumps(flow["paths"])} for flow in store.all_flows(experiment, run))
+        self._store.flows(experiment, run, 0, 1)  # a wrong number is told at once
+        rows = (
+            {**flow, "paths": json.dumps(flow["paths"])} for flow in self._store.all_flows(experiment, run)
+        )
         return Response(pieces(parquet_file(rows)), mimetype=PARQUET)
 
-    @routes.get("/figures")
-    @describe(
+    @get(
+        "/figures",
         Description(
             "Figures that can be had of an experiment.", answers_experiments.FiguresView, problems=(404,)
-        )
+        ),
     )
-    def figures(experiment: int) -> answers_experiments.FiguresView:
-        found = store.experiment(experiment)
+    def figures(self, experiment: int) -> answers_experiments.FiguresView:
+        found = self._store.experiment(experiment)
         if found["kind"] == "sweep":
             there = OF_SWEEP if found["summary"] else {}
         else:
-            changes = any(True for _ in store.modes(experiment, None))
+            changes = any(True for _ in self._store.modes(experiment, None))
             there = {name: FIGURES[name] for name in FIGURES if changes or name != "modes"}
             there = there if found["runs"] else {}
         return {
@@ -64,30 +69,26 @@ def export_routes(store: ExperimentStore) -> Blueprint:
             ]
         }
 
-    def drawn(experiment: int, name: str, kind: str) -> Response:
+    def _drawn(self, experiment: int, name: str, kind: str) -> Response:
         if name not in FIGURES:
             raise ProblemError(404, f"there is no figure {name!r}{did_you_mean(name, FIGURES)}")
-        if store.experiment(experiment, runs=False)["kind"] == "sweep":
+        if self._store.experiment(experiment, runs=False)["kind"] == "sweep":
             raise ProblemError(404, f"experiment {experiment} is a sweep: its points have figure {name!r}")
-        document = _document(store, experiment)
-        labels = {run["id"]: run["label"] for run in store.experiment(experiment)["runs"]}
-        records = () if name == "modes" else _records(store.all_flows(experiment, None), labels)
+        document = _document(self._store, experiment)
+        labels = {run["id"]: run["label"] for run in self._store.experiment(experiment)["runs"]}
+        records = () if name == "modes" else _records(self._store.all_flows(experiment, None), labels)
         image = picture(name, kind, document, records)
         if not image:
             raise ProblemError(404, f"experiment {experiment} has not enough for figure {name!r}")
         return Response(image, mimetype=MEDIA[kind])
 
-    @routes.get("/figures/<name>.svg")
-    @describe(Description("A figure, as SVG.", str, problems=(404,), media=MEDIA["svg"]))
-    def svg(experiment: int, name: str) -> Response:
-        return drawn(experiment, name, "svg")
+    @get("/figures/<name>.svg", Description("A figure, as SVG.", str, problems=(404,), media=MEDIA["svg"]))
+    def svg(self, experiment: int, name: str) -> Response:
+        return self._drawn(experiment, name, "svg")
 
-    @routes.get("/figures/<name>.png")
-    @describe(Description("A figure, as PNG.", bytes, problems=(404,), media=MEDIA["png"]))
-    def png(experiment: int, name: str) -> Response:
-        return drawn(experiment, name, "png")
-
-    return routes
+    @get("/figures/<name>.png", Description("A figure, as PNG.", bytes, problems=(404,), media=MEDIA["png"]))
+    def png(self, experiment: int, name: str) -> Response:
+        return self._drawn(experiment, name, "png")
 
 
 def _document(store: ExperimentStore, experiment: int) -> dict[str, Any]:

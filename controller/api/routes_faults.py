@@ -2,64 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from flask import Blueprint
+from typing import Any, Final
 
 from controller.api import answers_live
 from controller.api.bodies import FaultBody, body
-from controller.api.describing import Description, describe
+from controller.api.describing import Description
 from controller.api.problems import ProblemError
+from controller.api.routing import delete, get, post
 from controller.live.topics import fault_object
 from controller.plane.faults import FaultConflictError, FaultError
 from controller.running import RunningController
 
 
-def fault_routes(running: RunningController, lab: bool) -> Blueprint:
-    """The blueprint."""
-    routes = Blueprint("faults", __name__, url_prefix="/api/v1/faults")
+class FaultRoutes:
+    """Faults in force; where *lab* is true they may be begun and ended."""
 
-    def only_in_labs() -> None:
-        if not lab:
+    def __init__(self, running: RunningController, lab: bool) -> None:
+        self._running: Final = running
+        self._lab: Final = lab
+
+    def _check_lab(self) -> None:
+        if not self._lab:
             raise ProblemError(403, "faults are made in labs only: this controller does not run for one")
 
-    @routes.get("")
-    @describe(Description("Faults in force.", answers_live.FaultsView))
-    def listing() -> Any:
-        return {"faults": [fault_object(one) for one in running.faults.all()], "possible": lab}
+    @get("", Description("Faults in force.", answers_live.FaultsView))
+    def listing(self) -> Any:
+        return {"faults": [fault_object(one) for one in self._running.faults.all()], "possible": self._lab}
 
-    @routes.post("")
-    @describe(
+    @post(
+        "",
         Description(
             "Take a link, a switch or an agent down, or make a link slower (labs only).",
             answers_live.FaultView,
             FaultBody,
             status=201,
             problems=(403, 404, 409, 503),
-        )
+        ),
     )
-    def begin() -> tuple[Any, int]:
-        only_in_labs()
+    def begin(self) -> tuple[Any, int]:
+        self._check_lab()
         wanted = body(FaultBody)
         _check_slowness(wanted)
         try:
-            begun = running.faults.begin(wanted.kind, wanted.target, wanted.rate_mbps, wanted.delay_ms)
+            begun = self._running.faults.begin(wanted.kind, wanted.target, wanted.rate_mbps, wanted.delay_ms)
             return fault_object(begun), 201
         except FaultError as error:
             raise ProblemError(404, str(error), "body.target") from None
         except FaultConflictError as error:
             raise ProblemError(409, str(error), "body.target") from None
 
-    @routes.delete("/<number:fault>")
-    @describe(Description("End a fault (labs only).", answers_live.EndedFault, problems=(403, 404, 503)))
-    def end(fault: int) -> answers_live.EndedFault:
-        only_in_labs()
+    @delete(
+        "/<number:fault>",
+        Description("End a fault (labs only).", answers_live.EndedFault, problems=(403, 404, 503)),
+    )
+    def end(self, fault: int) -> answers_live.EndedFault:
+        self._check_lab()
         try:
-            return {"ended": running.faults.end(fault).id}
+            return {"ended": self._running.faults.end(fault).id}
         except FaultError as error:
             raise ProblemError(404, str(error)) from None
-
-    return routes
 
 
 def _check_slowness(wanted: FaultBody) -> None:

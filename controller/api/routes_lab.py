@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from flask import Blueprint
+from typing import Final
 
 from controller.api import answers_live
 from controller.api.bodies import RestartBody, body
-from controller.api.describing import Description, describe
+from controller.api.describing import Description
 from controller.api.problems import ProblemError
+from controller.api.routing import post
 from controller.live.event_log import PartRestarted
 from controller.running import RunningController
 
 
-def lab_routes(running: RunningController, lab: bool) -> Blueprint:
-    """The blueprint."""
-    routes = Blueprint("lab", __name__, url_prefix="/api/v1/lab")
+class LabRoutes:
+    """What a lab's supervisor reports; refused unless *lab* is true."""
 
-    @routes.post("/restarts")
-    @describe(
+    def __init__(self, running: RunningController, lab: bool) -> None:
+        self._running: Final = running
+        self._lab: Final = lab
+
+    @post(
+        "/restarts",
         Description(
             "Say that a part of the lab ended and was started again: it becomes an event (labs only).",
             answers_live.RestartView,
             RestartBody,
             status=201,
             problems=(403,),
-        )
+        ),
     )
-    def restarted() -> tuple[answers_live.RestartView, int]:
-        if not lab:
+    def restarted(self) -> tuple[answers_live.RestartView, int]:
+        if not self._lab:
             raise ProblemError(403, "parts are restarted in labs only: this controller does not run for one")
         said = body(RestartBody)
-        running.events.add(PartRestarted(said.part, said.how, said.after_s))
+        self._running.events.add(PartRestarted(said.part, said.how, said.after_s))
         return {"part": said.part, "how": said.how, "after_s": said.after_s}, 201
-
-    return routes

@@ -7,14 +7,15 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 
 from controller.api import answers, answers_live, views
 from controller.api.bodies import number, optional_text
-from controller.api.describing import Description, Query, Text, describe
+from controller.api.describing import Description, Query, Text
 from controller.api.front.backend import HAND_OVER, HandOverError
 from controller.api.metrics import MEDIA, metrics
 from controller.api.problems import ProblemError
+from controller.api.routing import get
 from controller.live.queue_history import FullestQueue
 from controller.live.stream import StreamError, stream_head
 from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics
@@ -26,12 +27,16 @@ CLASSES: Final = ("short", "long", "control")
 STREAM: Final = "text/event-stream"
 
 
-def live_routes(running: RunningController, started: float) -> Blueprint:
-    """The blueprint. *started*: monotonic time of the controller's start."""
-    routes = Blueprint("live", __name__, url_prefix="/api/v1")
+class LiveRoutes:
+    """The stream of events, links with their loads, flows, metrics."""
 
-    @routes.get("/events")
-    @describe(
+    def __init__(self, running: RunningController, started: float) -> None:
+        """*started*: monotonic time of the controller's start."""
+        self._running: Final = running
+        self._started: Final = started
+
+    @get(
+        "/events",
         Description(
             "What happened, in order; with Accept: text/event-stream what happens, as it does.",
             answers.EventsView,
@@ -42,36 +47,36 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
             ),
             problems=(503,),
             stream=True,
-        )
+        ),
     )
-    def events() -> answers.EventsView | Response:
+    def events(self) -> answers.EventsView | Response:
         try:
             topics = parse_topics(request.args.get("topics", ",".join(LOG_TOPICS)))
         except ValueError as error:
             raise ProblemError(422, f"query.topics: {error}", "query.topics") from None
         if request.accept_mimetypes.best_match(("application/json", STREAM)) == STREAM:
-            return _stream(topics, running)
+            return _stream(topics, self._running)
         limit = number("limit", 1000, 1, 10_000)
-        logged = running.events.since(number("since", 0) or 0, limit)
-        cursor = logged[-1].cursor if logged else running.events.cursor
-        names = running.live.names()
+        logged = self._running.events.since(number("since", 0) or 0, limit)
+        cursor = logged[-1].cursor if logged else self._running.events.cursor
+        names = self._running.live.names()
         return {"events": [views.event_view(one, names) for one in logged], "cursor": cursor}
 
-    @routes.get("/links")
-    @describe(Description("All links, with what they carry now.", answers_live.LinksView))
-    def links() -> Any:
-        links = running.live.links
-        patience = FIRST_SAMPLE_S if running.live.names().connected else 0.0
+    @get("/links", Description("All links, with what they carry now.", answers_live.LinksView))
+    def links(self) -> Any:
+        links = self._running.live.links
+        patience = FIRST_SAMPLE_S if self._running.live.names().connected else 0.0
         return links.newest(patience) or links.without_loads()
 
-    @routes.get("/metrics")
-    @describe(Description("Metrics, for Prometheus.", str, problems=(503,), media=MEDIA))
-    def metrics_text() -> Response:
-        running.live.links.keep_sampling()
-        return Response(metrics(running, time.monotonic() - started), content_type=f"{MEDIA}; version=0.0.4")
+    @get("/metrics", Description("Metrics, for Prometheus.", str, problems=(503,), media=MEDIA))
+    def metrics_text(self) -> Response:
+        self._running.live.links.keep_sampling()
+        return Response(
+            metrics(self._running, time.monotonic() - self._started), content_type=f"{MEDIA}; version=0.0.4"
+        )
 
-    @routes.get("/flows")
-    @describe(
+    @get(
+        "/flows",
         Description(
             "Flows that agents carry or have carried while somebody watched, newest first.",
             answers_live.LiveFlowsView,
@@ -82,45 +87,43 @@ def live_routes(running: RunningController, started: float) -> Blueprint:
                 Query("before", "Only those with a number below this."),
                 Query("limit", "At most so many.", 1, 1000, 200),
             ),
-        )
+        ),
     )
-    def flows() -> Any:
+    def flows(self) -> Any:
         before, limit = number("before", None), number("limit", 200, 1, 1000) or 200
         state, kind = optional_text("state", STATES), optional_text("class", CLASSES)
-        somebody = any(agent.connected for agent in running.agents.agents())
-        running.live.flows.newest(FIRST_SAMPLE_S if somebody else 0.0)
-        found, after = running.live.flows.listing(before, limit, state, kind, optional_text("host"))
+        somebody = any(agent.connected for agent in self._running.agents.agents())
+        self._running.live.flows.newest(FIRST_SAMPLE_S if somebody else 0.0)
+        found, after = self._running.live.flows.listing(before, limit, state, kind, optional_text("host"))
         return {"flows": found, "next": after}
 
-    @routes.get("/flows/<number:flow>")
-    @describe(
+    @get(
+        "/flows/<number:flow>",
         Description(
             "One flow's story: what it carried step by step, its paths, and modes that it lived through.",
             answers_live.FlowStory,
             problems=(404,),
-        )
+        ),
     )
-    def flow(flow: int) -> Any:
-        found = running.live.flows.one(flow)
+    def flow(self, flow: int) -> Any:
+        found = self._running.live.flows.one(flow)
         if found is None:
             raise ProblemError(404, f"flow {flow} is not known, or no longer: see /api/v1/flows")
         told, steps = found
         try:
-            infos = running.paths(told["source"], told["destination"])
-            paths = views.path_views(infos, running.snapshot(), told["source"], told["destination"])
+            infos = self._running.paths(told["source"], told["destination"])
+            paths = views.path_views(infos, self._running.snapshot(), told["source"], told["destination"])
         except KeyError:  # a host that is not known any more
             paths = []
         leaves = {path["switches"][index] for path in paths for index in (0, -1)}
         return {
             "flow": told,
             "timeline": steps,
-            "modes": views.modes_between(running, leaves, told["started_at"], told["last_at"]),
+            "modes": views.modes_between(self._running, leaves, told["started_at"], told["last_at"]),
             "paths": paths,
-            "queues": [dataclasses.asdict(one) for one in _queues_on(running, told, paths)],
-            "faults": views.faults_between(running, told["started_at"], told["last_at"]),
+            "queues": [dataclasses.asdict(one) for one in _queues_on(self._running, told, paths)],
+            "faults": views.faults_between(self._running, told["started_at"], told["last_at"]),
         }
-
-    return routes
 
 
 def _queues_on(

@@ -62,9 +62,9 @@ class AdmissionDesk:
         self._admission: Admission | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._resent: Final = ResentLog()
-        agents.on_admission = self._heard
-        agents.on_sent_again = self._sent_again
-        agents.on_gone = self._gone
+        agents.admission.subscribe(self._heard)
+        agents.sent_again.subscribe(self._sent_again)
+        agents.gone.subscribe(self._gone)
 
     # from any thread
 

@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
+from controller.subscribers import Subscribers
+
 KEPT: Final = 20_000
 SET_S: Final = 0.05
 """Seconds by which the wall clock may differ from what it was; beyond, it has been set, or has drifted."""
@@ -108,8 +110,8 @@ class EventLog:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """clock: Unix seconds; it may be set while the controller runs."""
-        self.on_added: Callable[[Logged], None] = lambda logged: None
-        """Gets each event, in the thread that adds it and in order; it must return at once."""
+        self.added: Final = Subscribers[[Logged]]()
+        """Each event, in the thread that adds it and in order."""
         self._events: deque[Logged] = deque(maxlen=KEPT)
         self._cursor = 0
         self._totals: Counter[type] = Counter()
@@ -132,7 +134,7 @@ class EventLog:
             logged = Logged(self._cursor, at, event)
             self._events.append(logged)
             self._totals[type(event)] += 1
-            self.on_added(logged)
+            self.added.notify(logged)
 
     @property
     def cursor(self) -> int:

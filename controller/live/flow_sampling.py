@@ -32,7 +32,7 @@ class FlowSampler(Sampler):
         self._told = False
         self._names: Mapping[str, str] = {}
         self._names_at = float("-inf")
-        agents.on_active_flows = lambda host, told: self._answers.put((host, told, time.time()))
+        agents.active_flows.subscribe(lambda host, flows: self._answers.put((host, flows, time.time())))
 
     def one(self, number: int) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
         """A flow and its timeline, empty for one of long ago; None if there is none of this number (any more)."""

@@ -32,7 +32,7 @@ class LiveView:
     ) -> None:
         self._snapshot = snapshot
         self.stream = EventStream(log, self.names, VERSION, self._stir)
-        log.on_added = self.stream.note
+        log.added.subscribe(self.stream.note)
         self.links = LinkSampler(
             shell,
             self.names,

@@ -2,7 +2,7 @@
 
 One thread does all of it: it waits for sockets, posted closures and the control plane's deadline, calls the control
 plane and carries out what that returns. So a packet-in becomes a flow change on the wire without a change of
-threads, nothing needs a lock, and a switch that does not read fills its own buffer and stops nobody.
+threads, nothing needs a lock, and a switch that does not read fills its own buffer and stops no other.
 
 os-ken makes the messages that we send (`os_ken.ofproto`), but it gives no threads: its native hub reports a lost switch
 only when the switch comes back, leaks two threads each time, blocks senders behind 16 messages, ignores time-outs and
@@ -12,8 +12,6 @@ cannot be interrupted (`tests/lab/test_openflow_defects.py` shows each beside th
 from __future__ import annotations
 
 import logging
-import os
-import queue
 import selectors
 import sys
 import threading
@@ -30,8 +28,10 @@ from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
 from controller.openflow.confirmations import Confirmations, Waiter
 from controller.openflow.connection import Connection, ConnectionEnded
 from controller.openflow.cookies import Rule, rule_of
+from controller.openflow.effects_sender import EffectsSender
 from controller.openflow.errors import OpenFlowError, SwitchError
 from controller.openflow.newcomers import Newcomers
+from controller.openflow.posted_calls import PostedCalls
 from controller.openflow.refusals import Refusals
 from controller.openflow.session_events import (
     MeterCount,
@@ -46,16 +46,14 @@ from controller.openflow.session_events import (
 from controller.openflow.shell_events import PortCounters, ShellEvent, SwitchRefused
 from controller.openflow.switchboard import Switchboard
 from controller.openflow.tls import SwitchTlsContexts
-from controller.plane.effects import Effects, ModeChanged, SwitchTurnedAway
-from controller.process.control_thread import ControlThread, check_control_threads
+from controller.plane.effects import Effects, SwitchTurnedAway
+from controller.process.control_thread import ControlThread
 
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
 POLL_EVERY_S: Final = 0.0005
 """While there is other work, urgent messages are looked for this often."""
-TURNED_AWAY_EVERY_S: Final = 10.0
-"""Between two events about switches that were turned away; the counter has all of them."""
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long Python lets another thread (the API, agents' channel) compute before this one may go on.
 
@@ -90,8 +88,7 @@ class OpenFlowShell:
         self._on_event = on_event
         self._selector = selectors.DefaultSelector()
         self._thread: threading.Thread | None = None
-        self._posted: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
-        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._posted = PostedCalls(lambda result: self._carry_out(result, self.now()))
         self._confirmations = Confirmations()
         self._refusals = Refusals()
         self._counters: Counter[str] = Counter()
@@ -102,7 +99,7 @@ class OpenFlowShell:
         self._newcomers = Newcomers(self._switches, self._board.close, self._admit)
         self._backlog = Backlog(self._counters)
         self._stopping = False
-        self._turned_away_at = float("-inf")
+        self._sender = EffectsSender(self._board, self._confirmations, self._counters, on_event, self.now)
 
     # For other threads
 
@@ -111,7 +108,7 @@ class OpenFlowShell:
         if self._thread is not None:
             raise RuntimeError("the OpenFlow shell was started before; make a new one")
         self._board.listen(*self._address)
-        self._selector.register(self._wake, selectors.EVENT_READ)
+        self._posted.watch(self._selector)
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_S))
         self._thread = ControlThread(self._run, "openflow")
         self._thread.start()
@@ -140,8 +137,7 @@ class OpenFlowShell:
 
     def post(self, work: Callable[[], object]) -> None:
         """Have *work* done in the shell's thread; `Effects` that it returns are carried out."""
-        self._posted.put(work)
-        os.eventfd_write(self._wake, 1)
+        self._posted.post(work)
 
     def call(self, work: Callable[[], T], timeout: float = 10.0) -> T:
         """`post`, wait for the result and return it (or raise what *work* raised).
@@ -154,27 +150,7 @@ class OpenFlowShell:
         """
         if threading.current_thread() is self._thread:
             raise RuntimeError("call() in the shell's own thread would wait for itself: do the work directly")
-        check_control_threads()
-        answer: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
-
-        def answered() -> None:
-            try:
-                result = work()
-                if isinstance(result, Effects):
-                    self._carry_out(result, self.now())
-            except BaseException as error:
-                answer.put((None, error))
-            else:
-                answer.put((result, None))
-
-        self.post(answered)
-        try:
-            result, error = answer.get(timeout=timeout)
-        except queue.Empty:
-            raise TimeoutError(f"the OpenFlow shell did not get to it within {timeout:g} s") from None
-        if error is not None:
-            raise error
-        return result  # type: ignore[return-value]
+        return self._posted.call(work, timeout)
 
     def wait_applied(self, timeout: float) -> None:
         """Wait until switches have confirmed all updates sent so far (those of a switch that goes away count as done).
@@ -193,18 +169,18 @@ class OpenFlowShell:
 
     def read_ports(self) -> None:
         """Ask all switches for their ports' counters; a `PortCounters` event each answers. Returns at once."""
-        self.post(self._read_ports)
+        self.post(self._sender.read_ports)
 
     def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
         """Take ports of switches that are connected down, or up again; they are asked to when this returns.
 
         Raises KeyError for a port that its switch has not.
         """
-        self.call(partial(self._set_ports, tuple(ports), up))
+        self.call(partial(self._sender.set_ports, tuple(ports), up))
 
     def take_down(self, ports: Iterable[PortRef]) -> None:
         """The same for the shell's own thread, and others who cannot wait: it is done soon."""
-        self.post(partial(self._set_ports, tuple(ports), False))
+        self.post(partial(self._sender.set_ports, tuple(ports), False))
 
     def errors(self) -> tuple[SwitchError, ...]:
         """The last errors that switches answered with, oldest first."""
@@ -250,12 +226,8 @@ class OpenFlowShell:
             elif self._board.is_listener(key.data):
                 self._board.accept(self.now())
             else:
-                os.eventfd_read(self._wake)
-                self._work_off_posted()
-
-    def _work_off_posted(self) -> None:
-        while not self._posted.empty():  # this thread alone takes from it
-            self._guarded("a posted call", self._posted.get(), self.now())
+                for work in self._posted.pending():
+                    self._guarded("a posted call", work, self.now())
 
     def _work_off_backlog(self) -> None:
         """What is not urgent, until it is time to look for urgent messages again."""
@@ -278,9 +250,7 @@ class OpenFlowShell:
     def _guarded(self, what: str, work: Callable[[], object], noticed: float) -> None:
         """Call the control plane or a closure. A fault in one of them must not end all switches' control."""
         try:
-            result = work()
-            if isinstance(result, Effects):
-                self._carry_out(result, noticed)
+            self._carry_out(work(), noticed)
         except Exception:
             self._counters["faults"] += 1
             LOG.exception("fault while handling %s", what)
@@ -356,15 +326,8 @@ class OpenFlowShell:
             )
 
     def _turn_away(self, connection: Connection, dpid: int, reason: str) -> None:
-        self._counters["turned-away"] += 1
-        self._board.close(connection, f"it is turned away: {reason}")
-        self._note_turned_away(SwitchTurnedAway(self.now(), dpid, reason))
-
-    def _note_turned_away(self, event: SwitchTurnedAway) -> None:
-        """Say it now and then: what is turned away may come back at once, and events are kept in a bounded number."""
-        if event.at - self._turned_away_at >= TURNED_AWAY_EVERY_S:
-            self._turned_away_at = event.at
-            self._on_event(event)
+        self._sender.turn_away(connection, reason)
+        self._sender.note(SwitchTurnedAway(self.now(), dpid, reason))
 
     def _refusal(self, dpid: int, certificate: str) -> str | None:
         return None if self._allowed is None else self._allowed.refusal(dpid, certificate)
@@ -411,54 +374,9 @@ class OpenFlowShell:
         waiter.errors.extend(self._refusals.open(self._switches, self.now()))
         return waiter
 
-    # Effects out
-
-    def _carry_out(self, effects: Effects, noticed: float) -> None:
-        changes = {event.leaf: event for event in effects.events if isinstance(event, ModeChanged)}
-        # A leaf whose mode changed goes first: its long flows are still on the wrong paths.
-        for dpid in sorted(effects.updates, key=lambda dpid: dpid not in changes):
-            connection = self._switches.get(dpid)
-            if connection is None:
-                continue  # it is gone; it gets its whole state when it comes back
-            ticket = connection.session.apply(effects.updates[dpid], dpid in effects.resync)
-            self._board.flush(connection)
-            if dpid in changes and not connection.closed:
-                self._confirmations.trace((connection, ticket), changes[dpid], noticed, self.now())
-        for dpid, reason in effects.turned_away.items():
-            connection = self._switches.get(dpid)
-            if connection is not None:
-                self._counters["turned-away"] += 1
-                self._board.close(connection, f"it is turned away: {reason}")
-        touched: set[Connection] = set()
-        for packet in effects.packet_outs:
-            connection = self._switches.get(packet.dpid)
-            if connection is not None:
-                connection.session.packet_out(packet.port, packet.data)
-                touched.add(connection)
-        for dpid in effects.read_meters:
-            connection = self._switches.get(dpid)
-            if connection is not None:
-                connection.session.read_meters()
-                touched.add(connection)
-        for connection in touched:
-            self._board.flush(connection)
-        for event in effects.events:
-            if isinstance(event, SwitchTurnedAway):
-                self._note_turned_away(event)
-            else:
-                self._on_event(event)
-
-    def _read_ports(self) -> None:
-        for connection in tuple(self._switches.values()):
-            connection.session.read_ports()
-            self._board.flush(connection)
-
-    def _set_ports(self, ports: tuple[PortRef, ...], up: bool) -> None:
-        for dpid, number in ports:
-            connection = self._switches.get(dpid)
-            if connection is not None:
-                connection.session.set_port(number, up)
-                self._board.flush(connection)
+    def _carry_out(self, result: object, noticed: float) -> None:
+        if isinstance(result, Effects):
+            self._sender.send(result, noticed)
 
 
 def _urgent(event: SessionEvent) -> bool:

@@ -17,22 +17,22 @@ _NO_SPLIT: Final = Split()
 
 
 class PathAnnouncements:
-    """Live paths by leaf, how they are split, and what was told of both."""
+    """Live paths by leaf, how classes share them, and what was announced of both."""
 
     def __init__(self) -> None:
         self._paths: Mapping[int, Stamps] = {}
-        self._told: dict[int, tuple[Stamps, Mapping[str, tuple[int, ...]]]] = {}
+        self._announced: dict[int, tuple[Stamps, Mapping[str, tuple[int, ...]]]] = {}
         self._partition: PathPartition | None = None
         self._split = _NO_SPLIT
 
     def set_scheme(self, scheme: Scheme, packet_time_s: float) -> None:
-        """Loads are measured anew, so that whatever is compared begins from the same split."""
+        """Begin to measure loads anew, so that runs which are compared begin from the same split."""
         rule = scheme.partition
         self._partition = None if rule is None else PathPartition(rule, packet_time_s)
         self._split = _NO_SPLIT
 
     def set_paths(self, paths: Mapping[int, Stamps]) -> None:
-        """All live paths, by source leaf."""
+        """Take all live paths, by source leaf."""
         self._paths = paths
 
     def watch(self, wanted: WantedSwitch, measured: bool, now: float) -> None:
@@ -47,11 +47,11 @@ class PathAnnouncements:
             self._partition.watch(leaf, 0, now)
 
     def drop(self, leaf: int) -> None:
-        """The leaf is known no more."""
-        self._told.pop(leaf, None)
+        """Forget what was announced to a leaf that is known no more."""
+        self._announced.pop(leaf, None)
 
     def sample(self, leaf: int, readings: Mapping[int, MeterReading], now: float) -> bool:
-        """What the meters of a leaf have counted; whether there may be `news` by that."""
+        """Take what the meters of a leaf have counted. Return True if there may be `changes` by that."""
         short, long = readings.get(SHORT_METER), readings.get(LONG_METER)
         if self._partition is None or short is None or long is None:
             return False
@@ -59,26 +59,26 @@ class PathAnnouncements:
         return True
 
     def due(self, now: float) -> tuple[int, ...]:
-        """Leaves whose meters are to be read now."""
+        """Return the leaves whose meters are to be read now."""
         return () if self._partition is None else self._partition.due(now)
 
     def deadline(self) -> float | None:
         return None if self._partition is None else self._partition.deadline()
 
-    def news(self, ready: Set[int], now: float) -> list[PartitionChanged | PathsChanged]:
-        """What is to be told now. ready: leaves that forward by our state: of others, paths are still to be found."""
+    def changes(self, ready: Set[int], now: float) -> list[PartitionChanged | PathsChanged]:
+        """Return what is to be announced now. ready: leaves that forward by our state."""
         events: list[PartitionChanged | PathsChanged] = []
         known = {leaf: paths for leaf, paths in self._paths.items() if leaf in ready}
         split = _NO_SPLIT
         if self._partition is not None:
-            split = self._partition.split(one for paths in known.values() for one in paths.values())
+            split = self._partition.split(stamps for paths in known.values() for stamps in paths.values())
             if split != self._split:
                 low, high = tuple(sorted(split.low_latency)), tuple(sorted(split.throughput))
                 events.append(PartitionChanged(now, low, high, self._partition.low_latency_share()))
         self._split = split
         for leaf, paths in known.items():
-            told = (paths, split.by_class(paths.values()))
-            if self._told.get(leaf) != told:
-                self._told[leaf] = told
-                events.append(PathsChanged(now, leaf, *told))
+            announcement = (paths, split.by_class(paths.values()))
+            if self._announced.get(leaf) != announcement:
+                self._announced[leaf] = announcement
+                events.append(PathsChanged(now, leaf, *announcement))
         return events

@@ -55,9 +55,10 @@ def served(
     finished: list[FinishedFlows] = []
     path = directory / "agents.sock"
     settings = ChannelSettings(path, directory / "members.json", tcp, grace_s, timing or Timing())
-    server = AgentServer(
-        settings, token, joined.append, left.append, lambda host, owners, said: finished.append(said)
-    )
+    server = AgentServer(settings, token)
+    server.joined.subscribe(joined.append)
+    server.left.subscribe(left.append)
+    server.finished_flows.subscribe(lambda host, owners, flows: finished.append(flows))
     server.start()
     try:
         yield Served(server, path, joined, left, finished)

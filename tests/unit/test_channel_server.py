@@ -135,7 +135,7 @@ def test_an_error_of_ours_costs_a_channel_and_leaves_no_ghost(tmp_path: Path) ->
             if failures:
                 raise failures.pop()
 
-        one.server.on_gone = fail
+        one.server.gone.subscribe(fail)
         second = RawAgent.unix(one.socket_path)
         second.send(hello(1, second.next(Challenge).nonce, session=77))
         assert isinstance(second.all()[-1], Refused)
@@ -244,7 +244,7 @@ def test_a_host_with_a_token_of_its_own_takes_no_others_name(tmp_path: Path) -> 
     assert stat.S_IMODE((tmp_path / "agent-tokens").stat().st_mode) == 0o700
     path = tmp_path / "agents.sock"
     settings = ChannelSettings(path, tmp_path / "members.json", host_tokens=tokens)
-    server = AgentServer(settings, TOKEN, lambda member: None, lambda member: None)
+    server = AgentServer(settings, TOKEN)
     server.start()
     try:
         for number in (1, 2):
@@ -449,9 +449,7 @@ def test_the_log_says_why_somebody_was_refused_and_never_the_token(
 
 
 def open_and_close(directory: Path, path: Path | None, tcp: TcpListener | None = None) -> None:
-    server = AgentServer(
-        ChannelSettings(path, directory / "members.json", tcp), TOKEN, lambda _: None, lambda _: None
-    )
+    server = AgentServer(ChannelSettings(path, directory / "members.json", tcp), TOKEN)
     server.start()
     server.stop()
 

@@ -1,0 +1,108 @@
+"""Effects of the control plane on their way out: to the switches' connections, and to those who take events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from controller.fabric.graph import PortRef
+from controller.openflow.confirmations import Confirmations
+from controller.openflow.connection import Connection
+from controller.openflow.shell_events import ShellEvent
+from controller.openflow.switchboard import Switchboard
+from controller.plane.effects import Effects, ModeChanged, SwitchTurnedAway
+
+TURNED_AWAY_EVERY_S: Final = 10.0
+"""Between two events about switches that were turned away; the counter has all of them."""
+
+
+class EffectsSender:
+    """Sends in the OpenFlow thread.
+
+    confirmations: trace what switches confirm of mode changes. counters: of what happens, by name.
+    on_event: gets every event. clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        board: Switchboard,
+        confirmations: Confirmations,
+        counters: Counter[str],
+        on_event: Callable[[ShellEvent], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._board: Final = board
+        self._switches: Final = board.switches
+        self._confirmations: Final = confirmations
+        self._counters: Final = counters
+        self._on_event: Final = on_event
+        self._clock: Final = clock
+        self._turned_away_at = float("-inf")
+
+    def send(self, effects: Effects, noticed: float) -> None:
+        """Carry out what the control plane returned. noticed: when its cause was read from a switch, seconds."""
+        self._send_updates(effects, noticed)
+        for dpid, reason in effects.turned_away.items():
+            connection = self._switches.get(dpid)
+            if connection is not None:
+                self.turn_away(connection, reason)
+        self._send_requests(effects)
+        for event in effects.events:
+            if isinstance(event, SwitchTurnedAway):
+                self.note(event)
+            else:
+                self._on_event(event)
+
+    def turn_away(self, connection: Connection, reason: str) -> None:
+        """Close the connection of a switch that may not be here."""
+        self._counters["turned-away"] += 1
+        self._board.close(connection, f"it is turned away: {reason}")
+
+    def note(self, event: SwitchTurnedAway) -> None:
+        """Pass the event on, unless another did so a moment ago: what is turned away may come back at once."""
+        if event.at - self._turned_away_at >= TURNED_AWAY_EVERY_S:
+            self._turned_away_at = event.at
+            self._on_event(event)
+
+    def read_ports(self) -> None:
+        """Ask all switches for their ports' counters."""
+        for connection in tuple(self._switches.values()):
+            connection.session.read_ports()
+            self._board.flush(connection)
+
+    def set_ports(self, ports: tuple[PortRef, ...], up: bool) -> None:
+        """Take ports of switches that are connected down, or up. Raises KeyError for a port that its switch has not."""
+        for dpid, number in ports:
+            connection = self._switches.get(dpid)
+            if connection is not None:
+                connection.session.set_port(number, up)
+                self._board.flush(connection)
+
+    def _send_updates(self, effects: Effects, noticed: float) -> None:
+        changes = {event.leaf: event for event in effects.events if isinstance(event, ModeChanged)}
+        # A leaf whose mode changed goes first: its long flows are still on the wrong paths.
+        for dpid in sorted(effects.updates, key=lambda dpid: dpid not in changes):
+            connection = self._switches.get(dpid)
+            if connection is None:
+                continue  # it is gone; it gets its whole state when it comes back
+            ticket = connection.session.apply(effects.updates[dpid], dpid in effects.resync)
+            self._board.flush(connection)
+            if dpid in changes and not connection.closed:
+                self._confirmations.trace((connection, ticket), changes[dpid], noticed, self._clock())
+
+    def _send_requests(self, effects: Effects) -> None:
+        """Send packets and reads of meters, with one write for each connection."""
+        touched: set[Connection] = set()
+        for packet in effects.packet_outs:
+            connection = self._switches.get(packet.dpid)
+            if connection is not None:
+                connection.session.packet_out(packet.port, packet.data)
+                touched.add(connection)
+        for dpid in effects.read_meters:
+            connection = self._switches.get(dpid)
+            if connection is not None:
+                connection.session.read_meters()
+                touched.add(connection)
+        for connection in touched:
+            self._board.flush(connection)

@@ -1,0 +1,114 @@
+"""Routes for the engine's workers: what is to be run next, how far an attempt is, and how it ended."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final, Literal
+
+from controller.api.answers_experiments import ExperimentObject
+from controller.api.bodies import body
+from controller.api.describing import RESULTS_BYTES, Description
+from controller.api.problems import ProblemError
+from controller.api.routing import post, put
+from controller.store.experiments import ExperimentStore
+from engine import answers
+from engine.board import WorkerReportBody
+from engine.dispatcher import Engine
+
+ONE: Final = "/experiments/<number:experiment>"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClaimBody:
+    """``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one."""
+
+    worker: str
+    fabric: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EquipBody:
+    attempt: int
+    versions: dict[str, Any]
+    machine: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AttemptEndBody:
+    """``summary``: the result document, of one that finished."""
+
+    attempt: int
+    state: Literal["finished", "failed", "interrupted"]
+    summary: dict[str, Any] | None = None
+    error: str = ""
+
+    @staticmethod
+    def rule() -> dict[str, Any]:
+        """What finished has results, as JSON Schema."""
+        unfinished = {"properties": {"state": {"enum": ["failed", "interrupted"]}}}
+        return {
+            "anyOf": [unfinished, {"properties": {"summary": {"type": "object"}}, "required": ["summary"]}]
+        }
+
+
+class WorkerRoutes:
+    """Attempts at what was submitted."""
+
+    def __init__(self, engine: Engine, store: ExperimentStore) -> None:
+        self._engine: Final = engine
+        self._store: Final = store
+
+    @post("/engine/claims", Description("For workers: what is to be run next.", answers.ClaimView, ClaimBody))
+    def claim(self) -> answers.ClaimView:
+        wanted = body(ClaimBody)
+        found = self._engine.claim(wanted.worker, wanted.fabric)
+        if found is None:
+            return {"claim": None}
+        kept: list[answers.KeptView] = [
+            {"label": label, "repeat": repeat, "run": run} for label, repeat, run in found.kept
+        ]
+        return {
+            "claim": {
+                "experiment": found.experiment,
+                "parent": found.parent,
+                "attempt": found.attempt,
+                "spec": found.spec,
+                "fabric": found.fabric,
+                "kept": kept,
+            }
+        }
+
+    @put(
+        ONE + "/progress",
+        Description("For workers: where an attempt is.", answers.GoOnView, WorkerReportBody, problems=(404,)),
+    )
+    def report(self, experiment: int) -> answers.GoOnView:
+        return {"go_on": self._engine.report(experiment, body(WorkerReportBody))}
+
+    @put(
+        ONE + "/equipment",
+        Description(
+            "For workers: with what an attempt is run.", ExperimentObject, EquipBody, problems=(404, 409)
+        ),
+    )
+    def equip(self, experiment: int) -> dict[str, Any]:
+        wanted = body(EquipBody)
+        self._engine.queue.equip(experiment, wanted.attempt, wanted.versions, wanted.machine)
+        return self._store.experiment(experiment, runs=False)
+
+    @post(
+        ONE + "/end",
+        Description(
+            "For workers: an attempt is over.",
+            ExperimentObject,
+            AttemptEndBody,
+            most_body_bytes=RESULTS_BYTES,
+            problems=(404, 409),
+        ),
+    )
+    def end(self, experiment: int) -> dict[str, Any]:
+        wanted = body(AttemptEndBody)
+        if wanted.state == "finished" and wanted.summary is None:
+            raise ProblemError(422, "body.summary: is missing: what finished has results", "body.summary")
+        self._engine.end(experiment, wanted.attempt, wanted.state, wanted.summary, wanted.error)
+        return self._store.experiment(experiment, runs=False)

@@ -71,14 +71,14 @@ class ToldPaths:
         known = {leaf: paths for leaf, paths in self._paths.items() if leaf in ready}
         split = _NO_SPLIT
         if self._partition is not None:
-            split = self._partition.split(one for paths in known.values() for one in paths.values())
+            split = self._partition.split(stamps for paths in known.values() for stamps in paths.values())
             if split != self._split:
                 low, high = tuple(sorted(split.low_latency)), tuple(sorted(split.throughput))
                 events.append(PartitionChanged(now, low, high, self._partition.low_latency_share()))
         self._split = split
         for leaf, paths in known.items():
-            told = (paths, split.by_class(paths.values()))
-            if self._told.get(leaf) != told:
-                self._told[leaf] = told
-                events.append(PathsChanged(now, leaf, *told))
+            announced = (paths, split.by_class(paths.values()))
+            if self._told.get(leaf) != announced:
+                self._told[leaf] = announced
+                events.append(PathsChanged(now, leaf, *announced))
         return events

@@ -75,12 +75,12 @@ def _node() -> tuple[Path, list[str]]:
     if (own / "bin" / "node").exists():
         node = own / "bin" / "node"
         return node, [str(node), str(own / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-    found, npm = shutil.which("node"), shutil.which("npm")
-    if found is None or npm is None:
+    program, npm = shutil.which("node"), shutil.which("npm")
+    if program is None or npm is None:
         raise LighthouseError(
             "no Node here: `./capstan test tests/e2e` installs it with what builds the page"
         )
-    return Path(found), [npm]
+    return Path(program), [npm]
 
 
 def _path(node: Path) -> str:

@@ -174,9 +174,9 @@ def _transfers(
         use(False)
         turn("uncoded lossy", agents, OVERLAY[1])
         _lose(agents, False)
-    best = {name: max(some, key=lambda one: one.mbps) for name, some in turns.items()}
-    cpu = {name: min(one.cpu_us for one in some) for name, some in turns.items()}
-    rate = {name: one.mbps for name, one in best.items()}
+    best = {name: max(some, key=lambda transfer: transfer.mbps) for name, some in turns.items()}
+    cpu = {name: min(transfer.cpu_us for transfer in some) for name, some in turns.items()}
+    rate = {name: transfer.mbps for name, transfer in best.items()}
     goal = min(TCP_GOAL_MBPS, TCP_RATIO_GOAL * rate["bare"])
     lossy = f"at {LOSS_PERCENT} % loss"
     return {

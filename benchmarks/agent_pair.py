@@ -198,7 +198,7 @@ class AgentPair:
             self._stack.callback(end, holder)
         own = Path("/proc/self/ns/net").readlink()
         wait_until(
-            lambda: all(Path(f"/proc/{one.pid}/ns/net").readlink() != own for one in self._holders),
+            lambda: all(Path(f"/proc/{holder.pid}/ns/net").readlink() != own for holder in self._holders),
             START_S,
             lambda: "two network namespaces (needs root)",
         )

@@ -36,11 +36,11 @@ def cost_us() -> dict[str, float]:
             some = [_renamed(packet, turn * PACKETS + (number if fresh else 0)) for number in range(PACKETS)]
             for core, seconds in zip((plain, typed), times, strict=True):
                 start = time.perf_counter()
-                for one in some:
-                    core.packet_from_host(one, 0.0)
+                for sent in some:
+                    core.packet_from_host(sent, 0.0)
                 seconds.append((time.perf_counter() - start) / PACKETS)
                 core.datagrams_to_send()
-        without, with_it = (statistics.quantiles(one, n=4)[0] * 1e6 for one in times)
+        without, with_it = (statistics.quantiles(durations, n=4)[0] * 1e6 for durations in times)
         result[name], result[f"added to a {name}"] = without, with_it - without
     return result
 
@@ -50,10 +50,13 @@ def _agent(typed: bool) -> AgentCore:
     core.set_directory(
         [Peer("h1", "10.0.0.1", ["10.128.1.1"], 1), Peer("h2", "10.0.0.2", ["10.128.1.2"], 2)], 0.0
     )
-    one = ClassPolicy(PathPolicy("flow-hash"))
+    class_policy = ClassPolicy(PathPolicy("flow-hash"))
     thresholds = tuple(100_000 * step for step in range(1, 8))
     priority = PriorityPolicy("bytes-sent", thresholds, predicted=True) if typed else PriorityPolicy()
-    core.set_policy(Policy(1, "bench", short=one, long=one, control=one, priority=priority), 0.0)
+    core.set_policy(
+        Policy(1, "bench", short=class_policy, long=class_policy, control=class_policy, priority=priority),
+        0.0,
+    )
     if typed:
         values = tuple(("10.128.1.1", str(port)) for port in range(1, VALUES + 1))
         core.set_flow_types(FlowTypes(1, ("source", "destination_port"), (TypePriority(values, thresholds),)))

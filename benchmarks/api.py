@@ -73,33 +73,33 @@ def run(rounds: int = ROUNDS, cycles: int = CYCLES, readers: int = READERS) -> d
     assert rule is not None
     t_ms = ModeMonitor(rule, spec.packet_time_s).sampling_time_s * 1e3
     options = ("--link-samples-per-s", str(SAMPLES_PER_S))
-    found = _Measured()
+    measured = _Measured()
     with Deployment(spec, controller_options=options) as lab:
 
         def switches(kind: str) -> Evaluation:
-            with sampled(found.use[kind]):
+            with sampled(measured.use[kind]):
                 passages = traffic(lab, cycles, t_ms)
             return evaluate(passages, t_ms)
 
         for _ in range(rounds):
-            found.alone.append(switches("alone"))
-            with _reading(lab, readers) as read, _asking(lab, found.got_ms):
-                found.watched.append(switches("watched"))
-            found.read.append(read)
-            with load(lab, max(1.0, cycles * CYCLE_S)) as measured:
-                found.pressed.append(switches("pressed"))
-            found.asked += measured
-        with load(lab, APART_S, apart=True) as measured:
+            measured.alone.append(switches("alone"))
+            with _reading(lab, readers) as read, _asking(lab, measured.got_ms):
+                measured.watched.append(switches("watched"))
+            measured.read.append(read)
+            with load(lab, max(1.0, cycles * CYCLE_S)) as requested:
+                measured.pressed.append(switches("pressed"))
+            measured.asked += requested
+        with load(lab, APART_S, apart=True) as requested:
             pass
-        found.asked_apart += measured
-        told = requests.get(f"{lab.client.url}/api/v1/metrics", timeout=10).text
-    return document(_figures(found, readers), _notes(readers, rounds, told))
+        measured.asked_apart += requested
+        metrics = requests.get(f"{lab.client.url}/api/v1/metrics", timeout=10).text
+    return document(_figures(measured, readers), _notes(readers, rounds, metrics))
 
 
-def _figures(found: _Measured, readers: int) -> dict[str, Figure]:
+def _figures(measured: _Measured, readers: int) -> dict[str, Figure]:
     rng = np.random.default_rng(1)
     figures: dict[str, Figure] = {}
-    blocks = {"alone": found.alone, "watched": found.watched, "pressed": found.pressed}
+    blocks = {"alone": measured.alone, "watched": measured.watched, "pressed": measured.pressed}
     for name, of_rounds in blocks.items():
         every = [ms for block in of_rounds for ms in _on_ms(block)]
         bound = any(block.bound for block in of_rounds)
@@ -108,10 +108,10 @@ def _figures(found: _Measured, readers: int) -> dict[str, Figure]:
         figures[f"cycles_{name}"] = Figure(len(every), "cycles")
         steady = 100 * sum(block.steady for block in of_rounds) / sum(block.tried for block in of_rounds)
         figures[f"steady_cycles_{name}"] = Figure(steady, "% of those tried", better="higher")
-        figures[f"processors_idle_{name}"] = Figure(idle_percent(found.use[name]), "%", better="higher")
+        figures[f"processors_idle_{name}"] = Figure(idle_percent(measured.use[name]), "%", better="higher")
     for name in ("watched", "pressed"):
         against = apart(
-            [_on_ms(block) for block in found.alone], [_on_ms(block) for block in blocks[name]], rng
+            [_on_ms(block) for block in measured.alone], [_on_ms(block) for block in blocks[name]], rng
         )
         ratio, cost = against.ratio, against.difference
         figures[f"off_to_on_p99_{name}_to_alone"] = Figure(ratio.value, "times")
@@ -120,30 +120,32 @@ def _figures(found: _Measured, readers: int) -> dict[str, Figure]:
         figures[f"off_to_on_p99_added_{name}"] = Figure(cost.value, "ms")
         figures[f"off_to_on_p99_added_{name}_low"] = Figure(cost.low, "ms")
         figures[f"off_to_on_p99_added_{name}_high"] = Figure(cost.high, "ms")
-    return figures | _of_readers(found, readers) | _of_clients(found)
+    return figures | _of_readers(measured, readers) | _of_clients(measured)
 
 
 def _on_ms(block: Evaluation) -> list[float]:
     return [cycle.on_ms for cycle in block.cycles]
 
 
-def _of_readers(found: _Measured, readers: int) -> dict[str, Figure]:
-    seconds = sum(one["seconds"] for one in found.read)
-    per_reader = [count / one["seconds"] for one in found.read for count in one["samples"]]
+def _of_readers(measured: _Measured, readers: int) -> dict[str, Figure]:
+    seconds = sum(reader["seconds"] for reader in measured.read)
+    per_reader = [count / reader["seconds"] for reader in measured.read for count in reader["samples"]]
     return {
         "link_samples_per_s": Figure(
             statistics.median(per_reader) * DIRECTIONS, "samples/s a reader", SAMPLES_GOAL, "higher"
         ),
         "slowest_reader": Figure(min(per_reader) * DIRECTIONS, "samples/s"),
         "readers": Figure(readers, "readers"),
-        "stream": Figure(sum(one["bytes"] for one in found.read) * 8 / seconds / 1e6, "Mbit/s in all"),
-        "get_fabric_p99": Figure(percentile(found.got_ms, 99), "ms", FABRIC_P99_GOAL_MS),
-        "get_fabric": Figure(len(found.got_ms) / seconds, "requests/s"),
+        "stream": Figure(
+            sum(reader["bytes"] for reader in measured.read) * 8 / seconds / 1e6, "Mbit/s in all"
+        ),
+        "get_fabric_p99": Figure(percentile(measured.got_ms, 99), "ms", FABRIC_P99_GOAL_MS),
+        "get_fabric": Figure(len(measured.got_ms) / seconds, "requests/s"),
     }
 
 
-def _of_clients(found: _Measured) -> dict[str, Figure]:
-    asked, alone = found.asked, found.asked_apart
+def _of_clients(measured: _Measured) -> dict[str, Figure]:
+    asked, alone = measured.asked, measured.asked_apart
     return {
         f"get_p99_of_{CLIENTS}_clients": Figure(asked.percentile_ms(99), "ms", CLIENTS_P99_GOAL_MS),
         f"get_median_of_{CLIENTS}_clients": Figure(asked.percentile_ms(50), "ms"),

@@ -89,5 +89,5 @@ def ask(address: str, port: int, count: int, seconds: float, apart: bool) -> dic
 
 
 if __name__ == "__main__":
-    told = ask(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), "apart" in sys.argv[5:])
-    print(json.dumps(told))
+    counts = ask(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), "apart" in sys.argv[5:])
+    print(json.dumps(counts))

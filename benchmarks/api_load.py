@@ -77,17 +77,17 @@ def load(lab: Deployment, seconds: float, apart: bool = False) -> Iterator[Load]
     measured += parse(json.loads(said.strip().splitlines()[-1]))
 
 
-def parse(told: dict[str, Any]) -> Load:
+def parse(document: dict[str, Any]) -> Load:
     """What either program prints. Raises LoadError if a request failed."""
-    if told["refused"] or told["broken"]:
+    if document["refused"] or document["broken"]:
         raise LoadError(
-            f"of {told['requests']} requests {told['refused']} were answered by an error, "
-            f"{told['broken']} connections or answers broke off"
+            f"of {document['requests']} requests {document['refused']} were answered by an error, "
+            f"{document['broken']} connections or answers broke off"
         )
     counts: Counter[int] = Counter()
-    for us, count in told["us"]:
+    for us, count in document["us"]:
         counts[us] += count
-    return Load(counts, told["seconds"])
+    return Load(counts, document["seconds"])
 
 
 def _argv(address: str, port: str, seconds: float, apart: bool) -> Sequence[str]:

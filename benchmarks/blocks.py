@@ -43,7 +43,7 @@ def apart(alone: Sequence[Block], others: Sequence[Block], rng: np.random.Genera
     after = _p99([b for _, b in rounds])
     drawn = np.empty((RESAMPLES, 2))
     for index in range(RESAMPLES):
-        picked = [rounds[one] for one in rng.integers(len(rounds), size=len(rounds))]
+        picked = [rounds[index] for index in rng.integers(len(rounds), size=len(rounds))]
         drawn[index] = [_p99([rng.choice(pair[side], len(pair[side])) for pair in picked]) for side in (0, 1)]
     return Apart(
         _interval(after / before, drawn[:, 1] / drawn[:, 0]),

@@ -61,13 +61,13 @@ def run(rounds: int = ROUNDS) -> dict[str, Any]:
     spec = fabric()
     lives = [live(spec) for _ in range(rounds)]
     figures = {
-        "up_worst": Figure(max(one.up_s for one in lives), "s", UP_GOAL_S),
-        "up_median": Figure(statistics.median(one.up_s for one in lives), "s"),
-        "gone_worst": Figure(max(one.gone_s for one in lives), "s", GONE_GOAL_S),
-        "gone_median": Figure(statistics.median(one.gone_s for one in lives), "s"),
+        "up_worst": Figure(max(life.up_s for life in lives), "s", UP_GOAL_S),
+        "up_median": Figure(statistics.median(life.up_s for life in lives), "s"),
+        "gone_worst": Figure(max(life.gone_s for life in lives), "s", GONE_GOAL_S),
+        "gone_median": Figure(statistics.median(life.gone_s for life in lives), "s"),
     }
     for name in lives[0].stages:
-        figures[name] = Figure(statistics.median(one.stages[name] for one in lives), "s")
+        figures[name] = Figure(statistics.median(life.stages[name] for life in lives), "s")
     notes = (
         f"up: lab, controller and {len(spec.endpoints())} agents started, everything discovered, a flow from every "
         "host to another leaf, then every host pings every other over the overlay",

@@ -50,15 +50,15 @@ class Watched:
 
     def _drawing(self) -> list[int]:
         said: dict[str, Any] = self.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")
-        found = [int(one["id"]) for one in said["processInfo"] if one["type"] == "renderer"]
-        if not found:
+        renderers = [int(process["id"]) for process in said["processInfo"] if process["type"] == "renderer"]
+        if not renderers:
             raise BrowserError("Chromium names no process that draws pages")
-        return found
+        return renderers
 
     def frame_times_ms(self, seconds: float) -> list[float]:
         """Milliseconds from each frame to the next."""
-        found: list[float] = self.page.evaluate(_FRAMES, {"milliseconds": seconds * 1e3})
-        return found
+        times: list[float] = self.page.evaluate(_FRAMES, {"milliseconds": seconds * 1e3})
+        return times
 
 
 @contextmanager
@@ -82,10 +82,10 @@ def chromium(url: str) -> Iterator[Watched]:
 
 def program() -> str:
     """Path of Chromium. Raises BrowserError."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
         raise BrowserError("no Chromium here: `./capstan test tests/e2e` installs it")
-    return found
+    return path
 
 
 def _seconds(stat: str) -> float:

@@ -47,8 +47,8 @@ def run() -> dict[str, Any]:
     for hosts, flows in SIZES:
         ours = measure(capstan_native.CaptonScheduler, hosts, flows, EVENTS)
         plain = measure(capstan_native.CaptonPlain, hosts, flows, PLAIN_EVENTS)
-        same = [sorted(one) for one in ours.decisions[: len(plain.decisions)]]
-        if same != [sorted(one) for one in plain.decisions]:
+        same = [sorted(decision) for decision in ours.decisions[: len(plain.decisions)]]
+        if same != [sorted(decision) for decision in plain.decisions]:
             raise RuntimeError(
                 f"{flows} flows on {hosts} hosts: the scheduler and the pseudocode decide differently"
             )

@@ -87,16 +87,16 @@ def run() -> dict[str, Any]:
         before = _latencies(lab)
         send(lab)
         time.sleep(COUNTERS_S)
-        found = _latencies(lab).less(before)
-    median, p99 = found.quantile_us(0.5), found.quantile_us(0.99)
-    if median is None or p99 is None or len(found) < 2 * FLOWS:
-        raise BenchmarkError(f"{len(found)} requests of {2 * FLOWS} flows were decided")
+        latencies = _latencies(lab).less(before)
+    median, p99 = latencies.quantile_us(0.5), latencies.quantile_us(0.99)
+    if median is None or p99 is None or len(latencies) < 2 * FLOWS:
+        raise BenchmarkError(f"{len(latencies)} requests of {2 * FLOWS} flows were decided")
     figures = {
         "median": Figure(median / 1e3, "ms", MEDIAN_GOAL_MS),
         "p99": Figure(p99 / 1e3, "ms", P99_GOAL_MS),
-        "decisions": Figure(len(found), "decisions"),
+        "decisions": Figure(len(latencies), "decisions"),
     }
-    notes = [f"{100 * share:g} % within {found.quantile_us(share):.0f} us" for share in (0.1, 0.9, 0.999)]
+    notes = [f"{100 * share:g} % within {latencies.quantile_us(share):.0f} us" for share in (0.1, 0.9, 0.999)]
     return document(figures, tuple(notes))
 
 
@@ -116,16 +116,16 @@ def send(lab: Deployment) -> None:
             lab.lab.popen(
                 source,
                 [sys.executable, "-c", _SOURCE, places[source], places[target]]
-                + [str(one) for one in (PORT, FLOWS, FLOW_BYTES, PAUSE_S)],
+                + [str(argument) for argument in (PORT, FLOWS, FLOW_BYTES, PAUSE_S)],
                 stderr=subprocess.PIPE,
                 text=True,
                 cwd=ROOT,
             )
             for source, target in (("h1", "h3"), ("h2", "h4"))
         ]
-        for one in sources:
-            _, said = one.communicate(timeout=START_S + FLOWS * (PAUSE_S + 1.0))
-            if one.returncode:
+        for sender in sources:
+            _, said = sender.communicate(timeout=START_S + FLOWS * (PAUSE_S + 1.0))
+            if sender.returncode:
                 raise BenchmarkError(f"a sender failed: {said.strip()}")
     finally:
         for sink in sinks:

@@ -126,7 +126,7 @@ def run() -> dict[str, Any]:
             with _traffic(lab, rate):
                 steps.append(_measure(lab))
             figures |= _figures(f"{rate:g}_mbps", steps[-1])
-    best = max(steps, key=lambda one: one.packets_per_s)
+    best = max(steps, key=lambda step: step.packets_per_s)
     figures["saturation"] = Figure(best.packets_per_s, "packets/s", better="higher")
     notes = (
         "lone_packet: processor time of ovs-vswitchd, one packet at a time through one switch",
@@ -136,12 +136,12 @@ def run() -> dict[str, Any]:
     return document(figures, notes)
 
 
-def _figures(name: str, one: Step) -> dict[str, Figure]:
+def _figures(name: str, step: Step) -> dict[str, Figure]:
     return {
-        f"{name}_packets": Figure(one.packets_per_s, "packets/s", better="higher"),
-        f"{name}_busy": Figure(one.busy_cores, "cores"),
-        f"{name}_hop": Figure(one.hop_us, "us"),
-        f"{name}_agent": Figure(one.agent_us, "us"),
+        f"{name}_packets": Figure(step.packets_per_s, "packets/s", better="higher"),
+        f"{name}_busy": Figure(step.busy_cores, "cores"),
+        f"{name}_hop": Figure(step.hop_us, "us"),
+        f"{name}_agent": Figure(step.agent_us, "us"),
     }
 
 
@@ -209,12 +209,12 @@ def _read(lab: Deployment) -> Reading:
 def _agents(lab: Deployment) -> list[int]:
     """Pids of the host agents of this lab."""
     mark = str(lab.lab.run_dir / "agents.sock")
-    found = []
+    agents = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().decode(errors="replace")
         except OSError:
             continue
         if "host_agent" in words and mark in words:
-            found.append(int(path.parent.name))
-    return found
+            agents.append(int(path.parent.name))
+    return agents

@@ -128,12 +128,18 @@ def evaluate(passages: Sequence[Passage], t_ms: float) -> Evaluation:
     them out would show the moments with an idle processor only: then all count, as upper bounds, but those that show
     no change at all. Raises BenchmarkError where none is left.
     """
-    starts = [one.at for one in passages if one.kind is TrafficClass.SHORT and not one.leaves]
-    arrived = sorted(one.at for one in passages if one.kind is TrafficClass.LONG and not one.leaves)
-    left = sorted((one.at, one.port) for one in passages if one.kind is TrafficClass.LONG and one.leaves)
+    starts = [passage.at for passage in passages if passage.kind is TrafficClass.SHORT and not passage.leaves]
+    arrived = sorted(
+        passage.at for passage in passages if passage.kind is TrafficClass.LONG and not passage.leaves
+    )
+    left = sorted(
+        (passage.at, passage.port)
+        for passage in passages
+        if passage.kind is TrafficClass.LONG and passage.leaves
+    )
     steady, all_cycles = [], []
     for start, end in pairwise(starts):
-        inside = [((at - start) / 1e6, port) for at, port in left if start <= at < end]
+        inside = [((time_us - start) / 1e6, port) for time_us, port in left if start <= time_us < end]
         held = Counter(port for ms, port in inside if 0.5 * t_ms <= ms < SEEN_ON * t_ms)
         uplink = max(held, key=held.__getitem__, default="")
         others = [ms for ms, port in inside if port != uplink]
@@ -145,38 +151,40 @@ def evaluate(passages: Sequence[Passage], t_ms: float) -> Evaluation:
             off_ms=min((ms for ms in others if ms >= SEEN_ON * t_ms), default=(end - start) / 1e6),
         )
         until = start + cycle.off_ms * 1e6
-        steps = [start, *(at for at in arrived if start <= at < until), until]
+        steps = [start, *(time_us for time_us in arrived if start <= time_us < until), until]
         if max(later - earlier for earlier, later in pairwise(steps)) <= BLIND_MS * 1e6:
             steady.append(cycle)
         after = [ms for ms, _ in inside if on_ms < ms <= cycle.off_ms]
         all_cycles.append(Cycle(after[SURE] if len(after) > SURE else cycle.off_ms, cycle.off_ms))
     tried = len(starts) - 1
     bound = 2 * len(steady) < tried
-    found = tuple(all_cycles if bound else steady)
-    if not found:
+    cycles = tuple(all_cycles if bound else steady)
+    if not cycles:
         raise BenchmarkError(
             f"in none of {tried} cycles was the leaf seen to be ON: did the long stream arrive?"
         )
-    return Evaluation(found, tried, len(steady), bound)
+    return Evaluation(cycles, tried, len(steady), bound)
 
 
-def _figures(found: Evaluation, traces: Sequence[dict[str, Any]], t_ms: float) -> dict[str, Figure]:
-    on = [cycle.on_ms for cycle in found.cycles]
-    off = [cycle.off_ms for cycle in found.cycles]
+def _figures(evaluation: Evaluation, traces: Sequence[dict[str, Any]], t_ms: float) -> dict[str, Figure]:
+    on = [cycle.on_ms for cycle in evaluation.cycles]
+    off = [cycle.off_ms for cycle in evaluation.cycles]
     off_goal = tuple(Goal(t_ms + goal.value, goal.cores) for goal in OFF_OVER_T_GOAL_MS)
     figures = {
-        "off_to_on_median": Figure(statistics.median(on), "ms", ON_MEDIAN_GOAL_MS, bound=found.bound),
-        "off_to_on_p99": Figure(percentile(on, 99), "ms", ON_P99_GOAL_MS, bound=found.bound),
-        "off_to_on_max": Figure(max(on), "ms", bound=found.bound),
-        "on_to_off_median": Figure(statistics.median(off), "ms", bound=found.bound),
-        "on_to_off_p99": Figure(percentile(off, 99), "ms", off_goal, bound=found.bound),
-        "on_to_off_max": Figure(max(off), "ms", bound=found.bound),
+        "off_to_on_median": Figure(statistics.median(on), "ms", ON_MEDIAN_GOAL_MS, bound=evaluation.bound),
+        "off_to_on_p99": Figure(percentile(on, 99), "ms", ON_P99_GOAL_MS, bound=evaluation.bound),
+        "off_to_on_max": Figure(max(on), "ms", bound=evaluation.bound),
+        "on_to_off_median": Figure(statistics.median(off), "ms", bound=evaluation.bound),
+        "on_to_off_p99": Figure(percentile(off, 99), "ms", off_goal, bound=evaluation.bound),
+        "on_to_off_max": Figure(max(off), "ms", bound=evaluation.bound),
         "sampling_time": Figure(t_ms, "ms"),
-        "cycles": Figure(len(found.cycles), "changes each way"),
-        "steady_cycles": Figure(found.steady_percent, "% of those tried", better="higher"),
+        "cycles": Figure(len(evaluation.cycles), "changes each way"),
+        "steady_cycles": Figure(evaluation.steady_percent, "% of those tried", better="higher"),
     }
     for mode in ("on", "off"):
-        confirmed = [(one["confirmed"] - one["noticed"]) * 1e3 for one in traces if one["mode"] == mode]
+        confirmed = [
+            (trace["confirmed"] - trace["noticed"]) * 1e3 for trace in traces if trace["mode"] == mode
+        ]
         if confirmed:
             figures[f"{mode}_noticed_to_confirmed_median"] = Figure(statistics.median(confirmed), "ms")
     return figures
@@ -213,7 +221,9 @@ def traffic(lab: Deployment, cycles: int, t_ms: float) -> list[Passage]:
         time.sleep((LONGEST_HOLD * t_ms * gaps.uniform(1.3, 1.9)) / 1e3)
     sender.communicate(timeout=60)
     seen, _ = observer.communicate(timeout=60)
-    return [Passage(at, port, leaves, TrafficClass(kind)) for at, port, leaves, kind in json.loads(seen)]
+    return [
+        Passage(time_us, port, leaves, TrafficClass(kind)) for time_us, port, leaves, kind in json.loads(seen)
+    ]
 
 
 def _start(lab: Deployment, host: str | None, argv: Sequence[str]) -> subprocess.Popen[str]:

@@ -130,7 +130,7 @@ def send(destination: str, port: int, priority: int, seconds: float) -> None:
 def main(words: list[str]) -> None:
     match words:
         case ["flood", destination, port, seconds, *rates]:
-            pairs = [(int(one.split(":")[0]), float(one.split(":")[1])) for one in rates]
+            pairs = [(int(entry.split(":")[0]), float(entry.split(":")[1])) for entry in rates]
             flood(destination, int(port), float(seconds), pairs)
         case ["drain", port]:
             drain(int(port))

@@ -123,7 +123,7 @@ class QueueLab:
         lost = times.count(None)
         if lost:
             raise BenchmarkError(f"{lost} of {count} datagrams of the highest priority were lost")
-        return [float(one) for one in times]
+        return [float(text) for text in times]
 
     def wait_empty(self, queue: int, seconds: float = 60.0) -> None:
         """Until a queue of l1's link has nothing to send, as what a connection has left behind goes."""
@@ -135,16 +135,20 @@ class QueueLab:
 
     def port(self, switch: str, towards: str) -> dict[str, Any]:
         """What the controller says of a switch's port to another one, with its counters of now: waits for those."""
-        link = next(one for one in self.deployment.lab.net.links if one.name == f"{switch}-{towards}")
+        link = next(link for link in self.deployment.lab.net.links if link.name == f"{switch}-{towards}")
         name = (link.intf1 if link.intf1.node.name == switch else link.intf2).name
         began = time.monotonic()
         while True:
             took_s = time.monotonic() - began  # counters may be older than the question, as the answer says
             view = self.deployment.client.queues()
-            told = next(one for one in view["switches"] if one["switch"] == switch)
-            found: dict[str, Any] = next(one for one in told["ports"] if one["name"] == name)
-            if found["counters"] and told["counted_s_ago"] <= took_s:
-                return found
+            ports_of_switch = next(
+                switch_view for switch_view in view["switches"] if switch_view["switch"] == switch
+            )
+            port: dict[str, Any] = next(
+                candidate for candidate in ports_of_switch["ports"] if candidate["name"] == name
+            )
+            if port["counters"] and ports_of_switch["counted_s_ago"] <= took_s:
+                return port
             if took_s > COUNTED_WITHIN_S:
                 raise BenchmarkError(f"no counters of {switch}'s port {name} within {COUNTED_WITHIN_S:g} s")
             time.sleep(0.02)
@@ -186,7 +190,7 @@ def overload(lab: QueueLab, seconds: float) -> tuple[list[int], list[int], list[
         after = lab.port("l1", "s1")
     sent, dropped = sent_in(before, after), sent_in(before, after, "dropped_packets")
     waiting = sent_in(before, after, "waiting_bytes")
-    offered = [one + lost * 1514 + more for one, lost, more in zip(sent, dropped, waiting, strict=True)]
+    offered = [before + lost * 1514 + more for before, lost, more in zip(sent, dropped, waiting, strict=True)]
     return sent, dropped, offered
 
 
@@ -237,7 +241,7 @@ def run() -> dict[str, Any]:
             f"one link of {LINK_MBPS:g} Mbit/s (a packet takes 0.6 ms), flood of {FLOOD_MBPS:g} Mbit/s in queue "
             f"{QUEUES - 1}; {ROUNDS} rounds of {TCP_S:g} s of TCP and {PINGS} round trips, with and without it",
             "sent by queue under overload, each offered a quarter of the link, Mbit/s: "
-            + " ".join(f"{one / OVERLOAD_S * 8e-6:.2f}" for one in sent),
+            + " ".join(f"{count / OVERLOAD_S * 8e-6:.2f}" for count in sent),
             "apply: 8 queues at all ports of the fabric, from the request to the answer (flow entries and agents too)",
         ),
     )

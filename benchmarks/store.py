@@ -47,14 +47,14 @@ def run(records: int = RECORDS, of_a_run: int = OF_A_RUN, pages: int = PAGES) ->
         _fill(engine, number, of_a_run, records)
         rng = np.random.default_rng(1)
         among = [_keep(store, number, 10**6 + repeat, of_a_run) for repeat in range(3)]
-        runs = [one["id"] for one in store.experiment(number)["runs"]]
+        runs = [run["id"] for run in store.experiment(number)["runs"]]
         took = {
             "page_of_experiment": [
                 _page(store, number, None, int(after)) for after in rng.integers(0, records, pages)
             ],
             "page_of_run": [
-                _page(store, number, int(one), int(rng.integers(0, records)))
-                for one in rng.choice(runs, pages)
+                _page(store, number, int(run), int(rng.integers(0, records)))
+                for run in rng.choice(runs, pages)
             ],
             "page_of_experiments": [_timed(lambda: store.experiments(None, 50)) for _ in range(20)],
         }
@@ -64,9 +64,9 @@ def run(records: int = RECORDS, of_a_run: int = OF_A_RUN, pages: int = PAGES) ->
         "kept": Figure(statistics.median(rates), "records/s", INSERT_GOAL, "higher"),
         "kept_among_all": Figure(statistics.median(among), "records/s", INSERT_GOAL, "higher"),
     }
-    for name, one in took.items():
-        figures[f"{name}_median"] = Figure(statistics.median(one), "ms")
-        figures[f"{name}_p99"] = Figure(percentile(one, 99), "ms", PAGE_GOAL_MS)
+    for name, seconds in took.items():
+        figures[f"{name}_median"] = Figure(statistics.median(seconds), "ms")
+        figures[f"{name}_p99"] = Figure(percentile(seconds, 99), "ms", PAGE_GOAL_MS)
     if size is not None:
         figures["size"] = Figure(size / 1e9, "GB")
     return document(figures, (f"{dialect}, {records} records in runs of {of_a_run}; pages of {PAGE}",))
@@ -90,7 +90,7 @@ def _size(engine: Engine) -> int | None:
 
 def _keep(store: ExperimentStore, number: int, repeat: int, count: int) -> float:
     """Records a second of a run that is kept."""
-    flows = [_flow(one) for one in range(count)]
+    flows = [_flow(index) for index in range(count)]
     head = {
         "scheme": "caps",
         "label": "caps",
@@ -135,8 +135,8 @@ def _flow(number: int) -> dict[str, Any]:
 
 def _fill(engine: Engine, experiment: int, of_a_run: int, records: int) -> None:
     """Copies of the first run, by the database itself, until there are *records*."""
-    columns = [one for one in FlowRecord.__table__.columns if one.name not in ("id", "run_id")]
-    heads = [one for one in Run.__table__.columns if one.name not in ("id", "repeat")]
+    columns = [column for column in FlowRecord.__table__.columns if column.name not in ("id", "run_id")]
+    heads = [column for column in Run.__table__.columns if column.name not in ("id", "repeat")]
     with engine.begin() as connection:
         first = connection.scalar(
             select(Run.id).where(Run.experiment_id == experiment).order_by(Run.id).limit(1)
@@ -144,11 +144,11 @@ def _fill(engine: Engine, experiment: int, of_a_run: int, records: int) -> None:
         for repeat in range(MEASURED_RUNS, records // of_a_run):
             head = select(*heads, literal(repeat)).where(Run.id == first)
             made = connection.execute(
-                insert(Run).from_select([*(one.name for one in heads), "repeat"], head).returning(Run.id)
+                insert(Run).from_select([*(head.name for head in heads), "repeat"], head).returning(Run.id)
             ).scalar_one()
             flows = select(literal(made), *columns).where(FlowRecord.run_id == first)
             connection.execute(
-                insert(FlowRecord).from_select(["run_id", *(one.name for one in columns)], flows)
+                insert(FlowRecord).from_select(["run_id", *(column.name for column in columns)], flows)
             )
 
 

@@ -46,9 +46,9 @@ def tell(agents_socket: Path, token: str, count: int, peer: str, patience_s: flo
         channel.connect(str(agents_socket))
         frames = FrameReader()
         nonce = secrets.token_hex(16)
-        told = 0
+        reported = 0
         deadline = time.monotonic() + patience_s
-        while told < count:
+        while reported < count:
             if time.monotonic() > deadline:
                 raise TellingError(f"the controller did not ask for flows within {patience_s:g} s")
             for message in _messages(channel, frames):
@@ -57,10 +57,10 @@ def tell(agents_socket: Path, token: str, count: int, peer: str, patience_s: flo
                 elif isinstance(message, Ping):
                     channel.sendall(encode(Pong(message.id)))
                 elif isinstance(message, WatchFlows) and message.every_s > 0:
-                    while told < count:
-                        part = min(AT_A_TIME, count - told)
-                        channel.sendall(encode(_flows(told, part, peer)))
-                        told += part
+                    while reported < count:
+                        part = min(AT_A_TIME, count - reported)
+                        channel.sendall(encode(_flows(reported, part, peer)))
+                        reported += part
                 elif not isinstance(message, Welcome) and message.type == "refused":
                     raise TellingError(f"the controller refused: {message}")
 

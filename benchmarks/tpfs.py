@@ -100,13 +100,13 @@ def _one(count: int) -> dict[str, Any]:
         mine = application == number
         records["bytes"][mine] = distribution(Sizes(kind="table", table=table)).sample(rng, int(mine.sum()))
     start = time.perf_counter()
-    found = flow_types(records, [f"10.128.{n}.1" for n in range(HOSTS)], PUBLISHED["websearch"][0.8], 0.6)
+    types = flow_types(records, [f"10.128.{n}.1" for n in range(HOSTS)], PUBLISHED["websearch"][0.8], 0.6)
     seconds = time.perf_counter() - start
     return {
         "seconds": seconds,
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6,
-        "features": list(found.features) if found else [],
-        "types": len(found.types) if found else 0,
+        "features": list(types.features) if types else [],
+        "types": len(types.types) if types else 0,
     }
 
 

@@ -104,9 +104,11 @@ def _plan() -> Plan:
 
 
 def _policy(version: int, typed: bool) -> Policy:
-    one = ClassPolicy(PathPolicy("flow-hash"))
+    class_policy = ClassPolicy(PathPolicy("flow-hash"))
     priority = PriorityPolicy("bytes-sent", THRESHOLDS, predicted=True) if typed else PriorityPolicy()
-    return Policy(version, "bench", short=one, long=one, control=one, priority=priority)
+    return Policy(
+        version, "bench", short=class_policy, long=class_policy, control=class_policy, priority=priority
+    )
 
 
 def _types(version: int) -> FlowTypes:

@@ -115,7 +115,7 @@ def _spec() -> Spec:
 @contextmanager
 def _traffic(lab: Deployment) -> Iterator[None]:
     """FLOWS flows, from every host to all others, until the block ends."""
-    overlay = {one["name"]: one["overlay"][0] for one in lab.client.fabric()["hosts"]}
+    overlay = {host["name"]: host["overlay"][0] for host in lab.client.fabric()["hosts"]}
     programs: list[subprocess.Popen[str]] = []
     try:
         for host in lab.lab.hosts:
@@ -155,7 +155,7 @@ def _seen(lab: Deployment) -> str:
     """
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        flows = [one for one in _flows(lab) if one["destination_port"] == PORT]
+        flows = [flow for flow in _flows(lab) if flow["destination_port"] == PORT]
         if len(flows) >= FLOWS:
             break
         if time.monotonic() > deadline:
@@ -163,20 +163,20 @@ def _seen(lab: Deployment) -> str:
                 f"the controller knows {len(flows)} flows after {PATIENCE_S:g} s, not {FLOWS}"
             )
         time.sleep(1.0)
-    links = [one for one in lab.client.fabric()["links"] if one["up"]]
-    active = sum(one["state"] == "active" for one in flows)
+    links = [link for link in lab.client.fabric()["links"] if link["up"]]
+    active = sum(flow["state"] == "active" for flow in flows)
     return f"{len(links)} links; {len(flows)} flows in the table, {active} of them told of in the last 3 s"
 
 
 def _flows(lab: Deployment) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     before = ""
     while True:
         url = f"{lab.client.url}/api/v1/flows?limit=1000{before}"
         page = requests.get(url, timeout=10).json()
-        found += page["flows"]
+        listed += page["flows"]
         if page["next"] is None:
-            return found
+            return listed
         before = f"&before={page['next']}"
 
 

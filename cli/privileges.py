@@ -54,7 +54,7 @@ def give_to_caller(*paths: Path) -> None:
     if os.geteuid() != 0 or not (user.isdecimal() and group.isdecimal()):
         return
     for path in paths:
-        for one in (path, *(path.rglob("*") if path.is_dir() and not path.is_symlink() else ())):
+        for entry in (path, *(path.rglob("*") if path.is_dir() and not path.is_symlink() else ())):
             with suppress(FileNotFoundError):
-                if one.lstat().st_uid == 0:
-                    os.chown(one, int(user), int(group), follow_symlinks=False)
+                if entry.lstat().st_uid == 0:
+                    os.chown(entry, int(user), int(group), follow_symlinks=False)

@@ -141,8 +141,8 @@ def serve(settings: Settings) -> None:
     except BaseException as error:
         running.stop()
         if isinstance(error, OSError):
-            at = settings.openflow_address, settings.openflow_port
-            raise _not_listening("switches", "--openflow", *at, error) from None
+            endpoint = settings.openflow_address, settings.openflow_port
+            raise _not_listening("switches", "--openflow", *endpoint, error) from None
         raise
     reasons: list[str] = []
     """Why there is no API any more."""

@@ -241,13 +241,13 @@ class RunningController:
         """
         known = self.queues.rates_bps() if self._lab else {}
         slowest = PACKET_BITS / self.current.packet_time_s if self._lab else 0.0
-        found: dict[str, float] = {}
+        rates: dict[str, float] = {}
         for link in names.links:
-            told = [known[end] for end in (link.a, link.b) if end is not None and end in known]
-            rate = min(told, default=0.0 if link.access else slowest)
+            end_rates = [known[end] for end in (link.a, link.b) if end is not None and end in known]
+            rate = min(end_rates, default=0.0 if link.access else slowest)
             if rate > 0:
-                found[link.name] = rate / 1000
-        return found
+                rates[link.name] = rate / 1000
+        return rates
 
     def _note(self, event: object) -> None:
         if isinstance(event, PortCounters):

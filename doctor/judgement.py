@@ -103,15 +103,15 @@ def _finding(name: str, part: Part, good: bool, value: str, needed_for: str, adv
 def _tried(
     facts: Facts, attempt: str, name: str, part: Part, needed_for: str, advice: str, good: str = "works"
 ) -> Finding:
-    found = facts.attempts.get(attempt, Attempt(None, "not tried"))
-    if found.worked is None:
+    outcome = facts.attempts.get(attempt, Attempt(None, "not tried"))
+    if outcome.worked is None:
         hint = f"{_AS_ROOT} tries it" if facts.user_id != 0 else ""
-        return Finding(name, part, "unknown", found.said, needed_for, hint)
+        return Finding(name, part, "unknown", outcome.said, needed_for, hint)
     missing = tuple(cap for cap in NEEDED_CAPABILITIES if cap not in facts.capabilities)
-    if missing and "not permitted" in found.said:
+    if missing and "not permitted" in outcome.said:
         advice = capability_advice(missing)
     return _finding(
-        name, part, found.worked, good if found.worked else found.said or "not here", needed_for, advice
+        name, part, outcome.worked, good if outcome.worked else outcome.said or "not here", needed_for, advice
     )
 
 
@@ -284,11 +284,11 @@ def _benchmarks(facts: Facts) -> Iterator[Finding]:
 
 def _others(facts: Facts) -> Iterator[Finding]:
     for key, name, part, needed_for, advice in _VERSIONS:
-        found = facts.versions.get(key, Attempt(False, "not asked"))
-        good = found.worked is True
+        answer = facts.versions.get(key, Attempt(False, "not asked"))
+        good = answer.worked is True
         if key == "node":
-            good = good and _version(found.said) >= LEAST_NODE
-        yield _finding(name, part, good, found.said or ("works" if good else "not here"), needed_for, advice)
+            good = good and _version(answer.said) >= LEAST_NODE
+        yield _finding(name, part, good, answer.said or ("works" if good else "not here"), needed_for, advice)
 
 
 _VERSIONS: Final[tuple[tuple[str, str, Part, str, str], ...]] = (

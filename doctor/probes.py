@@ -53,7 +53,7 @@ def examine(results: Path, *, everything: bool = True) -> Facts:
         attempts["ovs datapath"] = datapath.result()
         if mnexec is not None and attempts["namespaces"].worked:
             attempts["namespaces"] = mnexec.result()
-        found = {name: future.result() for name, future in versions.items()}
+        answers = {name: future.result() for name, future in versions.items()}
     place = nearest_directory(results)
     return Facts(
         python=sys.version_info[:2],
@@ -71,7 +71,7 @@ def examine(results: Path, *, everything: bool = True) -> Facts:
         congestion_default=read_file("/proc/sys/net/ipv4/tcp_congestion_control").strip(),
         congestion_available=tuple(read_file("/proc/sys/net/ipv4/tcp_available_congestion_control").split()),
         environment=(ROOT / ".venv" / "bin" / "python").exists(),
-        versions=found,
+        versions=answers,
     )
 
 
@@ -86,11 +86,11 @@ def throwaway_trials() -> dict[str, Attempt]:
             timeout=THROWAWAY_S,
             check=False,
         )
-        found: Mapping[str, tuple[bool, str]] = json.loads(done.stdout)
+        outcomes: Mapping[str, tuple[bool, str]] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        found = {"namespaces": (False, f"the trials in a namespace of their own gave no answer: {error}")}
+        outcomes = {"namespaces": (False, f"the trials in a namespace of their own gave no answer: {error}")}
     not_reached = (None, "not tried: what it is tried on could not be made")
-    return {name: Attempt(*found.get(name, not_reached)) for name in ("namespaces", *TRIALS)}
+    return {name: Attempt(*outcomes.get(name, not_reached)) for name in ("namespaces", *TRIALS)}
 
 
 def mininet_namespace() -> Attempt:
@@ -109,8 +109,8 @@ def kernel_datapath() -> Attempt:
 
 def memory_available(meminfo: str) -> int:
     """Return the bytes that new programs can have. meminfo: the text of /proc/meminfo."""
-    found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo, re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo, re.MULTILINE)
+    return int(match[1]) * 1024 if match else 0
 
 
 def nearest_directory(path: Path) -> Path:
@@ -129,8 +129,8 @@ def control_group() -> Attempt:
 
 def seccomp_mode(status: str) -> int:
     """Return the seccomp mode: 0 off, 1 strict, 2 a filter. status: the text of /proc/PID/status."""
-    found = re.search(r"^Seccomp:\s+(\d+)", status, re.MULTILINE)
-    return int(found[1]) if found else 0
+    match = re.search(r"^Seccomp:\s+(\d+)", status, re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
 def apparmor_profile() -> str:
@@ -166,10 +166,10 @@ def first_of(commands: Sequence[Sequence[str]]) -> Attempt:
 
 def mininet_version() -> Attempt:
     """Read Mininet's version from its source: importing it takes a fifth of a second."""
-    found = importlib.util.find_spec("mininet")
-    if found is None or not found.submodule_search_locations:
+    module = importlib.util.find_spec("mininet")
+    if module is None or not module.submodule_search_locations:
         return Attempt(False, "no Python module mininet")
-    text = read_file(f"{next(iter(found.submodule_search_locations))}/net.py")
+    text = read_file(f"{next(iter(module.submodule_search_locations))}/net.py")
     version = re.search(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
     return Attempt(version is not None, version[1] if version else "no version in mininet/net.py")
 

@@ -140,19 +140,19 @@ def try_all() -> dict[str, tuple[bool, str]]:
 
     What needs the result of a trial that failed is not tried, and not in what is returned.
     """
-    found: dict[str, tuple[bool, str]] = {}
+    outcomes: dict[str, tuple[bool, str]] = {}
     trials = {"namespaces": enter_namespaces, **TRIALS}
     for name, trial in trials.items():
-        if name in _ON_PORT and not found["veth"][0]:
+        if name in _ON_PORT and not outcomes["veth"][0]:
             continue
         try:
             trial()
-            found[name] = (True, "")
+            outcomes[name] = (True, "")
         except (Refused, OSError, subprocess.SubprocessError) as error:
-            found[name] = (False, str(error))
+            outcomes[name] = (False, str(error))
             if name == "namespaces":  # never outside of them
                 break
-    return found
+    return outcomes
 
 
 if __name__ == "__main__":

@@ -48,23 +48,23 @@ def scheme_bars(
     if not estimates:
         raise ValueError("a bar chart needs at least one estimate")
     top = max(estimate.high for estimate in estimates.values())
-    for x, (name, one) in enumerate(estimates.items()):
+    for x, (name, bar) in enumerate(estimates.items()):
         style = scheme_style((schemes or {}).get(name, name))
         axes.bar(
             x,
-            one.value,
+            bar.value,
             width=0.72,
             color=style.colour,
             hatch=style.hatch,
             edgecolor="white",
             linewidth=0.0,
-            alpha=0.45 if one.doubtful else 1.0,
+            alpha=0.45 if bar.doubtful else 1.0,
         )
         axes.errorbar(
-            x, one.value, [[one.value - one.low], [one.high - one.value]], color="#222222", linewidth=1.0
+            x, bar.value, [[bar.value - bar.low], [bar.high - bar.value]], color="#222222", linewidth=1.0
         )
-        text = f"{one.value:.3g}" + ("*" if one.doubtful else "")
-        axes.text(x, one.high + 0.015 * top, text, ha="center", va="bottom", fontsize=7)
+        text = f"{bar.value:.3g}" + ("*" if bar.doubtful else "")
+        axes.text(x, bar.high + 0.015 * top, text, ha="center", va="bottom", fontsize=7)
     if reference is not None:
         axes.axhline(reference, color="#222222", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0.9)
     axes.set_xticks(range(len(estimates)), list(estimates), rotation=35, ha="right", rotation_mode="anchor")
@@ -95,13 +95,15 @@ def draw_line(
 ) -> None:
     """One line of `scheme_lines`, in any style."""
     nan = float("nan")
-    values = [nan if one is None else one.value for one in points]
-    lows = [nan if one is None else one.low for one in points]
-    highs = [nan if one is None else one.high for one in points]
+    values = [nan if point is None else point.value for point in points]
+    lows = [nan if point is None else point.low for point in points]
+    highs = [nan if point is None else point.high for point in points]
     axes.plot(xs, values, color=style.colour, linestyle=style.line, marker=style.marker, label=name)
     if any(high > low for low, high in zip(lows, highs, strict=True)):
         axes.fill_between(xs, lows, highs, color=style.colour, alpha=0.15, linewidth=0.0)
-    hollow = [(x, one.value) for x, one in zip(xs, points, strict=True) if one is not None and one.doubtful]
+    hollow = [
+        (x, point.value) for x, point in zip(xs, points, strict=True) if point is not None and point.doubtful
+    ]
     if hollow:
         axes.plot(
             [x for x, _ in hollow],

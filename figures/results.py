@@ -51,7 +51,7 @@ def by_size(document: Document, records: Iterable[Record]) -> Figure | None:
     for record in records:
         if record["fct_s"] and record["size_bytes"]:
             points[record["scheme"]].append((float(record["size_bytes"]) / 1e3, float(record["fct_s"]) * 1e3))
-    sizes = np.array([size for one in points.values() for size, _ in one])
+    sizes = np.array([size for run_points in points.values() for size, _ in run_points])
     if len(sizes) < SIZE_GROUPS * FEWEST_OF_A_GROUP or np.ptp(sizes) == 0:
         return None
     edges = np.unique(np.quantile(sizes, np.linspace(0, 1, SIZE_GROUPS + 1)))
@@ -61,7 +61,7 @@ def by_size(document: Document, records: Iterable[Record]) -> Figure | None:
         line = [
             (float(np.mean([size for size, _ in group])), float(np.mean([time for _, time in group])))
             for low, high in pairwise(edges)
-            if len(group := [one for one in points[name] if low <= one[0] <= high]) >= FEWEST_OF_A_GROUP
+            if len(group := [point for point in points[name] if low <= point[0] <= high]) >= FEWEST_OF_A_GROUP
         ]
         if line:
             axes.plot(
@@ -86,7 +86,7 @@ def path_balance(document: Document, records: Iterable[Record]) -> Figure | None
             stamp, _, count = word.partition(":")
             if stamp != "0":
                 carried[record["scheme"]][stamp] += int(count)
-    stamps = {stamp for one in carried.values() for stamp in one}
+    stamps = {stamp for stamps in carried.values() for stamp in stamps}
     if len(stamps) < 2:
         return None
     figure = new_figure(6.4, 3.4)
@@ -117,7 +117,7 @@ def mode_timeline(document: Document) -> Figure | None:
     names: list[str] = []
     for run in runs:
         for leaf in _leaves(run):
-            spans = on_spans([one for one in run["modes"] if one["leaf"] == leaf], run["duration_s"])
+            spans = on_spans([mode for mode in run["modes"] if mode["leaf"] == leaf], run["duration_s"])
             colour = scheme_style(document["schemes"][run["scheme"]]["scheme"]).colour
             axes.broken_barh(spans, (len(names) - 0.35, 0.7), color=colour)
             names.append(f"{run['scheme']}, {leaf}")
@@ -133,11 +133,11 @@ def on_spans(changes: Sequence[Mapping[str, Any]], end_s: float) -> list[tuple[f
     spans: list[tuple[float, float]] = []
     since = 0.0 if changes and changes[0]["mode"] == "off" else None
     for change in changes:
-        at = min(max(float(change["at_s"]), 0.0), end_s)
+        position = min(max(float(change["at_s"]), 0.0), end_s)
         if change["mode"] == "on":
-            since = at if since is None else since
+            since = position if since is None else since
         elif since is not None:
-            spans.append((since, at - since))
+            spans.append((since, position - since))
             since = None
     if since is not None:
         spans.append((since, end_s - since))
@@ -149,4 +149,4 @@ def _leaves(run: Mapping[str, Any]) -> list[str]:
 
 
 def _styles(document: Document) -> list[tuple[str, Any]]:
-    return [(name, scheme_style(one["scheme"])) for name, one in document["schemes"].items()]
+    return [(name, scheme_style(entry["scheme"])) for name, entry in document["schemes"].items()]

@@ -23,7 +23,11 @@ PAPER: Final = CodingPolicy(max_r=64, redundancy="paper")
 def unit_readings() -> Study:
     """Cost against unit size, and where it is least: Eq. 4 as printed, the closest of its form, ours, the closest."""
     ks = tuple(range(8, unit_size.LARGEST + 1))
-    drawn = [one for one in unit_size.READINGS if one.name in ("printed", "fitted", "agent", "slow start")]
+    drawn = [
+        reading
+        for reading in unit_size.READINGS
+        if reading.name in ("printed", "fitted", "agent", "slow start")
+    ]
     panels = []
     for p, printed in unit_size.PRINTED.items():
         curves, marks = [], []
@@ -44,8 +48,8 @@ def unit_readings() -> Study:
             )
         )
     optima: list[tuple[int | str, ...]] = [("the paper prints", *unit_size.PRINTED.values())]
-    for one in unit_size.READINGS:
-        optima.append((one.name, *(one.optimum(p) for p in unit_size.PRINTED)))
+    for rule in unit_size.READINGS:
+        optima.append((rule.name, *(rule.optimum(p) for p in unit_size.PRINTED)))
     return Study(
         "CAPS: the unit size with the least cost, by readings of Eq. 4",
         tuple(panels),

@@ -29,8 +29,8 @@ def draw(study: Study, stem: Path) -> tuple[Path, Path]:
         figure = style.new_figure(PANEL_WIDTH_IN * columns, HEIGHT_IN * rows)
         figure.suptitle(study.title, x=0.01, ha="left", fontweight="bold", fontsize=11)
         axes = figure.subplots(rows, columns, squeeze=False).flat
-        for one, panel in zip(axes, study.panels, strict=False):
-            _panel(one, panel, styles)
+        for axis, panel in zip(axes, study.panels, strict=False):
+            _panel(axis, panel, styles)
         for spare in list(axes)[len(study.panels) :]:
             spare.remove()
         return style.save(figure, stem)
@@ -77,7 +77,7 @@ def _panel(axes: Axes, panel: Panel, styles: Mapping[str, SchemeStyle]) -> None:
 def styles_of(curves: Iterable[Curve]) -> dict[str, SchemeStyle]:
     """Style by label: the scheme's, or the palette's next that no scheme among *curves* has taken."""
     curves = list(curves)
-    schemes = {one.label: style.scheme_style(one.scheme) for one in curves if one.scheme is not None}
+    schemes = {curve.label: style.scheme_style(curve.scheme) for curve in curves if curve.scheme is not None}
     taken = {look.colour for look in schemes.values()}
     free = (i for i in range(2 * len(style.PALETTE)) if style.series_style(i).colour not in taken)
     styles: dict[str, SchemeStyle] = {}

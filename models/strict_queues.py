@@ -130,9 +130,9 @@ def completion_times(
             flow.in_flight -= 1
             flow.window = min(flow.window + 1, WINDOW)
         while flow.in_flight < flow.window and flow.sent < flow.job.size:
-            one = min(PAYLOAD_BYTES, flow.job.size - flow.sent)
-            link.put(flow.priority(flow.sent), flow, one)
-            flow.sent += one
+            segment = min(PAYLOAD_BYTES, flow.job.size - flow.sent)
+            link.put(flow.priority(flow.sent), flow, segment)
+            flow.sent += segment
             flow.in_flight += 1
         if not link.busy:
             serve(link, now)

@@ -44,20 +44,20 @@ def strict_queues() -> Study:
         plan = spec.plan(0)
         counted = np.array([flow.counted for flow in plan.flows])
         sizes = np.array([flow.size_bytes for flow in plan.flows])[counted]
-        times = {label: one[counted] for label, one in _times(spec, plan).items()}
+        times = {label: flow_times[counted] for label, flow_times in _times(spec, plan).items()}
         short = sizes < spec.workload.short_limit_bytes
         large = sizes >= (spec.workload.large_limit_bytes or np.inf)
         first = times[PIAS][short].mean()
-        for label, one in times.items():
+        for label, flow_times in times.items():
             rows.append(
                 (
                     name.removeprefix("tpfs-"),
                     label,
-                    round(one[short].mean() * 1e3, 1),
-                    round(one[short].mean() / first, 2),
-                    round(float(np.quantile(one[short], 0.99)) * 1e3, 1),
-                    round(one[~short & ~large].mean() * 1e3, 1),
-                    round(one[large].mean() * 1e3),
+                    round(flow_times[short].mean() * 1e3, 1),
+                    round(flow_times[short].mean() / first, 2),
+                    round(float(np.quantile(flow_times[short], 0.99)) * 1e3, 1),
+                    round(flow_times[~short & ~large].mean() * 1e3, 1),
+                    round(flow_times[large].mean() * 1e3),
                 )
             )
         panels.append(
@@ -67,7 +67,8 @@ def strict_queues() -> Study:
                 Axis("finished within", "ms"),
                 SHARES,
                 tuple(
-                    curve(label, list(np.quantile(one[short], SHARES) * 1e3)) for label, one in times.items()
+                    curve(label, list(np.quantile(flow_times[short], SHARES) * 1e3))
+                    for label, flow_times in times.items()
                 ),
             )
         )
@@ -93,12 +94,12 @@ def _times(spec: Spec, plan: Plan) -> dict[str, _Times]:
     rate = (spec.fabric.slowest_link_mbps or 0.0) * 1e6
     rng = np.random.default_rng(spec.seed)
     jobs = [Job(flow.start_s, flow.size_bytes or 0, int(rng.integers(links))) for flow in plan.flows]
-    found = {}
+    times = {}
     for choice in spec.schemes:
         order = _orders(_priority(spec, choice), plan)
-        found[choice.label] = np.array(completion_times(jobs, order, links, rate))
-    found[SRPT] = np.array(completion_times(jobs, [by_remaining(job.size) for job in jobs], links, rate))
-    return found
+        times[choice.label] = np.array(completion_times(jobs, order, links, rate))
+    times[SRPT] = np.array(completion_times(jobs, [by_remaining(job.size) for job in jobs], links, rate))
+    return times
 
 
 def _priority(spec: Spec, choice: SchemeChoice) -> Priority:
@@ -116,7 +117,7 @@ def _orders(priority: Priority, plan: Plan) -> list[Order]:
     if priority.prediction is None:
         return [by_bytes_sent(default)] * len(plan.flows)
     records, hosts = _records([flow for flow in plan.flows if flow.start_s < LEARNT_BY_S])
-    found = flow_types(
+    types = flow_types(
         records,
         hosts,
         default,
@@ -125,11 +126,13 @@ def _orders(priority: Priority, plan: Plan) -> list[Order]:
         printed=priority.prediction.printed,
     )
     of_value = (
-        {} if found is None else {value: one.thresholds_bytes for one in found.types for value in one.values}
+        {}
+        if types is None
+        else {value: flow_type.thresholds_bytes for flow_type in types.types for value in flow_type.values}
     )
-    features = () if found is None else found.features
+    features = () if types is None else types.features
     return [
-        by_bytes_sent(of_value.get(tuple(_text(flow, one) for one in features), default))
+        by_bytes_sent(of_value.get(tuple(_text(flow, feature) for feature in features), default))
         for flow in plan.flows
     ]
 

@@ -48,8 +48,8 @@ def hashed_flow_times(fabric: Fabric, long_flows: int, packets: int, flows: int,
     for _ in range(flows):
         occupied = rng.integers(fabric.paths, size=long_flows)
         late = bool((occupied == rng.integers(fabric.paths)).any())
-        one = fabric.base_rtt + (fabric.buffer_packets if late else 0)
-        total += len(windows(packets)) * one + packets / fabric.access_ratio
+        round_trip = fabric.base_rtt + (fabric.buffer_packets if late else 0)
+        total += len(windows(packets)) * round_trip + packets / fabric.access_ratio
     return total / flows
 
 

@@ -165,8 +165,14 @@ def counters_to_text(ports: Mapping[str, Sequence[QueueCounters]]) -> str:
     """For ``capstan-counters``; `counters_from_text` is its inverse."""
     rows = {
         name: [
-            [one.waiting_packets, one.waiting_bytes, one.dropped_packets, one.sent_packets, one.sent_bytes]
-            for one in queues
+            [
+                queue.waiting_packets,
+                queue.waiting_bytes,
+                queue.dropped_packets,
+                queue.sent_packets,
+                queue.sent_bytes,
+            ]
+            for queue in queues
         ]
         for name, queues in ports.items()
     }

@@ -38,9 +38,9 @@ class JsonScanner:
                 self._at += 1
             if self._at < len(data) and data[self._at] != ord("{"):
                 raise ScanError("not a JSON-RPC message")
-        while (found := (_IN_TEXT if self._in_text else _OUTSIDE).search(data, self._at)) is not None:
-            mark = found[0]
-            self._at = found.end()
+        while (match := (_IN_TEXT if self._in_text else _OUTSIDE).search(data, self._at)) is not None:
+            mark = match[0]
+            self._at = match.end()
             if mark == b"\\":
                 if self._at == len(data):  # what it stands before is on its way
                     self._at -= 1

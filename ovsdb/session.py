@@ -107,17 +107,17 @@ class OvsdbSession:
 
     def _messages(self) -> list[Any]:
         """Whole JSON texts among what has arrived; nothing separates them but their own ends."""
-        found = []
+        messages = []
         while (end := self._scanner.end_of_text(self._arrived)) is not None:
             text = self._arrived[:end]
             del self._arrived[:end]
             try:
-                found.append(json.loads(text))
+                messages.append(json.loads(text))
             except RecursionError:
                 raise OvsdbError("a message that is nested too deeply") from None
             except ValueError:  # UnicodeDecodeError is one
                 raise OvsdbError("a message that is no JSON, or not UTF-8") from None
-        return found
+        return messages
 
     def _message(self, message: dict[str, Any]) -> Changed | Done | None:
         method, number = message.get("method"), message.get("id")
@@ -162,9 +162,9 @@ def _plain(value: Any) -> Any:
         return value
     kind, content = value
     if kind == "map":
-        return {_plain(key): _plain(one) for key, one in content}
+        return {_plain(key): _plain(value) for key, value in content}
     if kind == "set":
-        return tuple(_plain(one) for one in content)
+        return tuple(_plain(item) for item in content)
     return content  # a uuid
 
 

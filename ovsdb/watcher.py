@@ -128,8 +128,8 @@ class OvsdbWatcher:
 
     def _patience(self) -> float:
         times = [
-            one.connecting_until or (one.session.deadline() if one.session else one.dial_at)
-            for one in self._servers.values()
+            server.connecting_until or (server.session.deadline() if server.session else server.dial_at)
+            for server in self._servers.values()
         ]
         return max(0.0, min([*times, time.monotonic() + 60.0]) - time.monotonic())
 

@@ -31,13 +31,13 @@ class Latencies:
     @classmethod
     def from_counters(cls, hosts: Iterable[Mapping[str, float]]) -> Latencies:
         """Of several agents together; what is no bucket is left out."""
-        found = cls()
+        latencies = cls()
         for counters in hosts:
             for name, count in counters.items():
                 kind, _, bucket = name.partition(".")
                 if kind == COUNTER and bucket.isdecimal() and int(bucket) <= MOST:
-                    found.counts[int(bucket)] += int(count)
-        return found
+                    latencies.counts[int(bucket)] += int(count)
+        return latencies
 
     def less(self, before: Latencies) -> Latencies:
         """Those that have come since *before*."""

@@ -58,7 +58,7 @@ def thresholds_problem(thresholds: Sequence[int]) -> str | None:
     """What is wrong with thresholds; None: nothing."""
     if not 1 <= len(thresholds) < PRIORITIES:
         return f"must be 1 to {PRIORITIES - 1} sizes, not {len(thresholds)}"
-    if any(one < 0 for one in thresholds) or list(thresholds) != sorted(thresholds):
+    if any(threshold < 0 for threshold in thresholds) or list(thresholds) != sorted(thresholds):
         return "must not be negative, nor fall"
     return None
 
@@ -67,12 +67,12 @@ def types_problem(
     features: Sequence[FeatureName], types: Sequence[TypePriority], policy: PriorityPolicy
 ) -> str | None:
     """What keeps these types from being used under *policy*; None: nothing."""
-    for one in types:
-        wrong = thresholds_problem(one.thresholds_bytes)
+    for flow_type in types:
+        wrong = thresholds_problem(flow_type.thresholds_bytes)
         if wrong is not None:
             return f"thresholds of a type {wrong}"
-        if len(one.thresholds_bytes) != len(policy.thresholds_bytes):
-            return f"a type has {len(one.thresholds_bytes)} thresholds, the policy {len(policy.thresholds_bytes)}"
-        if any(len(value) != len(features) for value in one.values):
+        if len(flow_type.thresholds_bytes) != len(policy.thresholds_bytes):
+            return f"a type has {len(flow_type.thresholds_bytes)} thresholds, the policy {len(policy.thresholds_bytes)}"
+        if any(len(value) != len(features) for value in flow_type.values):
             return f"a value must have {len(features)} fields"
     return None

@@ -80,8 +80,8 @@ class SentAgain:
 def by_cause(resent: Iterable[Resent]) -> dict[tuple[FlowState, Trigger, Verdict], int]:
     """Bytes by state of the flow, trigger and verdict, the most first."""
     totals: dict[tuple[FlowState, Trigger, Verdict], int] = {}
-    for one in resent:
-        for verdict, count in one.verdicts().items():
-            key = one.state, one.trigger, verdict
+    for episode in resent:
+        for verdict, count in episode.verdicts().items():
+            key = episode.state, episode.trigger, verdict
             totals[key] = totals.get(key, 0) + count
     return dict(sorted(totals.items(), key=lambda item: -item[1]))

@@ -37,7 +37,7 @@ def own_directories(mountinfo: str, cgroup: str) -> list[Path]:
     mountinfo, cgroup: the text of its /proc/PID/mountinfo and /proc/PID/cgroup.
     """
     own = next((line[3:] for line in cgroup.splitlines() if line.startswith("0::")), "..")
-    found = []
+    directories = []
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
         if after.split(" ")[0] != "cgroup2":
@@ -45,8 +45,8 @@ def own_directories(mountinfo: str, cgroup: str) -> list[Path]:
         root, mount = (PurePosixPath(_unescaped(word)) for word in before.split(" ")[3:5])
         path = PurePosixPath(own)
         if path.is_relative_to(root) and ".." not in (*path.parts, *root.parts):
-            found.append(Path(mount / path.relative_to(root)))
-    return found
+            directories.append(Path(mount / path.relative_to(root)))
+    return directories
 
 
 def _unescaped(word: str) -> str:

@@ -133,10 +133,10 @@ class Lab:
 
     def switch(self, name: str) -> OvsSwitch:
         """One switch. Raises LabError for a name that is none."""
-        found = self.net.nameToNode.get(name)
-        if not isinstance(found, OvsSwitch):
+        node = self.net.nameToNode.get(name)
+        if not isinstance(node, OvsSwitch):
             raise LabError(f"no switch {name!r} here; there are {', '.join(self.switches)}")
-        return found
+        return node
 
     @property
     def run_dir(self) -> Path:

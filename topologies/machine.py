@@ -135,8 +135,8 @@ def kernel_datapath_present() -> bool:
 
     Raises CommandError if the kernel does not answer.
     """
-    found = complete(["genl", "ctrl", "get", "name", "ovs_datapath"])
-    return found.returncode == 0 and "ovs_datapath" in found.stdout
+    answer = complete(["genl", "ctrl", "get", "name", "ovs_datapath"])
+    return answer.returncode == 0 and "ovs_datapath" in answer.stdout
 
 
 def best_datapath(notice: Callable[[str], None]) -> Datapath:

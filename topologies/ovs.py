@@ -44,8 +44,8 @@ _PROBE_FRAME: Final = "02ca000000fe02ca000000ff88b5" + "00" * 46
 
 def faster_allocator() -> Path | None:
     """Return the library to load into ovs-vswitchd before all others; None where it is not installed."""
-    found = (path for place in _LIBRARIES for path in Path("/").glob(f"{place[1:]}/{_ALLOCATOR}"))
-    return next(found, None)
+    libraries = (path for place in _LIBRARIES for path in Path("/").glob(f"{place[1:]}/{_ALLOCATOR}"))
+    return next(libraries, None)
 
 
 def create_database(path: Path) -> None:

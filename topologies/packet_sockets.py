@@ -31,7 +31,7 @@ def _packet_sockets(pid: int) -> dict[int, bool]:
     with open(f"/proc/{pid}/net/packet", encoding="ascii") as file:
         rows = [line.split() for line in file.readlines()[1:]]
     receives = {row[-1]: row[3] != "0000" for row in rows}
-    found = {}
+    sockets = {}
     for name in os.listdir(f"/proc/{pid}/fd"):
         try:
             target = os.readlink(f"/proc/{pid}/fd/{name}")
@@ -39,8 +39,8 @@ def _packet_sockets(pid: int) -> dict[int, bool]:
             continue
         inode = target.removeprefix("socket:[").rstrip("]")
         if target.startswith("socket:[") and inode in receives:
-            found[int(name)] = receives[inode]
-    return found
+            sockets[int(name)] = receives[inode]
+    return sockets
 
 
 def enlarge_packet_sockets(pid: int) -> tuple[int, int]:

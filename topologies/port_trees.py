@@ -68,7 +68,10 @@ class PortTrees:
 
         check: look whether the kernel still has what was written last, and write it anew if not.
         """
-        every = {**wanted, **{self._far[name]: one for name, one in wanted.items() if name in self._far}}
+        every = {
+            **wanted,
+            **{self._far[name]: queues for name, queues in wanted.items() if name in self._far},
+        }
         with self._lock:
             work = []
             whole = self._intact(every) if check else set(every)
@@ -109,7 +112,7 @@ class PortTrees:
 
     def _intact(self, names: Iterable[str]) -> set[str]:
         """Those that have the queues that were written last, as the kernel tells."""
-        found = set()
+        intact = set()
         nodes: dict[str, dict[str, list[int]]] = {}
         for name in names:
             node = self._at[name][1]
@@ -122,8 +125,8 @@ class PortTrees:
             count = 0 if shape.rate_mbps is None else queues.number
             delayed = bool(shape.delay_ms) and self._netem
             if len(have) == count and (delayed or set(have) <= {limit}):
-                found.add(name)
-        return found
+                intact.add(name)
+        return intact
 
     def _run(self, work: Iterable[tuple[str, list[str]]]) -> None:
         """Lines of ports, in one batch a namespace, all namespaces at once."""

@@ -104,9 +104,9 @@ class PortWriter:
 
 def _ports(tables: Tables) -> list[tuple[str, tuple[str, dict[str, Any]]]]:
     """Ports that are ours to write, each with its row of table QoS."""
-    found = []
+    ports = []
     for port in tables["Port"].values():
         row = tables["QoS"].get(port["qos"]) if port["qos"] else None
         if row is not None and WRITER in row["external_ids"]:
-            found.append((port["name"], (port["qos"], row)))
-    return found
+            ports.append((port["name"], (port["qos"], row)))
+    return ports

@@ -137,9 +137,9 @@ def _environment(pid: int) -> bytes:
     Meanwhile the new program's environment reads as empty, though its parent already runs again.
     """
     for _ in range(_EXECVE_TRIES):
-        found = _read(f"/proc/{pid}/environ")
-        if found or _is_kernel_thread(pid) or start_time(pid) is None:
-            return found
+        environment = _read(f"/proc/{pid}/environ")
+        if environment or _is_kernel_thread(pid) or start_time(pid) is None:
+            return environment
         time.sleep(_EXECVE_S)
     return b""
 
@@ -205,20 +205,22 @@ def lab_networks(lab_id: str, home: int | None) -> set[int]:
     is the lab's too. *home* is the namespace that the lab was started from: never the lab's.
     """
     others = {network for network in (home, _network(1), own_network()) if network is not None}
-    found: set[int] = set()
+    networks: set[int] = set()
     unknown: dict[int, int] = {}
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         network = _network(pid)
         if network is None or network in others:
             continue
         if is_marked(pid, lab_id):
-            found.add(network)
+            networks.add(network)
         else:
             unknown[network] = pid
-    found |= {
-        network for network, pid in unknown.items() if network not in found and _network_mark(pid) == lab_id
+    networks |= {
+        network
+        for network, pid in unknown.items()
+        if network not in networks and _network_mark(pid) == lab_id
     }
-    return found
+    return networks
 
 
 def end_processes(lab_id: str, networks: Iterable[int] = (), timeout: float = 30.0) -> list[EndedProcess]:

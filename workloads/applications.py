@@ -39,27 +39,36 @@ def parts(flows: Flows) -> tuple[Part, ...]:
     given = flows.applications if flows.sizes is None else (Application("", flows.sizes),)
     names: set[str] = set()
     drawn: list[SizeDistribution] = []
-    for index, one in enumerate(given):
+    for index, application in enumerate(given):
         where: tuple[str | int, ...] = ("applications", index) if flows.applications else ()
-        if one.name in names:
-            raise ApplicationsError(f"{one.name!r} is there already; names must differ", *where, "name")
-        names.add(one.name)
-        if not one.share > 0:
-            raise ApplicationsError(f"share must be above 0, not {one.share}", *where, "share")
+        if application.name in names:
+            raise ApplicationsError(
+                f"{application.name!r} is there already; names must differ", *where, "name"
+            )
+        names.add(application.name)
+        if not application.share > 0:
+            raise ApplicationsError(f"share must be above 0, not {application.share}", *where, "share")
         try:
-            drawn.append(distribution(one.sizes))
+            drawn.append(distribution(application.sizes))
         except SizesError as error:
             raise ApplicationsError(str(error), *where, "sizes") from None
     if flows.changes_port is not None:
-        changing = [one for one in given if one.name == flows.changes_port and one.port is not None]
+        changing = [
+            application
+            for application in given
+            if application.name == flows.changes_port and application.port is not None
+        ]
         if not changing or not flows.lead_in_s > 0:
             raise ApplicationsError(
                 f"{flows.changes_port!r} must be an application with a port, and lead_in_s above 0",
                 "changes_port",
             )
-    rates = [one.share / sizes.mean() for one, sizes in zip(given, drawn, strict=True)]
+    rates = [application.share / sizes.mean() for application, sizes in zip(given, drawn, strict=True)]
     total = sum(rates)
-    return tuple(Part(one, sizes, rate / total) for one, sizes, rate in zip(given, drawn, rates, strict=True))
+    return tuple(
+        Part(application, sizes, rate / total)
+        for application, sizes, rate in zip(given, drawn, rates, strict=True)
+    )
 
 
 def mean_bytes(mix: Sequence[Part]) -> float:

@@ -128,22 +128,22 @@ def build_plan(
         PlannedFlow(index, a.host, b.host, int(ports[index]), 0.0, None, "long")
         for index, (a, b) in enumerate(long_ends)
     ]
-    for index, one in enumerate(arriving, number):
-        kind: TrafficClassName = "short" if one.size < workload.short_limit_bytes else "long"
+    for index, arrival in enumerate(arriving, number):
+        kind: TrafficClassName = "short" if arrival.size < workload.short_limit_bytes else "long"
         copy = index + len(arriving)
         planned.append(
             PlannedFlow(
                 index,
-                one.ends[0].host,
-                one.ends[1].host,
+                arrival.ends[0].host,
+                arrival.ends[1].host,
                 int(ports[index]),
-                round(warm_up_s + one.start_s, 6),
-                one.size,
+                round(warm_up_s + arrival.start_s, 6),
+                arrival.size,
                 kind,
                 int(ports[copy]) if copy < len(ports) else None,
-                one.application.name,
-                _port(flows, one.application, one.start_s),
-                one.start_s >= flows.lead_in_s,
+                arrival.application.name,
+                _port(flows, arrival.application, arrival.start_s),
+                arrival.start_s >= flows.lead_in_s,
             )
         )
     if not any(flow.counted for flow in planned[number:]):
@@ -188,8 +188,8 @@ def _arriving(
 
 def _merged(applications: Sequence[Sequence[_Arriving]], count: int | None) -> list[_Arriving]:
     """In order of time, the first *count*: Poisson processes together are one."""
-    found = list(heapq.merge(*applications, key=lambda one: one.start_s))
-    return found if count is None else found[:count]
+    flows = list(heapq.merge(*applications, key=lambda flow: flow.start_s))
+    return flows if count is None else flows[:count]
 
 
 def offered_capacity_bps(

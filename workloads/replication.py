@@ -91,7 +91,7 @@ class ReplicatedFlow:
     def _copy_ended(self, copy: Sender) -> None:
         if self.state is not None:
             return
-        if copy.state != "finished" and any(one.state is None for one in self._copies):
+        if copy.state != "finished" and any(copy.state is None for copy in self._copies):
             return  # the other one may still make it
         self._first = self._telling(copy)
         self.state = self._first.state
@@ -103,4 +103,4 @@ class ReplicatedFlow:
         """The copy that finished; if none did, one that did not fail because the other was preferred."""
         if copy.state == "finished":
             return copy
-        return next((one for one in self._copies if not one.gave_way), copy)
+        return next((copy for copy in self._copies if not copy.gave_way), copy)

@@ -74,7 +74,7 @@ class Sink:
 
     def close_copies(self, flow: int) -> None:
         """A flow has ended by one of its copies: abort the others, whatever became of the sender's RST."""
-        for incoming in [one for one in self._open if one.flow == flow]:
+        for incoming in [copy for copy in self._open if copy.flow == flow]:
             abort_on_close(incoming.connection)
             self.close_flow(incoming)
 

@@ -50,19 +50,21 @@ def bench_command(name: str | None, json_file: str | None) -> None:
         need_lab("bench")
     documents: dict[str, dict[str, Any]] = {}
     failed = []
-    for one in [name] if name else list(BENCHMARKS):
+    for benchmark in [name] if name else list(BENCHMARKS):
         before = sample()
-        with progress.status(f"bench {one}: {BENCHMARKS[one]}"):
+        with progress.status(f"bench {benchmark}: {BENCHMARKS[benchmark]}"):
             try:
-                documents[one] = importlib.import_module(f"benchmarks.{one}").run()
+                documents[benchmark] = importlib.import_module(f"benchmarks.{benchmark}").run()
             except RuntimeError as error:
-                progress.print(f"bench {one}: {error}", markup=False, soft_wrap=True)
-                failed.append(one)
+                progress.print(f"bench {benchmark}: {error}", markup=False, soft_wrap=True)
+                failed.append(benchmark)
                 continue
-        cores = documents[one]["machine"]["cores"]
-        documents[one]["figures"]["processors_idle"] = idle_figure(before, sample(), cores).to_dict(cores)
+        cores = documents[benchmark]["machine"]["cores"]
+        documents[benchmark]["figures"]["processors_idle"] = idle_figure(before, sample(), cores).to_dict(
+            cores
+        )
         if json_file != "-":
-            _print(one, documents[one])
+            _print(benchmark, documents[benchmark])
     if json_file and documents:
         write_json(_merge(documents), json_file)
     if failed:
@@ -76,10 +78,10 @@ def _merge(documents: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {
         "figures": {
             f"{name}.{figure}": value
-            for name, one in documents.items()
-            for figure, value in one["figures"].items()
+            for name, document in documents.items()
+            for figure, value in document["figures"].items()
         },
-        "notes": [note for one in documents.values() for note in one.get("notes", [])],
+        "notes": [note for document in documents.values() for note in document.get("notes", [])],
         "machine": next(iter(documents.values()))["machine"],
     }
 

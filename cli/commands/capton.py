@@ -38,11 +38,11 @@ def capton_command(lab_id: str | None, once: bool, every: float, resent: bool, j
     with lab_client(lab_id) as client:
         try:
             if resent:
-                told = client.capton_resent()
+                log = client.capton_resent()
                 if json_file is not None:
-                    write_json(told, json_file)
+                    write_json(log, json_file)
                 else:
-                    results.print(resent_tables(told))
+                    results.print(resent_tables(log))
                 return
             view = client.capton()
             if json_file is not None:
@@ -114,7 +114,7 @@ def _links(view: dict[str, Any]) -> Table:
     table = Table(title="virtual links", title_justify="left")
     for name in ("link", "kind", "capacity Mbit/s", "granted Mbit/s", "used %"):
         table.add_column(name, justify="left" if name in ("link", "kind") else "right")
-    used = sorted(view["links"], key=lambda one: (one["kind"] == "host", -one["utilisation"]))
+    used = sorted(view["links"], key=lambda link: (link["kind"] == "host", -link["utilisation"]))
     for link in used[:MOST_ROWS]:
         busy = link["utilisation"] >= BUSY
         table.add_row(

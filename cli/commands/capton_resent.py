@@ -24,15 +24,15 @@ def _causes(view: dict[str, Any]) -> Table:
     table = Table(title=f"{view['bytes']} B sent again, by cause", title_justify="left")
     for name in ("flow was", "trigger", "what became of it first", "B"):
         table.add_column(name, justify="right" if name == "B" else "left")
-    for one in view["by_cause"]:
-        table.add_row(one["state"], one["trigger"], one["verdict"], str(one["bytes"]))
+    for cause in view["by_cause"]:
+        table.add_row(cause["state"], cause["trigger"], cause["verdict"], str(cause["bytes"]))
     return table
 
 
 def _words(view: dict[str, Any]) -> Text:
     lines = []
     for field, words in (("state", STATES), ("trigger", TRIGGERS), ("verdict", VERDICTS)):
-        used = {one[field] for one in view["by_cause"]}
+        used = {cause[field] for cause in view["by_cause"]}
         lines += [f"{word}: {text}" for word, text in words.items() if word in used]
     return Text("\n".join(lines))
 
@@ -42,21 +42,21 @@ def _stories(view: dict[str, Any]) -> Table:
     numbers = ("s ago", "B", "needless", "queue", "in flight B", "quiet ms", "late ms", "lasted ms")
     for name in ("host", "connection", "flow was", "trigger", *numbers):
         table.add_column(name, justify="right" if name in numbers else "left")
-    for one in view["newest"][:MOST_STORIES]:
-        ends = f"{one['source']}:{one['source_port']} to {one['destination']}:{one['destination_port']}"
+    for episode in view["newest"][:MOST_STORIES]:
+        ends = f"{episode['source']}:{episode['source_port']} to {episode['destination']}:{episode['destination_port']}"
         table.add_row(
-            one["host"],
+            episode["host"],
             ends,
-            one["state"],
-            one["trigger"],
-            f"{one['s_ago']:.1f}",
-            str(one["bytes"]),
-            str(one["needless_bytes"]),
-            str(one["queue_bytes"]),
-            str(one["in_flight_bytes"]),
-            f"{1e3 * one['quiet_s']:.0f}",
-            f"{1e3 * one['late_s']:.0f}",
-            f"{1e3 * one['lasted_s']:.0f}",
+            episode["state"],
+            episode["trigger"],
+            f"{episode['s_ago']:.1f}",
+            str(episode["bytes"]),
+            str(episode["needless_bytes"]),
+            str(episode["queue_bytes"]),
+            str(episode["in_flight_bytes"]),
+            f"{1e3 * episode['quiet_s']:.0f}",
+            f"{1e3 * episode['late_s']:.0f}",
+            f"{1e3 * episode['lasted_s']:.0f}",
         )
     more = view["told"] - MOST_STORIES
     if more > 0:

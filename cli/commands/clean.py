@@ -18,8 +18,8 @@ def clean_command() -> None:
     from topologies import registry
 
     ended = registry.clean()
-    for one in ended:
-        results.print(str(one), markup=False)
+    for lab_id in ended:
+        results.print(str(lab_id), markup=False)
     results.print(
         "nothing was left behind" if not ended else f"cleaned: {len(ended)} things ended or removed"
     )

@@ -29,8 +29,8 @@ def schemes_command(json_file: str | None) -> None:
         return
     for scheme in schemes:
         results.print(f"[bold]{scheme.name}[/bold]")
-        for what, one in (("short flows", scheme.short), ("long flows", scheme.long)):
-            results.print(f"  {what:<12}{_class(one)}", soft_wrap=True)
+        for what, scheme_class in (("short flows", scheme.short), ("long flows", scheme.long)):
+            results.print(f"  {what:<12}{_class(scheme_class)}", soft_wrap=True)
         if scheme.queues is not None:
             results.print(f"  {'queues':<12}{_queues(scheme, scheme.queues)}", soft_wrap=True)
         if scheme.priority is not None:
@@ -71,8 +71,8 @@ def _queues(scheme: Scheme, queues: Queues) -> str:
     if scheme.priority is not None:
         return f"{queues.number} a port{buffer}, strict"
     levels = ", ".join(
-        f"{name} {one.priority}"
-        for name, one in (
+        f"{name} {class_.priority}"
+        for name, class_ in (
             ("short flows", scheme.short),
             ("long flows", scheme.long),
             ("control", scheme.control),
@@ -88,12 +88,12 @@ def _priority(priority: Priority) -> str:
     return f"by {by}, thresholds {first / 1e3:g} to {last / 1e3:g} kB{types}"
 
 
-def _class(one: ClassScheme) -> str:
-    parts = [_path(one)]
-    if one.coding is not None:
-        parts.append(_coding(one.coding))
-    if one.release is not None:
-        parts.append(f"in order within {one.release.packet_times:g} packet times")
+def _class(scheme_class: ClassScheme) -> str:
+    parts = [_path(scheme_class)]
+    if scheme_class.coding is not None:
+        parts.append(_coding(scheme_class.coding))
+    if scheme_class.release is not None:
+        parts.append(f"in order within {scheme_class.release.packet_times:g} packet times")
     return "; ".join(parts)
 
 
@@ -104,16 +104,16 @@ def _coding(coding: Coding) -> str:
     return f"{coding.code}, redundancy by {coding.redundancy}{over}, pB by {coding.estimator}"
 
 
-def _path(one: ClassScheme) -> str:
-    if one.by_mode is not None:
-        group = f"{one.by_mode.on} while short flows are ON, {one.by_mode.off} while OFF"
+def _path(scheme_class: ClassScheme) -> str:
+    if scheme_class.by_mode is not None:
+        group = f"{scheme_class.by_mode.on} while short flows are ON, {scheme_class.by_mode.off} while OFF"
     else:
-        group = str(one.group)
-    if one.entropy == _PLAIN.get(group, "spray"):
+        group = str(scheme_class.group)
+    if scheme_class.entropy == _PLAIN.get(group, "spray"):
         return group
-    parameters = {} if one.path is None else one.path.given()
+    parameters = {} if scheme_class.path is None else scheme_class.path.given()
     given = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in parameters.items())
-    return f"{group}, {one.entropy}" + (f" ({given})" if given else "")
+    return f"{group}, {scheme_class.entropy}" + (f" ({given})" if given else "")
 
 
 @click.command("check", epilog="Examples:  ./capstan check demo    ./capstan check my-experiment.yaml")

@@ -37,10 +37,10 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
     from experiments.run.deployment import Deployment
 
     loaded = load_spec(spec, (scheme,) if scheme else ())
-    one = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
-    need_path_policy(one, path_policy)
+    single = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
+    need_path_policy(single, path_policy)
     deployment = Deployment(
-        one,
+        single,
         on_stage=lambda text: progress.print(text, markup=False),
         path_policy=path_policy,
         on_restart=print_restart,
@@ -49,7 +49,7 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
         for notice in deployment.lab.notices:
             progress.print(f"note: {notice}", markup=False, soft_wrap=True)
         progress.print(
-            f"scheme {one.schemes[0].label}; hosts {', '.join(deployment.lab.hosts)}", markup=False
+            f"scheme {single.schemes[0].label}; hosts {', '.join(deployment.lab.hosts)}", markup=False
         )
         hold(deployment)
         progress.print("taking the fabric down", markup=False)

@@ -39,16 +39,18 @@ def lab_check_command(number: int | None, file: Path | None, directory: Path) ->
     signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(MOST_S)
     try:
-        found = lab.check(file, directory)
+        verdicts = lab.check(file, directory)
     except AnswerError as error:
         fail(str(error))
     finally:
         signal.alarm(0)
-    for one in found:
-        results.print(f"{'  ok     ' if one.right else 'MISSING  '}{one.text}", markup=False, soft_wrap=True)
-    missing = sum(not one.right for one in found)
+    for verdict in verdicts:
+        results.print(
+            f"{'  ok     ' if verdict.right else 'MISSING  '}{verdict.text}", markup=False, soft_wrap=True
+        )
+    missing = sum(not verdict.right for verdict in verdicts)
     if missing:
-        results.print(f"lab {number}: {missing} of {len(found)} missing", markup=False)
+        results.print(f"lab {number}: {missing} of {len(verdicts)} missing", markup=False)
         sys.exit(1)
     results.print(f"lab {number}: nothing is missing", markup=False)
 

@@ -34,7 +34,9 @@ def link_command(
     with lab_client(lab_id) as client:
         turned = "-".join(reversed(name.split("-", 1)))
         there = [
-            one for one in client.faults() if one["kind"] in OF_LINKS and one["target"] in (name, turned)
+            fault
+            for fault in client.faults()
+            if fault["kind"] in OF_LINKS and fault["target"] in (name, turned)
         ]
         if state == "up":
             known = client.links()
@@ -42,7 +44,7 @@ def link_command(
                 raise click.ClickException(f"there is no link {name!r}; there are {', '.join(known)}")
             for fault in there:
                 client.end_fault(fault["id"])
-            ended = " and ".join(_words(one) for one in there)
+            ended = " and ".join(_words(fault) for fault in there)
             results.print(f"{name}: {f'no longer {ended}' if there else 'was up already'}", markup=False)
             return
         if state == "down":

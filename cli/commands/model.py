@@ -53,12 +53,12 @@ def model_command(name: str | None, directory: Path, json_file: str | None) -> N
 
 def _list(json_file: str | None) -> None:
     if json_file:
-        rows = [{"name": name, "shows": one.shows, "paper": one.paper} for name, one in MODELS.items()]
+        rows = [{"name": name, "shows": model.shows, "paper": model.paper} for name, model in MODELS.items()]
         write_json({"models": rows}, json_file)
     if json_file == "-":
         return
-    for name, one in MODELS.items():
-        results.print(f"[bold]{name:<17}[/bold]{one.shows}", soft_wrap=True)
+    for name, model in MODELS.items():
+        results.print(f"[bold]{name:<17}[/bold]{model.shows}", soft_wrap=True)
     results.print("\nA name after `model` prints its table and draws its figure, PNG and SVG.", markup=False)
 
 

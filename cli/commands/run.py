@@ -78,10 +78,10 @@ def run_command(
     machine carries it.
     """
     need_lab("run")
-    one = _asked_for(spec, seed, repeats, schemes, wanted, path_policy)
+    chosen = _asked_for(spec, seed, repeats, schemes, wanted, path_policy)
     _run(
-        one,
-        sized(one.spec, fitting=fitting, scale=scale),
+        chosen,
+        sized(chosen.spec, fitting=fitting, scale=scale),
         directory,
         json_file,
         database=database,
@@ -101,8 +101,8 @@ def demo_command(seed: int | None, directory: Path, scale: float | None, json_fi
     There are 16 paths, or as many as this machine's processors carry.
     """
     need_all_of_a_lab("demo", directory)
-    one = _asked_for("demo", seed, None, (), (), None)
-    _run(one, sized(one.spec, fitting=True, scale=scale, paths_first=True), directory, json_file)
+    chosen = _asked_for("demo", seed, None, (), (), None)
+    _run(chosen, sized(chosen.spec, fitting=True, scale=scale, paths_first=True), directory, json_file)
 
 
 def _asked_for(
@@ -175,12 +175,12 @@ def _run(
 
 def _print(result: Result | SweepResult, json_file: str | None) -> None:
     if json_file != "-":
-        one = isinstance(result, Result)
-        shown: Group = tables(result.document) if one else sweep_tables(result.document)
+        single = isinstance(result, Result)
+        shown: Group = tables(result.document) if single else sweep_tables(result.document)
         results.print(shown)
         numbers = str(result.experiment) if isinstance(result, Result) else _range(result.experiments)
         results.print(
-            f"kept in {result.directory} (result.json, {'flows.csv, ' if one else ''}figures) "
+            f"kept in {result.directory} (result.json, {'flows.csv, ' if single else ''}figures) "
             f"and as experiment {numbers}",
             markup=False,
             soft_wrap=True,

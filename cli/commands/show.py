@@ -71,13 +71,13 @@ def show_command(
     need_path_policy(loaded.spec, None)
     if loaded.spec.sweep:
         raise click.UsageError(f"{spec} has a sweep: show takes one experiment on one fabric")
-    one = loaded.spec if seed is None else dataclasses.replace(loaded.spec, seed=seed)
-    chosen = sized(one, fitting=fitting, scale=scale, paths_first=True)
-    one = chosen.spec
+    chosen_spec = loaded.spec if seed is None else dataclasses.replace(loaded.spec, seed=seed)
+    chosen = sized(chosen_spec, fitting=fitting, scale=scale, paths_first=True)
+    chosen_spec = chosen.spec
     directory.mkdir(parents=True, exist_ok=True)
     served = None if controller is None else ServedController.find(controller)
     deployment = Deployment(
-        one,
+        chosen_spec,
         database=f"sqlite:///{directory.absolute() / 'capstan.db'}",
         logs=directory.absolute() / "logs",
         on_stage=lambda words: progress.print(words, markup=False),
@@ -94,13 +94,13 @@ def show_command(
 
     with deployment:
         progress.print(f"the fabric forwards; API {deployment.client.url}", markup=False)
-        with Display(one.title) as display:
+        with Display(chosen_spec.title) as display:
             deployment.lab.notices += notice(chosen, own_cores().effective)
             display.notices(deployment.lab.notices)
             show(
                 deployment,
-                one,
-                spec_text(one) if chosen.changes else loaded.text,
+                chosen_spec,
+                spec_text(chosen_spec) if chosen.changes else loaded.text,
                 results=directory,
                 keep=keep_results,
                 on_progress=display.update,

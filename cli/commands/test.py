@@ -81,8 +81,8 @@ def test_command(
         os.environ["CAPSTAN_CHAOS_KILLS"] = str(kills)
         if seed is not None:
             os.environ["CAPSTAN_CHAOS_SEED"] = str(seed)
-        one = "tests/lab/test_chaos.py::test_parts_killed_at_random"
-        arguments = (one, "--capture=no", f"--timeout={_CHAOS_START_S + kills * _MOST_S_A_KILL}", *arguments)
+        test = "tests/lab/test_chaos.py::test_parts_killed_at_random"
+        arguments = (test, "--capture=no", f"--timeout={_CHAOS_START_S + kills * _MOST_S_A_KILL}", *arguments)
     elif fuzz is not None:
         os.environ["CAPSTAN_FUZZ_S"] = str(fuzz * 60)
         arguments = ("tests/fuzz", "--capture=no", f"--timeout={fuzz * 60 + _FUZZ_START_S:.0f}", *arguments)

@@ -50,11 +50,9 @@ class PathLoads:
         """By host what it is to be told: those to whom it is news. leaves: leaf of each host that has a channel."""
         by_leaf: dict[str, list[str]] = {}
         for host, leaf in leaves.items():
-            if (
-                host in self._loads and leaf
-            ):  # the others say nothing, or we do not know who their neighbours are
+            if host in self._loads and leaf:  # others report nothing, or their neighbours are unknown
                 by_leaf.setdefault(leaf, []).append(host)
-        news = {}
+        changed = {}
         for hosts in by_leaf.values():
             flows = _sum(self._loads[host].short_flows for host in hosts)
             longest = _two_longest([(host, self._loads[host]) for host in hosts])
@@ -65,8 +63,8 @@ class PathLoads:
                     {stamp: count for stamp, count in left.items() if count}, _without(longest, host)
                 )
                 if others != self._told.get(host, NOTHING):
-                    news[host] = self._told[host] = others
-        return news
+                    changed[host] = self._told[host] = others
+        return changed
 
 
 def _named(stamp: str) -> bool:
@@ -75,8 +73,8 @@ def _named(stamp: str) -> bool:
 
 def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: dict[str, int] = {}
-    for one in counts:
-        for stamp, count in one.items():
+    for by_stamp in counts:
+        for stamp, count in by_stamp.items():
             total[stamp] = total.get(stamp, 0) + count
     return total
 

@@ -31,12 +31,12 @@ class PathTelling:
 
     def set_leaf(self, underlay_ip: str, leaf: str) -> bool:
         """At which leaf a host is. Whether that is news."""
-        news = self.places.set_leaf(underlay_ip, leaf)
-        if news:
+        changed = self.places.set_leaf(underlay_ip, leaf)
+        if changed:
             for _, address, session in self._located():
                 if address == underlay_ip:
                     self.tell(underlay_ip, session)
-        return news
+        return changed
 
     def set_paths(self, leaf: str, paths: Paths) -> None:
         """Which paths the agents at a leaf have."""

@@ -19,9 +19,9 @@ class Places:
 
     def set_leaf(self, underlay_ip: str, leaf: str) -> bool:
         """Whether that is news."""
-        news = self.leaf_of(underlay_ip) != leaf
+        changed = self.leaf_of(underlay_ip) != leaf
         self._leaves[underlay_ip] = leaf
-        return news
+        return changed
 
     def set_paths(self, leaf: str, paths: Paths) -> bool:
         """Whether that is news. Raises ControlError for more than a message can hold."""

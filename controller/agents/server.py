@@ -288,7 +288,7 @@ class AgentServer:
 
     def _ended(self, session: Session) -> None:
         """A channel is over; nothing if it has no host, or another has replaced it."""
-        host = next((host for host, one in self._sessions.items() if one is session), None)
+        host = next((host for host, other in self._sessions.items() if other is session), None)
         if host is None:
             return
         del self._sessions[host]
@@ -364,7 +364,9 @@ class AgentServer:
 
     def _finished(self, host: str, session: Session, said: FinishedFlows) -> None:
         if self._sessions.get(host) is session:
-            owners = {one: member.host for member in self._membership.members() for one in member.overlay}
+            owners = {
+                address: member.host for member in self._membership.members() for address in member.overlay
+            }
             self.finished_flows.notify(host, owners, said)
 
     def _spread_directory(self) -> None:

@@ -41,7 +41,7 @@ def host_tokens(directory: Path, hosts: Iterable[str]) -> dict[str, str]:
 
     Raises TokenError.
     """
-    found = {}
+    tokens = {}
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
@@ -51,8 +51,8 @@ def host_tokens(directory: Path, hosts: Iterable[str]) -> dict[str, str]:
     for host in hosts:
         if not HOST.fullmatch(host):
             raise TokenError(f"{host!r} is no host name: letters, digits, '.', '_' and '-', at most 63")
-        found[host] = read_or_make_token(directory / host)
-    return found
+        tokens[host] = read_or_make_token(directory / host)
+    return tokens
 
 
 def _read(path: Path) -> str:

@@ -76,10 +76,10 @@ class Admission:
         """A host says something; what follows for whom."""
         name = self._numbers.get((host, message.flow))
         if name is not None:
-            heard: int | None = self._flows[name].heard
+            last_sequence: int | None = self._flows[name].heard
         else:
-            heard = self._ended.get(host, OrderedDict[int, int]()).get(message.flow)
-        if not newer(message.sequence, heard):
+            last_sequence = self._ended.get(host, OrderedDict[int, int]()).get(message.flow)
+        if not newer(message.sequence, last_sequence):
             self.counts["messages_late"] += 1
             return []
         if isinstance(message, Finished):
@@ -136,13 +136,13 @@ class Admission:
                 gone = self._forget(flow.flow)
                 self._end(gone.host, gone.number, gone.heard)
                 continue
-            decided.update((one.flow, one) for one in decisions)
-        news = [
+            decided.update((decision.flow, decision) for decision in decisions)
+        changed = [
             decided.get(name, Decision(name, 0))
             for name, flow in self._flows.items()
             if decided.get(name, Decision(name, 0))[1:] != (flow.rate_bps, flow.stamp)
         ]
-        return self._answers(sorted(news, key=lambda one: one.rate_bps > 0))
+        return self._answers(sorted(changed, key=lambda flow: flow.rate_bps > 0))
 
     def standing(self, now: float) -> list[StandingFlow]:
         """All flows in the order in which they are granted."""

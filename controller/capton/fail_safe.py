@@ -27,12 +27,12 @@ class FailSafes:
 
     def news(self, said: Mapping[str, tuple[int, Mapping[str, float]]], now: float) -> list[CaptonFailSafe]:
         """said: session and counters of each host."""
-        found = []
+        events = []
         for host, (session, counters) in said.items():
             total = int(counters.get(COUNTER, 0))
             before = self._told.get(host, (session, 0))
             new = total - (before[1] if before[0] == session else 0)
             if new > 0:
-                found.append(CaptonFailSafe(now, host, new))
+                events.append(CaptonFailSafe(now, host, new))
             self._told[host] = session, total
-        return found
+        return events

@@ -51,12 +51,12 @@ class ResentLog:
 
     def heard(self, host: str, said: SentAgain, now: float) -> CaptonSentAgain:
         """An agent tells of what is over."""
-        for one in said.resent:
+        for episode in said.resent:
             self._told += 1
-            self._newest.append(HostResent(self._told, now - (said.now_s - one.at_s), host, one))
+            self._newest.append(HostResent(self._told, now - (said.now_s - episode.at_s), host, episode))
         for cause, count in by_cause(said.resent).items():
             self._totals[cause] = self._totals.get(cause, 0) + count
-        return CaptonSentAgain(now, host, sum(one.bytes for one in said.resent))
+        return CaptonSentAgain(now, host, sum(episode.bytes for episode in said.resent))
 
     def view(self, now: float) -> ResentView:
         """All of it as it stands."""

@@ -119,12 +119,12 @@ class SinglePathScheduler:
 
     def links(self) -> dict[VirtualLink, LinkUse]:
         """What is granted of each link: access links, then single ones."""
-        found = {}
+        loads = {}
         for name, capacity in self._capacity.items():
             of, _, way = name.rpartition(" ")
             link = VirtualLink(of, "up" if way == "up" else "down") if of else VirtualLink(name, "up")
-            found[link] = LinkUse(capacity, capacity - self._left[name])
-        return found
+            loads[link] = LinkUse(capacity, capacity - self._left[name])
+        return loads
 
     def __contains__(self, flow: int) -> bool:
         return flow in self._flows
@@ -144,7 +144,8 @@ class SinglePathScheduler:
     def _ordered(self) -> list[_Flow]:
         ageing = self._parameters.ageing_bytes_per_s
         return sorted(
-            self._flows.values(), key=lambda one: (one.remaining - ageing * (self._now - one.asked), one.turn)
+            self._flows.values(),
+            key=lambda flow: (flow.remaining - ageing * (self._now - flow.asked), flow.turn),
         )
 
     def _decide(self) -> list[Decision]:
@@ -159,7 +160,7 @@ class SinglePathScheduler:
             if (rate, stamp) != (flow.rate_bps, flow.stamp):
                 flow.rate_bps, flow.stamp = rate, stamp
                 decisions.append(Decision(flow.number, rate, stamp))
-        return sorted(decisions, key=lambda one: one.rate_bps > 0)
+        return sorted(decisions, key=lambda decision: decision.rate_bps > 0)
 
     def _best(
         self, flow: _Flow, left: Mapping[str, int], before: Mapping[str, int]

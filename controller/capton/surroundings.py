@@ -38,9 +38,9 @@ class Reader:
     def __init__(self, snapshot: FabricSnapshot, rates: Mapping[tuple[int, int], int]) -> None:
         self._snapshot = snapshot
         self._rates = rates
-        self._names = {one.dpid: one.name or f"{one.dpid:#x}" for one in snapshot.switches}
-        self._tiers = {one.dpid: one.tier for one in snapshot.switches}
-        connected = {one.dpid for one in snapshot.switches if one.connected}
+        self._names = {switch.dpid: switch.name or f"{switch.dpid:#x}" for switch in snapshot.switches}
+        self._tiers = {switch.dpid: switch.tier for switch in snapshot.switches}
+        connected = {switch.dpid for switch in snapshot.switches if switch.connected}
         self._up = [
             link
             for link in snapshot.links
@@ -68,7 +68,7 @@ class Reader:
             ]
             capacities[pod] = self._above(inside)
         return Surroundings(
-            tuple(sorted(places, key=lambda one: one.name)),
+            tuple(sorted(places, key=lambda place: place.name)),
             capacities,
             {host.ipv4: host.name for host in located},
         )
@@ -77,8 +77,8 @@ class Reader:
         """By pair of leaves all paths that packets can be sent by name, each with its links, up and down."""
         routing = self._routing()
         leaves = sorted({host.place.dpid for host in self._snapshot.hosts if host.agent and host.place})
-        stamps = {one.dpid: one.stamp for one in self._snapshot.switches}
-        found = {}
+        stamps = {switch.dpid: switch.stamp for switch in self._snapshot.switches}
+        single = {}
         for source in leaves:
             for target in leaves:
                 if source != target:
@@ -86,8 +86,10 @@ class Reader:
                         self._single_path(routing, stamps, steps, target)
                         for steps in routing.paths(source, target)
                     ]
-                    found[self._names[source], self._names[target]] = tuple(one for one in paths if one.stamp)
-        return found
+                    single[self._names[source], self._names[target]] = tuple(
+                        path for path in paths if path.stamp
+                    )
+        return single
 
     def _single_path(
         self, routing: Routing, stamps: Mapping[int, int], steps: Sequence[tuple[int, Hop]], target: int
@@ -102,7 +104,7 @@ class Reader:
     def _routing(self) -> Routing:
         links = frozenset(link_between(link.a, link.b) for link in self._up)
         leaves = frozenset(host.place.dpid for host in self._snapshot.hosts if host.place)
-        usable = frozenset(one.dpid for one in self._snapshot.switches if one.connected)
+        usable = frozenset(switch.dpid for switch in self._snapshot.switches if switch.connected)
         return compute_routing(Wiring(links, links, leaves, usable, leaf_transit=False))
 
     def _above(self, switches: Iterable[int]) -> Rates:
@@ -183,8 +185,8 @@ class Reader:
                 low, high = sorted(map(root, ends))
                 pod_of[high] = low
         roots = {dpid: root(dpid) for dpid in pod_of}
-        numbers = {one: index for index, one in enumerate(sorted(set(roots.values())), 1)}
-        self._pod_of_switch = {dpid: f"pod {numbers[one]}" for dpid, one in roots.items()}
+        numbers = {root: index for index, root in enumerate(sorted(set(roots.values())), 1)}
+        self._pod_of_switch = {dpid: f"pod {numbers[root]}" for dpid, root in roots.items()}
         return {dpid: name for dpid, name in self._pod_of_switch.items() if self._tiers[dpid] == 0}
 
     def _pod_above(self, dpid: int) -> str:
@@ -194,4 +196,4 @@ class Reader:
 def root_of(link: LinkInfo, inside: Mapping[int, int]) -> tuple[int, int] | None:
     """The ends of a link, if both are inside a pod."""
     ends = link.a.dpid, link.b.dpid
-    return ends if all(one in inside for one in ends) else None
+    return ends if all(port in inside for port in ends) else None

@@ -28,8 +28,8 @@ class Hop(NamedTuple):
     to: int
 
 
-def link_between(one: PortRef, other: PortRef) -> Link:
-    return Link(one, other) if one < other else Link(other, one)
+def link_between(end: PortRef, other: PortRef) -> Link:
+    return Link(end, other) if end < other else Link(other, end)
 
 
 Adjacency = Mapping[int, tuple[Hop, ...]]

@@ -92,8 +92,8 @@ class HostLearning:
         """Answers to those who asked for hosts to which packets find their way by the rounds that are in force."""
         frames: list[PacketOut] = []
         while self._closed and self._closed[0][0] <= in_force:
-            _, found, asked = self._closed.popleft()
-            for ipv4 in found:
+            _, addresses, asked = self._closed.popleft()
+            for ipv4 in addresses:
                 host = self.hosts.by_ip(ipv4)
                 if host is not None and host.place is not None:
                     frames += self._resolver.found(host, now)

@@ -125,13 +125,13 @@ class Hosts:
 
     def held(self, dpid: int, hosts: Iterable[HeldHost], now: float) -> None:
         """What a switch delivered to under an earlier controller. What is known since is believed more."""
-        for one in hosts:
-            known = self._by_ip.get(one.ipv4)
+        for host in hosts:
+            known = self._by_ip.get(host.ipv4)
             if known is None:
-                known = self._by_ip[one.ipv4] = Host(one.ipv4, one.mac, agent=one.agent)
-            if known.place is None and known.mac == one.mac:
-                known.agent |= one.agent
-                self._place(known, PortRef(dpid, one.port), now)
+                known = self._by_ip[host.ipv4] = Host(host.ipv4, host.mac, agent=host.agent)
+            if known.place is None and known.mac == host.mac:
+                known.agent |= host.agent
+                self._place(known, PortRef(dpid, host.port), now)
 
     def heard(
         self, ipv4: str, mac: str, place: PortRef, now: float, *, old_place_up: bool

@@ -108,7 +108,7 @@ def _tiers(known: Adjacency, leaves: frozenset[int]) -> dict[int, int]:
 
 def _below(known: Adjacency, tiers: Mapping[int, int]) -> dict[int, frozenset[int]]:
     below: dict[int, frozenset[int]] = {}
-    for dpid in sorted(tiers, key=lambda one: tiers[one]):
+    for dpid in sorted(tiers, key=lambda switch: tiers[switch]):
         if tiers[dpid] == 0:
             below[dpid] = frozenset((dpid,))
         else:

@@ -109,8 +109,8 @@ class Resolver:
             return []
         return [
             answer(request, host, place)
-            for request, place, at in question.askers.values()
-            if now - at <= WAIT_S and place != host.place
+            for request, place, asked_s in question.askers.values()
+            if now - asked_s <= WAIT_S and place != host.place
         ]
 
     def _ask(

@@ -38,24 +38,24 @@ class TurningPoints:
         turning = self._turning.get(leaf)
         if turning is None:
             switches = self._routing.next_hops
-            turning = frozenset(one for one in switches if self._routing.turns(one, leaf))
+            turning = frozenset(switch for switch in switches if self._routing.turns(switch, leaf))
             self._turning[leaf] = turning
         if dpid == leaf or dpid in turning:
             return ()
         hops = self._routing.next_hops.get(dpid, {}).get(leaf, ())
         if turning.issuperset(hop.to for hop in hops):
             return _direct(hops)  # the same for most leaves
-        found: dict[int, tuple[int, ...]] = {}
+        ports: dict[int, tuple[int, ...]] = {}
         for port, to in sorted(hops):
             for turn in (to,) if to in turning else (turn for turn, _ in self.ways(to, leaf)):
-                found[turn] = (*found.get(turn, ()), port)
-        return tuple(sorted(found.items()))
+                ports[turn] = (*ports.get(turn, ()), port)
+        return tuple(sorted(ports.items()))
 
 
 @lru_cache(maxsize=1 << 10)
 def _direct(hops: tuple[Hop, ...]) -> Ways:
     """Ways to next hops that all turn."""
-    found: dict[int, tuple[int, ...]] = {}
+    ports: dict[int, tuple[int, ...]] = {}
     for port, to in sorted(hops):
-        found[to] = (*found.get(to, ()), port)
-    return tuple(sorted(found.items()))
+        ports[to] = (*ports.get(to, ()), port)
+    return tuple(sorted(ports.items()))

@@ -123,15 +123,15 @@ class EventLog:
     def add(self, event: Any) -> None:
         """Keep an event; its ``at``, if it has one, is on the monotonic clock."""
         before, wall, after = time.monotonic(), self._clock(), time.monotonic()
-        at = getattr(event, "at", before)
+        time_s = getattr(event, "at", before)
         offset = wall - before
         with self._lock:
             # A thread that had to wait between the two has read no offset.
             if abs(offset - self._offset) > SET_S and after - before < SET_S / 10:
                 self._offset = offset
-            at += self._offset
+            time_s += self._offset
             self._cursor += 1
-            logged = Logged(self._cursor, at, event)
+            logged = Logged(self._cursor, time_s, event)
             self._events.append(logged)
             self._totals[type(event)] += 1
             self.added.notify(logged)

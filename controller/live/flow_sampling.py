@@ -47,13 +47,13 @@ class FlowSampler(Sampler):
         self, before: int | None, limit: int, state: str | None, traffic_class: str | None, host: str | None
     ) -> tuple[list[dict[str, Any]], int | None]:
         """Flows with a number below *before*, the newest first, and where to go on (None: at the end)."""
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         with self._lock:
             for flow in self._flows.newest(before, state, traffic_class, host):
-                if len(found) == limit:
-                    return found, found[-1]["id"]
-                found.append(flow)
-        return found, None
+                if len(rows) == limit:
+                    return rows, rows[-1]["id"]
+                rows.append(flow)
+        return rows, None
 
     def _begin(self) -> None:
         self._told = False
@@ -65,7 +65,9 @@ class FlowSampler(Sampler):
     def _take(self) -> Sample | None:
         if time.monotonic() - self._names_at > NAMES_EVERY_S:
             self._names_at = time.monotonic()
-            self._names = {address: one.host for one in self._agents.agents() for address in one.overlay}
+            self._names = {
+                address: agent.host for agent in self._agents.agents() for address in agent.overlay
+            }
         with self._lock:
             while not self._answers.empty():  # this thread alone takes from it
                 self._told = True

@@ -118,32 +118,32 @@ class LiveFlows:
         self._stepped_at: float | None = None
         self._more: dict[str, int] = {}
 
-    def take(self, host: str, told: ActiveFlows, at: float, names: Mapping[str, str]) -> None:
+    def take(self, host: str, report: ActiveFlows, now: float, names: Mapping[str, str]) -> None:
         """What the agent of *host* tells at *at* (Unix seconds). *names*: hosts by overlay address."""
-        self._more[host] = told.more
-        for entry in told.flows:
+        self._more[host] = report.more
+        for entry in report.flows:
             if entry.side in ("sender", "receiver"):
-                self._update(host, entry, at - told.now_s, names)
+                self._update(host, entry, now - report.now_s, names)
 
-    def step(self, at: float) -> dict[str, Any]:
+    def step(self, now: float) -> dict[str, Any]:
         """A sample of the flows that were told of since the step before, and of those that have ended."""
-        interval = max(1e-3, at - self._stepped_at) if self._stepped_at is not None else 1.0
-        self._stepped_at = at
+        interval = max(1e-3, now - self._stepped_at) if self._stepped_at is not None else 1.0
+        self._stepped_at = now
         changed = dict(self._touched)
         for flow in self._touched.values():
             flow.state = "active"
             self._active[flow.id] = flow
-            self._step(flow, at, interval)
-        for flow in [one for one in self._active.values() if at - one.last_at > ENDED_S]:
+            self._step(flow, now, interval)
+        for flow in [flow for flow in self._active.values() if now - flow.last_at > ENDED_S]:
             flow.state, flow.bits_per_s, flow.paths_now = "ended", 0.0, {}
             del self._active[flow.id]
             changed[flow.id] = flow
         self._touched.clear()
-        shown = sorted(changed.values(), key=lambda one: (-one.bits_per_s, -one.id))
+        shown = sorted(changed.values(), key=lambda flow: (-flow.bits_per_s, -flow.id))
         more = max(0, len(shown) - SHOWN) + sum(self._more.values())
         self._more.clear()
         return {
-            "at": at,
+            "at": now,
             "interval_s": round(interval, 3),
             "flows": [flow.view() for flow in shown[:SHOWN]],
             "more": more,
@@ -236,7 +236,7 @@ class LiveFlows:
             self._past.put(gone.view())
 
     @staticmethod
-    def _step(flow: LiveFlow, at: float, interval: float) -> None:
+    def _step(flow: LiveFlow, now: float, interval: float) -> None:
         totals, paths = flow.totals(), flow.paths()
         flow.paths_now = {
             stamp: count - flow.told_paths[stamp]
@@ -244,11 +244,11 @@ class LiveFlows:
             if count != flow.told_paths[stamp]
         }
         new = {name: totals[name] - flow.told[name] for name in (*_COUNTS, "received_bytes")}
-        since = interval if flow.steps else max(interval, at - flow.started_at)
+        since = interval if flow.steps else max(interval, now - flow.started_at)
         flow.bits_per_s = max(new["bytes"], 0) * 8 / since
         shown = ("bytes", "received_bytes", "packets", *_SHOWN_COUNTS)
         counted = {name: new[name] for name in shown}
-        flow.steps.append({"at": at, "priority": flow.priority, **counted, "paths": flow.paths_now})
+        flow.steps.append({"at": now, "priority": flow.priority, **counted, "paths": flow.paths_now})
         flow.told, flow.told_paths = Counter(totals), Counter(paths)
 
 

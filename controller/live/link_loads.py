@@ -83,8 +83,8 @@ def port_counts(body: bytes, now: float) -> dict[int, PortCount]:
         length, port, seconds, nanoseconds, rx_packets, tx_packets, rx_bytes, tx_bytes = fields[:8]
         if length < _PORT_STATS.size:
             raise ValueError(f"port statistics of {length} B at {offset} are too short")
-        at = now if seconds == _UNKNOWN_DURATION else seconds + nanoseconds / 1e9
-        counts[port] = PortCount(at, rx_packets, tx_packets, rx_bytes, tx_bytes)
+        counted_s = now if seconds == _UNKNOWN_DURATION else seconds + nanoseconds / 1e9
+        counts[port] = PortCount(counted_s, rx_packets, tx_packets, rx_bytes, tx_bytes)
         offset += length
     return counts
 
@@ -100,16 +100,16 @@ class LinkLoads:
 
     def put_queues(self, counted: Mapping[PortRef, Counted], now: float) -> None:
         """Counters of ports' queues, and when they came; the same ones again change nothing."""
-        for ref, (at, counters) in counted.items():
+        for ref, (counted_s, counters) in counted.items():
             had = self._queued.get(ref)
-            if had is not None and at > had[0]:
-                loads = _queue_loads(had[1], counters, at - had[0])
+            if had is not None and counted_s > had[0]:
+                loads = _queue_loads(had[1], counters, counted_s - had[0])
                 self._queues.pop(ref, None)
-                if loads and at - had[0] < LONGEST_S:
+                if loads and counted_s - had[0] < LONGEST_S:
                     self._queues[ref] = loads
-            if had is None or at > had[0]:
-                self._queued[ref] = at, counters
-        for ref in [ref for ref, (at, _) in self._queued.items() if now - at > QUEUES_S]:
+            if had is None or counted_s > had[0]:
+                self._queued[ref] = counted_s, counters
+        for ref in [ref for ref, (counted_s, _) in self._queued.items() if now - counted_s > QUEUES_S]:
             del self._queued[ref]
             self._queues.pop(ref, None)
 
@@ -135,16 +135,16 @@ class LinkLoads:
 
     def counters(self, links: Iterable[NamedLink]) -> list[tuple[str, str, int, int]]:
         """(link, direction, bytes, packets) in all, of directions that were read."""
-        found = []
+        counters = []
         for link in links:
             for direction, sender, receiver in (("ab", link.a, link.b), ("ba", link.b, link.a)):
                 sent = None if sender is None else self._new.get(sender)
-                heard = None if receiver is None else self._new.get(receiver)
+                received = None if receiver is None else self._new.get(receiver)
                 if sent is not None:
-                    found.append((link.name, direction, sent.tx_bytes, sent.tx_packets))
-                elif heard is not None:
-                    found.append((link.name, direction, heard.rx_bytes, heard.rx_packets))
-        return found
+                    counters.append((link.name, direction, sent.tx_bytes, sent.tx_packets))
+                elif received is not None:
+                    counters.append((link.name, direction, received.rx_bytes, received.rx_packets))
+        return counters
 
     def _load(self, link: NamedLink, rate_kbps: float | None) -> LinkLoad:
         kind = "access" if link.access else "fabric"
@@ -168,8 +168,8 @@ class LinkLoads:
             bits = octets * 8 / seconds
             share = None if rate_kbps is None else round(bits / (rate_kbps * 1000), 4)
             queues = () if sender is None else self._queues.get(sender, ())
-            waiting = sum(one.waiting_packets for one in queues) if queues else None
-            dropped = round(sum(one.dropped_per_s for one in queues), 2) if queues else None
+            waiting = sum(queue.waiting_packets for queue in queues) if queues else None
+            dropped = round(sum(queue.dropped_per_s for queue in queues), 2) if queues else None
             return Load(round(bits, 1), round(packets / seconds, 2), share, waiting, dropped, queues)
         return None
 

@@ -33,10 +33,10 @@ class FabricNames:
     """
 
     def __init__(self, snapshot: FabricSnapshot) -> None:
-        self._names = {one.dpid: one.name or f"{one.dpid:#x}" for one in snapshot.switches}
-        self._tiers = {one.dpid: one.tier for one in snapshot.switches}
-        self._top = max((one.tier for one in snapshot.switches if one.tier is not None), default=0)
-        self.connected = frozenset(one.dpid for one in snapshot.switches if one.connected)
+        self._names = {switch.dpid: switch.name or f"{switch.dpid:#x}" for switch in snapshot.switches}
+        self._tiers = {switch.dpid: switch.tier for switch in snapshot.switches}
+        self._top = max((switch.tier for switch in snapshot.switches if switch.tier is not None), default=0)
+        self.connected = frozenset(switch.dpid for switch in snapshot.switches if switch.connected)
         self._links: dict[PortRef, NamedLink] = {}
         self.links: list[NamedLink] = []
         seen: Counter[str] = Counter()
@@ -81,7 +81,7 @@ class FabricNames:
     def by_name(self, name: str) -> NamedLink | None:
         """A link by its name, whichever end is said first."""
         turned = "-".join(reversed(name.split("-", 1)))
-        return next((one for one in self.links if one.name in (name, turned)), None)
+        return next((link for link in self.links if link.name in (name, turned)), None)
 
     def switches(self) -> list[str]:
         return list(self._names.values())

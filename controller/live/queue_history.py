@@ -34,29 +34,32 @@ class QueueHistory:
         self._samples: deque[tuple[float, dict[Way, tuple[int, float]]]] = deque(maxlen=KEPT)
         self._lock = threading.Lock()
 
-    def note(self, at: float, loads: Iterable[LinkLoad]) -> None:
+    def note(self, now: float, loads: Iterable[LinkLoad]) -> None:
         """A sample of links; only ways where something waits, or is dropped, are kept."""
         held: dict[Way, tuple[int, float]] = {}
         known = False
         for load in loads:
-            for direction, one in (("ab", load.ab), ("ba", load.ba)):
-                if one is None or one.queued_packets is None:
+            for direction, load_one_way in (("ab", load.ab), ("ba", load.ba)):
+                if load_one_way is None or load_one_way.queued_packets is None:
                     continue
                 known = True
-                if one.queued_packets or one.dropped_per_s:
-                    held[load.name, direction] = one.queued_packets, one.dropped_per_s or 0.0
+                if load_one_way.queued_packets or load_one_way.dropped_per_s:
+                    held[load.name, direction] = (
+                        load_one_way.queued_packets,
+                        load_one_way.dropped_per_s or 0.0,
+                    )
         if known:
             with self._lock:
-                self._samples.append((at, held))
+                self._samples.append((now, held))
 
     def fullest(self, ways: Collection[Way], since: float, until: float) -> list[FullestQueue]:
         """The fullest of *ways* in each sample from *since* to *until*; none where nothing waited in any."""
         with self._lock:
-            samples = [one for one in self._samples if since <= one[0] <= until]
-        found = []
-        for at, held in samples:
+            samples = [sample for sample in self._samples if since <= sample[0] <= until]
+        fullest = []
+        for sampled_s, held in samples:
             most = max(((held[way], way) for way in ways if way in held), default=None)
             if most is not None:
                 (packets, dropped), (link, direction) = most
-                found.append(FullestQueue(at, link, direction, packets, dropped))
-        return found
+                fullest.append(FullestQueue(sampled_s, link, direction, packets, dropped))
+        return fullest

@@ -137,9 +137,9 @@ class EventStream:
         return {
             **self._totals,
             "dropped_events": self._totals["dropped_events"]
-            + sum(one.backlog.dropped_events for one in readers),
+            + sum(reader.backlog.dropped_events for reader in readers),
             "dropped_samples": self._totals["dropped_samples"]
-            + sum(one.backlog.dropped_samples for one in readers),
+            + sum(reader.backlog.dropped_samples for reader in readers),
             "readers": len(readers),
         }
 
@@ -164,11 +164,11 @@ class EventStream:
 
     def _poll(self, patience: float) -> bool:
         """Serve sockets; whether there is news."""
-        news = False
+        changed = False
         for key, mask in self._selector.select(patience):
             if key.data is None:
                 os.eventfd_read(key.fd)
-                news = True
+                changed = True
                 continue
             reader: Reader = key.data
             try:
@@ -178,7 +178,7 @@ class EventStream:
                     self._flush(reader)
             except OSError as error:
                 self._drop(reader, str(error))
-        return news
+        return changed
 
     def _spread(self) -> None:
         """Give all readers what is new, and welcome those who are."""
@@ -186,23 +186,23 @@ class EventStream:
             self._welcome(*self._joining.popleft())
         samples: dict[str, Any] = {}
         self._names_stale |= any(
-            isinstance(one, Logged) and topic_of(one.data) == "fabric" for one in tuple(self._incoming)
+            isinstance(item, Logged) and topic_of(item.data) == "fabric" for item in tuple(self._incoming)
         )
         while self._incoming:
-            one = self._incoming.popleft()
-            if not isinstance(one, Logged):
-                samples[one[0]] = one[1]
+            item = self._incoming.popleft()
+            if not isinstance(item, Logged):
+                samples[item[0]] = item[1]
                 continue
-            topic = topic_of(one.data)
+            topic = topic_of(item.data)
             listeners = [
                 reader
                 for reader in self._readers
-                if topic in reader.backlog.topics and reader.cursor < one.cursor
+                if topic in reader.backlog.topics and reader.cursor < item.cursor
             ]
-            if listeners and (data := self._event_frame(one)):
+            if listeners and (data := self._event_frame(item)):
                 for reader in listeners:
                     reader.backlog.event(topic, data)
-                    reader.cursor = one.cursor
+                    reader.cursor = item.cursor
                 self._totals["events"] += len(listeners)
         for topic, sample in samples.items():
             readers = [reader for reader in self._readers if topic in reader.backlog.topics]

@@ -45,25 +45,25 @@ def topic_of(event: Any) -> str:
 
 def event_object(logged: Logged, names: FabricNames) -> dict[str, Any]:
     """One event as the API tells it: switches and links by name."""
-    told: dict[str, Any] = {"cursor": logged.cursor, "at": logged.at, "kind": kind_of(logged.data)}
+    document: dict[str, Any] = {"cursor": logged.cursor, "at": logged.at, "kind": kind_of(logged.data)}
     for field in dataclasses.fields(logged.data):
         value = getattr(logged.data, field.name)
         if field.name == "dpid":
-            told |= {"switch": names.switch(value), "dpid": f"{value:016x}"}
+            document |= {"switch": names.switch(value), "dpid": f"{value:016x}"}
         elif field.name == "leaf":
-            told["leaf"] = names.switch(value)
+            document["leaf"] = names.switch(value)
         elif isinstance(value, PortRef):
-            told[field.name] = {"switch": names.switch(value.dpid), "port": value.port}
+            document[field.name] = {"switch": names.switch(value.dpid), "port": value.port}
             link = names.link(value)
             if link is not None and field.name in ("a", "b"):
-                told["link"] = link.name
+                document["link"] = link.name
         elif isinstance(value, Fault):
-            told["fault"] = fault_object(value)
+            document["fault"] = fault_object(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            told[field.name] = dataclasses.asdict(value)
+            document[field.name] = dataclasses.asdict(value)
         elif field.name != "at":
-            told[field.name] = value
-    return told
+            document[field.name] = value
+    return document
 
 
 def fault_object(fault: Fault) -> Any:
@@ -81,10 +81,10 @@ def frame(topic: str, data: Any, identity: str | None = None) -> bytes:
 
 def parse_topics(text: str) -> frozenset[str]:
     """Topics from a query, comma-separated. Raises ValueError that names the one that is none."""
-    wanted = [one.strip() for one in text.split(",") if one.strip()]
-    for one in wanted:
-        if one not in TOPICS:
-            raise ValueError(unknown(one, TOPICS))
+    wanted = [topic.strip() for topic in text.split(",") if topic.strip()]
+    for topic in wanted:
+        if topic not in TOPICS:
+            raise ValueError(unknown(topic, TOPICS))
     if not wanted:
         raise ValueError(f"name at least one of {', '.join(TOPICS)}")
     return frozenset(wanted)

@@ -166,9 +166,11 @@ class PathPartition:
         """
         low: set[int] = set()
         high: set[int] = set()
-        for paths in sorted(set(path_sets), key=lambda one: (len(one), one)):
+        for paths in sorted(set(path_sets), key=lambda stamps: (len(stamps), stamps)):
             missing = self._count(paths) - len(low.intersection(paths))
-            free = sorted(set(paths) - low - high, key=lambda one: (one not in self._split.low_latency, one))
+            free = sorted(
+                set(paths) - low - high, key=lambda stamp: (stamp not in self._split.low_latency, stamp)
+            )
             chosen = max(0, min(missing, len(free)))
             if chosen == len(free) > 0 and len(paths) > 1 and not high.intersection(paths):
                 chosen -= 1

@@ -38,7 +38,7 @@ class AllowedSwitches:
                 f"datapath id {dpid:016x} needs certificate {wanted!r} by {self.file}, and it shows {shown}"
             )
         text = f"{dpid:016x}"
-        near = difflib.get_close_matches(text, [f"{one:016x}" for one in self.dpids], n=1, cutoff=0.9)
+        near = difflib.get_close_matches(text, [f"{dpid:016x}" for dpid in self.dpids], n=1, cutoff=0.9)
         hint = f" (did you mean it by {near[0]}?)" if near else ""
         return f"datapath id {text} is not in {self.file}{hint}; add a line with it if it may connect"
 

@@ -53,7 +53,7 @@ def choose_part(dpid: int, towards: Iterable[Towards]) -> tuple[tuple[Group, ...
 def _sharing(towards: Iterable[Towards]) -> Iterable[tuple[Towards, int | None]]:
     """Every way, by leaf, with the leaf that its groups are named after; None where there is no choice of next hops."""
     first: dict[tuple[tuple[int, ...], int | None], int] = {}
-    for way in sorted(towards, key=lambda one: one.leaf):
+    for way in sorted(towards, key=lambda way: way.leaf):
         yield way, first.setdefault((way.ports, way.stamp), way.leaf) if len(way.ports) > 1 else None
 
 

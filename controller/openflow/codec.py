@@ -139,7 +139,7 @@ def set_group(group: Group) -> bytes:
     properties = []
     if group.method != "failover":
         properties.append(SelectionMethod(group.method, group.basis, group.fields))
-    elif any(one.watch_port is None and one.watch_group is None for one in group.buckets):
+    elif any(bucket.watch_port is None and bucket.watch_group is None for bucket in group.buckets):
         raise EncodingError(f"group {group.id}: failover needs a port or group to watch in every bucket")
     select = group.method != "failover"
     buckets = [_EncodedBucket(number, bucket, select) for number, bucket in enumerate(group.buckets)]

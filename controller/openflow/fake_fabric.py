@@ -54,18 +54,18 @@ class FakeFabric:
         if place.dpid in before:
             raise FakeTablesError(f"loop: {before} and back to {place.dpid}")
         way = (*before, place.dpid)
-        found: list[Trace] = []
+        traces: list[Trace] = []
         for outcome in self.switches[place.dpid].outcomes(packet, place.port, choose):
             self.punted += [(place, cookie) for cookie in outcome.punted]
             if len(outcome.sent) > 1:
                 raise FakeTablesError(f"sent twice at {place.dpid}: {outcome.sent}")
             if not outcome.sent:
-                found.append(Trace(way, None, packet))
+                traces.append(Trace(way, None, packet))
                 continue
             port, after = outcome.sent[0]
             peer = self._peers.get(PortRef(place.dpid, port))
             if peer is None:
-                found.append(Trace(way, PortRef(place.dpid, port), after))
+                traces.append(Trace(way, PortRef(place.dpid, port), after))
             else:
-                found += self._follow(after, peer, way, choose)
-        return found
+                traces += self._follow(after, peer, way, choose)
+        return traces

@@ -44,7 +44,7 @@ class Refusals:
         """Errors of switches that have not begun anew since; of one that is gone only while it may come back."""
         return [
             error
-            for dpid, (at, errors) in self._unlike.items()
-            if dpid in connected or now - at < HEAL_EVERY_S
+            for dpid, (refused_s, errors) in self._unlike.items()
+            if dpid in connected or now - refused_s < HEAL_EVERY_S
             for error in errors
         ]

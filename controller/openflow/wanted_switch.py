@@ -121,10 +121,10 @@ def _class_inputs(view: SwitchView) -> tuple[object, ...]:
 def _together(changes: list[Difference]) -> Difference:
     """Parts have no entry in common, so their changes can be made together."""
     return Difference(
-        add_meters=tuple(item for one in changes for item in one.add_meters),
-        add_groups=tuple(item for one in changes for item in one.add_groups),
-        add_flows=tuple(item for one in changes for item in one.add_flows),
-        delete_flows=tuple(item for one in changes for item in one.delete_flows),
-        delete_groups=tuple(item for one in changes for item in one.delete_groups),
-        delete_meters=tuple(item for one in changes for item in one.delete_meters),
+        add_meters=tuple(item for change in changes for item in change.add_meters),
+        add_groups=tuple(item for change in changes for item in change.add_groups),
+        add_flows=tuple(item for change in changes for item in change.add_flows),
+        delete_flows=tuple(item for change in changes for item in change.delete_flows),
+        delete_groups=tuple(item for change in changes for item in change.delete_groups),
+        delete_meters=tuple(item for change in changes for item in change.delete_meters),
     )

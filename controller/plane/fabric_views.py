@@ -30,7 +30,7 @@ class FabricViews:
         self._labels_of: dict[Ways, Ways] = {}
         self._local: dict[int, list[LocalHost]] = {}
         self._remote: dict[int, list[RemoteHost]] = {}
-        for host in sorted(hosts, key=lambda one: one.ipv4):
+        for host in sorted(hosts, key=lambda host: host.ipv4):
             if host.place is not None:
                 dpid, port = host.place
                 self._local.setdefault(dpid, []).append(LocalHost(host.ipv4, host.mac, port, host.agent))
@@ -57,7 +57,7 @@ class FabricViews:
             dpid,
             leaf,
             tuple(self._local.get(dpid, ())),
-            tuple(host for one, hosts in sorted(self._remote.items()) if one != dpid for host in hosts),
+            tuple(host for leaf, hosts in sorted(self._remote.items()) if leaf != dpid for host in hosts),
             towards,
             tuple(sorted(self._uplinks.get(dpid, ()))) if guards else (),
             self._ports.get(dpid, ()),
@@ -70,7 +70,7 @@ class FabricViews:
             for to in sorted(self._local)
             if to != leaf
         }
-        return {to: found for to, found in stamps.items() if found}
+        return {to: stamps_to for to, stamps_to in stamps.items() if stamps_to}
 
     def _labels(self, dpid: int, leaf: int) -> Ways:
         ways = self._turning.ways(dpid, leaf)

@@ -107,7 +107,7 @@ class Faults:
 
     def holds_agent(self, host: str) -> bool:
         """Whether the agent of a host is to be down."""
-        return any((one.kind, one.target) == ("agent-down", host) for one in self.all())
+        return any((fault.kind, fault.target) == ("agent-down", host) for fault in self.all())
 
     def begin(
         self, kind: Kind, target: str, rate_mbps: float | None = None, delay_ms: float | None = None
@@ -120,7 +120,7 @@ class Faults:
         """
         with self._lock:
             name, ports = self._find(kind, target)
-            if any((one.kind, one.target) == (kind, name) for one in self._faults.values()):
+            if any((fault.kind, fault.target) == (kind, name) for fault in self._faults.values()):
                 state = "slow already: end that fault first" if kind == "slow-link" else "down already"
                 raise FaultConflictError(f"{name} is {state}")
             fault = Fault(self._next_id, kind, name, time.time(), ports, rate_mbps, delay_ms)
@@ -142,7 +142,7 @@ class Faults:
             fault = self._faults.get(number)
             if fault is None:
                 raise FaultError(f"there is no fault {number} (any more)")
-            rest = [one for one in self._faults.values() if one.id != number]
+            rest = [fault for fault in self._faults.values() if fault.id != number]
             if fault.kind == "slow-link":
                 self._reach.set_limits(_limits(rest))
                 for text in self._reach.wait_ports(fault.ports, LIMIT_S):  # whoever comes back is told again
@@ -208,7 +208,7 @@ class Faults:
 def _link(names: FabricNames, target: str) -> NamedLink:
     link = names.by_name(target)
     if link is None:
-        hint = did_you_mean(target, [one.name for one in names.links])
+        hint = did_you_mean(target, [link.name for link in names.links])
         raise FaultError(f"there is no link {target!r}{hint}")
     return link
 
@@ -229,7 +229,9 @@ def _limits(faults: Iterable[Fault]) -> dict[PortRef, PortLimit]:
 def _read(file: Path) -> list[Fault]:
     try:
         data: list[dict[str, Any]] = json.loads(file.read_text())
-        return [Fault(**{**one, "ports": tuple(PortRef(*port) for port in one["ports"])}) for one in data]
+        return [
+            Fault(**{**entry, "ports": tuple(PortRef(*port) for port in entry["ports"])}) for entry in data
+        ]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -47,8 +47,8 @@ class Forgetting:
             return []
         gone = [
             dpid
-            for dpid, at in self._lost_at.items()
-            if now - at >= FORGET_AFTER_S and not self._discovery.neighbours(dpid)
+            for dpid, lost_s in self._lost_at.items()
+            if now - lost_s >= FORGET_AFTER_S and not self._discovery.neighbours(dpid)
         ]
         for dpid in gone:
             del self._lost_at[dpid]

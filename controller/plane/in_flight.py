@@ -63,13 +63,13 @@ class InFlight:
 
     def deadline(self) -> float | None:
         """When `in_force` may next say more, or `unconfirmed` less, without an event."""
-        times = [at + CONFIRM_LIMIT_S for _, at in self._open.values()]
+        times = [sent_s + CONFIRM_LIMIT_S for _, sent_s in self._open.values()]
         if self._reached:
             times.append(self._reached[0][1] + DATAPATH_LAG_S)
         return min(times, default=None)
 
     def _expire(self, now: float) -> None:
-        late = [dpid for dpid, (_, at) in self._open.items() if at + CONFIRM_LIMIT_S <= now]
+        late = [dpid for dpid, (_, sent_s) in self._open.items() if sent_s + CONFIRM_LIMIT_S <= now]
         for dpid in late:
             self.applied(dpid, now)
 

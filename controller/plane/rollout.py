@@ -98,7 +98,7 @@ class Rollout:
         self, dpids: Set[int], resync: Set[int], tiers: Mapping[int, int], now: float
     ) -> dict[int, Difference]:
         changes: dict[int, Difference] = {}
-        for dpid in sorted(dpids, key=lambda one: (-tiers.get(one, 0), one)):
+        for dpid in sorted(dpids, key=lambda dpid: (-tiers.get(dpid, 0), dpid)):
             switch = self._switches[dpid]
             if dpid in resync:
                 changes[dpid] = switch.wanted.take_whole()

@@ -84,7 +84,7 @@ def host_infos(hosts: Iterable[Host], discovery: LinkDiscovery) -> tuple[HostInf
 
     return tuple(
         HostInfo(host.name, host.ipv4, host.mac, host.agent, host.place, up(host.place))
-        for host in sorted(hosts, key=lambda one: tuple(map(int, one.ipv4.split("."))))
+        for host in sorted(hosts, key=lambda host: tuple(map(int, host.ipv4.split("."))))
     )
 
 
@@ -103,14 +103,14 @@ def path_infos(
     routing: Routing, numbers: SwitchNumbers, source: PortRef, target: PortRef
 ) -> tuple[PathInfo, ...]:
     """All equal-cost paths between two hosts' ports."""
-    found = []
+    infos = []
     for steps in routing.paths(source.dpid, target.dpid):
         turn = next((dpid for dpid, _ in steps[1:] if routing.turns(dpid, target.dpid)), None)
-        found.append(
+        infos.append(
             PathInfo(
                 (*(dpid for dpid, _ in steps), target.dpid),
                 (*(hop.port for _, hop in steps), target.port),
                 0 if turn is None else numbers[turn],
             )
         )
-    return tuple(found)
+    return tuple(infos)

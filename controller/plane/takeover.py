@@ -66,5 +66,5 @@ def reaches(dpid: int, held: Held, next_hops: Mapping[int, tuple[Hop, ...]], hos
 
 def leaves_are_in_place(switches: Iterable[KnownSwitch], now: float) -> bool:
     """Whether all leaves that are connected forward by our state."""
-    leaves = [one for one in switches if one.connected and one.has_hosts]
+    leaves = [switch for switch in switches if switch.connected and switch.has_hosts]
     return bool(leaves) and all(leaf.in_place_at is not None and now >= leaf.in_place_at for leaf in leaves)

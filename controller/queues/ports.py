@@ -97,15 +97,15 @@ def plan(
 
 def _ports(tables: Tables, bridge: Row) -> Iterator[tuple[str, Row, Row]]:
     """Ports that frames leave by, in order of their OpenFlow numbers: UUID, row, row of the interface."""
-    found = []
+    ports = []
     for uuid in _several(bridge["ports"]):
         port = tables["Port"].get(uuid)
-        interfaces = [tables["Interface"].get(one) for one in _several(port["interfaces"])] if port else []
+        interfaces = [tables["Interface"].get(uuid) for uuid in _several(port["interfaces"])] if port else []
         if port is None or len(interfaces) != 1 or interfaces[0] is None:
             continue
         if interfaces[0]["type"] != "internal":
-            found.append((_number(interfaces[0]["ofport"]), uuid, port, interfaces[0]))
-    for _, uuid, port, interface in sorted(found, key=lambda one: (one[0], one[1])):
+            ports.append((_number(interfaces[0]["ofport"]), uuid, port, interfaces[0]))
+    for _, uuid, port, interface in sorted(ports, key=lambda entry: (entry[0], entry[1])):
         yield uuid, port, interface
 
 
@@ -169,11 +169,11 @@ def _written(
         if asked:
             operations += set_keys("QoS", str(port["qos"]), "other_config", asked)
     has = Applied.from_text(qos["external_ids"].get(APPLIED, ""))
-    told = has is not None and config == asked and has.limit == wanted.limit
-    problem = has.problem if has is not None and told else ""
+    written = has is not None and config == asked and has.limit == wanted.limit
+    problem = has.problem if has is not None and written else ""
     unshaped = has is not None and not has.rate_bps
     in_force = (
-        told
+        written
         and has is not None
         and not problem
         and (unshaped or has.number == wanted.number)
@@ -234,12 +234,12 @@ def _make(uuid: str, label: int, number: int, rate: int) -> list[dict[str, Any]]
 
 def _remove(tables: Tables, uuid: str, qos: str) -> list[dict[str, Any]]:
     """Rows of QoS and Queue do not go by themselves when nothing refers to them any more."""
-    queues = [str(one) for one in dict(tables["QoS"][qos]["queues"] or {}).values()]
+    queues = [str(queue) for queue in dict(tables["QoS"][qos]["queues"] or {}).values()]
     return [
         _update_qos(uuid, ["set", []]),
         *(
-            {"op": "delete", "table": table, "where": [["_uuid", "==", ["uuid", one]]]}
-            for table, one in [("QoS", qos), *(("Queue", queue) for queue in queues)]
+            {"op": "delete", "table": table, "where": [["_uuid", "==", ["uuid", row]]]}
+            for table, row in [("QoS", qos), *(("Queue", queue) for queue in queues)]
         ),
     ]
 

@@ -141,9 +141,9 @@ class QueueService:
         deadline = time.monotonic() + timeout_s
         with self._changed:
             while True:
-                found = [self._port_problem(port) for port in sorted(ports)]
-                problems = [text for text, _ in found if text]
-                if time.monotonic() >= deadline or not any(pending for text, pending in found if text):
+                states = [self._port_problem(port) for port in sorted(ports)]
+                problems = [text for text, _ in states if text]
+                if time.monotonic() >= deadline or not any(pending for text, pending in states if text):
                     return list(dict.fromkeys(problems))
                 self._changed.wait(min(deadline - time.monotonic(), 0.1))
 
@@ -156,9 +156,11 @@ class QueueService:
             return f"its database refuses: {switch.refused}", False
         if switch.plan is None:
             return self._watcher.problem(_key(port.dpid)) or "its database has no bridge of this id", True
-        for one in switch.plan.ports:
-            if one.number == port.port:
-                return ("", False) if one.in_force else (one.problem or "not in force yet", not one.problem)
+        for state in switch.plan.ports:
+            if state.number == port.port and state.in_force:
+                return "", False
+            if state.number == port.port:
+                return state.problem or "not in force yet", not state.problem
         return f"port {port.port} is not in its database", True
 
     def _plan(self, dpid: int, switch: _Switch) -> None:
@@ -198,7 +200,7 @@ class QueueService:
         Switches whose counters are older than *age_s* are asked for new ones, which the next call finds.
         """
         now = time.monotonic()
-        found: dict[PortRef, tuple[float, tuple[QueueCounters, ...]]] = {}
+        newest: dict[PortRef, tuple[float, tuple[QueueCounters, ...]]] = {}
         with self._changed:
             for dpid, switch in self._switches.items():
                 if switch.plan is None or not _counts(switch):
@@ -209,8 +211,8 @@ class QueueService:
                     for port in switch.plan.ports:
                         counters = switch.counters.get(port.name, ())
                         if len(counters) == port.queues:  # else of the queues that it had before
-                            found[PortRef(dpid, port.number)] = switch.counted_at, counters
-        return found
+                            newest[PortRef(dpid, port.number)] = switch.counted_at, counters
+        return newest
 
     def _ask_once(self, dpid: int, switch: _Switch, now: float) -> None:
         """Ask for counters, unless an answer is still to come."""
@@ -233,36 +235,36 @@ class QueueService:
                     continue
                 self._ask_once(dpid, switch, now)
                 asked.append((switch, switch.asked))
-            while any(one.answered < number for one, number in asked) and time.monotonic() < deadline:
+            while any(switch.answered < number for switch, number in asked) and time.monotonic() < deadline:
                 self._changed.wait(max(0.0, deadline - time.monotonic()))
             return [self._view(dpid, switch) for dpid, switch in sorted(self._switches.items())]
 
     def _view(self, dpid: int, switch: _Switch) -> SwitchQueues:
-        found = switch.plan
+        plan = switch.plan
         return SwitchQueues(
             dpid,
-            found.bridge if found else "",
-            found.datapath if found else "",
-            found is not None and found.in_force,
+            plan.bridge if plan else "",
+            plan.datapath if plan else "",
+            plan is not None and plan.in_force,
             tuple(self._switch_problems(dpid, switch)),
-            found.ports if found else (),
+            plan.ports if plan else (),
             dict(switch.counters),
             switch.counted_at,
         )
 
     def _problems(self, now: float) -> tuple[list[str], bool]:
         """In words, and whether some of them may go by themselves soon. The caller holds the lock."""
-        found: list[str] = []
+        problems: list[str] = []
         pending = False
         for dpid, switch in sorted(self._switches.items()):
             words = self._switch_problems(dpid, switch)
             name = switch.plan.bridge if switch.plan else _key(dpid)
-            found += [f"{name}: {text}" for text in words]
+            problems += [f"{name}: {text}" for text in words]
             if switch.plan is None:
                 pending |= bool(words) and now - switch.since < CONNECT_S
             elif not switch.plan.in_force and not switch.refused:
                 pending |= any(not port.in_force and not port.problem for port in switch.plan.ports)
-        return found, pending
+        return problems, pending
 
     def _switch_problems(self, dpid: int, switch: _Switch) -> list[str]:
         if switch.refused:

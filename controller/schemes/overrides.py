@@ -61,31 +61,31 @@ def _flat(overrides: object, where: str) -> dict[tuple[str, ...], Any]:
 
 def _set(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) -> None:
     *way, last = path
-    at = data
+    level = data
     for depth, part in enumerate(way):
         name = part.rstrip("?")
-        below = at.get(name)
+        below = level.get(name)
         if below is None:
             if part.endswith("?"):
                 return
-            below = at[name] = {}  # a name that is not known, too: the strict reading says so, with a hint
+            below = level[name] = {}  # a name that is not known, too: the strict reading says so, with a hint
         if not isinstance(below, dict):
             raise PlainError(f"{where}.{'.'.join(path[: depth + 1])}", "is no object: it has no fields")
-        at = below
+        level = below
     name = last.rstrip("?")
-    if last.endswith("?") and at.get(name) is None:
+    if last.endswith("?") and level.get(name) is None:
         return
-    if isinstance(value, Mapping) and isinstance(at.get(name), dict):
+    if isinstance(value, Mapping) and isinstance(level.get(name), dict):
         return  # an empty object: there already, nothing of it changes
-    at[name] = dict(value) if isinstance(value, Mapping) else value
+    level[name] = dict(value) if isinstance(value, Mapping) else value
     if value is not None and name == "group":
-        at["by_mode"] = None
+        level["by_mode"] = None
     elif way and way[-1].rstrip("?") == "by_mode":
         _class_of(data, way)["group"] = None
 
 
 def _class_of(data: dict[str, Any], way: list[str]) -> dict[str, Any]:
-    at = data
+    level = data
     for part in way[:-1]:
-        at = at[part.rstrip("?")]
-    return at
+        level = level[part.rstrip("?")]
+    return level

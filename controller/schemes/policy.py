@@ -36,10 +36,10 @@ def _priority_policy(priority: Priority | None) -> PriorityPolicy:
     return PriorityPolicy(priority.kind, priority.scaled(), priority.prediction is not None)
 
 
-def _class_policy(one: ClassScheme, packet_time_s: float) -> ClassPolicy:
-    coding = one.coding
+def _class_policy(scheme_class: ClassScheme, packet_time_s: float) -> ClassPolicy:
+    coding = scheme_class.coding
     return ClassPolicy(
-        path=one.path_settings(packet_time_s),
+        path=scheme_class.path_settings(packet_time_s),
         coding=None
         if coding is None
         else CodingPolicy(
@@ -57,6 +57,8 @@ def _class_policy(one: ClassScheme, packet_time_s: float) -> ClassPolicy:
             max_overhead=coding.max_overhead,
             flush_s=coding.flush_packet_times * packet_time_s,
         ),
-        release=None if one.release is None else ReleasePolicy(one.release.packet_times * packet_time_s),
-        priority=one.priority,
+        release=None
+        if scheme_class.release is None
+        else ReleasePolicy(scheme_class.release.packet_times * packet_time_s),
+        priority=scheme_class.priority,
     )

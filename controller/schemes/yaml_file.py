@@ -37,14 +37,14 @@ class YamlFile:
         node = self._node
         if node is None:
             return 1, 1
-        at = node
+        position = node
         for name, index in _STEP.findall(where.partition(".")[2]):
-            below = _below(at, name, index)
+            below = _below(position, name, index)
             if below is None:
                 break
-            node, at = below
+            node, position = below
         unknown = _UNKNOWN.match(text)
-        if unknown is not None and (below := _below(at, unknown[1], "")) is not None:
+        if unknown is not None and (below := _below(position, unknown[1], "")) is not None:
             node = below[0]
         return node.start_mark.line + 1, node.start_mark.column + 1
 

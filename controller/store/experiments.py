@@ -102,11 +102,11 @@ class ExperimentStore:
         if state is not None:
             query = query.where(Experiment.state == state)
         with Session(self._engine) as session:
-            found = [_with_job(experiment, job) for experiment, job in session.execute(query)]
-        for one in found:
-            summary = one["summary"]
-            one["summary"] = summary and {name: summary[name] for name in COMPARED if name in summary}
-        return found
+            listed = [_with_job(experiment, job) for experiment, job in session.execute(query)]
+        for entry in listed:
+            summary = entry["summary"]
+            entry["summary"] = summary and {name: summary[name] for name in COMPARED if name in summary}
+        return listed
 
     def children(self, number: int) -> list[dict[str, Any]]:
         """The points of a sweep, in order; none of anything else."""
@@ -170,10 +170,8 @@ class ExperimentStore:
         """The very same run, if it is here already."""
         same = [getattr(Run, name) == run[name] for name in ("label", "repeat", "started_at")]
         with Session(self._engine) as session:
-            found = session.scalars(
-                select(Run).where(Run.experiment_id == experiment_id, *same)
-            ).one_or_none()
-            return None if found is None else _plain(found)
+            kept = session.scalars(select(Run).where(Run.experiment_id == experiment_id, *same)).one_or_none()
+            return None if kept is None else _plain(kept)
 
     def finish(
         self, number: int, state: str, summary: Mapping[str, Any] | None = None, error: str = ""
@@ -240,9 +238,9 @@ def _lock_running(session: Session, number: int, states: Sequence[str] = ("runni
         .values(state=Experiment.state)
         .returning(Experiment.id)
     )
-    found = touched.scalar_one_or_none() is not None
+    locked = touched.scalar_one_or_none() is not None
     experiment = _get(session, number)
-    if not found:
+    if not locked:
         raise StateError(f"experiment {number} is {experiment.state}, not running")
     return experiment
 

@@ -27,9 +27,9 @@ def insert_flows(connection: Connection, run: int, flows: Sequence[Mapping[str, 
 
 
 def _row(run: int, flow: Mapping[str, Any]) -> tuple[Any, ...]:
-    told = {**_EMPTY, **flow, "run_id": run}
-    told["paths"] = json.dumps(told["paths"])
-    return tuple([told.get(name) for name in _COLUMNS])
+    record = {**_EMPTY, **flow, "run_id": run}
+    record["paths"] = json.dumps(record["paths"])
+    return tuple([record.get(name) for name in _COLUMNS])
 
 
 def page_of_flows(
@@ -46,7 +46,7 @@ def page_of_flows(
         .correlate(Run)
         .scalar_subquery()
     )
-    found: list[dict[str, Any]] = []
+    page: list[dict[str, Any]] = []
     begins = [
         (begin, run)
         for start in range(0, len(runs), BATCH)
@@ -56,12 +56,12 @@ def page_of_flows(
         if begin is not None
     ]
     for begin, run in sorted(begins):
-        if len(found) == limit and begin > found[-1]["id"]:
+        if len(page) == limit and begin > page[-1]["id"]:
             break
         query = select(_TABLE).where(_TABLE.c.run_id == run, _TABLE.c.id > after)
         rows = connection.execute(query.order_by(_TABLE.c.id).limit(limit)).mappings()
-        found = sorted([*found, *map(dict, rows)], key=lambda row: int(row["id"]))[:limit]
-    return found
+        page = sorted([*page, *map(dict, rows)], key=lambda row: int(row["id"]))[:limit]
+    return page
 
 
 def forget_flows(engine: Engine, before: float) -> int:

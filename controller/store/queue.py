@@ -85,8 +85,8 @@ class ExperimentQueue:
         First come, first served; of a sweep's points those of the same fabric come first.
         """
         with Session(self._engine) as session, session.begin():
-            while (found := session.execute(_next(fabric)).first()) is not None:
-                number, parent = found
+            while (row := session.execute(_next(fabric)).first()) is not None:
+                number, parent = row
                 if parent is not None:
                     lock(session, parent)  # before its point, as all others do
                 experiment, job = both(session, number, lock=True)
@@ -155,13 +155,13 @@ class ExperimentQueue:
             if experiment.state not in ("queued", *ACTIVE):
                 raise StateError(f"experiment {number} is {experiment.state}: nothing is left to cancel")
             changes = []
-            for one, its in (*points_of(session, number), (experiment, job)):
-                if one.state not in ("queued", "running") or its.kind == "sweep":
+            for part, its in (*points_of(session, number), (experiment, job)):
+                if part.state not in ("queued", "running") or its.kind == "sweep":
                     continue
-                over = one.state == "queued"
-                one.state = "cancelled" if over else "cancelling"
-                one.finished_at = time.time() if over else None
-                changes.append(change_of(one, its))
+                over = part.state == "queued"
+                part.state = "cancelled" if over else "cancelling"
+                part.finished_at = time.time() if over else None
+                changes.append(change_of(part, its))
             if job.kind == "sweep":
                 experiment.state = "cancelling"
                 changes += settle(session, number) or [change_of(experiment, job)]
@@ -176,12 +176,12 @@ class ExperimentQueue:
                     f"experiment {number} is {experiment.state}: only one that is {', '.join(AGAIN)} is run again"
                 )
             changes = []
-            for one, its in (*points_of(session, number), (experiment, job)):
-                if one.state not in AGAIN:
+            for part, its in (*points_of(session, number), (experiment, job)):
+                if part.state not in AGAIN:
                     continue
-                one.state, one.error, one.finished_at = "queued", "", None
+                part.state, part.error, part.finished_at = "queued", "", None
                 its.worker = ""
-                changes.append(change_of(one, its))
+                changes.append(change_of(part, its))
             job.queued_at = time.time()
             return changes
 
@@ -191,12 +191,12 @@ class ExperimentQueue:
         Number, spec, and of each point what its axes show and its summary.
         """
         with Session(self._reading) as session:
-            found = []
+            sweeps = []
             for number in session.scalars(_whole()).all():
                 experiment, _ = both(session, number)
-                points = [(its.at or [], one.summary or {}) for one, its in points_of(session, number)]
-                found.append((number, experiment.spec, points))
-            return found
+                points = [(its.at or [], point.summary or {}) for point, its in points_of(session, number)]
+                sweeps.append((number, experiment.spec, points))
+            return sweeps
 
     def complete(self, number: int, summary: Mapping[str, Any] | None, error: str = "") -> list[Change]:
         """A sweep is put together: finished; without a summary it failed. Nothing, if it is over already."""
@@ -302,10 +302,10 @@ def _add(
     )
     session.add(experiment)
     session.flush()
-    told = {name: value for name, value in asdict(job).items() if name not in ("name", "seed", "spec")}
-    told["at"] = None if job.at is None else list(job.at)
+    fields = {name: value for name, value in asdict(job).items() if name not in ("name", "seed", "spec")}
+    fields["at"] = None if job.at is None else list(job.at)
     own = {"kind": kind, "parent": parent, "point": point, "points": points, "queued_at": now}
-    session.add(Job(experiment_id=experiment.id, started_at=None, attempt=0, worker="", **told, **own))
+    session.add(Job(experiment_id=experiment.id, started_at=None, attempt=0, worker="", **fields, **own))
     return experiment.id
 
 

@@ -61,10 +61,10 @@ def top(session: Session, number: int) -> tuple[Experiment, Job]:
 
 
 def parent_of(session: Session, number: int) -> int | None:
-    found = session.execute(select(Job.parent).where(Job.experiment_id == number)).first()
-    if found is None:
+    row = session.execute(select(Job.parent).where(Job.experiment_id == number)).first()
+    if row is None:
         raise NotFoundError(f"there is no experiment {number} that was submitted here")
-    return None if found[0] is None else int(found[0])
+    return None if row[0] is None else int(row[0])
 
 
 def points_of(session: Session, number: int) -> list[tuple[Experiment, Job]]:
@@ -89,7 +89,7 @@ def settle(session: Session, sweep: int | None) -> list[Change]:
     experiment, job = both(session, sweep, lock=True)
     points = points_of(session, sweep)
     state = sweep_state(
-        experiment.state, [one.state for one, _ in points], any(its.attempt for _, its in points)
+        experiment.state, [point.state for point, _ in points], any(its.attempt for _, its in points)
     )
     if state == experiment.state:
         return []
@@ -108,21 +108,21 @@ def sweep_state(now: str, points: Iterable[str], begun: bool) -> str:
 
     begun: a point was begun. When all points have finished the sweep goes on running: it has yet to be put together.
     """
-    found = set(points)
-    if found & set(ACTIVE):
+    present = set(points)
+    if present & set(ACTIVE):
         return "cancelling" if now == "cancelling" else "running"
-    if "queued" in found:
+    if "queued" in present:
         return "running" if begun else "queued"
-    if found == {"finished"}:
+    if present == {"finished"}:
         return "cancelled" if now == "cancelling" else "running"
     if now == "cancelling":
         return "cancelled"
-    return next(state for state in ("failed", "interrupted", "cancelled") if state in found)
+    return next(state for state in ("failed", "interrupted", "cancelled") if state in present)
 
 
 def _words(points: Sequence[tuple[Experiment, Job]]) -> str:
     """What became of the points that did not finish."""
-    bad = [(one, its) for one, its in points if one.state != "finished"]
-    first = next(((one, its) for one, its in bad if one.error), None)
+    bad = [(point, its) for point, its in points if point.state != "finished"]
+    first = next(((point, its) for point, its in bad if point.error), None)
     text = f"{len(bad)} of {len(points)} points did not finish"
     return text if first is None else f"{text}; {first[1].words}: {first[0].error}"

@@ -72,8 +72,8 @@ def pooled(values: Distributions, of_value: Integers, count: int) -> Distributio
     return Distributions(cdf, flows, member @ values.independent)
 
 
-def _scaled(one: Distributions, other: Distributions) -> Floats:
-    apart, noise = distances(one, other)
+def _scaled(left: Distributions, other: Distributions) -> Floats:
+    apart, noise = distances(left, other)
     return apart / np.maximum(LEAST_DISTANCE, NOISE_FACTOR * noise)
 
 

@@ -60,15 +60,15 @@ def describe(value: Integers, below: Integers, weight: Floats, count: int, width
     return Distributions(cdf, flows, flows * flows / np.maximum(squares, 1e-300))
 
 
-def distances(one: Distributions, other: Distributions) -> tuple[Floats, Floats]:
+def distances(left: Distributions, other: Distributions) -> tuple[Floats, Floats]:
     """Distance of each of *one* to each of *other*, and what noise alone would make it: shapes (v, w)."""
-    width = one.cdf.shape[1]
-    product = one.cdf @ other.cdf.T / width
-    own, others = (np.mean(part.cdf**2, axis=1) for part in (one, other))
-    mean, means = (np.mean(part.cdf, axis=1) for part in (one, other))
+    width = left.cdf.shape[1]
+    product = left.cdf @ other.cdf.T / width
+    own, others = (np.mean(part.cdf**2, axis=1) for part in (left, other))
+    mean, means = (np.mean(part.cdf, axis=1) for part in (left, other))
     apart = own[:, None] + others[None, :] - 2 * product
     both = own[:, None] + others[None, :] + 2 * product
     # F (1 - F) of the mean of both
     spread = (2 * (mean[:, None] + means[None, :]) - both) / 4
-    samples = 1 / one.independent[:, None] + 1 / other.independent[None, :]
+    samples = 1 / left.independent[:, None] + 1 / other.independent[None, :]
     return np.sqrt(np.maximum(apart, 0.0)), np.sqrt(np.maximum(spread, 0.0) * samples)

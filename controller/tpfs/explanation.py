@@ -22,7 +22,7 @@ _WORDS: Final[dict[Feature, str]] = {
 
 def words(features: Sequence[Feature]) -> str:
     """Features as a person says them."""
-    return " and ".join(_WORDS[one] for one in features)
+    return " and ".join(_WORDS[feature] for feature in features)
 
 
 def explain(
@@ -37,7 +37,9 @@ def explain(
     if not types:
         return f"Of {flows} flows no value of any field has enough to tell a type: all have the default thresholds."
     best = choice.best
-    other = next((one for one in choice.candidates if one.combination != best.combination), None)
+    other = next(
+        (candidate for candidate in choice.candidates if candidate.combination != best.combination), None
+    )
     lines = [
         f"The {words(features)} of a flow tells most of its size: {len(types)} "
         f"type{'s' if len(types) != 1 else ''} of {flows} flows, spread within types {best.spread:.3f}"
@@ -45,12 +47,13 @@ def explain(
     ]
     if unknown:
         lines.append(f"{unknown} flows ({100 * unknown / flows:.1f} %) are of no type: default thresholds.")
-    for number, one in enumerate(types):
-        shown = ", ".join("/".join(value) for value in one.values[:_SHOWN])
-        more = len(one.values) - _SHOWN
+    for number, flow_type in enumerate(types):
+        shown = ", ".join("/".join(value) for value in flow_type.values[:_SHOWN])
+        more = len(flow_type.values) - _SHOWN
         lines.append(
-            f"Type {number}: {shown}{f' and {more} more' if more > 0 else ''}; {one.flows} flows, half of them up to "
-            f"{size(one.median_bytes)}, 90 % up to {size(one.p90_bytes)}; {_moved(one.thresholds_bytes, default)}."
+            f"Type {number}: {shown}{f' and {more} more' if more > 0 else ''}; {flow_type.flows} flows, "
+            f"half of them up to {size(flow_type.median_bytes)}, 90 % up to {size(flow_type.p90_bytes)}; "
+            f"{_moved(flow_type.thresholds_bytes, default)}."
         )
     return "\n".join(lines)
 
@@ -66,8 +69,8 @@ def size(count: float) -> str:
 def _moved(chosen: Sequence[int], default: Sequence[int]) -> str:
     if not chosen:
         return "there is one queue only"
-    begins = sum(1 for one in chosen if one == 0)
-    lower = sum(1 for one, usual in zip(chosen, default, strict=True) if one < usual)
+    begins = sum(1 for queue in chosen if queue == 0)
+    lower = sum(1 for queue, usual in zip(chosen, default, strict=True) if queue < usual)
     if not lower:
         return "default thresholds"
     text = f"{lower} of {len(chosen)} thresholds lowered, the first to {size(chosen[0])}"

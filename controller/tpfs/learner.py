@@ -248,7 +248,7 @@ class TypeLearner:
             for chunk in window.chunks():
                 chunk.tofile(file)
             file.flush()
-            found = self._wait_for(
+            types = self._wait_for(
                 self._job.ask(
                     Question(
                         Path(file.name),
@@ -261,27 +261,29 @@ class TypeLearner:
                 )
             )
         seconds = time.monotonic() - began
-        if isinstance(found, FlowTypes):
-            told = self._tell_of(found, version)
-            self._record(seconds, found.flows, "told to agents" if told else "as before", found)
+        if isinstance(types, FlowTypes):
+            changed = self._tell_of(types, version)
+            self._record(seconds, types.flows, "told to agents" if changed else "as before", types)
             self._note(
-                TypesLearnt(found.flows, found.features, len(found.types), found.unknown_flows, seconds, told)
+                TypesLearnt(
+                    types.flows, types.features, len(types.types), types.unknown_flows, seconds, changed
+                )
             )
-        elif found is not None:
-            self._record(seconds, len(window), f"failed: {found}")
-            self._note(TypesFailed(str(found)))
+        elif types is not None:
+            self._record(seconds, len(window), f"failed: {types}")
+            self._note(TypesFailed(str(types)))
 
-    def _record(self, seconds: float, records: int, outcome: str, found: FlowTypes | None = None) -> None:
-        one = Computation(time.time(), seconds, records, outcome)
-        if found is not None:
-            one = replace(
-                one,
-                features=found.features,
-                types=len(found.types),
-                unknown_flows=found.unknown_flows,
-                slowdown_ratio=found.slowdown_ratio,
+    def _record(self, seconds: float, records: int, outcome: str, types: FlowTypes | None = None) -> None:
+        computation = Computation(time.time(), seconds, records, outcome)
+        if types is not None:
+            computation = replace(
+                computation,
+                features=types.features,
+                types=len(types.types),
+                unknown_flows=types.unknown_flows,
+                slowdown_ratio=types.slowdown_ratio,
             )
-        self._history.append(one)
+        self._history.append(computation)
 
     def _wait_for(self, future: Future[object]) -> object:
         """What came of it: `FlowTypes`, or what went wrong as text; None if we are to end."""
@@ -304,34 +306,34 @@ class TypeLearner:
 
     def _tell_again(self, priority: Priority, version: int) -> None:
         """Under a new policy with the same default thresholds agents have the old types until there are others."""
-        found = self._told
+        types = self._told
         if (
-            found is None
+            types is None
             or version == self._told_version
-            or found.default_thresholds_bytes != priority.scaled()
+            or types.default_thresholds_bytes != priority.scaled()
         ):
             return
         with self._changed:
             if version != self._version:
                 return
         self._told_version = version
-        self._tell(message_of(found, version))
-        self._record(0.0, found.flows, "told again", found)
-        self._note(TypesLearnt(found.flows, found.features, len(found.types), found.unknown_flows, 0.0, True))
+        self._tell(message_of(types, version))
+        self._record(0.0, types.flows, "told again", types)
+        self._note(TypesLearnt(types.flows, types.features, len(types.types), types.unknown_flows, 0.0, True))
 
-    def _tell_of(self, found: FlowTypes, version: int) -> bool:
+    def _tell_of(self, types: FlowTypes, version: int) -> bool:
         """Tell agents unless they know; whether they were told."""
-        if version == self._told_version and not differ(self._told, found):
+        if version == self._told_version and not differ(self._told, types):
             return False
         with self._changed:
             if version != self._version:
                 return False  # the scheme has changed meanwhile: it is our turn again at once
-        self._told, self._told_version = found, version
-        self._tell(message_of(found, version))
+        self._told, self._told_version = types, version
+        self._tell(message_of(types, version))
         return True
 
 
-def message_of(found: FlowTypes, version: int) -> control.FlowTypes:
+def message_of(learnt: FlowTypes, version: int) -> control.FlowTypes:
     """What agents are told under policy *version*."""
-    types = tuple(TypePriority(one.values, one.thresholds_bytes) for one in found.types)
-    return control.FlowTypes(version, found.features, types)
+    types = tuple(TypePriority(flow_type.values, flow_type.thresholds_bytes) for flow_type in learnt.types)
+    return control.FlowTypes(version, learnt.features, types)

@@ -42,10 +42,10 @@ def sample_points(smallest: float, largest: float, number: int) -> list[float]:
 
 
 def distance(
-    one: Callable[[float], float], other: Callable[[float], float], points: Sequence[float]
+    left: Callable[[float], float], other: Callable[[float], float], points: Sequence[float]
 ) -> float:
     """Eq. 1: the distance of two distributions F(x), of F at the points."""
-    return sqrt(sum((one(x) - other(x)) ** 2 for x in points))
+    return sqrt(sum((left(x) - other(x)) ** 2 for x in points))
 
 
 def best_features(deviations: dict[tuple[str, ...], Sequence[float]]) -> tuple[str, ...]:

@@ -35,46 +35,50 @@ def printed_thresholds(
     others: flows of no type; they are part of the queues' loads and keep the default thresholds. Raises SolveError.
     """
     everything = [*types, *([] if others is None or not len(others) else [others])]
-    total = sum(one.bytes for one in everything)
-    of_type = [queue_loads(one, default) for one in everything]
+    total = sum(sizes.bytes for sizes in everything)
+    of_type = [queue_loads(sizes, default) for sizes in everything]
     number = len(default) + 1
     good = [sum(loads[i].good for loads in of_type) * load / total if total else 0.0 for i in range(number)]
     bad = [sum(loads[i].bad for loads in of_type) * load / total if total else 0.0 for i in range(number)]
-    found: list[list[int]] = [list(default) for _ in types]
+    chosen: list[list[int]] = [list(default) for _ in types]
     moved_bad = moved_good = allowed_bytes = 0.0
     for i, (low, high) in enumerate(itertools.pairwise([0, *default])):
         if high <= low or not total:
             continue
         queue = Queue(sum(good[:i]) + sum(bad[:i]), good[i], bad[i], good[i + 1] + bad[i + 1])
         allowed = max(0.0, alpha * queue.good if alpha is not None else delta(queue)) * total / load
-        grids = [_grid(one, default, low, high) for one in types]
+        grids = [_grid(sizes, default, low, high) for sizes in types]
         worth = [
             np.array([removed_bad_meant([p], [loads[i].bad], low, high) for p in grid])
             for grid, loads in zip(grids, of_type, strict=False)
         ]
         cost = [
-            np.array([removed_good([p], [loads[i].good], [_share(one)], high) for p in grid])
-            for one, grid, loads in zip(types, grids, of_type, strict=False)
+            np.array([removed_good([p], [loads[i].good], [_share(sizes)], high) for p in grid])
+            for sizes, grid, loads in zip(types, grids, of_type, strict=False)
         ]
         allowed_bytes += allowed
-        if not types or max(float(one.max()) for one in worth) <= FEW:
+        if not types or max(float(values.max()) for values in worth) <= FEW:
             continue
         picked = knapsack(worth, cost, allowed, [len(grid) for grid in grids], 1)
-        for kind, at in enumerate(picked):
-            found[kind][i] = int(grids[kind][at])
-            moved_bad += float(worth[kind][at])
-            moved_good += float(cost[kind][at])
+        for kind, index in enumerate(picked):
+            chosen[kind][i] = int(grids[kind][index])
+            moved_bad += float(worth[kind][index])
+            moved_good += float(cost[kind][index])
     slowdown = mean_slowdown(
-        [one.slowdown for one in types], found, load, None if others is None else others.slowdown, default
+        [sizes.slowdown for sizes in types],
+        chosen,
+        load,
+        None if others is None else others.slowdown,
+        default,
     )
-    return Solution(tuple(map(tuple, found)), moved_bad, moved_good, allowed_bytes, slowdown)
+    return Solution(tuple(map(tuple, chosen)), moved_bad, moved_good, allowed_bytes, slowdown)
 
 
-def _grid(one: FlowSizes, default: Sequence[int], low: int, high: int) -> list[float]:
+def _grid(sizes: FlowSizes, default: Sequence[int], low: int, high: int) -> list[float]:
     """Candidates of one type for the boundary at *high*."""
-    inside = candidates(one, default)
+    inside = candidates(sizes, default)
     return [low, *(float(size) for size in inside[(inside > low) & (inside < high)]), high]
 
 
-def _share(one: FlowSizes) -> Callable[[float], float]:
-    return lambda size: float(one.share(np.array(size)))
+def _share(sizes: FlowSizes) -> Callable[[float], float]:
+    return lambda size: float(sizes.share(np.array(size)))

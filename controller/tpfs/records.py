@@ -115,8 +115,14 @@ def checked(
         fastest = (end - start + SLACK_S) * FASTEST_BYTES_PER_S
         # the first that applies is the reason
         wrong: list[tuple[str, NDArray[np.bool_]]] = [
-            ("foreign_source", np.array([owners.get(one) != host for one in said.source], dtype=bool)),
-            ("unknown_destination", np.array([one not in owners for one in said.destination], dtype=bool)),
+            (
+                "foreign_source",
+                np.array([owners.get(address) != host for address in said.source], dtype=bool),
+            ),
+            (
+                "unknown_destination",
+                np.array([address not in owners for address in said.destination], dtype=bool),
+            ),
             ("bad_port", _outside(ports[0], 0, 65535) | _outside(ports[1], 0, 65535)),
             ("bad_protocol", _outside(protocol, 0, 255)),
             ("bad_bytes", _outside(size, 1, MOST_BYTES)),
@@ -218,7 +224,7 @@ class RecordWindow:
 
 def _integers(column: Sequence[Any]) -> NDArray[np.int64]:
     """Whole numbers; what does not fit 62 bits becomes -1, which no field may be."""
-    return np.array([one if abs(one) < 1 << 62 else -1 for one in column], dtype=np.int64)
+    return np.array([value if abs(value) < 1 << 62 else -1 for value in column], dtype=np.int64)
 
 
 def _floats(column: Sequence[Any]) -> NDArray[np.float64]:

@@ -88,22 +88,31 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
     if not len(records):
         return None
     sizes = records["bytes"].astype(float)
-    at = points(sizes, spacing)
-    below = np.minimum(np.searchsorted(at, sizes), len(at) - 1).astype(np.int64)
+    grid = points(sizes, spacing)
+    below = np.minimum(np.searchsorted(grid, sizes), len(grid) - 1).astype(np.int64)
     host = records["host"].astype(np.int64)
     load = np.ones(len(sizes)) if movable is None else np.clip(sizes, 1.0, max(movable, 1.0))
-    everything = float(_spreads(np.zeros_like(below), below, host, load, 1, len(at))[0])
-    found = [
-        _candidate(values, below, host, load, len(at), everything)
+    everything = float(_spreads(np.zeros_like(below), below, host, load, 1, len(grid))[0])
+    candidates = [
+        _candidate(values, below, host, load, len(grid), everything)
         for values in combinations(records, JOIN_FLOWS)
     ]
-    found.sort(key=lambda one: (one.spread, len(one.combination), one.combination))
-    most = found[0].spread * (1 + TOLERANCE)
-    fields = min(len(one.combination) for one in found if one.spread <= most)
-    close = [one for one in found if one.spread <= most and len(one.combination) == fields]
-    close = [one for one in close if one.spread <= close[0].spread * (1 + SAME)]
-    best = min(close, key=lambda one: (not one.clusters.count, one.clusters.count, one.spread))
-    return Choice(best, found, at)
+    candidates.sort(
+        key=lambda candidate: (candidate.spread, len(candidate.combination), candidate.combination)
+    )
+    most = candidates[0].spread * (1 + TOLERANCE)
+    fields = min(len(candidate.combination) for candidate in candidates if candidate.spread <= most)
+    close = [
+        candidate
+        for candidate in candidates
+        if candidate.spread <= most and len(candidate.combination) == fields
+    ]
+    close = [candidate for candidate in close if candidate.spread <= close[0].spread * (1 + SAME)]
+    best = min(
+        close,
+        key=lambda candidate: (not candidate.clusters.count, candidate.clusters.count, candidate.spread),
+    )
+    return Choice(best, candidates, grid)
 
 
 def type_of_flows(candidate: Candidate, flows: int) -> Integers:

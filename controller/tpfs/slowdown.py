@@ -71,8 +71,8 @@ class SlowdownSums:
         """Sum of T / (x + packet) of flows with above < x <= upto. waits: B_l; free_above and free: 1 - rho_(l-1) and
         1 - rho_l."""
         low, high = self._index(above), self._index(upto)
-        one, first, beyond = (part[high] - part[low] for part in (self._one, self._first, self._beyond))
-        return float((waits * one + first) / free_above + beyond / free)
+        single, first, beyond = (part[high] - part[low] for part in (self._one, self._first, self._beyond))
+        return float((waits * single + first) / free_above + beyond / free)
 
     def _index(self, size: float) -> int:
         return int(np.searchsorted(self._sizes, size, side="right"))
@@ -90,21 +90,21 @@ def mean_slowdown(
     thresholds: of each type, bytes, not falling; load: of the link, below 1. others: flows of no type, which are in the
     way under *default* thresholds, but do not count (every second flow is an answer of a byte, on its way back).
     """
-    flows, all_types = sum(one.flows for one in types), list(types)
-    bounds = [(-np.inf, *one, np.inf) for one in thresholds]
+    flows, all_types = sum(sizes.flows for sizes in types), list(types)
+    bounds = [(-np.inf, *limits, np.inf) for limits in thresholds]
     if others is not None:
         all_types, bounds = [*all_types, others], [*bounds, (-np.inf, *default, np.inf)]
-    total = sum(one.bytes for one in all_types)
+    total = sum(sizes.bytes for sizes in all_types)
     if not flows or not total:
         return 0.0
     slowdown, free_above = 0.0, 1.0
     for queue in range(len(bounds[0]) - 1):
-        pairs = [(one, bound[queue + 1]) for one, bound in zip(all_types, bounds, strict=True)]
-        free = 1 - load * min(sum(one.within(end) for one, end in pairs) / total, 1.0)
-        waits = load / total * sum(one.chunks(end) for one, end in pairs) / (2 * free)
+        pairs = [(sizes, bound[queue + 1]) for sizes, bound in zip(all_types, bounds, strict=True)]
+        free = 1 - load * min(sum(sizes.within(end) for sizes, end in pairs) / total, 1.0)
+        waits = load / total * sum(sizes.chunks(end) for sizes, end in pairs) / (2 * free)
         slowdown += sum(
-            one.slowdown(bound[queue], bound[queue + 1], waits, free_above, free)
-            for one, bound in zip(types, bounds[: len(types)], strict=True)
+            sizes.slowdown(bound[queue], bound[queue + 1], waits, free_above, free)
+            for sizes, bound in zip(types, bounds[: len(types)], strict=True)
         )
         free_above = free
     return slowdown / flows

@@ -146,8 +146,8 @@ def thresholds(
     if delta is not None:
         return solve(types, default, delta, load, others)
     problem = _Problem(types, default, GRID)
-    found = [problem.solution(problem.priced(price), load, others) for price in PRICES]
-    return min(found, key=lambda one: one.slowdown * (1 + (one.removed_good > 0) * 1e-9))
+    solutions = [problem.solution(problem.priced(price), load, others) for price in PRICES]
+    return min(solutions, key=lambda solution: solution.slowdown * (1 + (solution.removed_good > 0) * 1e-9))
 
 
 def candidates(flows: FlowSizes, default: Sequence[int], grid: int = GRID) -> Floats:
@@ -176,7 +176,7 @@ class _Problem:
 
     def __init__(self, types: Sequence[FlowSizes], default: Sequence[int], grid: int) -> None:
         self._types, self._default = types, default
-        self._sizes = [candidates(one, default, grid) for one in types]
+        self._sizes = [candidates(sizes, default, grid) for sizes in types]
         self._choices = [
             (which, int(np.searchsorted(self._sizes[which], limit, side="right")))
             for which in range(len(types))
@@ -186,8 +186,8 @@ class _Problem:
         parts = [
             (types[t], limit, self._sizes[t][:n]) for (t, n), limit in zip(self._choices, limits, strict=True)
         ]
-        self._bad = [one.bad(limit, sizes) for one, limit, sizes in parts]
-        self._good = [one.good(limit, sizes) for one, limit, sizes in parts]
+        self._bad = [flows.bad(limit, sizes) for flows, limit, sizes in parts]
+        self._good = [flows.good(limit, sizes) for flows, limit, sizes in parts]
 
     def within(self, delta: float) -> list[int]:
         """Of each choice the index that is best where at most *delta* bytes of good load may go."""
@@ -208,8 +208,8 @@ class _Problem:
                 least = np.full(len(bad), best[-1])
                 least[: len(best)] = best[: len(bad)]
                 top = np.maximum.accumulate(least)
-                at = np.where(least == top, np.arange(len(bad)), 0)
-                came.append(np.minimum(np.maximum.accumulate(at), len(best) - 1))
+                indices = np.where(least == top, np.arange(len(bad)), 0)
+                came.append(np.minimum(np.maximum.accumulate(indices), len(best) - 1))
                 best = top + worth
             index = int(np.argmax(best)) if boundaries else 0
             own = []
@@ -224,7 +224,7 @@ class _Problem:
     ) -> Solution:
         """What *picked* indices mean. delta: None: what they remove."""
         picked = _raised(picked, self._bad, len(self._default))
-        found = [
+        limits = [
             [
                 int(self._sizes[t][index])
                 for (t, _), index in zip(self._choices, picked, strict=True)
@@ -234,13 +234,13 @@ class _Problem:
         ]
         good = float(sum(part[index] for part, index in zip(self._good, picked, strict=True)))
         return Solution(
-            tuple(tuple(one) for one in found),
+            tuple(tuple(row) for row in limits),
             float(sum(part[index] for part, index in zip(self._bad, picked, strict=True))),
             good,
             good if delta is None else delta,
             mean_slowdown(
-                [one.slowdown for one in self._types],
-                found,
+                [sizes.slowdown for sizes in self._types],
+                limits,
                 load,
                 None if others is None else others.slowdown,
                 self._default,
@@ -285,8 +285,8 @@ def knapsack(
         if choice % boundaries == boundaries - 1:
             continue
         for index in range(counts[choice]):  # b_(l+1) at most there: b_l too
-            upto = [first[choice] + one for one in range(index + 1)]
-            behind = [first[choice + 1] + one for one in range(index + 1)]
+            upto = [first[choice] + step for step in range(index + 1)]
+            behind = [first[choice + 1] + step for step in range(index + 1)]
             rows += [row] * (2 * index + 2)
             columns += upto + behind
             data += [1.0] * (index + 1) + [-1.0] * (index + 1)
@@ -302,13 +302,13 @@ def knapsack(
     from scipy.sparse import coo_array
 
     matrix = coo_array((data, (rows, columns)), shape=(row + 1, len(cost))).tocsr()
-    found = milp(
+    result = milp(
         -value / scale,
         integrality=np.ones(len(value)),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(matrix, low, high),
         options={"time_limit": SOLVE_S, "mip_rel_gap": 1e-6},
     )
-    if found.x is None:
-        raise SolveError(f"no thresholds found: {found.message}")
-    return [int(np.argmax(found.x[begin:end])) for begin, end in itertools.pairwise(first)]
+    if result.x is None:
+        raise SolveError(f"no thresholds found: {result.message}")
+    return [int(np.argmax(result.x[begin:end])) for begin, end in itertools.pairwise(first)]

@@ -114,21 +114,21 @@ def flow_types(
         else printed_thresholds(samples, default, load, printed.most_alpha, others)
     )
     before = mean_slowdown(
-        [one.slowdown for one in samples], [default] * len(samples), load, others.slowdown, default
+        [sizes.slowdown for sizes in samples], [default] * len(samples), load, others.slowdown, default
     )
     values = _values(fair, addresses, best)
     types = tuple(
         FlowType(
-            flows=len(one),
+            flows=len(sizes),
             values=values[number],
             thresholds_bytes=chosen,
-            mean_bytes=one.bytes / one.flows,
-            median_bytes=one.quantile(0.5),
-            p90_bytes=one.quantile(0.9),
-            cdf=tuple(one.share(choice.points).tolist()),
-            queue_bytes=tuple(part.good + part.bad for part in queue_loads(one, chosen)),
+            mean_bytes=sizes.bytes / sizes.flows,
+            median_bytes=sizes.quantile(0.5),
+            p90_bytes=sizes.quantile(0.9),
+            cdf=tuple(sizes.share(choice.points).tolist()),
+            queue_bytes=tuple(part.good + part.bad for part in queue_loads(sizes, chosen)),
         )
-        for number, (one, chosen) in enumerate(zip(samples, solution.thresholds, strict=True))
+        for number, (sizes, chosen) in enumerate(zip(samples, solution.thresholds, strict=True))
     )
     unknown = len(fair) - sum(map(len, samples))
     features = best.combination if types else ()
@@ -138,11 +138,11 @@ def flow_types(
         unknown_flows=unknown,
         features=features,
         types=types,
-        default_thresholds_bytes=tuple(int(one) for one in default),
+        default_thresholds_bytes=tuple(int(threshold) for threshold in default),
         points_bytes=tuple(choice.points.tolist()),
         tried=tuple(
-            Tried(one.combination, one.spread, one.clusters.count, one.unknown_share)
-            for one in choice.candidates
+            Tried(candidate.combination, candidate.spread, candidate.clusters.count, candidate.unknown_share)
+            for candidate in choice.candidates
         ),
         removed_bad_bytes=solution.removed_bad,
         removed_good_bytes=solution.removed_good,
@@ -152,13 +152,13 @@ def flow_types(
     )
 
 
-def differ(one: FlowTypes | None, other: FlowTypes | None) -> bool:
+def differ(types: FlowTypes | None, other: FlowTypes | None) -> bool:
     """Whether agents have to be told: other features or values, or a threshold that moved by more than `SAME`."""
-    if one is None or other is None:
-        return one is not other
-    if one.features != other.features or len(one.types) != len(other.types):
+    if types is None or other is None:
+        return types is not other
+    if types.features != other.features or len(types.types) != len(other.types):
         return True
-    mine, theirs = ({frozenset(item.values): item for item in found.types} for found in (one, other))
+    mine, theirs = ({frozenset(item.values): item for item in side.types} for side in (types, other))
     if mine.keys() != theirs.keys():
         return True
     return any(
@@ -180,4 +180,4 @@ def _values(records: Records, addresses: Sequence[str], best: Candidate) -> list
             for name in best.combination
         )
         result[best.clusters.of_value[value]].append(texts)
-    return [tuple(one) for one in result]
+    return [tuple(row) for row in result]

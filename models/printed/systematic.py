@@ -55,8 +55,8 @@ def encoded(sources: Matrix, matrix: Matrix) -> Matrix:
     columns = list(zip(*matrix, strict=True))
     return tuple(
         tuple(
-            _sum(product(source[at], g) for source, g in zip(sources, column, strict=True))
-            for at in range(length)
+            _sum(product(source[offset], g) for source, g in zip(sources, column, strict=True))
+            for offset in range(length)
         )
         for column in columns
     )

@@ -12,7 +12,7 @@ def path(flow):
 
 def collisions(flows):
     return [
-        (one["id"], other["id"])
-        for one, other in combinations(flows, 2)
-        if one["repeat"] == other["repeat"] and path(one) == path(other)
+        (flow["id"], other["id"])
+        for flow, other in combinations(flows, 2)
+        if flow["repeat"] == other["repeat"] and path(flow) == path(other)
     ]

@@ -12,7 +12,8 @@ class LeastSent(PathPolicy):
             return flow_entropy(flow)
         label, left = self.cells.get(flow.id, (0, 0))
         if left < size or label not in route.labels:
-            label, left = min(route.labels, key=lambda one: (self.sent.get(one, 0), self.rng.random())), 65536
+            label = min(route.labels, key=lambda label: (self.sent.get(label, 0), self.rng.random()))
+            left = 65536
         self.cells[flow.id] = label, left - size
         self.sent[label] = self.sent.get(label, 0) + size
         return label

@@ -49,6 +49,7 @@ from topologies.registry import (
 from topologies.wiring import (
     LabLink,
     TcpProfile,
+    endpoint_lines,
     host_setup,
     management_lines,
     manager_setup,
@@ -70,6 +71,8 @@ class Lab:
     datapath: "netdev" (userspace), "system" (kernel), or None for the kernel's where there is one.
     controller_port: where a controller listens already, in this network namespace; None: one that is free.
     plain_allocator: switches allocate memory as the C library does, for comparison.
+    on_endpoint: called by start() as soon as a controller may be started and listen at `controller_endpoint`; nodes and
+    switches come afterwards. What it raises ends the lab.
 
     After start(): `hosts` and `switches` (names), `net` (Mininet's object), `links` (shape by name),
     `controller_endpoint` (address and port to listen on for the switches), `run_dir`, and `notices`: what
@@ -86,6 +89,7 @@ class Lab:
         datapath: Datapath | None = None,
         controller_port: int | None = None,
         plain_allocator: bool = False,
+        on_endpoint: Callable[[], None] = lambda: None,
     ) -> None:
         self.spec = spec
         self.lab_id = check_lab_id(lab_id) if lab_id is not None else new_lab_id()
@@ -103,6 +107,7 @@ class Lab:
         self._redialer: Redialer | None = None
         self._trees: PortTrees | None = None
         self._port_writer: PortWriter | None = None
+        self._on_endpoint = on_endpoint
         self._given_port = controller_port
         self._controller_port = controller_port or CONTROLLER_PORT
         self._netem = True
@@ -290,6 +295,9 @@ class Lab:
         if self._record.group is not None and enter(self._record.group):
             self._group = self._record.group
         self._spawner = Spawner(self.lab_id, self._group)
+        self._nodes = Nodes(self.lab_id)
+        self._make_endpoint(self._nodes, self._record)
+        self._on_endpoint()
         datapath = self._datapath or best_datapath(self._notice)
         database = self.run_dir / "empty.db"
         create_database(database)
@@ -302,7 +310,6 @@ class Lab:
             notice=self._notice,
             allocator=self._allocator,
         )
-        self._nodes = Nodes(self.lab_id)
         self._nodes.build(self.spec.topo(), setting)
         self._wire(self._nodes, self._record)
         self.net.start()
@@ -319,16 +326,19 @@ class Lab:
         self._record = replace(self._record, details=self._details())
         self._record.save()
 
-    def _wire(self, nodes: Nodes, record: LabRecord) -> None:
-        """Make all interfaces, then set every namespace up in parallel."""
-        net, root = nodes.net, record.interface
+    def _make_endpoint(self, nodes: Nodes, record: LabRecord) -> None:
+        """Make the interface whose address switches look for a controller at."""
         prefix = ipaddress.IPv4Network(record.subnet).prefixlen
-        run_batch("ip", management_lines(net.switches, nodes.manager, root))
+        address = f"{self._management_address(1)}/{prefix}"
+        run_batch("ip", endpoint_lines(nodes.manager, record.interface, address))
+        write_sysctls({f"net/ipv6/conf/{record.interface}/disable_ipv6": "1"})
+
+    def _wire(self, nodes: Nodes, record: LabRecord) -> None:
+        """Make all other interfaces, then set every namespace up in parallel."""
+        net = nodes.net
+        prefix = ipaddress.IPv4Network(record.subnet).prefixlen
+        run_batch("ip", management_lines(net.switches, nodes.manager))
         run_batch("ip", veth_lines(net.links, self.spec.mtu))
-        write_sysctls({f"net/ipv6/conf/{root}/disable_ipv6": "1"})
-        run_batch(
-            "ip", [f"addr add {self._management_address(1)}/{prefix} dev {root}", f"link set dev {root} up"]
-        )
         setups = {host.name: host_setup(host, self.tcp, self.congestion_control) for host in net.hosts}
         for name, address in self._switch_addresses().items():
             setups[name] = switch_setup(net[name], address, prefix)

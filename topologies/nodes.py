@@ -25,18 +25,19 @@ class Nodes:
     """Mininet's network and, besides, the management network's node; a thread pool to work in all of them.
 
     Interfaces are named by Mininet's objects but not made: that is for batches, see wiring.
+    The management network's node is there from the beginning, the fabric's with `build`.
     """
 
     def __init__(self, lab_id: str) -> None:
         self.lab_id = lab_id
         self.net: Any = None
-        self.manager: LabHost | None = None
         self._namespaces: dict[str, Namespace] = {}
         self._begun: set[Future[Any]] = set()
         self._workers = ThreadPoolExecutor(8, thread_name_prefix=f"capstan-{lab_id}")
+        self.manager: LabHost | None = LabHost(MANAGER, lab_id=lab_id)
 
     def build(self, topo: Topo, setting: SwitchSetting) -> None:
-        """Make a namespace for each node."""
+        """Make a namespace for each node of *topo*."""
         # Mininet's own init() would change a dozen sysctls of the machine and never put them back.
         Mininet.inited = True
         self.net = Mininet(
@@ -48,7 +49,6 @@ class Nodes:
             controller=None,
             build=False,
         )
-        self.manager = LabHost(MANAGER, lab_id=self.lab_id)
         self.net.build()
         for node in self._all():
             self._namespaces[node.name] = Namespace(node.pid)

@@ -141,14 +141,21 @@ def switch_setup(switch: Any, address: str, prefix: int) -> NamespaceSetup:
     )
 
 
-def management_lines(switches: Sequence[Any], manager: Any, root_interface: str) -> list[str]:
-    """Lines that make the management network's veth pairs; one end stays in this namespace."""
-    lines = [f"link add name {root_interface} type veth peer name root netns {manager.pid}"]
-    lines += [
+def endpoint_lines(manager: Any, root_interface: str, address: str) -> list[str]:
+    """Lines that make the management network's veth pair with one end in this namespace, and give that its address."""
+    return [
+        f"link add name {root_interface} type veth peer name root netns {manager.pid}",
+        f"addr add {address} dev {root_interface}",
+        f"link set dev {root_interface} up",
+    ]
+
+
+def management_lines(switches: Sequence[Any], manager: Any) -> list[str]:
+    """Lines that make the management network's veth pairs to the switches."""
+    return [
         f"link add name mgmt0 netns {switch.pid} type veth peer name m-{switch.name} netns {manager.pid}"
         for switch in switches
     ]
-    return lines
 
 
 def manager_setup(switches: Sequence[Any]) -> NamespaceSetup:

@@ -53,6 +53,8 @@ class Generator:
         self._window: tuple[float, float] = (0.0, 0.0)
         self._senders: list[Sender | ReplicatedFlow] = []
         self._finished = self._failed = 0
+        self._left = 0
+        """Flows with a size that are not over."""
         self._progress_due = False
         emit({"event": "ready", "port": self._sink.port})
 
@@ -102,16 +104,19 @@ class Generator:
             if sender.order.size_bytes is None:
                 for moment in self._window:
                     self._loop.at(epoch + moment, sender.note_window)
+        self._left = sum(order.size_bytes is not None for order in self._orders)
         if not self._left:
             self._emit({"event": "over"})
-
-    @property
-    def _left(self) -> int:
-        return sum(sender.order.size_bytes is not None and sender.state is None for sender in self._senders)
 
     def _flow_ended(self, sender: Sender | ReplicatedFlow) -> None:
         self._finished += sender.state == "finished"
         self._failed += sender.state == "failed"
+        if sender.order.size_bytes is not None:
+            self._left -= 1
+            if not self._left:
+                self._report_progress()
+                self._emit({"event": "over"})
+                return
         if not self._progress_due:
             self._progress_due = True
             self._loop.at(time.monotonic() + PROGRESS_PERIOD_S, self._report_progress)
@@ -119,11 +124,10 @@ class Generator:
     def _report_progress(self) -> None:
         self._progress_due = False
         self._emit({"event": "progress", "finished": self._finished, "failed": self._failed})
-        if not self._left:
-            self._emit({"event": "over"})
 
     def _stop(self) -> None:
         received = self._sink.snapshot()
+        self._left = 0  # what ends now ends with the run
         for sender in self._senders:
             sender.stop()
         self._loop.drop_timers()

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
 import click
 
-from cli.console import progress
 from cli.privileges import need_lab
+from cli.steps import Step, beside, check
 from topologies.cores import own_cores
 
 _ROOT = Path(__file__).resolve().parents[2]
-_CARGO: Final = [
+_CARGO: Final = (
     *("cargo", "test", "--quiet", "--workspace", "--locked"),
     *("--manifest-path", "native/Cargo.toml", "--target-dir", ".setup/native/target"),
-]
+)
 SMALL_LAB: Final = "tests/lab/test_cli_run.py::test_json_on_standard_output_is_one_document_and_nothing_else"
 """A whole experiment of a few flows: every part of the lab, the controller and the agents take part."""
 _KILLS: Final = 50
@@ -30,6 +29,8 @@ _LONGEST_FIRST: Final = ("--dist=loadfile", "--no-loadscope-reorder")
 """A file at a time, in the order of `tests/longest_first.py`."""
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
 _WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz"]
+_LABS_A_CORE: Final = 2.0
+"""Tests with a lab wait for its clocks for half of their time: more of them at once than there are cores."""
 
 
 @click.command(
@@ -67,7 +68,6 @@ def test_command(
 ) -> None:
     """Check style and types, then run the tests: all of them, or what pytest's ARGUMENTS select."""
     _keep_bytecode()
-    workers = f"--numprocesses={own_cores().workers()}"
     if not chaos and (seed is not None or kills is not None):
         raise click.UsageError("--seed and --kills go with --chaos")
     if fuzz is not None and chaos:
@@ -88,19 +88,27 @@ def test_command(
         arguments = ("tests/fuzz", "--capture=no", f"--timeout={fuzz * 60 + _FUZZ_START_S:.0f}", *arguments)
     elif not arguments:
         need_lab("test")
-        for step in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
-            _check(step, [sys.executable, "-m", *step])
+        for step in (["check", "."], ["format", "--check", "."]):
+            check(Step(("ruff", *step), (sys.executable, "-m", "ruff", *step)), _ROOT)
+        # Types take one core only, and compiling waits for its last crate: tests take what they leave.
+        types_and_kernels = [Step(("mypy",), (sys.executable, "-m", "mypy"))]
         if not quick:
-            _check(_CARGO, _CARGO)
-        # Those without a lab share nothing; those of a file with labs share its lab.
-        _check(["pytest", *_WITHOUT_LAB], [*_PYTEST, *_WITHOUT_LAB, workers, "--dist=worksteal"])
+            types_and_kernels.append(Step(_CARGO, _CARGO))
+        with beside(types_and_kernels, _ROOT):
+            # Those without a lab share nothing; those of a file with labs share its lab.
+            alone = (*_WITHOUT_LAB, _workers(1.0), "--dist=worksteal")
+            check(Step(("pytest", *_WITHOUT_LAB), (*_PYTEST, *alone)), _ROOT)
     if quick:
         arguments = (SMALL_LAB,)
     elif not arguments:
         ignored = [f"--ignore={path}" for path in _WITHOUT_LAB]
-        arguments = ("tests", *ignored, workers, *_LONGEST_FIRST)
+        arguments = ("tests", *ignored, _workers(_LABS_A_CORE), *_LONGEST_FIRST)
     os.chdir(_ROOT)
     os.execv(sys.executable, [*_PYTEST, *arguments])
+
+
+def _workers(a_core: float) -> str:
+    return f"--numprocesses={own_cores().workers(a_core)}"
 
 
 def _keep_bytecode() -> None:
@@ -109,11 +117,3 @@ def _keep_bytecode() -> None:
     Else each of some thousand controllers, agents and commands would compile all of them anew.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
-
-def _check(name: list[str], command: list[str]) -> None:
-    """Run *command*; end the program with its exit code if it fails."""
-    progress.print(f"$ {' '.join(name)}", markup=False)
-    code = subprocess.run(command, cwd=_ROOT, check=False).returncode
-    if code != 0:
-        sys.exit(code)

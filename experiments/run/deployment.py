@@ -74,6 +74,7 @@ class Deployment:
             tcp=spec.transport.profile,
             congestion_control=spec.transport.congestion,
             controller_port=served.openflow_port if served is not None else None,
+            on_endpoint=self._launch_controller,
         )
         self._served = served
         self._path_policy = path_policy
@@ -116,13 +117,8 @@ class Deployment:
         try:
             self._on_stage(f"building the fabric: {fabric_words(self.spec)}")
             self.lab.start()
-            self.logs.mkdir(parents=True, exist_ok=True)
-            if self._served is not None:
-                self._client = self._served.client()
-                self._api = self._client.url, self._client.token
-            else:
-                self._on_stage("starting the controller")
-                self._start_controller()
+            self._on_stage("waiting for the controller")
+            self._await_controller()
             self._on_stage(f"starting {len(self.lab.hosts)} host agents")
             self._start_agents()
             self._on_stage("discovering switches, links and hosts")
@@ -290,7 +286,11 @@ class Deployment:
     def _log(self, name: str) -> Path:
         return self.logs / f"{name.replace(' ', '-')}.log"
 
-    def _start_controller(self) -> None:
+    def _launch_controller(self) -> None:
+        """Start the controller, if it is to be our own; the fabric is built while it loads."""
+        self.logs.mkdir(parents=True, exist_ok=True)
+        if self._served is not None:
+            return
         data = self.lab.run_dir / "controller"
         address, port = self.lab.controller_endpoint
         argv = [sys.executable, "-m", "controller", "--lab", "--no-experiments"]
@@ -301,7 +301,15 @@ class Deployment:
             argv += ["--database", self._database]
         part = ControllerPart(self.lab.popen, argv, self._log("controller"), ROOT, data)
         self._parts.append(part)
-        part.start()
+        part.launch()
+
+    def _await_controller(self) -> None:
+        if self._served is not None:
+            self._client = self._served.client()
+            self._api = self._client.url, self._client.token
+            return
+        (part,) = (part for part in self._parts if isinstance(part, ControllerPart))
+        part.await_answer()
         self._client, self._api = ControllerClient(part.url), (part.url, None)
 
     @property
@@ -360,7 +368,7 @@ class Deployment:
                 raise DeploymentError(
                     f"the fabric is not ready after {READY_S:g} s: {'; '.join(missing)}{self._tails()}"
                 )
-            time.sleep(0.1)
+            time.sleep(LOOK_EVERY_S)
 
     def _tails(self) -> str:
         """Ends of the logs of the controller and of agents that it does not know."""

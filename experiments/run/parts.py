@@ -86,8 +86,17 @@ class ControllerPart(ProcessPart):
 
     def start(self) -> None:
         """Return once its API answers. Raises PartError; it does not run then."""
+        self.launch()
+        self.await_answer()
+
+    def launch(self) -> subprocess.Popen[Any]:
         self._endpoints.unlink(missing_ok=True)  # a controller that was killed leaves its own
-        process = self.launch()
+        return super().launch()
+
+    def await_answer(self) -> None:
+        """Return once the API of the process that was launched answers. Raises PartError; it does not run then."""
+        process = self.newest
+        assert process is not None
         deadline = time.monotonic() + CONTROLLER_START_S
         while not self._endpoints.exists():
             if process.poll() is not None or self.abandoned or time.monotonic() > deadline:

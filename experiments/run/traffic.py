@@ -117,15 +117,17 @@ class Traffic:
         deadline_s: float,
         on_progress: Callable[[int, int], None],
         check: Callable[[], None] = lambda: None,
+        lead_s: float = LEAD_S,
     ) -> float:
         """Start what was prepared; return when all flows with a size are over, or at the deadline.
 
         deadline_s: seconds after the run's start. on_progress: gets flows finished and failed. check: called
-        every half second; what it raises ends the run.
+        every half second; what it raises ends the run. lead_s: from the order to start until the run's start; 0 where
+        hosts need not begin together.
 
         Returns the monotonic time of the run's start.
         """
-        epoch = time.monotonic() + LEAD_S
+        epoch = time.monotonic() + lead_s
         for one in self._hosts.values():
             one.finished = one.failed = 0
             one.over = False

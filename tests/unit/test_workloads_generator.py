@@ -8,13 +8,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.waiting import eventually
+from workloads.generator import Generator
+from workloads.loop import Loop
 from workloads.wire import ENDLESS, decode_header, encode_header
 
 TIME_WAIT = "06"
@@ -271,3 +273,35 @@ def test_the_header_is_read_back(size: int | None) -> None:
 def test_bytes_that_are_no_header_are_refused() -> None:
     assert decode_header(bytes(16)) is None
     assert decode_header(encode_header(1, 3)) is None, "no flow is smaller than its header"
+
+
+class NothingLater(Loop):
+    """A loop that leaves out what is to be done after `last` (monotonic seconds)."""
+
+    last = 0.0
+
+    def at(self, when: float, call: Callable[[], None]) -> None:
+        if when <= self.last:
+            super().at(when, call)
+
+
+def test_the_end_of_the_last_flow_is_reported_at_once() -> None:
+    """No timer has to pass between a run's last flow and "over"; "progress" comes before, with the whole count."""
+    loop = NothingLater()
+    events: list[dict[str, Any]] = []
+
+    def emit(event: dict[str, Any]) -> None:
+        events.append(event)
+        if event["event"] in ("over", "error"):
+            loop.stop()
+
+    generator = Generator(loop, 0, emit)
+    generator.obey(json.dumps({"do": "prepare", "flows": [flow(1, 3000), flow(2, 9000)], "window_s": [0, 0]}))
+    loop.last = time.monotonic()
+    generator.obey(json.dumps({"do": "start", "epoch": loop.last}))
+    loop.run()
+    generator.obey(json.dumps({"do": "stop"}))
+    *_, counted, over, records = events
+    assert over == {"event": "over"}
+    assert counted == {"event": "progress", "finished": 2, "failed": 0}
+    assert [record["state"] for record in records["sent"]] == ["finished", "finished"]

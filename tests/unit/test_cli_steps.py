@@ -1,0 +1,63 @@
+"""Steps of a test run, as processes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.steps import Step, beside, check
+from tests.waiting import eventually
+
+TWO_THAT_STAY = """
+import subprocess, sys, time
+other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open(sys.argv[1], "w").write(str(other.pid))
+time.sleep(600)
+"""
+
+
+def step(name: str, program: str, *arguments: object) -> Step:
+    return Step((name,), (sys.executable, "-c", program, *map(str, arguments)))
+
+
+def test_what_runs_beside_is_printed_after_the_block_in_order(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The first waits for a file of the block's, so both ran while the block did."""
+    wait = "import os, sys\nwhile not os.path.exists(sys.argv[1]): pass\nprint('first')"
+    steps = [step("one", wait, tmp_path / "go"), step("two", "print('second')")]
+    with beside(steps, tmp_path):
+        check(step("three", "open('go', 'w'); print('block')"), tmp_path)
+    out, err = capfdbinary.readouterr()
+    assert out.split() == [b"block", b"first", b"second"]
+    assert err.split() == [b"$", b"three", b"$", b"one", b"$", b"two"]
+
+
+def test_a_step_that_fails_ends_the_program_with_its_code(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended, beside([step("one", "raise SystemExit(7)")], tmp_path):
+        check(step("two", "pass"), tmp_path)
+    assert ended.value.code == 7
+
+
+def test_nothing_runs_on_where_the_block_fails(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    def failing() -> None:
+        with beside([step("one", TWO_THAT_STAY, note)], tmp_path):
+            eventually(lambda: note.exists() and note.read_text())
+            check(step("two", "raise SystemExit(3)"), tmp_path)
+
+    with pytest.raises(SystemExit) as ended:
+        failing()
+    assert ended.value.code == 3
+    eventually(lambda: not running(note.read_text()))
+
+
+def running(pid: str) -> bool:
+    """Return whether the process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

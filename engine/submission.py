@@ -26,7 +26,7 @@ from experiments.spec.spec import (
 )
 from experiments.spec.sweep import SweepError, points, set_field, words
 from experiments.spec.yaml_source import Problem, read
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 
 MOST_BYTES: Final = 1 << 20
 """Of a spec's text."""

@@ -28,6 +28,7 @@ _FUZZ_START_S: Final = 300
 _LONGEST_FIRST: Final = ("--dist=loadfile", "--no-loadscope-reorder")
 """A file at a time, in the order of `tests/longest_first.py`."""
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
+_IMPORTS: Final = Path(sys.executable).with_name("lint-imports")
 _WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz"]
 _LABS_A_CORE: Final = 2.0
 """Tests with a lab wait for its clocks for half of their time: more of them at once than there are cores."""
@@ -66,7 +67,7 @@ def test_command(
     fuzz: float | None,
     arguments: tuple[str, ...],
 ) -> None:
-    """Check style and types, then run the tests: all of them, or what pytest's ARGUMENTS select."""
+    """Check style, types and imports, then run the tests: all of them, or what pytest's ARGUMENTS select."""
     _keep_bytecode()
     if not chaos and (seed is not None or kills is not None):
         raise click.UsageError("--seed and --kills go with --chaos")
@@ -90,6 +91,7 @@ def test_command(
         need_lab("test")
         for step in (["check", "."], ["format", "--check", "."]):
             check(Step(("ruff", *step), (sys.executable, "-m", "ruff", *step)), _ROOT)
+        check(Step((_IMPORTS.name,), (str(_IMPORTS),)), _ROOT)
         # Types take one core only, and compiling waits for its last crate: tests take what they leave.
         types_and_kernels = [Step(("mypy",), (sys.executable, "-m", "mypy"))]
         if not quick:

@@ -16,7 +16,7 @@ from controller.api.problems import ProblemError
 from controller.api.routing import get
 from controller.store.experiments import ExperimentStore
 from figures.draw import FIELDS, FIGURES, FORMATS
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 
 PARQUET: Final = "application/vnd.apache.parquet"
 MEDIA: Final = {"svg": "image/svg+xml", "png": "image/png"}

@@ -19,8 +19,8 @@ from controller.plane.snapshot import FabricSnapshot
 from controller.running import RunningController
 from controller.schemes import loader
 from controller.schemes.loader import SchemeError
+from plain.reading import PlainError, did_you_mean
 from protocol.control import Impair
-from protocol.plain import PlainError, did_you_mean
 from protocol.policy import PolicyError
 
 MAX_WAIT_S: Final = 60.0

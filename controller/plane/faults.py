@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, Protocol
 from controller.fabric.graph import PortRef
 from controller.live.naming import FabricNames, NamedLink
 from ovsdb.port_queues import PortLimit
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 
 Kind = Literal["link-down", "switch-down", "slow-link", "agent-down"]
 _LOG: Final = logging.getLogger("capstan.faults")

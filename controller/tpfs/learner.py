@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from controller.schemes.scheme import Priority, Scheme
-from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.job import Job, Question
-from controller.tpfs.kept import KeptRecords
+from controller.tpfs.kept import KeptRecords, RecordStore
 from controller.tpfs.types import FlowTypes, differ
 from protocol import control
 from protocol.priority import TypePriority
@@ -107,7 +106,7 @@ class TypeLearner:
         self,
         tell: Callable[[control.FlowTypes], None],
         note: Callable[[object], None],
-        store: FinishedFlowStore | None,
+        store: RecordStore | None,
     ) -> None:
         self._tell, self._note = tell, note
         self._changed = threading.Condition()

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from experiments.results.outcome import FlowOutcome
+from plain.reading import build
 from protocol.latency import Latencies
-from protocol.plain import build
 from protocol.sent_again import Resent, by_cause
 
 _COUNTED: Final = ("flows_scheduled", "flows_unscheduled_by_fail_safe")

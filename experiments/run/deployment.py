@@ -21,7 +21,7 @@ from experiments.run.supervisor import Supervisor
 from experiments.run.traffic import log_tail
 from experiments.spec.spec import SchemeChoice, Spec, fabric_words, is_scheme_file, merge_overrides
 from experiments.spec.yaml_source import read
-from protocol.plain import PlainError
+from plain.reading import PlainError
 from topologies.addressing import OVERLAY6_PREFIX, OVERLAY_PREFIX
 from topologies.lab import Lab
 
@@ -293,7 +293,7 @@ class Deployment:
             return
         data = self.lab.run_dir / "controller"
         address, port = self.lab.controller_endpoint
-        argv = [sys.executable, "-m", "controller", "--lab", "--no-experiments"]
+        argv = [sys.executable, "-m", "controller", "--lab"]
         argv += ["--data", str(data), "--openflow", f"{address}:{port}", "--openflow-without-tls"]
         argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file)]
         argv += self._controller_options

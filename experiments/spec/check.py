@@ -23,7 +23,7 @@ from experiments.spec.spec import (
 from experiments.spec.sweep import SweepError, check_axes, grid, words
 from experiments.spec.yaml_source import Path as FieldPath
 from experiments.spec.yaml_source import Problem, Source, read, text_of
-from protocol.plain import PlainError, build, did_you_mean
+from plain.reading import PlainError, build, did_you_mean
 from topologies.fabric_spec import FabricSpec, FabricSpecError
 from workloads.applications import ApplicationsError, hosts_of, mean_bytes, parts
 from workloads.arrivals import ArrivalsError, flow_rate, start_times

@@ -12,7 +12,7 @@ from jsonschema.exceptions import ValidationError
 from experiments.spec.schema import schema
 from experiments.spec.yaml_source import Path as FieldPath
 from experiments.spec.yaml_source import Problem, Source, text_of
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 
 
 def against_schema(source: Source) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from protocol.plain import build
+from plain.reading import build
 from topologies.fabric_spec import FabricSpec
 from workloads.description import Endpoint, Transport, Workload
 from workloads.plan import Plan, build_plan, offered_capacity_bps

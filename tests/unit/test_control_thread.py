@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DYING_CONTROLLER = """
 import sys
 from pathlib import Path
-from controller.__main__ import serve_command
+from cli.commands.serve import serve_command
 from controller.openflow.shell import OpenFlowShell
 
 tick = OpenFlowShell._tick

@@ -17,7 +17,7 @@ from experiments.run.progress import Progress, Steps
 from experiments.run.run_events import fabric_changes, path_splits, types_learnt
 from experiments.spec.check import find_spec, load
 from experiments.spec.spec import SchemeChoice, Spec, fabric_words
-from protocol.plain import build
+from plain.reading import build
 from workloads.records import SentFlow
 
 

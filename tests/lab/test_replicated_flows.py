@@ -15,7 +15,7 @@ from experiments.outcome import FlowOutcome, join
 from experiments.spec import SchemeChoice, Spec
 from experiments.traffic import Traffic
 from tests.waiting import eventually
-from workloads.wire import SINK_PORT
+from workloads.flow_header import SINK_PORT
 
 
 def spec() -> Spec:

@@ -53,7 +53,7 @@ from controller.agents.listeners import ChannelError, TcpListener
 @click.option(
     "--api-without-token",
     is_flag=True,
-    help="Ask for no token at an --api that is not loopback: only where nobody else reaches it, as in a container "
+    help="Ask for no token at an --api that is not loopback: only where no other user reaches it, as in a container "
     "whose port is published on loopback.",
 )
 @click.option(
@@ -85,7 +85,7 @@ from controller.agents.listeners import ChannelError, TcpListener
     default=4.0,
     show_default=True,
     type=click.FloatRange(0.1, 50),
-    help="Samples a second of what links carry, while somebody watches.",
+    help="Samples a second of what links carry, while a client watches.",
 )
 @click.option(
     "--experiments/--no-experiments",
@@ -213,7 +213,7 @@ def serve_command(
 
 
 def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) -> MakeExtension | None:
-    """The engine; None, and a word about it, where it cannot be had and nobody has asked for it."""
+    """Return the engine; None, with a message, where it is not installed and was not asked for."""
     try:
         from engine.serving import ExecutorError, experiments_extension
     except ModuleNotFoundError as error:

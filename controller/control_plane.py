@@ -2,7 +2,7 @@
 
 Pure and single-threaded by contract; time is a parameter. Discovery, hosts, routing, pipeline and modes each
 decide their own part (`controller.fabric`, `controller.openflow.pipeline`, `controller.modes`); here is when they
-are asked, and when a switch is told.
+are asked, and when a switch gets it.
 
 **When.** Changes wait a few milliseconds for others of the same cause, then all of them are computed at once, and
 each switch gets the difference. A mode change waits for nothing.
@@ -59,6 +59,7 @@ from controller.openflow.punts import punt_flows, punt_meters
 from controller.openflow.tables import SHORT_METER
 from controller.openflow.wanted import Difference, SwitchState
 from controller.openflow.wanted_switch import WantedSwitch
+from controller.path_announcements import PathAnnouncements
 from controller.rollout import Rollout
 from controller.schemes.scheme import Mode, Scheme
 from controller.snapshot import (
@@ -77,7 +78,6 @@ from controller.takeover import (
     leaves_are_in_place,
     reaches,
 )
-from controller.told_paths import ToldPaths
 
 FAILURE_DELAY_S: Final = 0.003
 """How long a failure waits for others of the same cause; groups' watch ports bridge the time."""
@@ -116,7 +116,7 @@ class ControlPlane:
         self._routing = Routing()
         self._hosts_version = self._hosts.version
         self._ports: dict[int, tuple[int, ...]] = {}
-        self._told = ToldPaths()
+        self._announcements = PathAnnouncements()
         self._scheme: Scheme | None = None
         self._modes = LeafModes()
         self._dirty_at: float | None = None
@@ -171,7 +171,7 @@ class ControlPlane:
             self._discovery.switch_disconnected(dpid)
             self._forgetting.lost(dpid, now)
             self._modes.watch(dpid, False, now)
-            self._told.forget(dpid, now)
+            self._announcements.forget(dpid, now)
             out.events.append(SwitchDown(now, dpid))
             self._mark(now + FAILURE_DELAY_S)
         return self._finish(out, now)
@@ -217,7 +217,7 @@ class ControlPlane:
         elif dpid in self._switches and in_port < LOCAL_PORT_FIRST:
             sender = decode_lldp(data, now, self._key)
             if sender is not None:
-                out.events += self._discovery.heard(place, sender, now)
+                out.events += self._discovery.receive(place, sender, now)
                 self._send_probes(out, now)
             elif (arp := decode_arp(data)) is not None:
                 frames, events = self._learning.arp(arp, place, now)
@@ -230,7 +230,7 @@ class ControlPlane:
         out = _Outcome()
         if (short := readings.get(SHORT_METER)) is not None:
             self._mode_changed(self._modes.sample(dpid, short.packets, now), out)
-        if self._told.sample(dpid, readings, now):
+        if self._announcements.sample(dpid, readings, now):
             self._tell_paths(out, now)
         return self._finish(out, now)
 
@@ -256,7 +256,7 @@ class ControlPlane:
             raise ValueError(f"packet time must be above 0 s, not {packet_time_s} s")
         out = _Outcome()
         self._modes.set_scheme(scheme, packet_time_s)
-        self._told.set_scheme(scheme, packet_time_s)
+        self._announcements.set_scheme(scheme, packet_time_s)
         if self._scheme is None or self._scheme.name != scheme.name:
             out.events.append(SchemeChanged(now, scheme.name))
         self._scheme = scheme
@@ -277,7 +277,7 @@ class ControlPlane:
         frames, moves = self._learning.settle(now)
         out.packet_outs += frames
         out.events += moves
-        out.read_meters = (*self._modes.due(now), *self._told.due(now))
+        out.read_meters = (*self._modes.due(now), *self._announcements.due(now))
         return self._finish(out, now)
 
     def deadline(self) -> float | None:
@@ -290,7 +290,7 @@ class ControlPlane:
             self._learning.settle_at(),
             self._rollout.deadline(),
             self._modes.deadline(),
-            self._told.deadline(),
+            self._announcements.deadline(),
             self._forgetting.deadline(),
         )
         return min((time for time in times if time is not None), default=None)
@@ -356,7 +356,7 @@ class ControlPlane:
         """Measure it if it is a leaf that has our meters."""
         measured = switch.synced and switch.wanted.view.leaf
         self._modes.watch(switch.dpid, measured, now)
-        self._told.watch(switch.wanted, measured, now)
+        self._announcements.watch(switch.wanted, measured, now)
 
     # Links and hosts
 
@@ -370,7 +370,7 @@ class ControlPlane:
         out.events.append(SwitchForgotten(now, dpid))
         self._hosts.forget_switch(dpid)
         self._rollout.forgotten(dpid, now)
-        self._told.drop(dpid)
+        self._announcements.drop(dpid)
         self._numbers.release(dpid)
         del self._switches[dpid]
         self._mark(now + GROWTH_DELAY_S)
@@ -438,7 +438,7 @@ class ControlPlane:
             for dpid, switch in self._switches.items():
                 switch.wanted.want(views.view(dpid), self._scheme, self._mode_of(dpid))
             self._rollout.in_turn(self._switches)
-            self._told.set_paths({leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)})
+            self._announcements.set_paths({leaf: views.stamps(leaf) for leaf in sorted(wiring.leaves)})
         if self._failed:
             self._rollout.now()
             self._failed = False
@@ -456,7 +456,9 @@ class ControlPlane:
         return resync
 
     def _tell_paths(self, out: _Outcome, now: float) -> None:
-        out.events += self._told.news({dpid for dpid, one in self._switches.items() if one.synced}, now)
+        out.events += self._announcements.changes(
+            {dpid for dpid, one in self._switches.items() if one.synced}, now
+        )
 
     def _may_sync(self, switch: KnownSwitch, now: float) -> bool:
         """Whether our state would forward to all hosts that the switch's own does, or it has waited enough."""

@@ -19,7 +19,7 @@ from controller.api.comparing import compare
 from controller.api.describing import RESULTS_BYTES, Description, Query, Text, describe
 from controller.api.problems import ProblemError
 from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
-from controller.running import RunningController
+from controller.lifecycle import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
 
 ONE: Final = "/<number:experiment>"

@@ -14,8 +14,8 @@ from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, 
 from controller.api.describing import Description, Query, Text, describe
 from controller.api.problems import ProblemError
 from controller.api.repeatable import Repeatable
+from controller.lifecycle import RunningController
 from controller.live.naming import FabricNames
-from controller.running import RunningController
 from controller.schemes import loader
 from controller.schemes.loader import SchemeError
 from protocol.control import Impair

@@ -11,8 +11,8 @@ from controller.api.bodies import FaultBody, body
 from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
 from controller.faults import FaultConflictError, FaultError
+from controller.lifecycle import RunningController
 from controller.live.topics import fault_object
-from controller.running import RunningController
 
 
 def fault_routes(running: RunningController, lab: bool) -> Blueprint:

@@ -9,7 +9,7 @@ from controller.api.bodies import RestartBody, body
 from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
 from controller.events import PartRestarted
-from controller.running import RunningController
+from controller.lifecycle import RunningController
 
 
 def lab_routes(running: RunningController, lab: bool) -> Blueprint:

@@ -33,7 +33,7 @@ from controller.api.routes_faults import fault_routes
 from controller.api.routes_lab import lab_routes
 from controller.api.routes_live import live_routes
 from controller.control_thread import ControlThreadDiedError
-from controller.running import RunningController
+from controller.lifecycle import RunningController
 from controller.store.database import database_words
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
 

@@ -23,12 +23,12 @@ from controller.effects import ModeChanged
 from controller.events import EventLog, Logged
 from controller.fabric.graph import PortRef
 from controller.faults import FaultBegan, FaultEnded
+from controller.lifecycle import CurrentScheme, RunningController, leaf_names
 from controller.live.naming import FabricNames
 from controller.live.queue_history import Way
 from controller.live.topics import event_object, fault_object
 from controller.queues.ports import PortState
 from controller.queues.service import SwitchQueues
-from controller.running import CurrentScheme, RunningController, leaf_names
 from controller.schemes.loader import scheme_to_dict
 from controller.schemes.policy import policy_for
 from controller.snapshot import FabricSnapshot, HostInfo, PathInfo

@@ -105,15 +105,15 @@ class ModeMonitor:
         return self._leaves[leaf].mode
 
     def since(self, leaf: int) -> float:
-        """When *leaf* got its mode. Raises KeyError for a leaf that was not added."""
+        """Return when *leaf* got its mode. Raises KeyError for a leaf that was not added."""
         return self._leaves[leaf].since
 
     def hold_s(self, leaf: int) -> float:
-        """Seconds that *leaf* is held ON without a short packet: T to longest_hold T, times quiet_intervals."""
+        """Return seconds that *leaf* is held ON without a short packet: T to longest_hold T, times quiet_intervals."""
         return self._leaves[leaf].hold_s
 
     def first_packet(self, leaf: int, now: float) -> ModeChange | None:
-        """A short packet's copy arrived from *leaf*; the change if that turned it ON.
+        """Return a short packet's copy arrived from *leaf*; the change if that turned it ON.
 
         Further copies that were under way, and copies from a leaf that is gone, change nothing.
         """
@@ -123,7 +123,7 @@ class ModeMonitor:
         return self._packet_noticed(leaf, state, now, "first-packet")
 
     def sample(self, leaf: int, packets: int, now: float) -> ModeChange | None:
-        """The meter of *leaf* has counted *packets* since it was made; the change if there is one.
+        """Take the meter of *leaf*: *packets* since it was made. Return the change if there is one.
 
         A lower count than before (the switch was restarted) counts as traffic. An answer for a leaf that is
         gone changes nothing.
@@ -154,14 +154,14 @@ class ModeMonitor:
         return None
 
     def due(self, now: float) -> tuple[int, ...]:
-        """Leaves whose meter should be read now; each is named once per read."""
+        """Return leaves whose meter should be read now; each is named once per read."""
         leaves = tuple(leaf for leaf, state in self._leaves.items() if _when(state) <= now)
         for leaf in leaves:
             self._leaves[leaf].asked = now
         return leaves
 
     def deadline(self) -> float | None:
-        """When `due` next names a leaf; None while all are OFF."""
+        """Return when `due` next names a leaf; None while all are OFF."""
         earliest = min((_when(state) for state in self._leaves.values()), default=_NEVER)
         return None if earliest == _NEVER else earliest
 

@@ -47,7 +47,7 @@ READ_LOST_S: Final = 1.0
 
 
 def highest_load(deadline: float, burst: float) -> float:
-    """The rho at which a share of `LATE` waits longer than *deadline*; both in packet times. Within 0..1."""
+    """Return the rho at which a share of `LATE` waits longer than *deadline*; both in packet times. Within 0..1."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -64,7 +64,7 @@ class Split:
     throughput: frozenset[int] = frozenset()
 
     def by_class(self, path_sets: Iterable[tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-        """What of a leaf's paths each class is to keep to; nothing where there is no split.
+        """Return what of a leaf's paths each class is to keep to; nothing where there is no split.
 
         Control packets (ACKs) keep to the low-latency paths: a flow's own data is often on the others.
         """
@@ -110,14 +110,14 @@ class PathPartition:
             self._leaves[leaf] = _Leaf(uplinks, now, loads=deque(maxlen=self._samples))
 
     def due(self, now: float) -> tuple[int, ...]:
-        """Leaves whose meters are to be read now; each is named once per read."""
+        """Return leaves whose meters are to be read now; each is named once per read."""
         leaves = tuple(leaf for leaf, state in self._leaves.items() if _when(state) <= now)
         for leaf in leaves:
             self._leaves[leaf].asked = now
         return leaves
 
     def deadline(self) -> float | None:
-        """When `due` next names a leaf."""
+        """Return when `due` next names a leaf."""
         return min(map(_when, self._leaves.values()), default=None)
 
     def sample(self, leaf: int, short_bytes: int, long_bytes: int, now: float) -> None:
@@ -135,18 +135,18 @@ class PathPartition:
             state.loads.append((short / capacity, long / capacity))
 
     def low_latency_share(self) -> float:
-        """Of all paths, how much is for short flows: 0..1, before rounding to whole paths."""
+        """Return the share of paths for short flows: 0..1, before rounding to whole paths."""
         short, long = self._needs()
         return min(1.0, max(short, 1 - long))
 
     def _needs(self) -> tuple[float, float]:
-        """Of all paths, how much short and long flows need; each may be above 1."""
+        """Return the shares of paths that short and long flows need; each may be above 1."""
         short = max((load for state in self._leaves.values() for load, _ in state.loads), default=0.0)
         long = max((load for state in self._leaves.values() for _, load in state.loads), default=0.0)
         return short / self.highest_load, long / LONG_UTILISATION
 
     def _count(self, paths: tuple[int, ...]) -> int:
-        """How many of *paths* are to be low-latency ones."""
+        """Return how many of *paths* are to be low-latency ones."""
         total, (short, long) = len(paths), self._needs()
         short_need, long_need = _whole(short * total), _whole(long * total)
         wanted = max(short_need, total - long_need)

@@ -30,7 +30,8 @@ from controller.fabric.graph import PortRef
 from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
 from controller.openflow.confirmations import Confirmations, Waiter
-from controller.openflow.connection import Connection, ConnectionEnded
+from controller.openflow.connection import ConnectionEnded
+from controller.openflow.connection import SwitchConnection as Connection
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.errors import OpenFlowError, SwitchError
 from controller.openflow.newcomers import Newcomers

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.parent import end_with
+from controller.parent_death import end_with
 from controller.schemes.scheme import Printed
 from controller.tpfs.records import RECORD
 
@@ -49,7 +49,7 @@ class Job:
             self._submit(_load)
 
     def ask(self, question: Question) -> Future[object]:
-        """The `FlowTypes` of the records, or None; in the background."""
+        """Return the `FlowTypes` of the records, or None; in the background."""
         return self._submit(answer, question)
 
     def _submit(self, work: Callable[..., object], *arguments: object) -> Future[object]:

@@ -1,4 +1,4 @@
-"""Which paths each leaf's agents know of: those that are alive, and under some schemes which class keeps to which."""
+"""Announcements of paths to each leaf's agents: those that are alive, and under some schemes each class's paths."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ Stamps = Mapping[int, tuple[int, ...]]
 _NO_SPLIT: Final = Split()
 
 
-class ToldPaths:
-    """Live paths by leaf, how they are split, and what was told of both."""
+class PathAnnouncements:
+    """Live paths by leaf, how they are split, and what was announced of both."""
 
     def __init__(self) -> None:
         self._paths: Mapping[int, Stamps] = {}
-        self._told: dict[int, tuple[Stamps, Mapping[str, tuple[int, ...]]]] = {}
+        self._announced: dict[int, tuple[Stamps, Mapping[str, tuple[int, ...]]]] = {}
         self._partition: PathPartition | None = None
         self._split = _NO_SPLIT
 
     def set_scheme(self, scheme: Scheme, packet_time_s: float) -> None:
-        """Loads are measured anew, so that whatever is compared begins from the same split."""
+        """Set the rule for splitting paths; measure loads anew, so that compared runs begin from the same split."""
         rule = scheme.partition
         self._partition = None if rule is None else PathPartition(rule, packet_time_s)
         self._split = _NO_SPLIT
 
     def set_paths(self, paths: Mapping[int, Stamps]) -> None:
-        """All live paths, by source leaf."""
+        """Set all live paths, by source leaf."""
         self._paths = paths
 
     def watch(self, wanted: WantedSwitch, measured: bool, now: float) -> None:
-        """Measure a leaf's load, or do so no more."""
+        """Begin or end measuring a leaf's load."""
         if self._partition is not None:
             uplinks = {port for way in wanted.view.towards for port in way.ports}
             self._partition.watch(wanted.view.dpid, len(uplinks) if measured else 0, now)
 
     def forget(self, leaf: int, now: float) -> None:
-        """Measure *leaf* no more."""
+        """End measuring *leaf*."""
         if self._partition is not None:
             self._partition.watch(leaf, 0, now)
 
     def drop(self, leaf: int) -> None:
-        """The leaf is known no more."""
-        self._told.pop(leaf, None)
+        """Forget the leaf."""
+        self._announced.pop(leaf, None)
 
     def sample(self, leaf: int, readings: Mapping[int, MeterReading], now: float) -> bool:
-        """What the meters of a leaf have counted; whether there may be `news` by that."""
+        """Take what the meters of a leaf have counted. Return True if there may be `changes`."""
         short, long = readings.get(SHORT_METER), readings.get(LONG_METER)
         if self._partition is None or short is None or long is None:
             return False
@@ -59,14 +59,17 @@ class ToldPaths:
         return True
 
     def due(self, now: float) -> tuple[int, ...]:
-        """Leaves whose meters are to be read now."""
+        """Return the leaves whose meters are to be read now."""
         return () if self._partition is None else self._partition.due(now)
 
     def deadline(self) -> float | None:
         return None if self._partition is None else self._partition.deadline()
 
-    def news(self, ready: Set[int], now: float) -> list[PartitionChanged | PathsChanged]:
-        """What is to be told now. ready: leaves that forward by our state: of others, paths are still to be found."""
+    def changes(self, ready: Set[int], now: float) -> list[PartitionChanged | PathsChanged]:
+        """Return the announcements that are due.
+
+        ready: leaves that forward by our state; paths of others are still unknown.
+        """
         events: list[PartitionChanged | PathsChanged] = []
         known = {leaf: paths for leaf, paths in self._paths.items() if leaf in ready}
         split = _NO_SPLIT
@@ -78,7 +81,7 @@ class ToldPaths:
         self._split = split
         for leaf, paths in known.items():
             announced = (paths, split.by_class(paths.values()))
-            if self._told.get(leaf) != announced:
-                self._told[leaf] = announced
+            if self._announced.get(leaf) != announced:
+                self._announced[leaf] = announced
                 events.append(PathsChanged(now, leaf, *announced))
         return events

@@ -32,7 +32,7 @@ class LighthouseError(ToolError):
 
 
 def version() -> str:
-    """Of Lighthouse, as pinned."""
+    """Return the version of Lighthouse, as pinned."""
     data: dict[str, Any] = json.loads((_SOURCE / "package.json").read_text(encoding="utf-8"))
     return str(data["dependencies"]["lighthouse"])
 

@@ -83,7 +83,7 @@ def run() -> dict[str, Any]:
 
 
 def _policy(version: int, coded: bool) -> Policy:
-    """All flows short; in-order release in both, so that the code is the only difference."""
+    """Return all flows short; in-order release in both, so that the code is the only difference."""
     coding = CodingPolicy(code="mds", unit="window", max_k=K, max_r=R) if coded else None
     return simple_policy(version, coding=coding, release_s=0.02, short_limit_bytes=1 << 40)
 
@@ -131,7 +131,7 @@ while there.recv(1):
 
 
 def _wakeups_ms() -> list[float]:
-    """How long a process that slept between pings takes to answer: half the round trip over a pair of sockets.
+    """Return how long a process that slept between pings takes to answer: half the round trip over a pair of sockets.
 
     An agent on the way cannot take less; a ping over two of them wakes three to four.
     """
@@ -217,13 +217,13 @@ def _transfer(pair: AgentPair, address: str) -> Transfer:
 
 
 def _counters(pair: AgentPair) -> dict[str, float]:
-    """The sending agent's counters, none of them older than this call."""
+    """Return the sending agent's counters, none of them older than this call."""
     asked = time.monotonic()
     first = pair.counters(0)["cpu_s"]
     wait_until(
         lambda: pair.counters(0)["cpu_s"] != first and time.monotonic() - asked > 1.1,
         60,
-        lambda: "an agent tells its counters",
+        lambda: "an agent reports its counters",
     )
     return pair.counters(0)
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
-from protocol.policy import ClassPolicy, CodingPolicy, PathPolicy, Policy, ReleasePolicy
+from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 HOSTS: Final = ("h1", "h2")
@@ -140,7 +140,7 @@ class AgentPair:
         agent.wait(60)
 
     def log(self, host: int) -> str:
-        """What a host's agents have said."""
+        """Return what a host's agents have said."""
         return (self.directory / f"{HOSTS[host]}.log").read_text(errors="replace")
 
     def set_policy(self, policy: Policy) -> None:
@@ -166,7 +166,7 @@ class AgentPair:
         self.server.set_policy(self._policy)
 
     def counters(self, host: int) -> dict[str, float]:
-        """The host's agent's counters, as last told: at most about one second old."""
+        """Return the counters that the host's agent reported last, at most about one second old."""
         for agent in self.server.agents():
             if agent.host == HOSTS[host]:
                 return agent.counters
@@ -268,7 +268,7 @@ def simple_policy(
 ) -> Policy:
     """Everything sprayed; coding for short flows and in-order release for all, where asked."""
     release = None if release_s is None else ReleasePolicy(release_s)
-    spray = PathPolicy("spray")
+    spray = PathSettings("spray")
     return Policy(
         version=version,
         scheme="pair",

@@ -15,7 +15,7 @@ import numpy as np
 
 from host_agent.core import AgentCore
 from protocol.control import FlowTypes, Peer
-from protocol.policy import ClassPolicy, PathPolicy, Policy
+from protocol.policy import ClassPolicy, PathSettings, Policy
 from protocol.priority import PriorityPolicy, TypePriority
 
 ROUNDS: Final = 81
@@ -50,7 +50,7 @@ def _agent(typed: bool) -> AgentCore:
     core.set_directory(
         [Peer("h1", "10.0.0.1", ["10.128.1.1"], 1), Peer("h2", "10.0.0.2", ["10.128.1.2"], 2)], 0.0
     )
-    class_policy = ClassPolicy(PathPolicy("flow-hash"))
+    class_policy = ClassPolicy(PathSettings("flow-hash"))
     thresholds = tuple(100_000 * step for step in range(1, 8))
     priority = PriorityPolicy("bytes-sent", thresholds, predicted=True) if typed else PriorityPolicy()
     core.set_policy(
@@ -64,7 +64,7 @@ def _agent(typed: bool) -> AgentCore:
 
 
 def _packet() -> bytes:
-    """A TCP segment from one agent to the other."""
+    """Return a TCP segment from one agent to the other."""
     segment = bytes((0, 1, 0, 80)) + bytes(8) + bytes((0x50, 0x10)) + bytes(6)
     length = (20 + len(segment) + _PAYLOAD).to_bytes(2, "big")
     head = bytes((0x45, 0)) + length + bytes((0, 0, 0x40, 0, 64, 6, 0, 0, 10, 128, 1, 1, 10, 128, 1, 2))
@@ -72,5 +72,5 @@ def _packet() -> bytes:
 
 
 def _renamed(packet: bytes, source_port: int) -> bytes:
-    """The same of another flow."""
+    """Return the same of another flow."""
     return packet[:20] + (source_port % 65536).to_bytes(2, "big") + packet[22:]

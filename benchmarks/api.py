@@ -2,7 +2,7 @@
 
 The three take turns on one fabric, block by block in one run, so that their ratio means something: 200 readers of the
 stream with 1000 link samples a second, and a few clients that ask for the whole fabric; then 50 clients that ask for
-all that a page asks for, each as soon as it is answered. At last the 50 ask for what nobody else asks for.
+all that a page asks for, each as soon as it is answered. At last each of the 50 asks for something of its own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Measured:
 
 
 def run(rounds: int = ROUNDS, cycles: int = CYCLES, readers: int = READERS) -> dict[str, Any]:
-    """All figures. Takes about 1.5 s a cycle of each round."""
+    """Return all figures. Takes about 1.5 s a cycle of each round."""
     spec = mode_spec(SPINES)
     rule = loader.load("caps").mode
     assert rule is not None

@@ -30,34 +30,34 @@ class _Client:
     turn: int
     apart: bool
     asked_at: float = 0.0
-    heard: bytes = b""
+    received: bytes = b""
     wanted: int = -1
     """Bytes of the whole answer, once its head is there."""
     refused: bool = False
 
     def ask(self) -> None:
-        self.heard, self.wanted, self.asked_at = b"", -1, time.monotonic()
+        self.received, self.wanted, self.asked_at = b"", -1, time.monotonic()
         path = PATHS[self.turn % len(PATHS)]
         header = f"X-Number: {next(_NUMBERS)}\r\n" if self.apart else ""
         self.connection.sendall(f"GET /api/v1{path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())
         self.turn += 1
 
     def read(self) -> bool:
-        """Whether the answer is there. Raises ConnectionError if none comes."""
+        """Return whether the answer is there. Raises ConnectionError if none comes."""
         data = self.connection.recv(1 << 18)
         if not data:
             raise ConnectionError
-        self.heard += data
-        if self.wanted < 0 and b"\r\n\r\n" in self.heard:
-            head, _, _ = self.heard.partition(b"\r\n\r\n")
+        self.received += data
+        if self.wanted < 0 and b"\r\n\r\n" in self.received:
+            head, _, _ = self.received.partition(b"\r\n\r\n")
             self.refused = not head.startswith((b"HTTP/1.1 2", b"HTTP/1.1 3"))
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
             self.wanted = len(head) + 4 + int(length.split(b":")[1])
-        return 0 <= self.wanted <= len(self.heard)
+        return 0 <= self.wanted <= len(self.received)
 
 
 def ask(address: str, port: int, count: int, seconds: float, apart: bool) -> dict[str, Any]:
-    """What `benchmarks.api_load.parse` takes."""
+    """Return what `benchmarks.api_load.parse` takes."""
     us: Counter[int] = Counter()
     refused = broken = 0
     selector = selectors.DefaultSelector()

@@ -22,7 +22,7 @@ PATIENCE_S: Final = 30.0
 
 
 class LoadError(ToolError):
-    """Requests failed; the text tells how many."""
+    """Requests failed; the text says how many."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Load:
         return self.us.total()
 
     def percentile_ms(self, percent: float) -> float:
-        """The least time within which so many answers came. Raises LoadError if there was none."""
+        """Return the least time within which so many answers came. Raises LoadError if there was none."""
         left = self.answers * percent / 100
         for us, count in sorted(self.us.items()):
             left -= count
@@ -78,7 +78,7 @@ def load(lab: Deployment, seconds: float, apart: bool = False) -> Iterator[Load]
 
 
 def parse(document: dict[str, Any]) -> Load:
-    """What either program prints. Raises LoadError if a request failed."""
+    """Return what either program prints. Raises LoadError if a request failed."""
     if document["refused"] or document["broken"]:
         raise LoadError(
             f"of {document['requests']} requests {document['refused']} were answered by an error, "

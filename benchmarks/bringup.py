@@ -57,7 +57,7 @@ def fabric() -> Spec:
 
 
 def run(rounds: int = ROUNDS) -> dict[str, Any]:
-    """All figures in seconds: the slowest round against the goals, and the median of each stage."""
+    """Return all figures in seconds: the slowest round against the goals, and the median of each stage."""
     spec = fabric()
     lives = [live(spec) for _ in range(rounds)]
     figures = {

@@ -45,7 +45,7 @@ class Watched:
         return sum(_seconds(f"/proc/{process}/task/{process}/stat") for process in self._drawing())
 
     def processes_s(self) -> float:
-        """The same of all threads of the page's process."""
+        """Return the same of all threads of the page's process."""
         return sum(_seconds(f"/proc/{process}/stat") for process in self._drawing())
 
     def _drawing(self) -> list[int]:
@@ -81,7 +81,7 @@ def chromium(url: str) -> Iterator[Watched]:
 
 
 def program() -> str:
-    """Path of Chromium. Raises BrowserError."""
+    """Return path of Chromium. Raises BrowserError."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         raise BrowserError("no Chromium here: `./capstan test tests/e2e` installs it")

@@ -57,7 +57,7 @@ def _first_quartile(times: list[float]) -> float:
 
 
 def _time(call: Callable[[], object], count: int) -> float:
-    """Seconds of one call, averaged over so many."""
+    """Return seconds of one call, averaged over so many."""
     start = time.perf_counter()
     for _ in range(count):
         call()
@@ -101,7 +101,7 @@ def _rows(count: int) -> np.ndarray:
 
 
 def _on_packets(code: CodeId, packets: list[bytes]) -> dict[str, Callable[[], object]]:
-    """What the agent calls: from packets to repairs, and from what has come to the packets that were lost."""
+    """Return what the agent calls: from packets to repairs, and from what has come to the packets that were lost."""
     name = code.name.lower()
     received = [None if index in LOST else packet for index, packet in enumerate(packets)]
     repairs = dict(enumerate(capstan_native.encode_packets(code, packets, REPAIRS, SEED)))

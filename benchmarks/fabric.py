@@ -30,7 +30,7 @@ class BenchmarkError(RuntimeError):
 
 
 def run() -> dict[str, Any]:
-    """All figures: milliseconds and Mbit/s, with and without agents in the same run."""
+    """Return all figures: milliseconds and Mbit/s, with and without agents in the same run."""
     spec = spec_from_dict(
         {
             "name": "bench-fabric",
@@ -133,7 +133,7 @@ def _iperf(lab: Deployment, address: str) -> float:
 
 
 def _on_host(lab: Deployment, host: str, argv: list[str], check: bool = True) -> str | None:
-    """What a program on a host printed; None if it failed and may."""
+    """Return what a program on a host printed; None if it failed and may."""
     process = lab.lab.popen(host, argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out, err = process.communicate(timeout=60)
     if process.returncode != 0:

@@ -104,7 +104,7 @@ def goal_words(figure: Mapping[str, Any]) -> str:
 
 
 def document(figures: Mapping[str, Figure], notes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The JSON document of one benchmark: figures by name, and the machine that they were measured on."""
+    """Return the JSON document of one benchmark: figures by name, and the machine that they were measured on."""
     here = machine()
     return {
         "figures": {name: figure.to_dict(here["cores"]) for name, figure in figures.items()},
@@ -114,7 +114,7 @@ def document(figures: Mapping[str, Figure], notes: tuple[str, ...] = ()) -> dict
 
 
 def machine() -> dict[str, Any]:
-    """What a reader needs to judge a figure: processor, cores, memory, kernel, Python, Open vSwitch."""
+    """Return what a reader needs to judge a figure: processor, cores, memory, kernel, Python, Open vSwitch."""
     info = Path("/proc/cpuinfo").read_text()
     models = [line.split(":", 1)[1].strip() for line in info.splitlines() if line.startswith("model name")]
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

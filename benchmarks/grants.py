@@ -27,7 +27,7 @@ PAUSE_S: Final = 0.02
 PORT: Final = 7300
 START_S: Final = 10.0
 COUNTERS_S: Final = 1.5
-"""Agents tell their counters every second."""
+"""Agents report their counters every second."""
 _SINK: Final = """
 import socket, sys
 server = socket.create_server(("0.0.0.0", int(sys.argv[1])), backlog=128)

@@ -89,7 +89,7 @@ class Evaluation:
 
 
 def run(cycles: int = CYCLES) -> dict[str, Any]:
-    """All figures in milliseconds; ON->OFF against T + 15 ms. Takes about 0.2 s a cycle."""
+    """Return all figures in milliseconds; ON->OFF against T + 15 ms. Takes about 0.2 s a cycle."""
     spec = mode_spec(SPINES)
     rule = loader.load("caps").mode
     assert rule is not None
@@ -227,7 +227,7 @@ def traffic(lab: Deployment, cycles: int, t_ms: float) -> list[Passage]:
 
 
 def _start(lab: Deployment, host: str | None, argv: Sequence[str]) -> subprocess.Popen[str]:
-    """A program of `benchmarks.mode_traffic` that has said that it works."""
+    """Return a program of `benchmarks.mode_traffic` that has said that it works."""
     process: subprocess.Popen[str] = lab.lab.popen(
         host, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
     )
@@ -238,7 +238,7 @@ def _start(lab: Deployment, host: str | None, argv: Sequence[str]) -> subprocess
 
 
 def _traces(lab: Deployment, cursor: int) -> list[dict[str, Any]]:
-    """The controller's own traces of the changes after *cursor*."""
+    """Return the controller's own traces of the changes after *cursor*."""
     traces: list[dict[str, Any]] = []
     while True:
         answer = requests.get(f"{lab.client.url}/api/v1/events", params={"since": cursor}, timeout=60)

@@ -33,7 +33,7 @@ _SNAPPED_BYTES: Final = 64
 
 
 def frame(source: str, destination: str, kind: TrafficClass, entropy: int) -> bytes:
-    """An Ethernet frame with an agent's outer headers; UDP without checksum."""
+    """Return an Ethernet frame with an agent's outer headers; UDP without checksum."""
     udp = _UDP.pack(entropy, BASE_PORT + FLOW_KEY, _UDP.size + len(PAYLOAD), 0)
     length = _IP.size + len(udp) + len(PAYLOAD)
     addresses = (socket.inet_aton(source), socket.inet_aton(destination))

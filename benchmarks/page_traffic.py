@@ -1,7 +1,7 @@
 """One host's part of the traffic that a page looks at: ``python -m benchmarks.page_traffic PORT COUNT PEER...``.
 
 Takes what comes at PORT, and opens COUNT flows to the peers in turn. Each sends a small message every ten seconds or
-so: an agent tells of 32 flows every half second, those that have sent the most first, and of more some would never be
+so: an agent reports 32 flows every half second, those that have sent the most first, and of more some would never be
 seen. The first flow to each peer sends a larger one every second, so that links carry something. Says "open" when all
 are; ends with its standard input.
 """
@@ -27,7 +27,7 @@ async def _take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def _open(address: str, port: int) -> asyncio.StreamWriter:
-    """A flow to a peer, which may not listen yet. Raises TimeoutError."""
+    """Return a flow to a peer, which may not listen yet. Raises TimeoutError."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             try:

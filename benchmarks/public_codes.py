@@ -24,7 +24,7 @@ Calls = dict[str, Callable[[], object]]
 
 
 def public_codes(sources: np.ndarray, folder: Path) -> tuple[Calls, list[str]]:
-    """What can be measured of each library, and a line for each that is not there, with the reason.
+    """Return what can be measured of each library, and a line for each that is not there, with the reason.
 
     Args:
         sources: (SOURCES, BLOCK_BYTES), uint8.

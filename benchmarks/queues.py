@@ -73,7 +73,7 @@ class QueueLab:
         self.deployment.stop()
 
     def start(self, host: str, *words: object) -> subprocess.Popen[str]:
-        """A program of `benchmarks.queue_traffic` on a host."""
+        """Return a program of `benchmarks.queue_traffic` on a host."""
         process: subprocess.Popen[str] = self.deployment.lab.popen(
             host,
             [sys.executable, "-m", "benchmarks.queue_traffic", *map(str, words)],
@@ -85,7 +85,7 @@ class QueueLab:
         return process
 
     def started(self, host: str, *words: object) -> subprocess.Popen[str]:
-        """The same, once it has said its first word."""
+        """Return the same, once it has said its first word."""
         process = self.start(host, *words)
         assert process.stdout is not None
         if not process.stdout.readline():
@@ -105,7 +105,7 @@ class QueueLab:
                 process.communicate()
 
     def goodput(self, seconds: float = TCP_S) -> float:
-        """Of a TCP connection from h2 to h4 in the highest queue, in Mbit/s, without its first second."""
+        """Return the goodput of a TCP connection from h2 to h4 in the highest queue, Mbit/s, after its first second."""
         sink = self.started("h4", "receive", PORT, 1.0, seconds)
         source = self.started("h2", "send", self.address["h4"], PORT, 0, seconds + 2)
         said = answer(sink, seconds + 60)
@@ -134,7 +134,8 @@ class QueueLab:
             time.sleep(0.3)
 
     def port(self, switch: str, towards: str) -> dict[str, Any]:
-        """What the controller says of a switch's port to another one, with its counters of now: waits for those."""
+        """Return what the controller says of a switch's port to another one, with its counters of now: waits for
+        those."""
         link = next(link for link in self.deployment.lab.net.links if link.name == f"{switch}-{towards}")
         name = (link.intf1 if link.intf1.node.name == switch else link.intf2).name
         began = time.monotonic()
@@ -155,7 +156,7 @@ class QueueLab:
 
 
 def answer(process: subprocess.Popen[str], seconds: float) -> Any:
-    """The JSON that a program ends with."""
+    """Return the JSON that a program ends with."""
     out, err = process.communicate(timeout=seconds)
     if process.returncode or not out.strip():
         raise BenchmarkError(f"{process.args!r}: {err[-500:]}")
@@ -163,13 +164,14 @@ def answer(process: subprocess.Popen[str], seconds: float) -> Any:
 
 
 def sent_in(before: dict[str, Any], after: dict[str, Any], what: str = "sent_bytes") -> list[int]:
-    """What a port's queues have sent (or dropped) between two looks."""
+    """Return what a port's queues have sent (or dropped) between two looks."""
     pairs = zip(before["counters"], after["counters"], strict=True)
     return [int(late[what]) - int(early[what]) for early, late in pairs]
 
 
 def levels_in_order(sent: Sequence[int], offered: Sequence[int]) -> int:
-    """How many queues, from the highest on, got what is left by those above them, within 5 % of what was *offered* to
+    """Return how many queues, from the highest on, got what is left by those above them, within 5 % of what was
+    *offered* to
     each. Together they got *sum(sent)*: all that the link could carry."""
     left, right = float(sum(sent)), 0
     for got, wanted in zip(sent, offered, strict=True):
@@ -181,7 +183,7 @@ def levels_in_order(sent: Sequence[int], offered: Sequence[int]) -> int:
 
 
 def overload(lab: QueueLab, seconds: float) -> tuple[list[int], list[int], list[int]]:
-    """All queues at a quarter of the link each: bytes sent, packets dropped and bytes offered, by queue."""
+    """Return all queues at a quarter of the link each: bytes sent, packets dropped and bytes offered, by queue."""
     each = lab.link_mbps / 4
     with lab.flood(*(f"{priority}:{each}" for priority in range(QUEUES))):
         time.sleep(1.0)  # low queues fill

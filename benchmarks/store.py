@@ -39,7 +39,7 @@ URL: Final = "CAPSTAN_BENCH_DATABASE"
 
 
 def run(records: int = RECORDS, of_a_run: int = OF_A_RUN, pages: int = PAGES) -> dict[str, Any]:
-    """All figures. *records*: in the database at the end, *of_a_run* each run."""
+    """Return all figures. *records*: in the database at the end, *of_a_run* each run."""
     with _database() as engine:
         store = ExperimentStore(engine)
         number = int(store.create("bench", 1, {}, {}, {})["id"])
@@ -109,7 +109,7 @@ def _keep(store: ExperimentStore, number: int, repeat: int, count: int) -> float
 
 
 def _flow(number: int) -> dict[str, Any]:
-    """A record as experiments make it: every field that a finished short flow has."""
+    """Return a record as experiments make it: every field that a finished short flow has."""
     return {
         "flow": number,
         "source": f"h{number % 16}",

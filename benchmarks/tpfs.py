@@ -57,7 +57,7 @@ def run() -> dict[str, Any]:
 
 
 def measure(count: int) -> tuple[float, float]:
-    """Seconds for *count* records, and megabytes of the process that did it."""
+    """Return seconds for *count* records, and megabytes of the process that did it."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.tpfs", str(count)],
         cwd=_ROOT,

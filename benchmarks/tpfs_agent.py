@@ -1,7 +1,7 @@
 """Processor time of an agent with and without priority by type, under the same traffic: Figure 10 of the TPFS paper.
 
 Two agents on a bare link carry the same planned flows in turn: with thresholds, 1000 types' values and records of
-finished flows told to the controller, and without any of it. What counts is the difference of a turn and the next one.
+finished flows reported to the controller, and without any of it. What counts is the difference of a turn and the next.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final
 from benchmarks.agent_pair import HOSTS, OVERLAY, AgentPair
 from experiments.run.traffic import Traffic
 from protocol.control import FlowTypes
-from protocol.policy import ClassPolicy, PathPolicy, Policy
+from protocol.policy import ClassPolicy, PathSettings, Policy
 from protocol.priority import PriorityPolicy, TypePriority
 from topologies.processes import cpu_s
 from workloads.description import Application, Arrivals, Endpoint, Flows, Sizes, Workload
@@ -80,7 +80,7 @@ def agent_load() -> AgentLoad:
 
 
 def _turn(pair: AgentPair, traffic: Traffic, plan: Plan) -> float:
-    """Seconds of processor that an agent spent on the plan's flows, mean of both."""
+    """Return seconds of processor that an agent spent on the plan's flows, mean of both."""
     agents = [agent for agent in pair.agents if agent is not None]
     traffic.prepare(plan)
     before = sum(cpu_s(agent.pid) for agent in agents)
@@ -104,7 +104,7 @@ def _plan() -> Plan:
 
 
 def _policy(version: int, typed: bool) -> Policy:
-    class_policy = ClassPolicy(PathPolicy("flow-hash"))
+    class_policy = ClassPolicy(PathSettings("flow-hash"))
     priority = PriorityPolicy("bytes-sent", THRESHOLDS, predicted=True) if typed else PriorityPolicy()
     return Policy(
         version, "bench", short=class_policy, long=class_policy, control=class_policy, priority=priority
@@ -112,6 +112,6 @@ def _policy(version: int, typed: bool) -> Policy:
 
 
 def _types(version: int) -> FlowTypes:
-    """Half of the ports in use begin two queues lower; the other values are nobody's."""
+    """Half of the ports in use begin two queues lower; no port has the other values."""
     values = tuple((str(5602 + number),) for number in range(VALUES))
     return FlowTypes(version, ("destination_port",), (TypePriority(values, (0, 0, *THRESHOLDS[2:])),))

@@ -21,7 +21,7 @@ from benchmarks import accessibility
 from benchmarks.browser import SIZE, Watched, chromium
 from benchmarks.figures import Figure, document
 from benchmarks.mode import percentile
-from benchmarks.told_flows import tell
+from benchmarks.reported_flows import report_flows
 from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.live.past_flows import KEPT_PAST
 from experiments.run.deployment import ROOT, Deployment
@@ -31,7 +31,7 @@ SIDE: Final = 8
 """Leaves, and spines: 64 links between them."""
 FLOWS: Final = 2_000
 OPENED: Final = 2_080
-"""So many are opened: of a few a host's agent has no occasion to tell for a long time."""
+"""So many are opened: with only a few, a host's agent may report none for a long time."""
 PORT: Final = 7000
 ROWS: Final = 100_000
 SHARE_GOAL: Final = 0.20
@@ -71,7 +71,7 @@ class BenchmarkError(RuntimeError):
 
 
 def run(views: Mapping[str, float] = LIVE_VIEWS, rows: int = ROWS, score: bool = True) -> dict[str, Any]:
-    """All figures. Takes about five minutes."""
+    """Return all figures. Takes about five minutes."""
     figures: dict[str, Figure] = {}
     with Deployment(_spec()) as lab, chromium(lab.client.url) as watched:
         with _traffic(lab):
@@ -134,7 +134,7 @@ def _traffic(lab: Deployment) -> Iterator[None]:
 
 
 def _looked_at(watched: Watched, view: str, seconds: float) -> dict[str, Figure]:
-    """What *view* takes of a core while it is shown."""
+    """Return what *view* takes of a core while it is shown."""
     watched.page.goto(f"/{view}")
     watched.page.get_by_test_id("connection").get_by_text("live").wait_for()
     time.sleep(SETTLE_S)
@@ -148,7 +148,7 @@ def _looked_at(watched: Watched, view: str, seconds: float) -> dict[str, Figure]
 
 
 def _seen(lab: Deployment) -> str:
-    """Wait until the controller has heard of every flow; what there is to see, in words.
+    """Wait until the controller knows every flow. Return what there is to see, in words.
 
     Raises:
         BenchmarkError: it is not what was meant.
@@ -165,7 +165,7 @@ def _seen(lab: Deployment) -> str:
         time.sleep(1.0)
     links = [link for link in lab.client.fabric()["links"] if link["up"]]
     active = sum(flow["state"] == "active" for flow in flows)
-    return f"{len(links)} links; {len(flows)} flows in the table, {active} of them told of in the last 3 s"
+    return f"{len(links)} links; {len(flows)} flows in the table, {active} of them reported in the last 3 s"
 
 
 def _flows(lab: Deployment) -> list[dict[str, Any]]:
@@ -187,7 +187,7 @@ def _fill(lab: Deployment, rows: int) -> None:
     peer = lab.client.fabric()["hosts"][0]["overlay"][0]
     run_dir = lab.lab.run_dir
     token = (run_dir / "agents-token").read_text(encoding="utf-8").strip()
-    tell(run_dir / "agents.sock", token, rows, peer)
+    report_flows(run_dir / "agents.sock", token, rows, peer)
 
 
 def _table(watched: Watched, rows: int) -> dict[str, Figure]:

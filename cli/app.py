@@ -62,7 +62,7 @@ class Commands(click.Group):
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done; 1 failed; 2 asked wrongly (an option, a name that is not known); "
-    "130, 143 told to end.",
+    "130, 143 ended by a signal.",
 )
 @click.version_option(package_name=None, version="0.1.0", prog_name="capstan")
 def capstan() -> None:
@@ -91,7 +91,7 @@ def main() -> None:
             signal.signal(number, _end)
     try:
         capstan(prog_name="capstan", standalone_mode=False)
-        sys.stdout.flush()  # whoever read may be gone, and at exit it would be too late to say nothing
+        sys.stdout.flush()  # the reader may be gone, and at exit it is too late to keep quiet about it
     except click.exceptions.Exit as leave:
         sys.exit(leave.exit_code)
     except click.UsageError as error:
@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def _explain(error: Exception, text: str) -> NoReturn:
-    """One line; or, for whoever looks for a fault in Capstan, everything."""
+    """Print one line, or the whole traceback for those who look for a fault in Capstan."""
     if os.environ.get("CAPSTAN_TRACEBACK"):
         raise error
     fail(text)

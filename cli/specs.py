@@ -25,7 +25,7 @@ class LoadedSpec:
 
 
 def find_spec(name: str) -> Path:
-    """The file that *name* means; ends with exit code 2 if there is none."""
+    """Return the file that *name* means; ends with exit code 2 if there is none."""
     try:
         return checking.find_spec(name)
     except FileNotFoundError as error:
@@ -33,7 +33,7 @@ def find_spec(name: str) -> Path:
 
 
 def load_scheme(name: str) -> Scheme:
-    """The scheme *name*, or of a file; ends with exit code 2 if there is none of that name, 1 if it is wrong."""
+    """Return the scheme *name*, or of a file; ends with exit code 2 if there is none of that name, 1 if it is wrong."""
     try:
         return loader.load(name)
     except loader.SchemeError as error:
@@ -41,7 +41,7 @@ def load_scheme(name: str) -> Scheme:
 
 
 def problems_of(name: str) -> tuple[str, list[Problem]]:
-    """The file that *name* means, and all that is wrong with it. Raises OSError."""
+    """Return the file that *name* means, and all that is wrong with it. Raises OSError."""
     path = find_spec(name)
     return str(path), checking.check(
         path.read_text(encoding="utf-8"),
@@ -52,7 +52,8 @@ def problems_of(name: str) -> tuple[str, list[Problem]]:
 
 
 def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
-    """The spec *name*, with *schemes* in place of its own if there are any; ends with exit code 1 if it is wrong."""
+    """Return the spec *name*, with *schemes* in place of its own if there are any; ends with exit code 1 if it is
+    wrong."""
     path, problems = problems_of(name)
     if problems:
         print_problems(path, problems)

@@ -1,4 +1,4 @@
-"""The controller as one process: settings in, a running controller until it is told to stop."""
+"""The controller as one process: settings in, a running controller until a signal ends it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from controller.api.body_limits import long_bodies
 from controller.api.front.limits import FrontSettings, Tokens
 from controller.api.front.process import HttpFront
 from controller.api.server import ApiSettings, Extension, make_app
+from controller.lifecycle import RunningController
 from controller.live.event_log import http_restarted
 from controller.live.link_sampling import EVERY_S
 from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
 from controller.openflow.tls import SwitchTls, SwitchTlsContexts
 from controller.process.control_thread import first_death, on_first_death
-from controller.running import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
@@ -64,7 +64,7 @@ class Settings:
     """One controller. Ports 0: any that is free. ``packet_time_s``: until an experiment says otherwise.
 
     data: directory of the database, tokens and `endpoints.json`. lab: faults may be injected by the API.
-    api_without_token: although others may reach the address: somebody else keeps them from it.
+    api_without_token: serve without a token although others may reach the address: something else keeps them away.
     """
 
     data: Path
@@ -93,7 +93,7 @@ class Settings:
 
     @property
     def open_to_all(self) -> bool:
-        """Whether the API asks for no token, since only this machine reaches it."""
+        """Return whether the API asks for no token, since only this machine reaches it."""
         return self.api_without_token or ipaddress.ip_address(self.api_address).is_loopback
 
 
@@ -146,11 +146,11 @@ def serve(settings: Settings) -> None:
         raise
     reasons: list[str] = []
     """Why there is no API any more."""
-    told_to_end = threading.Event()
+    ending = threading.Event()
 
     def give_up(why: str) -> None:
         reasons.append(why)
-        told_to_end.set()
+        ending.set()
 
     try:
         try:
@@ -168,8 +168,8 @@ def serve(settings: Settings) -> None:
         except OSError as error:
             raise _not_listening("the API", "--api", settings.api_address, settings.api_port, error) from None
         api = f"http://{_in_url(settings.api_address)}:{front.port}"
-        _end_on_signals(told_to_end)
-        on_first_death(lambda: _end_for_death(told_to_end))
+        _end_on_signals(ending)
+        on_first_death(lambda: _end_for_death(ending))
         _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
         print(
             f"capstan controller: API {api}, switches at {_openflow_at(settings, running)}, "
@@ -187,7 +187,7 @@ def serve(settings: Settings) -> None:
         try:
             if extension is not None:
                 extension.start(api, api_token)
-            while not told_to_end.wait(3600):
+            while not ending.wait(3600):
                 continue
             if reasons:
                 raise OSError(reasons[0])
@@ -255,16 +255,16 @@ def _end_on_signals(done: threading.Event) -> None:
         signal.signal(number, lambda *_: done.set())
 
 
-def _end_for_death(told_to_end: threading.Event) -> None:
+def _end_for_death(ending: threading.Event) -> None:
     """Have `serve` end; a process that a dead thread keeps from ending in order ends at once, later."""
-    told_to_end.set()
+    ending.set()
     last = threading.Timer(LAST_S, os._exit, (DIED_STATUS,))
     last.daemon = True
     last.start()
 
 
 def _lldp_key(path: Path) -> bytes:
-    """The key of our LLDP frames, the same after a restart. Only its owner may read it. Raises ValueError."""
+    """Return the key of our LLDP frames, the same after a restart. Only its owner may read it. Raises ValueError."""
     try:
         key = path.read_bytes()
     except FileNotFoundError:

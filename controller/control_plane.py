@@ -203,7 +203,7 @@ class ControlPlane:
         elif dpid in self._switches and in_port < LOCAL_PORT_FIRST:
             sender = decode_lldp(data, now, self._key)
             if sender is not None:
-                out.events += self._discovery.heard(place, sender, now)
+                out.events += self._discovery.receive(place, sender, now)
                 self._send_probes(out, now)
             elif (arp := decode_arp(data)) is not None:
                 frames, events = self._learning.arp(arp, place, now)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from doctor.judgement import Part, Report, judge, lines
+from doctor.judgement import DoctorReport, Part, judge, lines
 from doctor.probes import examine
 
 RESULTS: Final = Path("results")
@@ -67,7 +67,7 @@ def show(results: Path, json_file: str | None) -> int:
     return 0 if report.lab else 1
 
 
-def text(report: Report, took_s: float) -> str:
+def text(report: DoctorReport, took_s: float) -> str:
     """Return the whole report for a person."""
     parts = []
     for part, heading in HEADINGS.items():

@@ -42,7 +42,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class DoctorReport:
     """All findings, in the order in which they are shown."""
 
     findings: tuple[Finding, ...]
@@ -57,19 +57,19 @@ class Report:
         """Return what is not as it should be."""
         return tuple(finding for finding in self.findings if finding.state != "ok")
 
-    def of(self, parts: Iterable[Part]) -> Report:
+    def of(self, parts: Iterable[Part]) -> DoctorReport:
         """Return the same with the findings of some parts only."""
         wanted = set(parts)
-        return Report(tuple(finding for finding in self.findings if finding.part in wanted))
+        return DoctorReport(tuple(finding for finding in self.findings if finding.part in wanted))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document."""
         return {"lab": self.lab, "findings": [asdict(finding) for finding in self.findings]}
 
 
-def judge(facts: Facts) -> Report:
+def judge(facts: Facts) -> DoctorReport:
     """Return what the facts mean for Capstan."""
-    return Report(
+    return DoctorReport(
         (
             *_privileges(facts),
             *_programs(facts),

@@ -27,7 +27,7 @@ FORMATS: Final = ("svg", "png")
 
 
 def draw(name: str, kind: str, document: Mapping[str, Any], records: Sequence[Mapping[str, str]]) -> bytes:
-    """The picture; empty where there is not enough for it."""
+    """Return the picture; empty where there is not enough for it."""
     with applied():
         if name == "modes":
             figure = results.mode_timeline(document)

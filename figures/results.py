@@ -46,7 +46,7 @@ def completion_times(document: Document, records: Iterable[Record]) -> Figure | 
 
 
 def by_size(document: Document, records: Iterable[Record]) -> Figure | None:
-    """Mean completion time over flow size, in groups of equal numbers of flows; None with too few of them."""
+    """Return mean completion time over flow size, in groups of equal numbers of flows; None with too few of them."""
     points: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for record in records:
         if record["fct_s"] and record["size_bytes"]:
@@ -107,7 +107,7 @@ def path_balance(document: Document, records: Iterable[Record]) -> Figure | None
 
 
 def mode_timeline(document: Document) -> Figure | None:
-    """When leaves were ON, in the first run of each scheme that has modes; None if no mode ever changed."""
+    """Return when leaves were ON, in the first run of each scheme that has modes; None if no mode ever changed."""
     runs = [run for run in document["runs"] if run["modes"] and run["repeat"] == 0]
     if not runs:
         return None

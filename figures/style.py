@@ -1,6 +1,6 @@
 """One look for all figures.
 
-A scheme has the same colour, marker, line and hatch wherever it is drawn. Hues tell families apart (flow hash black,
+A scheme has the same colour, marker, line and hatch wherever it is drawn. Hues distinguish families (flow hash black,
 spraying blue, flowlets and flowcells green, CAPS red, other codes orange, order-keeping and partitions purple,
 replication brown, priorities and admission teal), shades and markers the members of one. Colour is never the only
 difference: any two schemes that a colour-blind reader might confuse also differ in marker and hatch.
@@ -113,7 +113,7 @@ _SETTINGS: Final[Any] = {  # matplotlib's type for its keys is a Literal of all 
 
 
 def scheme_style(name: str) -> SchemeStyle:
-    """The style of the scheme *name*; for one that is not ours, drawn from its name, the same at every call."""
+    """Return the style of the scheme *name*; for one that is not ours, drawn from its name, the same at every call."""
     if name in SCHEMES:
         return SCHEMES[name]
     number = zlib.crc32(name.encode())
@@ -126,7 +126,7 @@ def scheme_style(name: str) -> SchemeStyle:
 
 
 def series_style(index: int) -> SchemeStyle:
-    """The style of the series number *index* (from 0) of a figure whose series are no schemes."""
+    """Return the style of the series number *index* (from 0) of a figure whose series are no schemes."""
     return SchemeStyle(
         PALETTE[index % len(PALETTE)],
         MARKERS[index % len(MARKERS)],
@@ -147,7 +147,7 @@ def applied() -> Iterator[None]:
 
 
 def new_figure(width_in: float = 6.4, height_in: float = 3.8) -> Figure:
-    """An empty figure of that size in inches, laid out so that nothing is cut off. Use inside `applied`."""
+    """Return an empty figure of that size in inches, laid out so that nothing is cut off. Use inside `applied`."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width_in, height_in), layout="constrained")

@@ -137,7 +137,7 @@ def coded_time(
 
 
 def spread_wait(fabric: Fabric, long_flows: int) -> float:
-    """Mean wait at a link, packet times, when m long flows at access rate are sprayed over all paths (RPS).
+    """Return mean wait at a link, packet times, when m long flows at access rate are sprayed over all paths (RPS).
 
     An M/D/1 queue at load rho = m a / n: rho / (2 (1 - rho)), and no more than the buffer, which long flows fill
     from rho = 1 on.
@@ -173,6 +173,6 @@ def _over_blocked(fabric: Fabric, long_flows: int, time: Callable[[float], float
 
 
 def spare_repairs(k: int, p: float) -> float:
-    """What rounding up adds to k / (1 - pB) - k, in packets: 0 .. 1."""
+    """Return what rounding up adds to k / (1 - pB) - k, in packets: 0 .. 1."""
     wanted = k * p / (1.0 - p)
     return ceil(wanted - 1e-9) - wanted

@@ -48,8 +48,8 @@ def timeout_probability(
 
         P = sum over j of (1 - p)^(j - 1) p P(Y < min(T_fr, k - j + 1))
 
-    With *repairs_acknowledged* false, only sources make duplicate ACKs, as where the code sits below TCP and hands
-    repairs to nobody (our agents): then P(Y_s < T_fr and Y_s + Y_r < k - j + 1) of Y_s ~ Binomial(k - j, 1 - p),
+    With *repairs_acknowledged* false, only sources make duplicate ACKs, as where the code sits below TCP and keeps
+    repairs to itself (our agents): then P(Y_s < T_fr and Y_s + Y_r < k - j + 1) of Y_s ~ Binomial(k - j, 1 - p),
     Y_r ~ Binomial(r, 1 - p).
     """
     p, total = bad_share, 0.0

@@ -175,7 +175,7 @@ def timeout() -> Study:
         (
             f"P: a window of k ends in a time-out; r: its repairs. Points: simulation, {WINDOWS} windows.",
             "w = 0: repairs only where k < T_fr / (1 - loss); a window of 4 gets none below 25 % loss. T_fr = 3.",
-            "below TCP: repairs that rebuild nothing are handed to nobody, so they make no duplicate ACKs.",
+            "below TCP: repairs that rebuild nothing are dropped, so they make no duplicate ACKs.",
         ),
     )
 

@@ -60,7 +60,7 @@ def caps_fig6() -> Study:
 
 
 def caps_fig8() -> Study:
-    """The chance to decode, and the delay of a window, by unit size."""
+    """Return the chance to decode, and the delay of a window, by unit size."""
     ks = tuple(range(1, caps.FIG_9.window + 1))
     chance = {p: [caps.decodes(k, paper_rule(k, p), p) for k in ks] for p in SHARES}
     delay = {p: [1e3 * caps.coded_delay_s(k, paper_rule(k, p), p) for k in ks] for p in SHARES}
@@ -81,7 +81,7 @@ def caps_fig8() -> Study:
 
 
 def caps_fig9() -> Study:
-    """The delay of a window by repairs, and by pB with and without code."""
+    """Return the delay of a window by repairs, and by pB with and without code."""
     rs = tuple(range(31))
     ps = tuple(float(p) for p in np.linspace(0.01, 0.4, 40))
     unit = UNIT_PB[0.30]

@@ -42,7 +42,7 @@ def by_bytes_sent(thresholds: Sequence[float]) -> Priority:
 
 
 def by_size(thresholds: Sequence[float], size: int) -> Priority:
-    """The one queue in which a flow of *size* bytes would end."""
+    """Return the one queue in which a flow of *size* bytes would end."""
     queue = bisect_left(thresholds, size)
     return lambda sent: queue
 
@@ -91,7 +91,7 @@ class _Link:
 def completion_times(
     jobs: Sequence[Job], priorities: Sequence[Priority], links: int, rate_bps: float
 ) -> list[float]:
-    """Seconds that each of *jobs* takes, from its start to its last byte's arrival. priorities: of each job.
+    """Return seconds that each of *jobs* takes, from its start to its last byte's arrival. priorities: of each job.
 
     rate_bps: of each of *links* links.
     """

@@ -88,10 +88,10 @@ class Study:
                 raise ValueError(f"study {self.title!r}: row {row} does not fit the columns {self.columns}")
 
     def document(self) -> dict[str, Any]:
-        """The same as plain data for JSON."""
+        """Return the same as plain data for JSON."""
         return asdict(self)
 
 
 def curve(label: str, ys: Sequence[float | None], scheme: str | None = None, trials: bool = False) -> Curve:
-    """A `Curve` of any sequence of numbers (numpy's included)."""
+    """Return a `Curve` of any sequence of numbers (numpy's included)."""
     return Curve(label, tuple(None if y is None else float(y) for y in ys), scheme, trials)

@@ -110,7 +110,7 @@ def _priority(spec: Spec, choice: SchemeChoice) -> Priority:
 
 
 def _orders(priority: Priority, plan: Plan) -> list[Order]:
-    """What decides over the packets of each of the plan's flows."""
+    """Return what decides over the packets of each of the plan's flows."""
     default = priority.scaled()
     if priority.kind == "size":
         return [by_size(default, flow.size_bytes or 0) for flow in plan.flows]
@@ -138,7 +138,7 @@ def _orders(priority: Priority, plan: Plan) -> list[Order]:
 
 
 def _text(flow: PlannedFlow, feature: str) -> str:
-    """A flow's value of one feature, as `flow_types` writes it."""
+    """Return a flow's value of one feature, as `flow_types` writes it."""
     return {
         "source": flow.source,
         "destination": flow.destination,
@@ -148,7 +148,7 @@ def _text(flow: PlannedFlow, feature: str) -> str:
 
 
 def _records(flows: list[PlannedFlow]) -> tuple[NDArray[np.void], list[str]]:
-    """What agents would tell of *flows* and of their answers of a byte each; names of hosts are their addresses."""
+    """Return agents' records of *flows* and of their answers of a byte each; hosts are named by their addresses."""
     hosts = sorted({flow.source for flow in flows} | {flow.destination for flow in flows})
     number = {host: index for index, host in enumerate(hosts)}
     answers = [

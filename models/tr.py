@@ -105,12 +105,12 @@ def _keeping(window: int, reach: int, bad: float, threshold: int) -> float:
 
 
 def md1_wait(load: float) -> float:
-    """Mean wait of an M/D/1 queue in service times: load / (2 (1 - load)) (Pollaczek and Khinchine)."""
+    """Return mean wait of an M/D/1 queue in service times: load / (2 (1 - load)) (Pollaczek and Khinchine)."""
     return load / (2.0 * (1.0 - load))
 
 
 def mdc_wait(servers: int, load: float) -> float:
-    """Mean wait of an M/D/c queue in service times: Erlang's C, halved, with Cosmetatos' correction (1975).
+    """Return mean wait of an M/D/c queue in service times: Erlang's C, halved, with Cosmetatos' correction (1975).
 
     Sending each packet where the least work waits is a single queue for all links (Kiefer and Wolfowitz): hence what
     TR's choice by time to the next leaf makes of equal paths. Within 3 % of simulation.

@@ -116,7 +116,7 @@ def _times(title: str, axis: Axis, xs: list[float], fabrics: list[tr.Asymmetry],
 
 
 def windows() -> Study:
-    """How often reordering halves a window under RPS, and what window that leaves, by the threshold H."""
+    """Return how often reordering halves a window under RPS, and what window that leaves, by the threshold H."""
     base = tr.Asymmetry()
     sizes = tuple(range(2, 41, 2))
     thresholds = (2, 3, 6, 12)

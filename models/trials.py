@@ -17,7 +17,7 @@ from protocol.policy import CodingPolicy
 def short_flow_times(
     fabric: Fabric, long_flows: int, packets: int, flows: int, rng: Generator, coding: CodingPolicy | None
 ) -> float:
-    """Mean completion time of *flows* sprayed short flows, each beside *long_flows* hashed anew, packet times.
+    """Return mean completion time of *flows* sprayed short flows, each beside *long_flows* hashed anew, packet times.
 
     With *coding*, a unit is there when as many of its packets as it has sources are (rank failures are left out).
     """
@@ -43,7 +43,7 @@ def short_flow_times(
 
 
 def hashed_flow_times(fabric: Fabric, long_flows: int, packets: int, flows: int, rng: Generator) -> float:
-    """Mean completion time of *flows* short flows that are hashed like the long ones, packet times."""
+    """Return mean completion time of *flows* short flows that are hashed like the long ones, packet times."""
     total = 0.0
     for _ in range(flows):
         occupied = rng.integers(fabric.paths, size=long_flows)
@@ -62,7 +62,8 @@ def timeouts(
     fast_retransmit: int,
     repairs_acknowledged: bool,
 ) -> float:
-    """Share of *count* windows of k sources and r repairs that end in a time-out (`htpc.timeout_probability`)."""
+    """Return share of *count* windows of k sources and r repairs that end in a time-out
+    (`htpc.timeout_probability`)."""
     arrived = rng.random((count, k + r)) >= bad_share
     stuck = ~arrived[:, :k].all(axis=1) & (arrived.sum(axis=1) < k)
     after = np.cumsum(~arrived[:, :k], axis=1) > 0  # from the first lost source on
@@ -73,7 +74,7 @@ def timeouts(
 
 
 def halvings(fabric: Asymmetry, window: int, rounds: int, rng: Generator) -> float:
-    """Share of *rounds* of RPS in which a TCP receiver sends H duplicate ACKs though nothing is lost.
+    """Return share of *rounds* of RPS in which a TCP receiver sends H duplicate ACKs though nothing is lost.
 
     Packets arrive when they arrive; the receiver acknowledges each with the next position that it lacks.
     """

@@ -1,6 +1,6 @@
 """How many queues a port is to have: what the controller writes into a switch's database, and what comes back.
 
-A port whose queueing discipline somebody on the switch writes (the lab does) has a row of its own in table QoS, of
+A port whose queueing discipline a program on the switch writes (the lab does) has a row of its own in table QoS, of
 type ``linux-noop``, by which ovs-vswitchd leaves the port alone:
 
 ===============  ==========================  =================================================================
@@ -141,7 +141,7 @@ class Applied:
 
     @classmethod
     def from_text(cls, text: str) -> Applied | None:
-        """None for what no writer of ours wrote."""
+        """Return None for what no writer of ours wrote."""
         try:
             number, buffer_packets, rate_bps, problem, most_bps, delay_us = json.loads(text)
             limit = PortLimit(None if most_bps is None else int(most_bps), int(delay_us))
@@ -180,7 +180,7 @@ def counters_to_text(ports: Mapping[str, Sequence[QueueCounters]]) -> str:
 
 
 def counters_from_text(text: str) -> dict[str, tuple[QueueCounters, ...]]:
-    """By port and queue; nothing for what no writer of ours wrote."""
+    """Return by port and queue; nothing for what no writer of ours wrote."""
     try:
         return {
             str(name): tuple(QueueCounters(*(int(value) for value in row)) for row in rows)

@@ -58,13 +58,13 @@ class OvsdbSession:
         self._scanner = JsonScanner()
         self._to_send = bytearray()
         self._next = 1
-        self._heard = now
+        self._received_at = now
         self._probed = False
         wanted = {name: {"columns": list(names)} for name, names in columns.items()}
         self._request("monitor", [DATABASE, MONITOR_ID, wanted], MONITOR_ID)
 
     def transact(self, operations: Sequence[Mapping[str, Any]]) -> int:
-        """Ask for all of these operations or none; `Done` with the returned ticket tells what became of them."""
+        """Ask for all of these operations or none; `Done` with the returned ticket says what became of them."""
         ticket = self._next
         self._next += 1
         self._request("transact", [DATABASE, *operations], ticket)
@@ -76,8 +76,8 @@ class OvsdbSession:
         return data
 
     def deadline(self) -> float:
-        """When `timer` is due."""
-        return self._heard + (2 * PROBE_S if self._probed else PROBE_S)
+        """Return when `timer` is due."""
+        return self._received_at + (2 * PROBE_S if self._probed else PROBE_S)
 
     def timer(self, now: float) -> None:
         """Raises OvsdbError when the server has been silent for too long."""
@@ -89,8 +89,8 @@ class OvsdbSession:
         self._request("echo", [], "echo")
 
     def receive(self, data: bytes, now: float) -> list[Changed | Done]:
-        """What the arrived bytes mean. Raises OvsdbError: the connection is of no use any more."""
-        self._heard, self._probed = now, False
+        """Return what the arrived bytes mean. Raises OvsdbError: the connection is of no use any more."""
+        self._received_at, self._probed = now, False
         self._arrived += data
         if len(self._arrived) > MOST_BYTES:
             raise OvsdbError(f"a message of more than {MOST_BYTES} B")
@@ -129,7 +129,7 @@ class OvsdbSession:
                 return Changed(frozenset(message["params"][1]))
             elif method is None and number == MONITOR_ID:
                 if message.get("error"):
-                    raise OvsdbError(f"it does not tell its tables: {_words(message['error'])}")
+                    raise OvsdbError(f"it does not list its tables: {_words(message['error'])}")
                 self._update(message["result"])
                 self.known = True
                 return Changed(frozenset(self.tables))
@@ -169,7 +169,7 @@ def _plain(value: Any) -> Any:
 
 
 def _outcome(message: Mapping[str, Any]) -> str:
-    """The first error of a transaction's reply, or ""."""
+    """Return the first error of a transaction's reply, or ""."""
     if message.get("error"):
         return _words(message["error"])
     for result in message["result"]:
@@ -188,7 +188,7 @@ def _words(error: Any) -> str:
 
 
 def map_of(values: Mapping[str, str]) -> list[Any]:
-    """A map from text to text, as it goes over the wire."""
+    """Return a map from text to text, as it goes over the wire."""
     return ["map", [[key, value] for key, value in values.items()]]
 
 

@@ -47,8 +47,8 @@ def _daemon_thread(work: Callable[[], None], name: str) -> threading.Thread:
 class OvsdbWatcher:
     """Servers by name. All callbacks come from its one thread, which must not be held up for long.
 
-    columns: as for `OvsdbSession`. on_tables: told of a server's tables whenever they have changed (the same object
-    each time: read it there and then) and which of them have, and with None when it is lost. on_done: told of
+    columns: as for `OvsdbSession`. on_tables: gets a server's tables whenever they have changed (the same object
+    each time: read it there and then) and which of them have, and with None when it is lost. on_done: gets
     transactions' outcomes: name, ticket, error. make_thread: of what to do and a name, the thread, not started.
     """
 

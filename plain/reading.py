@@ -25,7 +25,7 @@ class PlainError(ValueError):
 
 
 def build(kind: type[T], data: object, where: str) -> T:
-    """An instance of dataclass *kind* from *data*; PlainError names the first field that does not fit.
+    """Return an instance of dataclass *kind* from *data*; PlainError names the first field that does not fit.
 
     No text in it holds a lone surrogate, and no number is infinite, however deep: JSON as Python reads it has forms for
     both, and neither can be sent on. Understood field types: bool, int, float (also from int), str, Any, Literal,
@@ -36,7 +36,7 @@ def build(kind: type[T], data: object, where: str) -> T:
 
 
 def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
-    """A hint ready to append to an error: "; did you mean 'caps'?", or what is known."""
+    """Return a hint ready to append to an error: "; did you mean 'caps'?", or what is known."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1)
     if close:

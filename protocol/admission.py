@@ -88,7 +88,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A flow may send at this rate of the link, until told otherwise; over one path, or (stamp 0) over all in turn."""
+    """A flow may send at this rate until the next message; over one path, or (stamp 0) over all in turn."""
 
     type: ClassVar[str] = "grant"
     sequence: int
@@ -113,7 +113,7 @@ KINDS: Final = (Request, Finished, Grant, Stop)
 
 
 def encode_body(message: AdmissionMessage) -> bytes:
-    """The body of a frame. Numbers that do not fit raise struct.error."""
+    """Return the body of a frame. Numbers that do not fit raise struct.error."""
     match message:
         case Request(sequence, flow, destination, left):
             return _REQUEST.pack(1, sequence, flow, ipaddress.IPv4Address(destination).packed, left)
@@ -141,5 +141,5 @@ def decode_body(body: bytes) -> AdmissionMessage:
 
 
 def newer(sequence: int, than: int | None) -> bool:
-    """Whether a sequence number comes after another, modulo 2^32 (RFC 1982); anything is newer than None."""
+    """Return whether a sequence number comes after another, modulo 2^32 (RFC 1982); anything is newer than None."""
     return than is None or 0 < (sequence - than) % MODULUS < MODULUS // 2

@@ -110,7 +110,7 @@ class PathLoad:
 
     From an agent: what its host has there. From the controller: what the other hosts at its leaf have together.
     ``short_flows``: those that are active, by path stamp (as text). ``delays_s``: how long packets wait, in seconds
-    above the least, by destination leaf and path stamp; a path that is missing is free, or nobody knows.
+    above the least, by destination leaf and path stamp; a path that is missing is free or unknown.
     """
 
     type: ClassVar[str] = "path-load"
@@ -319,7 +319,7 @@ class FrameReader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Message]:
-        """All messages that are complete with *data*. Raises ControlError on what is malformed."""
+        """Return all messages that are complete with *data*. Raises ControlError on what is malformed."""
         self._buffer += data
         messages: list[Message] = []
         while len(self._buffer) >= _LENGTH.size:

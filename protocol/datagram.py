@@ -7,8 +7,8 @@ Every datagram begins with the same 32-byte header, network byte order::
     1       1     version (high nibble) and kind (low nibble)
     2       1     flags: bits 0-1 traffic class, bit 2 coded (source of a coding unit)
     3       1     reserved, 0
-    4       4     session: random number of the sending agent's start, told to peers by the controller
-    8       4     number: per (sender, receiver), +1 for every datagram; replays and losses are told by it
+    4       4     session: random number of the sending agent's start, sent to peers by the controller
+    8       4     number: per (sender, receiver), +1 for every datagram; it shows replays and losses
     12      4     sent: sender's clock in microseconds, modulo 2**32
     16      4     flow: the sender's number of the inner flow and direction (0: none)
     20      4     position: SOURCE: number of this packet within the flow (SHORT and LONG packets only count);
@@ -90,7 +90,7 @@ class Header:
 
 
 def encode(header: Header, body: bytes | memoryview) -> bytes:
-    """The datagram of *header* and *body*, with its CRC."""
+    """Return the datagram of *header* and *body*, with its CRC."""
     flags = header.traffic_class | (FLAG_CODED if header.coded else 0)
     return encode_fields(
         header.kind,
@@ -114,7 +114,7 @@ def encode_fields(
     position: int,
     body: bytes | memoryview,
 ) -> bytes:
-    """What `encode` does, from plain numbers: for senders of many datagrams (`flags` as on the wire)."""
+    """Return what `encode` does, from plain numbers: for senders of many datagrams (`flags` as on the wire)."""
     head = HEADER.pack(
         MAGIC,
         VERSION << 4 | kind,
@@ -153,7 +153,7 @@ def decode(datagram: bytes | memoryview) -> tuple[Header, memoryview]:
 
 
 def decode_fields(datagram: bytes | memoryview) -> tuple[int, int, int, int, int, int, int]:
-    """What `decode` does, as plain numbers: kind, flags, session, number, sent_us, flow, position.
+    """Return what `decode` does, as plain numbers: kind, flags, session, number, sent_us, flow, position.
 
     The body is the rest of the datagram from HEADER_BYTES on.
 
@@ -290,7 +290,7 @@ def encode_feedback(
     lost: Sequence[tuple[int, int]],
     recovered: int,
 ) -> bytes:
-    """What `Feedback.encode` does, from columns: entry i of the first three is one receipt (all below 2**32)."""
+    """Return what `Feedback.encode` does, from columns: entry i of the first three is one receipt (all below 2**32)."""
     if len(numbers) > MAX_RECEIPTS or len(lost) > MAX_LOST:
         raise ValueError(f"{len(numbers)} receipts and {len(lost)} losses do not fit one feedback")
     first = numbers[0] if numbers else 0
@@ -313,7 +313,7 @@ def encode_feedback(
 def decode_feedback(
     body: bytes | memoryview,
 ) -> tuple[list[int], list[int], list[int], list[tuple[int, int]], int]:
-    """What `Feedback.decode` does, as columns: numbers, stamps, delays in us; then losses, and recovered."""
+    """Return what `Feedback.decode` does, as columns: numbers, stamps, delays in us; then losses, and recovered."""
     if len(body) < _FEEDBACK_HEAD.size:
         raise DatagramError("body", f"feedback body of {len(body)} B is too short")
     receipts, losses, recovered, first = _FEEDBACK_HEAD.unpack_from(body)

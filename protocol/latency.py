@@ -25,12 +25,12 @@ class Latencies:
         self.counts[bucket_of(seconds)] += 1
 
     def counters(self) -> dict[str, int]:
-        """As an agent tells them."""
+        """Return the counters that an agent reports."""
         return {f"{COUNTER}.{bucket}": count for bucket, count in self.counts.items()}
 
     @classmethod
     def from_counters(cls, hosts: Iterable[Mapping[str, float]]) -> Latencies:
-        """Of several agents together; what is no bucket is left out."""
+        """Return the counts of several agents together; what is no bucket is left out."""
         latencies = cls()
         for counters in hosts:
             for name, count in counters.items():
@@ -40,7 +40,7 @@ class Latencies:
         return latencies
 
     def less(self, before: Latencies) -> Latencies:
-        """Those that have come since *before*."""
+        """Return those that have come since *before*."""
         return Latencies(self.counts - before.counts)
 
     def __len__(self) -> int:
@@ -57,12 +57,12 @@ class Latencies:
 
 
 def bucket_of(seconds: float) -> int:
-    """The bucket of a latency."""
+    """Return the bucket of a latency."""
     us = seconds * 1e6
     return 0 if us <= 1 else min(MOST, math.floor(STEPS * math.log2(us)))
 
 
 def bounds_us(bucket: int) -> tuple[float, float]:
-    """Where a bucket begins and ends, in microseconds."""
+    """Return where a bucket begins and ends, in microseconds."""
     low = 0.0 if bucket == 0 else 2.0 ** (bucket / STEPS)
     return low, 2.0 ** ((bucket + 1) / STEPS)

@@ -1,4 +1,4 @@
-"""The policy document: what the controller tells every agent to do with the packets of its host.
+"""The policy document: what every agent does with the packets of its host.
 
 A scheme is a composition (docs/architecture.md): per traffic class a path policy, a coding policy and a
 release policy. The agent acts on this document alone and keeps its last one while the controller is away.
@@ -45,7 +45,7 @@ class PolicyError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class PathPolicy:
+class PathSettings:
     """What has no meaning to a kind is at its default (`PATH_PARAMETERS`)."""
 
     kind: PathKind = "spray"
@@ -131,7 +131,7 @@ class ReleasePolicy:
 
 @dataclass(frozen=True, slots=True)
 class ClassPolicy:
-    path: PathPolicy = field(default_factory=PathPolicy)
+    path: PathSettings = field(default_factory=PathSettings)
     coding: CodingPolicy | None = None
     release: ReleasePolicy | None = None
     priority: int = 0
@@ -177,9 +177,9 @@ class Policy:
 DEFAULT_POLICY: Final = Policy(
     version=0,
     scheme="none",
-    short=ClassPolicy(PathPolicy("flow-hash")),
-    long=ClassPolicy(PathPolicy("flow-hash")),
-    control=ClassPolicy(PathPolicy("flow-hash")),
+    short=ClassPolicy(PathSettings("flow-hash")),
+    long=ClassPolicy(PathSettings("flow-hash")),
+    control=ClassPolicy(PathSettings("flow-hash")),
 )
 """What an agent does before the controller has said anything: plain ECMP."""
 
@@ -266,7 +266,7 @@ def coding_problem(
 
 
 def one_estimator(wanted: Sequence[tuple[EstimatorName, float | None]]) -> str | None:
-    """What is wrong if coded classes, short before long, want different estimators (name, sampling time)."""
+    """Return what is wrong if coded classes, short before long, want different estimators (name, sampling time)."""
     if len(set(wanted)) < 2:
         return None
     short, long = (
@@ -275,7 +275,7 @@ def one_estimator(wanted: Sequence[tuple[EstimatorName, float | None]]) -> str |
     return f"{long} is not what short.coding has ({short}): one estimator serves both classes"
 
 
-def path_problem(path: PathPolicy) -> tuple[str, str] | None:
+def path_problem(path: PathSettings) -> tuple[str, str] | None:
     """Field and text of what cannot be in a path policy; None if all can."""
     for name in ("gap_s", "congested_s", "freeze_s", "suspend_s"):
         if not 0 < getattr(path, name) <= 600:

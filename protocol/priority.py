@@ -16,7 +16,7 @@ PriorityKind = Literal["class", "bytes-sent", "size"]
 """What decides: the traffic class alone; the payload sent so far (PIAS, TPFS); the announced size, and for flows
 without one the payload sent so far."""
 FeatureName = Literal["source", "source_port", "destination", "destination_port"]
-"""Fields of the inner packet that tell the type of a flow."""
+"""Fields of the inner packet that give the type of a flow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class PriorityPolicy:
     kind: PriorityKind = "class"
     thresholds_bytes: tuple[int, ...] = ()
     predicted: bool = False
-    """Whether flows have types (`protocol.control.FlowTypes`), and those that ended are told of
+    """Whether flows have types (`protocol.control.FlowTypes`), and those that ended are reported
     (`protocol.control.FinishedFlows`)."""
 
 
@@ -55,7 +55,7 @@ def priority_problem(policy: PriorityPolicy) -> tuple[str, str] | None:
 
 
 def thresholds_problem(thresholds: Sequence[int]) -> str | None:
-    """What is wrong with thresholds; None: nothing."""
+    """Return what is wrong with thresholds; None: nothing."""
     if not 1 <= len(thresholds) < PRIORITIES:
         return f"must be 1 to {PRIORITIES - 1} sizes, not {len(thresholds)}"
     if any(threshold < 0 for threshold in thresholds) or list(thresholds) != sorted(thresholds):
@@ -66,7 +66,7 @@ def thresholds_problem(thresholds: Sequence[int]) -> str | None:
 def types_problem(
     features: Sequence[FeatureName], types: Sequence[TypePriority], policy: PriorityPolicy
 ) -> str | None:
-    """What keeps these types from being used under *policy*; None: nothing."""
+    """Return what keeps these types from being used under *policy*; None: nothing."""
     for flow_type in types:
         wrong = thresholds_problem(flow_type.thresholds_bytes)
         if wrong is not None:

@@ -1,4 +1,4 @@
-"""What agents tell of payload that their hosts' TCP sent again, and why."""
+"""Retransmission episodes of TCP under CAPTON, as agents report them: what was sent again, and why."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRIGGERS: Final[dict[Trigger, str]] = {
 VERDICTS: Final[dict[Verdict, str]] = {
     "queue": "dropped in the host's own queue, before its agent",
     "needless": "the receiver had it twice (D-SACK)",
-    "lost": "nobody reports it twice: it was lost behind the agent",
+    "lost": "reported once only: it was lost behind the agent",
 }
 
 
@@ -70,7 +70,7 @@ class Resent:
 
 @dataclass(frozen=True, slots=True)
 class SentAgain:
-    """What a host sent again and is over by now; each is told once. ``now_s``: the clock that its times are of."""
+    """A host's retransmission episodes that are over; each is reported once. ``now_s``: the clock of their times."""
 
     type: ClassVar[str] = "sent-again"
     now_s: float
@@ -78,7 +78,7 @@ class SentAgain:
 
 
 def by_cause(resent: Iterable[Resent]) -> dict[tuple[FlowState, Trigger, Verdict], int]:
-    """Bytes by state of the flow, trigger and verdict, the most first."""
+    """Return bytes by state of the flow, trigger and verdict, the most first."""
     totals: dict[tuple[FlowState, Trigger, Verdict], int] = {}
     for episode in resent:
         for verdict, count in episode.verdicts().items():

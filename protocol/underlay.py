@@ -41,7 +41,7 @@ PRIORITIES: Final = 8
 
 
 class TrafficClass(IntEnum):
-    """Class of an inner packet, as its outer DSCP tells switches."""
+    """Class of an inner packet, as its outer DSCP shows switches."""
 
     NONE = 0  # traffic of hosts without an agent
     SHORT = 1  # payload of a flow that has sent less than the policy's limit
@@ -50,7 +50,7 @@ class TrafficClass(IntEnum):
 
 
 def dscp(traffic_class: TrafficClass, priority: int = 0) -> int:
-    """The 6-bit DSCP that carries *traffic_class* and *priority* (0 highest .. 7)."""
+    """Return the 6-bit DSCP that carries *traffic_class* and *priority* (0 highest .. 7)."""
     if not 0 <= priority < PRIORITIES:
         raise ValueError(f"priority must be 0..{PRIORITIES - 1}, not {priority}")
     return traffic_class * PRIORITIES + priority
@@ -63,12 +63,12 @@ def class_of_dscp(value: int) -> TrafficClass:
 
 
 def queue_of(priority: int, queues: int) -> int:
-    """The queue (0 is served first) of *priority* at a port with *queues* of them: the last one takes the rest."""
+    """Return the queue (0 is served first) of *priority* at a port with *queues* of them; the last takes the rest."""
     return min(priority, queues - 1)
 
 
 def queue_of_dscp(value: int, queues: int) -> int:
-    """The queue of an IPv4 packet with this 6-bit DSCP at a port with *queues* of them.
+    """Return the queue of an IPv4 packet with this 6-bit DSCP at a port with *queues* of them.
 
     What agents did not send has the last one: a host without an agent must not outrun short flows. (Frames that are not
     IPv4, as LLDP and ARP, have queue 0: a link is not to be lost because it is full.)
@@ -79,12 +79,12 @@ def queue_of_dscp(value: int, queues: int) -> int:
 
 
 def is_stamp(source_port: int) -> bool:
-    """Whether a received datagram's UDP source port is a path stamp (else: an EV that met no top tier)."""
+    """Return whether a received datagram's UDP source port is a path stamp (else: an EV that met no top tier)."""
     return STAMP_FIRST <= source_port <= STAMP_LAST
 
 
 def label_of(stamp: int) -> int:
-    """The UDP source port that names the path with *stamp*. Raises ValueError for what is no stamp."""
+    """Return the UDP source port that names the path with *stamp*. Raises ValueError for what is no stamp."""
     if not is_stamp(stamp):
         raise ValueError(f"path stamp must be {STAMP_FIRST}..{STAMP_LAST}, not {stamp}")
     return LABEL_FIRST + stamp

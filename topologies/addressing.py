@@ -53,7 +53,7 @@ class HostPlace:
 
 
 def place_hosts(leaves: int, hosts_per_leaf: int) -> list[HostPlace]:
-    """The hosts of a fabric in order: host i sits on leaf (i-1) // hosts_per_leaf + 1."""
+    """Return the hosts of a fabric in order: host i sits on leaf (i-1) // hosts_per_leaf + 1."""
     if not 1 <= leaves <= MAX_LEAVES:
         raise ValueError(f"leaves must be 1..{MAX_LEAVES} (the third byte of an address), not {leaves}")
     if not 0 <= hosts_per_leaf <= MAX_HOSTS_PER_LEAF:
@@ -73,11 +73,11 @@ def datapath_id(switch: str) -> str:
 
 
 def port_mac(interface: str) -> str:
-    """A MAC address that is the same in every run (locally administered) for a switch's interface."""
+    """Return a MAC address that is the same in every run (locally administered) for a switch's interface."""
     digest = zlib.crc32(interface.encode()).to_bytes(4, "big")
     return "02:5c:" + ":".join(f"{byte:02x}" for byte in digest)
 
 
 def link_name(end: str, other: str) -> str:
-    """The name of a link, whichever end comes first: host before switch, then the lower tier first."""
+    """Return the name of a link, whichever end comes first: host before switch, then the lower tier first."""
     return "-".join(sorted((end, other), key=lambda name: (TIERS.get(name[:1], 0), name)))

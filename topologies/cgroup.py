@@ -1,4 +1,4 @@
-"""A control group for each lab, so that the kernel tells how long *its* processes wait for a CPU.
+"""A control group for each lab, so that the kernel counts how long *its* processes wait for a CPU.
 
 `cpu.pressure` is there in every directory of the cgroup2 file system, whatever controllers are on; nothing is
 limited by the group. The launcher enters it before it starts anything, so what it starts is born there. Whoever
@@ -27,12 +27,13 @@ _births = threading.Lock()
 
 
 def lab_of_group(name: str) -> str | None:
-    """The lab's id in the name of its group; None for any other group."""
+    """Return the lab's id in the name of its group; None for any other group."""
     return name.split("-")[1] if _NAME.fullmatch(name) else None
 
 
 def own_directories(mountinfo: str, cgroup: str) -> list[Path]:
-    """Where a process finds its cgroup2 group; none where that is not mounted, or only somebody else's part of it.
+    """Return where a process finds its cgroup2 group; none where that is not mounted, or only a part of it that is
+    not ours.
 
     mountinfo, cgroup: the text of its /proc/PID/mountinfo and /proc/PID/cgroup.
     """
@@ -54,7 +55,7 @@ def _unescaped(word: str) -> str:
 
 
 def place_for(lab_id: str) -> Path | None:
-    """Where this process may make a group for a lab; None where it may not.
+    """Return where this process may make a group for a lab; None where it may not.
 
     Never inside another lab's group, for that one's end must not wait for this one's.
     """

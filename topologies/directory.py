@@ -12,7 +12,7 @@ HOSTS_FILE: Final = "hosts"
 
 
 def describe_hosts(hosts: Iterable[Any]) -> dict[str, dict[str, Any]]:
-    """By name of each (Mininet) host: pid and start time of the process that holds it, and its addresses."""
+    """Return by name of each (Mininet) host: pid and start time of the process that holds it, and its addresses."""
     return {
         host.name: {
             "pid": host.pid,
@@ -26,7 +26,7 @@ def describe_hosts(hosts: Iterable[Any]) -> dict[str, dict[str, Any]]:
 
 
 def describe_switches(switches: Iterable[Any]) -> dict[str, dict[str, Any]]:
-    """By name of each (Mininet) switch: pid of the process that holds its namespace, and its datapath id."""
+    """Return by name of each (Mininet) switch: pid of the process that holds its namespace, and its datapath id."""
     return {switch.name: {"pid": switch.pid, "dpid": switch.dpid} for switch in switches}
 
 

@@ -23,7 +23,7 @@ _WITH_NAMES: Final = (
 
 
 def host_command(record: LabRecord, host: str, argv: Sequence[str], names: Path) -> list[str]:
-    """The command line that runs *argv* in a host's network namespace. Raises LabError for no such host.
+    """Return the command line that runs *argv* in a host's network namespace. Raises LabError for no such host.
 
     names: a file like /etc/hosts that the program is to see.
     """
@@ -65,7 +65,7 @@ def exec_in_lab(host: str, argv: Sequence[str], lab_id: str | None = None, **opt
 
 
 def _environment() -> dict[str, str]:
-    """The caller's environment: ours without what the launcher added so that Python finds Capstan."""
+    """Return the caller's environment: ours without what the launcher added so that Python finds Capstan."""
     variables = dict(os.environ)
     kept = [part for part in variables.pop("PYTHONPATH", "").split(os.pathsep) if part and Path(part) != ROOT]
     if kept:

@@ -75,19 +75,19 @@ class FabricSpec:
 
     @property
     def hosts_on_leaf(self) -> int:
-        """Hosts under each leaf: as given, else 2 (leaf-spine) or k/2 (fat tree)."""
+        """Return hosts under each leaf: as given, else 2 (leaf-spine) or k/2 (fat tree)."""
         if self.hosts_per_leaf is not None:
             return self.hosts_per_leaf
         return 2 if self.topology == "leaf-spine" else self.k // 2
 
     def layout(self) -> Layout:
-        """Names of its switches, hosts and links."""
+        """Return names of its switches, hosts and links."""
         if self.topology == "leaf-spine":
             return leaf_spine(self.leaves, self.spines, self.hosts_on_leaf)
         return fat_tree(self.k, self.hosts_on_leaf)
 
     def topo(self) -> Topo:
-        """The fabric as a Mininet topology."""
+        """Return the fabric as a Mininet topology."""
         # Here, for a spec is also read where no Mininet is installed.
         from topologies.fat_tree import FatTree
         from topologies.leaf_spine import LeafSpine
@@ -99,11 +99,11 @@ class FabricSpec:
         return FatTree(self.k, self.hosts_on_leaf, self.link, self.access, self.overrides)
 
     def link_names(self) -> list[str]:
-        """Names of all links, in natural order."""
+        """Return names of all links, in natural order."""
         return self.layout().link_names()
 
     def hosts(self) -> list[HostPlace]:
-        """Where the hosts sit, in order."""
+        """Return where the hosts sit, in order."""
         return list(self.layout().hosts)
 
     @property
@@ -152,7 +152,7 @@ class FabricSpec:
 
 
 def unknown_link(name: str, known: list[str]) -> str:
-    """What to say of a link's name that the fabric does not have."""
+    """Return what to say of a link's name that the fabric does not have."""
     return f"this fabric has no link {name!r}{_did_you_mean(name, known)}"
 
 

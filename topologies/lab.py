@@ -128,12 +128,12 @@ class Lab:
 
     @property
     def hosts(self) -> list[str]:
-        """Names of the hosts, in order."""
+        """Return names of the hosts, in order."""
         return [host.name for host in self.net.hosts]
 
     @property
     def switches(self) -> list[str]:
-        """Names of the switches, in order."""
+        """Return names of the switches, in order."""
         return [switch.name for switch in self.net.switches]
 
     def switch(self, name: str) -> OvsSwitch:
@@ -145,7 +145,7 @@ class Lab:
 
     @property
     def run_dir(self) -> Path:
-        """The lab's directory under /run; sockets in it can be reached from every namespace."""
+        """Return the lab's directory under /run; sockets in it can be reached from every namespace."""
         if self._record is None:
             raise LabError("the lab is not started: call start() first")
         return self._record.run_dir
@@ -157,19 +157,20 @@ class Lab:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment for a process of this lab that somebody else starts, as its controller."""
+        """Environment for a process of this lab that another program starts, as its controller."""
         return lab_environment(self.lab_id)
 
     @property
     def pressure_file(self) -> Path | None:
-        """Where the kernel says how long processes of this lab, this one included, waited for a CPU; if it does."""
+        """Return where the kernel says how long processes of this lab, this one included, waited for a CPU; if it
+        does."""
         return self._group / PRESSURE_FILE if self._group is not None else None
 
     def popen(self, host: str | None, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         """Start a program on a host (None: in this process's namespace). Options as for subprocess.Popen.
 
         It ends with the lab, and with this process even if that is killed. Its standard input is /dev/null
-        and its session its own unless told otherwise. Raises LabError, FileNotFoundError.
+        and its session its own unless the caller says otherwise. Raises LabError, FileNotFoundError.
         """
         if self._spawner is None:
             raise LabError("the lab is not started: call start() first")
@@ -361,7 +362,7 @@ class Lab:
             )
 
     def _details(self) -> dict[str, Any]:
-        """What other programs need to find their way in this lab; writes the hosts' names too."""
+        """Return what other programs need to find their way in this lab; writes the hosts' names too."""
         hosts = describe_hosts(self.net.hosts)
         (self.run_dir / HOSTS_FILE).write_text(hosts_file(hosts), encoding="ascii")
         return {
@@ -394,7 +395,7 @@ class Lab:
         return str(ipaddress.IPv4Network(self._record.subnet)[index])
 
     def _switch_addresses(self) -> dict[str, str]:
-        """Switches' addresses on the management network."""
+        """Return switches' addresses on the management network."""
         return {
             name: self._management_address(FIRST_SWITCH_ADDRESS + index)
             for index, name in enumerate(self.switches)

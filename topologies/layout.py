@@ -23,12 +23,12 @@ class Layout:
     fabric: tuple[tuple[str, str], ...]
 
     def link_names(self) -> list[str]:
-        """Names of all links, in natural order (l1-s2 before l1-s10)."""
+        """Return names of all links, in natural order (l1-s2 before l1-s10)."""
         return [link_name(*pair) for pair in sorted((*self.access, *self.fabric), key=_natural)]
 
 
 def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int) -> Layout:
-    """Every leaf (l1..) linked to every spine (s1..), hosts (h1..) on leaves in turn."""
+    """Return every leaf (l1..) linked to every spine (s1..), hosts (h1..) on leaves in turn."""
     hosts = tuple(place_hosts(leaves, hosts_per_leaf))
     lower = [f"l{number}" for number in range(1, leaves + 1)]
     upper = [f"s{number}" for number in range(1, spines + 1)]
@@ -41,7 +41,7 @@ def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int) -> Layout:
 
 
 def fat_tree(k: int, hosts_per_edge: int) -> Layout:
-    """A k-ary fat tree with that many hosts on each edge switch. Raises ValueError for an odd k."""
+    """Return a k-ary fat tree with that many hosts on each edge switch. Raises ValueError for an odd k."""
     if k < 2 or k % 2:
         raise ValueError(f"k must be an even number from 2 on, not {k}")
     half = k // 2

@@ -1,7 +1,7 @@
 """What a link is, and the one writer of a port's queueing discipline.
 
 A shaped port carries this tree (handles as Open vSwitch's own ``linux-htb`` uses them, so that a port's
-queue *q* is always class ``1:<q+1>``, whoever sends to it)::
+queue *q* is always class ``1:<q+1>``, whichever program sends to it)::
 
     root htb 1:  ->  class 1:fffe (the link's rate)  ->  class 1:1 (queue 0)  ->  pfifo (the link's buffer)
                                                      ->  class 1:2 (queue 1)  ->  pfifo ...
@@ -58,7 +58,7 @@ class Link:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], base: Link | None = None) -> Link:
-        """A link from plain data; what *data* does not say is taken from *base*. Raises LinkError."""
+        """Return a link from plain data; what *data* does not say is taken from *base*. Raises LinkError."""
         if not isinstance(data, Mapping):
             raise LinkError(f"must be a mapping like {{rate_mbps: 10}}, not {data!r}")
         known = [field.name for field in fields(cls)]
@@ -80,7 +80,7 @@ class Link:
         )
 
     def mininet_options(self) -> dict[str, Any]:
-        """The same as options of Mininet's own TCLink (``mn --link tc``)."""
+        """Return the same as options of Mininet's own TCLink (``mn --link tc``)."""
         options: dict[str, Any] = {"max_queue_size": self.buffer_packets}
         if self.rate_mbps is not None:
             options["bw"] = self.rate_mbps
@@ -100,7 +100,7 @@ def _is_number(value: object, above: float) -> bool:
 
 
 def link_of(value: Link | Mapping[str, Any] | float | None) -> Link:
-    """A Link from what people write: a Link, a mapping, a rate in Mbit/s, or None (unshaped)."""
+    """Return a Link from what people write: a Link, a mapping, a rate in Mbit/s, or None (unshaped)."""
     if isinstance(value, Link):
         return value
     if isinstance(value, Mapping):

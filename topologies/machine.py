@@ -139,7 +139,7 @@ def kernel_datapath_present() -> bool:
 
 
 def best_datapath(notice: Callable[[str], None]) -> Datapath:
-    """The kernel's datapath where there is one, else userspace; *notice* is told which."""
+    """Return the kernel's datapath where there is one, else userspace; *notice* gets which."""
     if kernel_datapath_present():
         notice("switches use the kernel datapath of Open vSwitch")
         return "system"
@@ -156,7 +156,7 @@ def netem_present() -> bool:
 
 
 def free_port(address: str, wanted: int) -> int:
-    """The wanted TCP port if nobody has it on *address*, else another. Raises LabError."""
+    """Return the wanted TCP port if it is free on *address*, else another. Raises LabError."""
     for port in (wanted, 0):
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)  # the address comes later

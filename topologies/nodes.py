@@ -54,7 +54,7 @@ class Nodes:
             self._namespaces[node.name] = Namespace(node.pid)
 
     def namespace(self, node: str) -> Namespace:
-        """The network namespace of a node. Raises KeyError."""
+        """Return the network namespace of a node. Raises KeyError."""
         return self._namespaces[node]
 
     def inside(self, node: str, work: Callable[[], T]) -> Future[T]:

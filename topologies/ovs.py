@@ -38,7 +38,7 @@ _ALLOCATOR: Final = "libtcmalloc_minimal.so.4"
 """At every wake-up ovs-vswitchd allocates 32 buffers for each of its ports, which glibc does slowly: with 13 ports a
 lone packet costs 210 us, with this allocator 149 (docs/traps.md)."""
 _LIBRARIES: Final = ("/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib")
-# An EtherType for local experiments (IEEE Std 802, 88B5), from nobody to nobody.
+# An EtherType for local experiments (IEEE Std 802, 88B5), from no host to no host.
 _PROBE_FRAME: Final = "02ca000000fe02ca000000ff88b5" + "00" * 46
 
 
@@ -58,7 +58,7 @@ def _runs(process: subprocess.Popen[bytes] | None) -> bool:
 
 
 def _listens(path: Path) -> bool:
-    """Whether somebody takes connections at a Unix socket; the file alone is there a moment before."""
+    """Return whether a process takes connections at a Unix socket; the file alone is there a moment before."""
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))
@@ -96,7 +96,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
         self.database_address: str | None = None
         """Address on the management network at which the controller may ask for queues."""
         self._zeros = ""
-        self.abandoned = False  # nobody waits for this switch to come up any more
+        self.abandoned = False  # no thread waits for this switch to come up any more
         self.wanted = True
         """Whether its daemons are to run: not while it was killed on purpose."""
         self.on_purpose: Callable[[], None] = lambda: None
@@ -128,7 +128,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
         self.kill()
 
     def connected(self) -> bool:
-        """Whether a controller holds this switch."""
+        """Return whether a controller holds this switch."""
         return "true" in self.vsctl("get", "controller", self.name, "is_connected")
 
     # -- the daemons -----------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
                 )
 
     def _sends(self) -> bool:
-        """Whether the switch is up: it sends one frame of no meaning on its first port.
+        """Return whether the switch is up: it sends one frame of no meaning on its first port.
 
         That also makes the userspace datapath's sending socket, which exists from the first frame on.
         """

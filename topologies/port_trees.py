@@ -92,7 +92,7 @@ class PortTrees:
             return {name: self._applied(name, problem) for name in wanted}
 
     def counters(self, node: str) -> dict[str, tuple[QueueCounters, ...]]:
-        """What the queues of a switch's ports hold and have sent, by interface."""
+        """Return what the queues of a switch's ports hold and have sent, by interface."""
         shown = self._inside(node, partial(run, ["tc", "-s", "-j", "qdisc", "show"])).result()
         return read_queues(json.loads(shown))
 
@@ -107,11 +107,11 @@ class PortTrees:
         return Applied(queues.number, packets, round(link.rate_mbps * 1e6), problem, queues.limit)
 
     def _shape(self, name: str) -> Link:
-        """What an interface has now: its link's shape, or slower."""
+        """Return what an interface has now: its link's shape, or slower."""
         return self.shapes[self._at[name][0]].limited(self._queues[name].limit)
 
     def _intact(self, names: Iterable[str]) -> set[str]:
-        """Those that have the queues that were written last, as the kernel tells."""
+        """Return the ports that have the queues that were written last, by the kernel's account."""
         intact = set()
         nodes: dict[str, dict[str, list[int]]] = {}
         for name in names:

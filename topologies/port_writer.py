@@ -103,7 +103,7 @@ class PortWriter:
 
 
 def _ports(tables: Tables) -> list[tuple[str, tuple[str, dict[str, Any]]]]:
-    """Ports that are ours to write, each with its row of table QoS."""
+    """Return ports that are ours to write, each with its row of table QoS."""
     ports = []
     for port in tables["Port"].values():
         row = tables["QoS"].get(port["qos"]) if port["qos"] else None

@@ -105,12 +105,12 @@ def _read(path: str) -> bytes:
 
 
 def _stat(pid: int) -> list[bytes]:
-    """The fields of /proc/PID/stat after the name, from the state on; none if there is no such process."""
+    """Return the fields of /proc/PID/stat after the name, from the state on; none if there is no such process."""
     return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None if there is none or it is a zombie."""
+    """Return when a process started, in clock ticks since boot; None if there is none or it is a zombie."""
     after_name = _stat(pid)
     if len(after_name) < 20 or after_name[0] in (b"Z", b"X"):
         return None
@@ -132,7 +132,7 @@ def cpu_s(pid: int) -> float:
 
 
 def _environment(pid: int) -> bytes:
-    """What /proc tells of a process's environment; of one in the middle of execve(), once that is done.
+    """Return a process's environment by /proc; during execve(), once that is done.
 
     Meanwhile the new program's environment reads as empty, though its parent already runs again.
     """
@@ -150,7 +150,7 @@ def _is_kernel_thread(pid: int) -> bool:
 
 
 def is_marked(pid: int, lab_id: str) -> bool:
-    """Whether the process carries this lab's mark."""
+    """Return whether the process carries this lab's mark."""
     return f"{LAB_VARIABLE}={lab_id}".encode() in _environment(pid).split(b"\0")
 
 
@@ -181,12 +181,12 @@ def find_processes(lab_id: str, networks: Collection[int] = ()) -> list[int]:
 
 
 def network_mark_line(lab_id: str) -> str:
-    """The `ip -batch` line that marks the namespace it is run in as a lab's."""
+    """Return the `ip -batch` line that marks the namespace it is run in as a lab's."""
     return f"link set dev lo up alias {LAB_VARIABLE}={lab_id}"
 
 
 def _network_mark(pid: int) -> str | None:
-    """The mark of the namespace that a process is in."""
+    """Return the mark of the namespace that a process is in."""
     show = ["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-j", "link", "show", "dev", "lo"]
     try:
         shown = complete(show)

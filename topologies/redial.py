@@ -26,7 +26,7 @@ AGAIN_SECONDS: Final = 1.5
 
 
 class RedialPolicy:
-    """Decides which switches should dial: those without a connection while somebody listens."""
+    """Decides which switches should dial: those without a connection while a controller listens."""
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
         """addresses: a switch's name to its address on the management network."""
@@ -35,7 +35,7 @@ class RedialPolicy:
         self._dialled: dict[str, float] = {}
 
     def observe(self, now: float, listening: bool, callers: Iterable[str]) -> list[str]:
-        """Names of the switches to have dial, given who is connected at time *now* (seconds)."""
+        """Return names of the switches to have dial, given who is connected at time *now* (seconds)."""
         connected = set(callers)
         due = []
         for name, address in self._addresses.items():
@@ -56,7 +56,7 @@ def _address(word: str) -> tuple[str, int]:
 
 
 def read_table(text: str, endpoint: tuple[str, int]) -> tuple[bool, set[str]]:
-    """Whether somebody listens at *endpoint*, and the addresses that are connected to it.
+    """Return whether a process listens at *endpoint*, and the addresses that are connected to it.
 
     text: /proc/net/tcp.
     """

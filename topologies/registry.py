@@ -30,7 +30,7 @@ from topologies.processes import EndedProcess, end_processes, lab_networks, own_
 RUN_ROOT: Final = Path("/run/capstan")
 STATE_FILE: Final = "state.json"
 MANAGEMENT_RANGE: Final = ipaddress.IPv4Network("198.18.0.0/15")
-"""Set aside for benchmarks of network devices (RFC 2544): nobody's real network."""
+"""Set aside for benchmarks of network devices (RFC 2544): no real network."""
 MANAGEMENT_PREFIX: Final = 22
 
 LOOK_AGAIN_S: Final = 0.3
@@ -57,17 +57,17 @@ class LabRecord:
 
     @property
     def run_dir(self) -> Path:
-        """The lab's directory for sockets, logs and databases."""
+        """Return the lab's directory for sockets, logs and databases."""
         return RUN_ROOT / self.lab_id
 
     @property
     def interface(self) -> str:
-        """The lab's one interface in the namespace that it was started from."""
+        """Return the lab's one interface in the namespace that it was started from."""
         return interface_name(self.lab_id)
 
     @property
     def alive(self) -> bool:
-        """Whether the process that started the lab is still there (the same one, not only its pid)."""
+        """Return whether the process that started the lab is still there (the same one, not only its pid)."""
         return start_time(self.launcher_pid) == self.launcher_start
 
     def save(self, directory: Path | None = None) -> None:
@@ -109,7 +109,7 @@ def interface_name(lab_id: str) -> str:
 
 
 def check_lab_id(lab_id: str) -> str:
-    """The id itself. Raises LabError unless it can be part of an interface's name (15 characters)."""
+    """Return the id itself. Raises LabError unless it can be part of an interface's name (15 characters)."""
     if not re.fullmatch(r"[a-z0-9]{1,11}", lab_id):
         raise LabError(f"lab id {lab_id!r} must be 1 to 11 characters a-z, 0-9")
     return lab_id
@@ -176,7 +176,7 @@ def _load(directory: Path) -> LabRecord | None:
 
 
 def labs() -> list[LabRecord]:
-    """All registered labs, alive or dead, by id."""
+    """Return all registered labs, alive or dead, by id."""
     try:
         directories = sorted(
             path for path in RUN_ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")
@@ -188,7 +188,7 @@ def labs() -> list[LabRecord]:
 
 
 def find_lab(lab_id: str | None = None) -> LabRecord:
-    """The running lab with this id, or the only one that runs. Raises LabError otherwise."""
+    """Return the running lab with this id, or the only one that runs. Raises LabError otherwise."""
     running = [record for record in labs() if record.alive]
     if lab_id is not None:
         for record in running:
@@ -207,7 +207,7 @@ def _list(running: list[LabRecord]) -> str:
 
 
 def new_lab_id() -> str:
-    """An id that no lab has."""
+    """Return an id that no lab has."""
     while True:
         lab_id = secrets.token_hex(3)
         if not (RUN_ROOT / lab_id).exists() and not _interface_exists(interface_name(lab_id)):
@@ -234,7 +234,7 @@ def register(lab_id: str, group: Path | None = None) -> LabRecord:
             raise LabError(f"lab {lab_id!r} is registered in {directory} already; {hint}")
         if _interface_exists(interface_name(lab_id)):
             raise LabError(
-                f"there is an interface {interface_name(lab_id)!r} of somebody else; give another id"
+                f"there is an interface {interface_name(lab_id)!r} that is not ours; give another id"
             )
         subnet = _free_subnet([record.subnet for record in labs()])
         record = LabRecord(lab_id, os.getpid(), start, own_network(), subnet, group)
@@ -243,7 +243,7 @@ def register(lab_id: str, group: Path | None = None) -> LabRecord:
         record.save(draft)
         draft.rename(
             directory
-        )  # a directory that is there has its state: whoever is killed now leaves a draft
+        )  # a directory that is there has its state: a process that is killed now leaves a draft
     return record
 
 
@@ -280,7 +280,7 @@ def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:
         groups = (str(record.group),) if record.group.exists() and dissolve(record.group) else ()
     directories: tuple[str, ...] = ()
     with _locked():
-        directory = RUN_ROOT / lab_id  # last: until it is gone, nobody else takes the id
+        directory = RUN_ROOT / lab_id  # last: until it is gone, no other lab takes the id
         if directory.exists():
             shutil.rmtree(directory, ignore_errors=True)
             directories = (str(directory),)
@@ -313,6 +313,6 @@ def clean() -> list[Ended]:
     ended = [end_lab(record.lab_id, record.home_network) for record in dead]
     if RUN_ROOT.exists():
         with _locked():  # which removes an empty /run/capstan
-            for draft in RUN_ROOT.glob(".*-*"):  # nobody is registering now
+            for draft in RUN_ROOT.glob(".*-*"):  # no lab is registering now
                 shutil.rmtree(draft, ignore_errors=True)
     return ended

@@ -65,7 +65,10 @@ class LabLink(Link):  # type: ignore[misc]
 
     @property
     def lowered_end(self) -> Any:
-        """Which end takes the link down: one is enough, its peer loses its carrier. A host's would lose its route."""
+        """Return which end takes the link down: one is enough, its peer loses its carrier.
+
+        A host's would lose its route.
+        """
         return self.intf2 if isinstance(self.intf1.node, LabHost) else self.intf1
 
     @classmethod
@@ -103,7 +106,7 @@ class NamespaceSetup:
 
 
 def veth_lines(links: Iterable[LabLink], mtu: int) -> list[str]:
-    """Lines that make all veth pairs, each end in its namespace from the start: no name appears here."""
+    """Return lines that make all veth pairs, each end in its namespace from the start: no name appears here."""
     lines = []
     for link in links:
         first, second = (
@@ -114,7 +117,7 @@ def veth_lines(links: Iterable[LabLink], mtu: int) -> list[str]:
 
 
 def host_setup(host: LabHost, tcp: TcpProfile, congestion_control: str) -> NamespaceSetup:
-    """A host's interface, route (with the congestion control of its connections) and TCP settings."""
+    """Return a host's interface, route (with the congestion control of its connections) and TCP settings."""
     setup = NamespaceSetup(sysctls=dict(TCP_SYSCTLS[tcp]))
     for interface in host.intfList():
         name = interface.name
@@ -130,7 +133,7 @@ def host_setup(host: LabHost, tcp: TcpProfile, congestion_control: str) -> Names
 
 
 def switch_setup(switch: Any, address: str, prefix: int) -> NamespaceSetup:
-    """A switch's ports, and its address on the management network."""
+    """Return a switch's ports, and its address on the management network."""
     return NamespaceSetup(
         sysctls=dict(SWITCH_SYSCTLS),
         ip_lines=[
@@ -159,7 +162,7 @@ def management_lines(switches: Sequence[Any], manager: Any) -> list[str]:
 
 
 def manager_setup(switches: Sequence[Any]) -> NamespaceSetup:
-    """The management network's bridge, in a namespace of its own."""
+    """Return the management network's bridge, in a namespace of its own."""
     ports = ["root", *(f"m-{switch.name}" for switch in switches)]
     return NamespaceSetup(
         sysctls=dict(SWITCH_SYSCTLS),

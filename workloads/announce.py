@@ -11,7 +11,7 @@ NAME: Final = "\0capstan-announcements"
 
 
 def announce(source: tuple[str, int], destination: tuple[str, int], size: int | None) -> bool:
-    """A TCP connection between these will carry *size* bytes to *destination*; None: it has no end.
+    """Announce that a TCP connection will carry *size* bytes to *destination*; None: it has no end.
 
     Returns whether an agent took it: False if none listens here, or it has too many to read.
     """

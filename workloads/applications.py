@@ -72,12 +72,12 @@ def parts(flows: Flows) -> tuple[Part, ...]:
 
 
 def mean_bytes(mix: Sequence[Part]) -> float:
-    """Mean size of all flows in bytes."""
+    """Return mean size of all flows in bytes."""
     return sum(part.share * part.sizes.mean() for part in mix)
 
 
 def hosts_of(application: Application, hosts: Sequence[Endpoint]) -> list[Endpoint]:
-    """The hosts that run an application. Raises ApplicationsError with the names that are not there."""
+    """Return the hosts that run an application. Raises ApplicationsError with the names that are not there."""
     if application.hosts is None:
         return list(hosts)
     missing = sorted(set(application.hosts) - {host.host for host in hosts})
@@ -88,7 +88,8 @@ def hosts_of(application: Application, hosts: Sequence[Endpoint]) -> list[Endpoi
 
 
 def describe(flows: Flows) -> dict[str, object]:
-    """What a run records of its flow sizes, as `describe_sizes`; of several applications, of each of them too."""
+    """Return what a run records of its flow sizes, as `describe_sizes`; of several applications, of each of them
+    too."""
     mix = parts(flows)
     if flows.sizes is not None:
         return dict(describe_sizes(flows.sizes))

@@ -13,12 +13,12 @@ class ArrivalsError(ValueError):
 
 
 def rate_at_load(load: float, capacity_bps: float, mean_bytes: float) -> float:
-    """Flows per second that offer *load* (share) of *capacity_bps* (bit/s) with flows of *mean_bytes*."""
+    """Return flows per second that offer *load* (share) of *capacity_bps* (bit/s) with flows of *mean_bytes*."""
     return load * capacity_bps / (8 * mean_bytes)
 
 
 def flow_rate(arrivals: Arrivals, capacity_bps: float | None, mean_bytes: float) -> float:
-    """Flows per second of an arrival process (within an ON period, for bursts).
+    """Return flows per second of an arrival process (within an ON period, for bursts).
 
     capacity_bps: what the fabric can carry between the pattern's hosts; None where its links are unshaped.
 

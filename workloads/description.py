@@ -128,7 +128,7 @@ class Transport:
 
     @property
     def congestion(self) -> CongestionControl:
-        """The congestion control that sockets get."""
+        """Return the congestion control that sockets get."""
         return self.congestion_control or ("reno" if self.profile == "ns2" else "cubic")
 
 

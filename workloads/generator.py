@@ -1,4 +1,4 @@
-"""The traffic generator of one host: a process that is told flows and reports what became of them.
+"""The traffic generator of one host: a process that gets flows and reports what became of them.
 
 Only the standard library is imported: there is one such process a host, and all share the machine.
 
@@ -31,12 +31,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from workloads.flow_header import SINK_PORT
 from workloads.loop import READ, Loop
 from workloads.records import FlowOrder
 from workloads.replication import ReplicatedFlow
 from workloads.sender import Sender
 from workloads.sink import Sink
-from workloads.wire import SINK_PORT
 
 PROGRESS_PERIOD_S: Final = 0.25
 
@@ -154,7 +154,7 @@ class _Lines:
     def read(self, _: int) -> None:
         data = os.read(sys.stdin.fileno(), 1 << 20)
         if not data:
-            self._loop.stop()  # whoever started us is gone
+            self._loop.stop()  # the process that started us is gone
             return
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:

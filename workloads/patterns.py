@@ -17,7 +17,7 @@ Pair = tuple[Endpoint, Endpoint]
 
 
 def sides(hosts: Sequence[Endpoint]) -> tuple[list[Endpoint], list[Endpoint]]:
-    """Hosts of the first half of the leaves and those of the second half (of three leaves: 1 and 2)."""
+    """Return hosts of the first half of the leaves and those of the second half (of three leaves: 1 and 2)."""
     leaves = sorted({host.leaf for host in hosts})
     if len(leaves) < 2:
         raise PatternError("pattern 'left-to-right' needs hosts on at least two leaves")
@@ -26,7 +26,7 @@ def sides(hosts: Sequence[Endpoint]) -> tuple[list[Endpoint], list[Endpoint]]:
 
 
 def senders(pattern: PatternName, hosts: Sequence[Endpoint]) -> list[Endpoint]:
-    """Hosts that may send under a pattern."""
+    """Return hosts that may send under a pattern."""
     return sides(hosts)[0] if pattern == "left-to-right" else list(hosts)
 
 
@@ -65,7 +65,7 @@ def pairs(
 
 
 def _elsewhere(hosts: Sequence[Endpoint], host: Endpoint) -> list[Endpoint]:
-    """Hosts below other leaves, or all others if there are none."""
+    """Return hosts below other leaves, or all others if there are none."""
     far = [other for other in hosts if other.leaf != host.leaf]
     return far or [other for other in hosts if other != host]
 
@@ -78,7 +78,7 @@ def _draw(hosts: Sequence[Endpoint], rng: np.random.Generator, n: int, spread: b
 
 
 def _derangement(hosts: Sequence[Endpoint], rng: np.random.Generator) -> dict[Endpoint, Endpoint]:
-    """A permutation without a fixed point (Sattolo: one cycle), between leaves where a few draws find one."""
+    """Return a permutation without a fixed point (Sattolo: one cycle), between leaves where a few draws find one."""
     best: list[Endpoint] = []
     fewest = len(hosts) + 1
     for _ in range(32):

@@ -62,7 +62,7 @@ class Plan:
 
     @property
     def sized(self) -> tuple[PlannedFlow, ...]:
-        """Flows that end by themselves."""
+        """Return flows that end by themselves."""
         return tuple(flow for flow in self.flows if flow.size_bytes is not None)
 
     @property
@@ -71,7 +71,7 @@ class Plan:
 
     @property
     def ports(self) -> list[int]:
-        """Ports of receivers, beside the generator's own."""
+        """Return ports of receivers, beside the generator's own."""
         return sorted({flow.port for flow in self.flows if flow.port is not None})
 
     def digest(self) -> str:
@@ -88,7 +88,7 @@ def build_plan(
     warm_up_s: float,
     capacity_bps: float | None,
 ) -> Plan:
-    """The plan of repeat number *repeat* (0..). The same arguments give the same plan, on any machine.
+    """Return the plan of repeat number *repeat* (0..). The same arguments give the same plan, on any machine.
 
     Every quantity has a random stream of its own, and so has each application, so that changing one (say, the
     sizes) leaves the others.
@@ -173,7 +173,10 @@ def _arriving(
     rate: float,
     stream: Callable[[str], np.random.Generator],
 ) -> list[_Arriving]:
-    """Flows of one application, of *rate* flows/s in all. Of a number of flows, so many: `_merged` drops the rest."""
+    """Return flows of one application, of *rate* flows/s in all.
+
+    Of a number of flows, so many: `_merged` drops the rest.
+    """
     name = f" of {part.application.name}" if part.application.name else ""
     starts = start_times(
         flows.arrivals, rate * part.share, stream(f"arrivals{name}"), flows.count, flows.duration_s
@@ -216,7 +219,7 @@ def offered_capacity_bps(
 
 
 def _port(flows: Flows, application: Application, start_s: float) -> int | None:
-    """Where the servers of *application* listen to a flow that starts at *start_s*."""
+    """Return where the servers of *application* listen to a flow that starts at *start_s*."""
     port = application.port
     changed = application.name == flows.changes_port and start_s >= flows.lead_in_s
     return port + PORT_CHANGE if changed and port is not None else port

@@ -13,7 +13,7 @@ FlowState = Literal["finished", "background", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class FlowOrder:
-    """What a sending host is told of one of its flows: the plan with addresses.
+    """What a sending host gets of each of its flows: the plan with addresses.
 
     replication: open it twice, from `source_port` and from `copy_port`; None: once. port: of the receiver; None:
     the generator's own.

@@ -70,7 +70,7 @@ class ReplicatedFlow:
             copy.stop()
 
     def record(self) -> SentFlow:
-        """What was measured of both copies; only after the end."""
+        """Return what was measured of both copies; only after the end."""
         assert self.state is not None
         other = next(copy for copy in self._copies if copy is not self._first).record()
         first = self._first.record()
@@ -93,14 +93,14 @@ class ReplicatedFlow:
             return
         if copy.state != "finished" and any(copy.state is None for copy in self._copies):
             return  # the other one may still make it
-        self._first = self._telling(copy)
+        self._first = self._with_end_noted(copy)
         self.state = self._first.state
         for other in self._copies:
             other.give_up(LOST)
         self._on_end(self)
 
-    def _telling(self, copy: Sender) -> Sender:
-        """The copy that finished; if none did, one that did not fail because the other was preferred."""
+    def _with_end_noted(self, copy: Sender) -> Sender:
+        """Return the copy that finished; if none did, one that did not fail because the other was preferred."""
         if copy.state == "finished":
             return copy
         return next((copy for copy in self._copies if not copy.gave_way), copy)

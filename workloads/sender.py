@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Final
 
 from workloads.announce import announce
+from workloads.flow_header import ACKNOWLEDGEMENT, encode_header
 from workloads.loop import READ, WRITE, Loop
 from workloads.records import FlowOrder, FlowState, SentFlow
 from workloads.sink import abort_on_close
 from workloads.tcp_info import TcpInfo, tcp_info
 from workloads.transport import set_congestion_control
-from workloads.wire import ACKNOWLEDGEMENT, encode_header
 
 _PAYLOAD: Final = memoryview(os.urandom(64 * 1024))
 _NOTHING: Final = TcpInfo(0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
@@ -161,7 +161,7 @@ class Sender:
         self._on_end(self)
 
     def record(self) -> SentFlow:
-        """What was measured; only after the end."""
+        """Return what was measured; only after the end."""
         assert self.state is not None
         info, finished = self._info, self.state == "finished"
         window_s, window_bytes = 0.0, 0

@@ -9,16 +9,16 @@ from functools import partial
 from typing import Final
 
 from workloads.description import HEADER_BYTES
+from workloads.flow_header import ACKNOWLEDGEMENT, ENDLESS, decode_header
 from workloads.loop import READ, Loop
 from workloads.records import ReceivedFlow
 from workloads.tcp_info import tcp_info
-from workloads.wire import ACKNOWLEDGEMENT, ENDLESS, decode_header
 
 WAKE_BYTES: Final = 16 * 1024
 """The kernel wakes a sink for this much at a time (SO_RCVLOWAT): a wake-up per packet would cost a core."""
 _CHUNK: Final = 256 * 1024
 _KEEPALIVE: Final = {socket.TCP_KEEPIDLE: 10, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
-"""Seconds, seconds, probes: of a copy that gave way before its header, nothing but a lost RST may ever tell."""
+"""Seconds, seconds, probes: of a copy that gave way before its header, nothing may ever show but a lost RST."""
 
 
 class Sink:
@@ -86,7 +86,7 @@ class Sink:
             )
 
     def snapshot(self) -> list[ReceivedFlow]:
-        """All flows since the last `reset`, open ones with what they have so far."""
+        """Return all flows since the last `reset`, open ones with what they have so far."""
         for incoming in self._open:
             self._note(incoming)
         return [self._closed[flow] for flow in sorted(self._closed)]
@@ -100,7 +100,7 @@ class Sink:
 
     @property
     def buffer(self) -> bytearray:
-        """Where bytes go that nobody looks at; shared by all flows."""
+        """Return where discarded bytes go; shared by all flows."""
         return self._buffer
 
 
@@ -148,7 +148,7 @@ class _Incoming:
         self.connection.shutdown(socket.SHUT_WR)
 
     def _read_header(self) -> bool:
-        """Whether the flow is known now."""
+        """Return whether the flow is known now."""
         while len(self._header) < HEADER_BYTES:
             data = self.connection.recv(HEADER_BYTES - len(self._header))
             if not data:
@@ -181,7 +181,7 @@ def abort_on_close(connection: socket.socket) -> None:
 
 
 def _listen(port: int) -> socket.socket:
-    """A listener for both IP versions, or for IPv4 where the kernel has no IPv6."""
+    """Return a listener for both IP versions, or for IPv4 where the kernel has no IPv6."""
     if socket.has_dualstack_ipv6():
         listener = socket.create_server(
             ("::", port), family=socket.AF_INET6, backlog=1024, dualstack_ipv6=True

@@ -32,7 +32,7 @@ class SizeDistribution(Protocol):
     """Sizes in bytes of payload, not smaller than the generator's header."""
 
     def mean(self) -> float:
-        """Mean size in bytes (before rounding to whole bytes)."""
+        """Return mean size in bytes (before rounding to whole bytes)."""
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         """*n* sizes in whole bytes, shape (n,)."""
@@ -117,12 +117,12 @@ def _whole(sizes: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def table_names() -> list[str]:
-    """Names of the published tables that come with Capstan."""
+    """Return names of the published tables that come with Capstan."""
     return sorted(path.stem for path in TABLES.glob("*.csv"))
 
 
 def table_source(name: str) -> str:
-    """Where a table's figures come from: the first comment line of its file."""
+    """Return where a table's figures come from: the first comment line of its file."""
     return _read(name)[0]
 
 
@@ -145,7 +145,7 @@ def _read(name: str) -> tuple[str, Table]:
 
 
 def describe_sizes(sizes: Sizes) -> dict[str, str | float | None]:
-    """What a run records of its flow sizes: kind, table and its source (None: no table), scale, mean in bytes.
+    """Return what a run records of its flow sizes: kind, table and its source (None: no table), scale, mean in bytes.
 
     Raises:
         SizesError: as `distribution` does.
@@ -160,7 +160,7 @@ def describe_sizes(sizes: Sizes) -> dict[str, str | float | None]:
 
 
 def distribution(sizes: Sizes) -> SizeDistribution:
-    """The distribution that a spec describes, scaled.
+    """Return the distribution that a spec describes, scaled.
 
     Raises:
         SizesError: a field that the kind needs is missing, does not belong to it, or is out of range.

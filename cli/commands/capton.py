@@ -66,7 +66,7 @@ def capton_command(lab_id: str | None, once: bool, every: float, resent: bool, j
 
 
 def tables(view: dict[str, Any]) -> Group:
-    """The view as tables, the first `MOST_ROWS` flows of it."""
+    """Return the view as tables, the first `MOST_ROWS` flows of it."""
     return Group(_totals(view), _flows(view), _links(view))
 
 

@@ -10,14 +10,14 @@ from rich.text import Text
 
 from protocol.sent_again import STATES, TRIGGERS, VERDICTS
 
-MOST_STORIES: Final = 20
+MOST_EPISODES: Final = 20
 
 
 def resent_tables(view: dict[str, Any]) -> Group:
-    """Bytes by cause, what the words mean, and the newest stories."""
+    """Return tables: bytes by cause, what the words mean, and the newest retransmission episodes."""
     if not view["told"]:
         return Group(Text("Nothing was sent again since the controller's start."))
-    return Group(_causes(view), _words(view), _stories(view))
+    return Group(_causes(view), _words(view), _episodes(view))
 
 
 def _causes(view: dict[str, Any]) -> Table:
@@ -37,12 +37,12 @@ def _words(view: dict[str, Any]) -> Text:
     return Text("\n".join(lines))
 
 
-def _stories(view: dict[str, Any]) -> Table:
+def _episodes(view: dict[str, Any]) -> Table:
     table = Table(title="the newest", title_justify="left")
     numbers = ("s ago", "B", "needless", "queue", "in flight B", "quiet ms", "late ms", "lasted ms")
     for name in ("host", "connection", "flow was", "trigger", *numbers):
         table.add_column(name, justify="right" if name in numbers else "left")
-    for episode in view["newest"][:MOST_STORIES]:
+    for episode in view["newest"][:MOST_EPISODES]:
         ends = f"{episode['source']}:{episode['source_port']} to {episode['destination']}:{episode['destination_port']}"
         table.add_row(
             episode["host"],
@@ -58,7 +58,7 @@ def _stories(view: dict[str, Any]) -> Table:
             f"{1e3 * episode['late_s']:.0f}",
             f"{1e3 * episode['lasted_s']:.0f}",
         )
-    more = view["told"] - MOST_STORIES
+    more = view["told"] - MOST_EPISODES
     if more > 0:
         table.caption = f"and {more} more"
     return table

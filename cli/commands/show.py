@@ -63,7 +63,7 @@ def show_command(
 ) -> None:
     """Run the experiment SPEC again and again on one fabric, until Ctrl-C.
 
-    Every round has the next seed: other flows. A round that somebody disturbed (a link taken down, a scheme switched)
+    Every round has the next seed: other flows. A round that was disturbed (a link taken down, a scheme switched)
     has no result, and the next one begins.
     """
     need_lab("show")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from controller.agents.listeners import ChannelError
 from controller.agents.membership import Member, Membership
-from controller.agents.session import Session, SessionClosed
+from controller.agents.session import AgentSession, SessionClosed
 from protocol.control import Crash, FlowEntry, Impair, Report
 
 
@@ -48,7 +48,7 @@ class FlowReports:
     missing: list[str]
 
 
-def agent_info(member: Member, session: Session | None) -> AgentInfo:
+def agent_info(member: Member, session: AgentSession | None) -> AgentInfo:
     """*session*: None for a member without a channel."""
     trip = None if session is None else session.round_trip_s
     return AgentInfo(
@@ -68,7 +68,7 @@ def agent_info(member: Member, session: Session | None) -> AgentInfo:
 
 
 def unconfirmed(
-    members: Iterable[Member], sessions: Mapping[str, Session], version: int
+    members: Iterable[Member], sessions: Mapping[str, AgentSession], version: int
 ) -> tuple[list[Unconfirmed], list[Unconfirmed]]:
     """Members that refused policy *version*, and those that have said nothing of it yet."""
     refused: list[Unconfirmed] = []
@@ -88,10 +88,10 @@ def unconfirmed(
 
 
 async def flow_entries(
-    sessions: Mapping[str, Session], forget: bool, timeout: float
+    sessions: Mapping[str, AgentSession], forget: bool, timeout: float
 ) -> dict[str, list[FlowEntry]]:
     """Flow entries of all who answer within *timeout* seconds, by host."""
-    asked: dict[str, tuple[Session, int, asyncio.Future[list[FlowEntry]]]] = {}
+    asked: dict[str, tuple[AgentSession, int, asyncio.Future[list[FlowEntry]]]] = {}
     for host, session in list(sessions.items()):
         number, future = session.new_report()
         try:
@@ -110,7 +110,7 @@ async def flow_entries(
     return answers
 
 
-async def impair(session: Session, host: str, impairment: Impair, timeout: float) -> None:
+async def impair(session: AgentSession, host: str, impairment: Impair, timeout: float) -> None:
     """Returns once the agent has it in force. Raises ChannelError if it does not say so in time."""
     try:
         session.queue(impairment)
@@ -124,13 +124,13 @@ async def impair(session: Session, host: str, impairment: Impair, timeout: float
         raise ChannelError(f"agent {host!r}: {error}") from None
 
 
-def agent_infos(members: Iterable[Member], sessions: Mapping[str, Session]) -> list[AgentInfo]:
-    """All members by name."""
+def agent_infos(members: Iterable[Member], sessions: Mapping[str, AgentSession]) -> list[AgentInfo]:
+    """Return all members by name."""
     return [agent_info(member, sessions.get(member.host)) for member in members]
 
 
 async def flow_reports(
-    membership: Membership, sessions: Mapping[str, Session], forget: bool, timeout: float
+    membership: Membership, sessions: Mapping[str, AgentSession], forget: bool, timeout: float
 ) -> FlowReports:
     """Flow entries of all members that answer within *timeout* seconds, and who does not."""
     hosts = await flow_entries(sessions, forget, timeout)
@@ -139,7 +139,7 @@ async def flow_reports(
 
 async def impair_host(
     membership: Membership,
-    sessions: Mapping[str, Session],
+    sessions: Mapping[str, AgentSession],
     host: str,
     impairment: Impair,
     timeout: float,
@@ -155,7 +155,7 @@ async def impair_host(
 
 async def applied(
     membership: Membership,
-    sessions: Mapping[str, Session],
+    sessions: Mapping[str, AgentSession],
     version: int,
     timeout: float,
     pulse: Callable[[], asyncio.Future[None]],
@@ -172,7 +172,7 @@ async def applied(
 
 
 async def crash_host(
-    sessions: Mapping[str, Session], host: str, timeout: float, pulse: Callable[[], asyncio.Future[None]]
+    sessions: Mapping[str, AgentSession], host: str, timeout: float, pulse: Callable[[], asyncio.Future[None]]
 ) -> None:
     """Have an agent end as by a crash, and wait until its channel has ended. Raises KeyError, ChannelError."""
     session = sessions[host]

@@ -73,7 +73,7 @@ class Listeners:
             self.tcp_port = server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Stop listening; the Unix socket goes, unless somebody else has put another one there."""
+        """Stop listening; remove the Unix socket, unless another process has replaced it."""
         for server in self._servers:
             server.close()
         if self._socket is not None:
@@ -91,7 +91,8 @@ def _tls(tcp: TcpListener) -> ssl.SSLContext:
 
 
 def _unix_listener(path: Path) -> socket.socket:
-    """A socket bound to *path*, mode 0660, that does not listen yet: nobody can connect before the mode is set."""
+    """Return a socket bound to *path*, mode 0660, that does not listen yet: no client can connect before the mode is
+    set."""
     _clear_stale(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

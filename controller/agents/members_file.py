@@ -15,7 +15,7 @@ LOG: Final = logging.getLogger("capstan.agents")
 
 
 def read_members(path: Path) -> tuple[Member, ...]:
-    """The members in *path*; none if there is no such file, or (with a warning) none that can be read."""
+    """Return the members in *path*; none if there is no such file, or (with a warning) none that can be read."""
     try:
         return members_from_plain(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:

@@ -2,7 +2,7 @@
 
 An agent whose channel broke stays a member for a while, because its data plane goes on without the channel; so
 does, after a restart of the controller, every agent that was a member before. Otherwise the first agent that
-finds a new controller would be told that it is alone, and all traffic would stop.
+finds a new controller would learn that it is alone, and all traffic would stop.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Membership:
         return tuple(self._remove(host) for host in gone)
 
     def deadline(self) -> float | None:
-        """When `expire` next removes somebody."""
+        """Return when `expire` next removes a member."""
         return min(self._away.values()) + self._grace_s if self._away else None
 
     def members(self) -> tuple[Member, ...]:

@@ -1,6 +1,6 @@
 """What the agents of a leaf know of its paths, shared between them: short flows and delays (TR's counts and queues).
 
-Each agent tells what it has itself, and is told what the others have together. Pure, on plain data.
+Each agent reports its own, and receives the sum of the others'. Pure, on plain data.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class PathLoads:
 
     def __init__(self) -> None:
         self._loads: dict[str, PathLoad] = {}
-        self._told: dict[str, PathLoad] = {}
+        self._sent: dict[str, PathLoad] = {}
 
     def put(self, host: str, load: PathLoad) -> None:
-        """What *host* has now. What is no path stamp, no number of flows or no delay is left out."""
+        """Store what *host* reports; leave out what is no path stamp, no number of flows or no delay."""
         self._loads[host] = PathLoad(
             {stamp: count for stamp, count in load.short_flows.items() if _named(stamp) and count > 0},
             {
@@ -37,17 +37,20 @@ class PathLoads:
         )
 
     def forget(self, host: str) -> None:
-        """The channel to *host* ended: it is to be told everything again when it is back."""
+        """Forget what *host* has reported and received: its channel has ended, and it begins anew."""
         self._loads.pop(host, None)
-        self._told.pop(host, None)
+        self._sent.pop(host, None)
 
     def clear(self) -> None:
-        """Another policy: nobody has anything until told so."""
+        """Forget all reports: under another policy every host reports anew."""
         self._loads.clear()
-        self._told.clear()
+        self._sent.clear()
 
-    def news(self, leaves: Mapping[str, str]) -> dict[str, PathLoad]:
-        """By host what it is to be told: those to whom it is news. leaves: leaf of each host that has a channel."""
+    def changes(self, leaves: Mapping[str, str]) -> dict[str, PathLoad]:
+        """Return what to send by host, for hosts whose neighbours' loads have changed.
+
+        leaves: the leaf of each host that has a channel.
+        """
         by_leaf: dict[str, list[str]] = {}
         for host, leaf in leaves.items():
             if host in self._loads and leaf:  # others report nothing, or their neighbours are unknown
@@ -62,8 +65,8 @@ class PathLoads:
                 others = PathLoad(
                     {stamp: count for stamp, count in left.items() if count}, _without(longest, host)
                 )
-                if others != self._told.get(host, NOTHING):
-                    changed[host] = self._told[host] = others
+                if others != self._sent.get(host, NOTHING):
+                    changed[host] = self._sent[host] = others
         return changed
 
 
@@ -80,7 +83,7 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _two_longest(loads: Sequence[tuple[str, PathLoad]]) -> dict[tuple[str, str], list[tuple[float, str]]]:
-    """The two longest delays of each path (destination leaf, stamp), and whose they are, the longest first."""
+    """Return the two longest delays of each path (destination leaf, stamp), and whose they are, the longest first."""
     longest: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for host, load in loads:
         for leaf, delays in load.delays_s.items():
@@ -95,7 +98,7 @@ def _two_longest(loads: Sequence[tuple[str, PathLoad]]) -> dict[tuple[str, str],
 def _without(
     longest: Mapping[tuple[str, str], Sequence[tuple[float, str]]], host: str
 ) -> dict[str, dict[str, float]]:
-    """The longest delay of each path that is not *host*'s."""
+    """Return the longest delay of each path that is not *host*'s."""
     delays: dict[str, dict[str, float]] = {}
     for (leaf, stamp), known in sorted(longest.items()):
         for delay, whose in known:

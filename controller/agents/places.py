@@ -1,4 +1,4 @@
-"""What agents are told of the fabric: at which leaf each host is, and which paths there are from each leaf."""
+"""What agents know of the fabric: the leaf of each host, and the paths from each leaf."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class Places:
         self._frames: dict[str, bytes] = {}
 
     def leaf_of(self, underlay_ip: str) -> str:
-        """Leaf of a host, "" while that is not known."""
+        """Return the leaf of a host, "" while it is not known."""
         return self._leaves.get(underlay_ip, "")
 
     def set_leaf(self, underlay_ip: str, leaf: str) -> bool:
-        """Whether that is news."""
+        """Set the leaf of a host. Return True if it changed."""
         changed = self.leaf_of(underlay_ip) != leaf
         self._leaves[underlay_ip] = leaf
         return changed
 
     def set_paths(self, leaf: str, paths: Paths) -> bool:
-        """Whether that is news. Raises ControlError for more than a message can hold."""
+        """Set the paths of a leaf. Return True if they changed. Raises ControlError if a message cannot hold them."""
         if self._paths.get(leaf) == paths:
             return False
         self._frames[leaf] = encode(paths)
@@ -32,5 +32,5 @@ class Places:
         return True
 
     def paths_frame(self, underlay_ip: str) -> bytes | None:
-        """What the agent at that address is to know of paths; None while nothing is known."""
+        """Return the message about paths for the agent at that address; None while nothing is known."""
         return self._frames.get(self.leaf_of(underlay_ip))

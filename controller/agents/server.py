@@ -21,8 +21,8 @@ from controller.agents.listeners import Listeners, TcpListener
 from controller.agents.loop_thread import LoopThread
 from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
-from controller.agents.path_telling import PathTelling
-from controller.agents.session import Session, SessionClosed, Timing
+from controller.agents.path_distribution import PathDistribution
+from controller.agents.session import AgentSession, SessionClosed, Timing
 from controller.agents.shares import UnknownPeers
 from controller.subscribers import Subscribers
 from protocol.admission import Finished, Grant, Request, Stop
@@ -86,14 +86,14 @@ class AgentServer:
         self._settings = settings
         self._token = token
         self._thread = LoopThread("capstan-agents", self._open, self._close)
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, AgentSession] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._listeners = Listeners()
-        self._paths = PathTelling(self._located)
+        self._paths = PathDistribution(self._located)
         self._unknown = UnknownPeers()
         self._policy: Policy | None = None
         self._kept: dict[str, bytes] = {}
-        """What whoever comes is told: the newest frame by kind."""
+        """What an agent that joins receives: the newest frame by kind."""
         self._impairments: dict[str, Impair] = {}
         """By host."""
         self._membership = Membership((), 0.0, settings.grace_s)
@@ -118,19 +118,19 @@ class AgentServer:
     # what the controller says
 
     def set_policy(self, policy: Policy) -> None:
-        """Push *policy* to all agents, and to whoever comes later."""
+        """Push *policy* to all agents, and to those that join later."""
         self._thread.run(self._set_policy(policy))
 
     def set_flow_types(self, types: FlowTypes) -> None:
-        """Push *types* to all agents, and to whoever comes later, if they belong to the policy in force."""
+        """Push *types* to all agents, and to those that join later, if they belong to the policy in force."""
         self._thread.run(self._set_flow_types(types))
 
     def set_leaf(self, underlay_ip: str, leaf: str) -> None:
-        """Tell all agents at which leaf a host is. Returns at once; for the thread of the OpenFlow shell."""
+        """Send all agents the leaf of a host. Returns at once; for the thread of the OpenFlow shell."""
         self._thread.post(self._place, underlay_ip, leaf)
 
     def set_paths(self, leaf: str, paths: Paths) -> None:
-        """Tell the agents at a leaf which paths they have. Returns at once; for the thread of the OpenFlow shell."""
+        """Send the agents at a leaf their paths. Returns at once; for the thread of the OpenFlow shell."""
         self._thread.post(self._paths.set_paths, leaf, paths)
 
     def post(self, work: Callable[[], object]) -> None:
@@ -146,7 +146,7 @@ class AgentServer:
         return self._thread.run(done())
 
     def decide(self, host: str, message: Grant | Stop) -> None:
-        """Tell a host of a decision, if it has a channel. For the loop's own thread."""
+        """Send a host a decision, if it has a channel. For the loop's own thread."""
         session = self._sessions.get(host)
         if session is not None:
             session.decide(message)
@@ -192,7 +192,7 @@ class AgentServer:
             self._sessions[host].queue(Crash())
 
     def agents(self) -> list[AgentInfo]:
-        """All members by name."""
+        """Return all members by name."""
         return self.call(lambda: asking.agent_infos(self._membership.members(), self._sessions))
 
     # in the loop
@@ -223,7 +223,7 @@ class AgentServer:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        session = Session(reader, writer, self._settings.timing, self._changed)
+        session = AgentSession(reader, writer, self._settings.timing, self._changed)
         try:
             if await self._let_in(session):
                 await session.run()
@@ -242,7 +242,7 @@ class AgentServer:
             session.close("ended")
             self._tasks.discard(task)
 
-    async def _let_in(self, session: Session) -> bool:
+    async def _let_in(self, session: AgentSession) -> bool:
         """Return True once the agent is a member."""
         with self._unknown.place(session.peer) as has_place:
             if not has_place:
@@ -272,7 +272,7 @@ class AgentServer:
             session.put_newest(kind, frame)
         if member.host in self._impairments:
             session.put_newest("impairment", encode(self._impairments[member.host]))
-        self._paths.tell(member.underlay_ip, session)
+        self._paths.send_paths(member.underlay_ip, session)
         session.on_active_flows = lambda active: self.active_flows.notify(member.host, active)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
@@ -286,7 +286,7 @@ class AgentServer:
         tokens = self._settings.host_tokens
         return self._token if tokens is None else tokens.get(host) or secrets.token_hex(32)
 
-    def _ended(self, session: Session) -> None:
+    def _ended(self, session: AgentSession) -> None:
         """A channel is over; nothing if it has no host, or another has replaced it."""
         host = next((host for host, other in self._sessions.items() if other is session), None)
         if host is None:
@@ -303,14 +303,14 @@ class AgentServer:
         try:
             self.joined.notify(member)
         except Exception:
-            LOG.exception("telling of agent %s failed", member.host)
+            LOG.exception("a callback for agent %s failed", member.host)
 
     def _left(self, member: Member) -> None:
         LOG.warning("agent %s left", member.host)
         try:
             self.left.notify(member)
         except Exception:
-            LOG.exception("telling of agent %s failed", member.host)
+            LOG.exception("a callback for agent %s failed", member.host)
 
     def _plan_expiry(self) -> None:
         if self._expiry is not None:
@@ -332,7 +332,7 @@ class AgentServer:
         self._plan_expiry()
 
     def _changed(self) -> None:
-        """Wake whoever waits for something of the agents."""
+        """Wake the threads that wait for agents."""
         pulse, self._pulse = self._pulse, asyncio.get_running_loop().create_future()
         if not pulse.done():
             pulse.set_result(None)
@@ -343,7 +343,7 @@ class AgentServer:
             Directory([replace(peer, leaf=self._paths.places.leaf_of(peer.underlay_ip)) for peer in peers])
         )
 
-    def _located(self) -> Iterator[tuple[str, str, Session]]:
+    def _located(self) -> Iterator[tuple[str, str, AgentSession]]:
         """Members that have a channel: host, underlay address, and the channel."""
         for member in self._membership.members():
             session = self._sessions.get(member.host)
@@ -354,15 +354,15 @@ class AgentServer:
         if self._paths.set_leaf(underlay_ip, leaf):
             self._spread_directory()
 
-    def _load_paths(self, host: str, session: Session, load: PathLoad) -> None:
+    def _load_paths(self, host: str, session: AgentSession, load: PathLoad) -> None:
         if self._sessions.get(host) is session:
             self._paths.load(host, load)
 
-    def _admission(self, host: str, session: Session, message: Request | Finished) -> None:
+    def _admission(self, host: str, session: AgentSession, message: Request | Finished) -> None:
         if self._sessions.get(host) is session:
             self.admission.notify(host, message)
 
-    def _finished(self, host: str, session: Session, said: FinishedFlows) -> None:
+    def _finished(self, host: str, session: AgentSession, said: FinishedFlows) -> None:
         if self._sessions.get(host) is session:
             owners = {
                 address: member.host for member in self._membership.members() for address in member.overlay
@@ -384,22 +384,22 @@ class AgentServer:
         self._policy = policy
         self._paths.clear_loads()
         self._kept.pop("flow-types", None)
-        self._tell_all("policy", encode(SetPolicy(policy.to_dict())))
+        self._broadcast("policy", encode(SetPolicy(policy.to_dict())))
 
     async def _impair(self, host: str, impairment: Impair, timeout: float) -> None:
         await asking.impair_host(self._membership, self._sessions, host, impairment, timeout)
         self._impairments[host] = impairment
 
     async def _watch_flows(self, watch: WatchFlows) -> None:
-        self._tell_all("watch", encode(watch))
+        self._broadcast("watch", encode(watch))
         if watch.every_s <= 0:
             del self._kept["watch"]
 
     async def _set_flow_types(self, types: FlowTypes) -> None:
         if self._policy is not None and self._policy.version == types.version:
-            self._tell_all("flow-types", encode(types))
+            self._broadcast("flow-types", encode(types))
 
-    def _tell_all(self, kind: str, frame: bytes) -> None:
+    def _broadcast(self, kind: str, frame: bytes) -> None:
         self._kept[kind] = frame
         for session in self._sessions.values():
             session.put_newest(kind, frame)

@@ -41,7 +41,7 @@ from protocol.sent_again import SentAgain
 
 OPENING_TIMEOUT_S: Final = 5.0
 OPENING_BYTES: Final = 64 * 1024
-"""Most that somebody may send before it is known who it is."""
+"""Most that a peer may send before it has proved who it is."""
 _CREDENTIALS: Final = struct.Struct("iII")
 """Of a Unix socket's other end: process, user, group."""
 SEND_TIMEOUT_S: Final = 10.0
@@ -66,9 +66,9 @@ class Timing:
 
 
 @dataclass
-class Session:
+class AgentSession:
     """``newest`` frames (directory, policy, types, paths) replace the one before them that was not sent yet;
-    ``queue`` is kept in order and bounded: an agent that does not read is dropped, and holds up nobody."""
+    ``queue`` is kept in order and bounded: an agent that does not read is dropped, and delays no other agent."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -94,7 +94,7 @@ class Session:
     _reports: dict[int, asyncio.Future[list[FlowEntry]]] = field(default_factory=dict)
     _pings: dict[int, tuple[float, asyncio.Future[None] | None]] = field(default_factory=dict)
     _last_id: int = 0
-    _heard: float = field(default_factory=time.monotonic)
+    _received_at: float = field(default_factory=time.monotonic)
     _frames: FrameReader = field(default_factory=FrameReader)
     _early: list[Message] = field(default_factory=list)
     _closed: bool = False
@@ -171,7 +171,7 @@ class Session:
             self.close(self.end_reason)
 
     def close(self, reason: str) -> None:
-        """End the channel; whoever waits for an answer gets SessionClosed. Harmless when it is closed."""
+        """End the channel; those who wait for an answer get SessionClosed. Harmless when it is closed."""
         self.end_reason = self.end_reason or reason
         if self._closed:
             return
@@ -206,7 +206,7 @@ class Session:
             self.writer.write(encode(message))
 
     def new_report(self) -> tuple[int, asyncio.Future[list[FlowEntry]]]:
-        """Number for a Report, and where its answer will be."""
+        """Return number for a Report, and where its answer will be."""
         self._last_id += 1
         future: asyncio.Future[list[FlowEntry]] = asyncio.get_running_loop().create_future()
         self._reports[self._last_id] = future
@@ -241,7 +241,7 @@ class Session:
         for message in self._early:
             self._handle(message)
         while data := await self.reader.read(256 * 1024):
-            self._heard = time.monotonic()
+            self._received_at = time.monotonic()
             for message in self._frames.feed(data):
                 self._handle(message)
         self.end_reason = self.end_reason or "the agent closed it"
@@ -302,9 +302,9 @@ class Session:
     async def _keep_alive(self) -> None:
         while True:
             await asyncio.sleep(self.timing.ping_s)
-            silent = time.monotonic() - self._heard
+            silent = time.monotonic() - self._received_at
             if silent > self.timing.dead_s:
-                raise ControlError(f"nothing was heard of the agent for {silent:.0f} s")
+                raise ControlError(f"nothing came from the agent for {silent:.0f} s")
             if len(self._pings) < QUEUE_LENGTH // 2:
                 self.ping()
 

@@ -19,7 +19,7 @@ class TokenError(ValueError):
 
 
 def read_or_make_token(path: Path) -> str:
-    """The token in *path*; a new random one, mode 0600, if there is no such file. Its directory must exist.
+    """Return the token in *path*; a new random one, mode 0600, if there is no such file. Its directory must exist.
 
     Raises:
         TokenError: unreadable, readable by everybody, or too short.

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from controller.lifecycle import RunningController
 from controller.live.naming import FabricNames
-from controller.running import RunningController
 
 MEDIA: Final = "text/plain"
 Labels = Mapping[str, str]

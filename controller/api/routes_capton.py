@@ -8,10 +8,10 @@ from controller.agents.asking import AgentInfo
 from controller.api import answers_capton
 from controller.api.describing import Description
 from controller.api.routing import get
-from controller.capton.desk import Standing
 from controller.capton.fabric import VirtualLink
 from controller.capton.resent import ResentView
-from controller.running import RunningController
+from controller.capton.service import AdmissionState
+from controller.lifecycle import RunningController
 from protocol.latency import Latencies, bounds_us
 
 MOST_FLOWS: Final = 1000
@@ -51,7 +51,9 @@ class CaptonRoutes:
         return resent_view(self._running.admission.resent())
 
 
-def capton_view(standing: Standing | None, agents: list[AgentInfo], scheme: str) -> answers_capton.CaptonView:
+def capton_view(
+    standing: AdmissionState | None, agents: list[AgentInfo], scheme: str
+) -> answers_capton.CaptonView:
     """*standing*: None under a scheme without admission."""
     flows = [] if standing is None else standing.flows
     granted = [one.active for one in flows if one.active.rate_bps]
@@ -121,7 +123,7 @@ def resent_view(view: ResentView) -> answers_capton.ResentView:
     }
 
 
-def _links(standing: Standing) -> list[answers_capton.CaptonLink]:
+def _links(standing: AdmissionState) -> list[answers_capton.CaptonLink]:
     def name(link: VirtualLink, kind: str) -> str:
         return link.of if kind == "path" else f"{link.of} {link.direction}"
 

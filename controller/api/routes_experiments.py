@@ -19,8 +19,8 @@ from controller.api.comparing import compare
 from controller.api.describing import RESULTS_BYTES, Description, Query, Text
 from controller.api.problems import ProblemError
 from controller.api.routing import get, patch, post
+from controller.lifecycle import RunningController
 from controller.live.event_log import ExperimentCreated, ExperimentEnded, RunAdded
-from controller.running import RunningController
 from controller.store.experiments import ExperimentStore, flow_columns
 
 ONE: Final = "/<number:experiment>"

@@ -14,9 +14,9 @@ from controller.api.describing import Description, Query, Text
 from controller.api.problems import ProblemError
 from controller.api.repeatable import Repeatable
 from controller.api.routing import get, post, put
+from controller.lifecycle import RunningController
 from controller.live.naming import FabricNames
 from controller.plane.snapshot import FabricSnapshot
-from controller.running import RunningController
 from controller.schemes import loader
 from controller.schemes.loader import SchemeError
 from plain.reading import PlainError, did_you_mean

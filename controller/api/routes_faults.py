@@ -9,9 +9,9 @@ from controller.api.bodies import FaultBody, body
 from controller.api.describing import Description
 from controller.api.problems import ProblemError
 from controller.api.routing import delete, get, post
+from controller.lifecycle import RunningController
 from controller.live.topics import fault_object
 from controller.plane.faults import FaultConflictError, FaultError
-from controller.running import RunningController
 
 
 class FaultRoutes:

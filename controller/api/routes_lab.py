@@ -9,8 +9,8 @@ from controller.api.bodies import RestartBody, body
 from controller.api.describing import Description
 from controller.api.problems import ProblemError
 from controller.api.routing import post
+from controller.lifecycle import RunningController
 from controller.live.event_log import PartRestarted
-from controller.running import RunningController
 
 
 class LabRoutes:

@@ -16,10 +16,10 @@ from controller.api.front.backend import HAND_OVER, HandOverError
 from controller.api.metrics import MEDIA, metrics
 from controller.api.problems import ProblemError
 from controller.api.routing import get
+from controller.lifecycle import RunningController
 from controller.live.queue_history import FullestQueue
 from controller.live.stream import StreamError, stream_head
 from controller.live.topics import LOG_TOPICS, TOPICS, parse_topics
-from controller.running import RunningController
 
 FIRST_SAMPLE_S: Final = 1.0
 STATES: Final = ("active", "ended")

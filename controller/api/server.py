@@ -27,7 +27,7 @@ from controller.api.routes_lab import LabRoutes
 from controller.api.routes_live import LiveRoutes
 from controller.api.routes_self import SelfRoutes
 from controller.api.routing import add_routes, blueprint_of
-from controller.running import RunningController
+from controller.lifecycle import RunningController
 from controller.store.experiments import ExperimentStore
 
 MAX_BODY_BYTES: Final = Limits().body_bytes

@@ -20,6 +20,7 @@ from controller.api.answers import (
 )
 from controller.api.answers_live import FaultChange, ModeAt
 from controller.fabric.graph import PortRef
+from controller.lifecycle import CurrentScheme, RunningController, leaf_names
 from controller.live.event_log import EventLog, Logged
 from controller.live.naming import FabricNames
 from controller.live.queue_history import Way
@@ -29,7 +30,6 @@ from controller.plane.faults import FaultBegan, FaultEnded
 from controller.plane.snapshot import FabricSnapshot, HostInfo, PathInfo
 from controller.queues.ports import PortState
 from controller.queues.service import SwitchQueues
-from controller.running import CurrentScheme, RunningController, leaf_names
 from controller.schemes.loader import scheme_to_dict
 from controller.schemes.policy import policy_for
 from ovsdb.port_queues import PortQueues, QueueCounters

@@ -1,7 +1,8 @@
 """The controller's side of CAPTON's messages: requests in, grants and stops out. Pure; the channel is elsewhere.
 
-Every request that is new is answered, with how things are, even if nothing changed; whom a decision concerns besides is
-told as well. So an agent that repeats its requests ends up with what the scheduler has decided, whatever was lost.
+Every new request is answered with the state as it is, even if nothing has changed; other hosts that a decision concerns
+get messages as well. So an agent that repeats its requests ends up with what the scheduler has decided, whatever was
+lost.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class FlowScheduler(Protocol):
 class _Flow:
     host: str
     number: int
-    heard: int
+    last_sequence: int
     asked_at: float
     asked_bytes: int
     rate_bps: int = 0
@@ -53,7 +54,7 @@ class StandingFlow(NamedTuple):
     asked_bytes: int
 
 
-class Admission:
+class AdmissionControl:
     """Answers agents on behalf of a scheduler.
 
     Args:
@@ -73,13 +74,13 @@ class Admission:
         self.counts: Final[Counter[str]] = Counter()
 
     def receive(self, host: str, message: Request | Finished, now: float) -> Answers:
-        """A host says something; what follows for whom."""
+        """Handle a message of *host*, and return the messages that follow."""
         name = self._numbers.get((host, message.flow))
         if name is not None:
-            last_sequence: int | None = self._flows[name].heard
+            newest: int | None = self._flows[name].last_sequence
         else:
-            last_sequence = self._ended.get(host, OrderedDict[int, int]()).get(message.flow)
-        if not newer(message.sequence, last_sequence):
+            newest = self._ended.get(host, OrderedDict[int, int]()).get(message.flow)
+        if not newer(message.sequence, newest):
             self.counts["messages_late"] += 1
             return []
         if isinstance(message, Finished):
@@ -99,15 +100,15 @@ class Admission:
             self._next += 1
             self._numbers[host, message.flow] = number
             self._flows[number] = _Flow(host, message.flow, message.sequence, now, size)
-        self._flows[number].heard = message.sequence
+        self._flows[number].last_sequence = message.sequence
         self.counts["requests"] += 1
         answers = self._answers(decisions)
         if all(decision.flow != number for decision in decisions):
-            answers.append(self._tell(self._flows[number]))
+            answers.append(self._decision(self._flows[number]))
         return answers
 
     def gone(self, host: str, now: float) -> Answers:
-        """The channel to a host has ended: its flows are given up; when it is back it may number them anew."""
+        """Give up the flows of a host whose channel has ended; when it is back it may number them anew."""
         answers: Answers = []
         for name in [name for name, flow in self._flows.items() if flow.host == host]:
             self._forget(name)
@@ -116,13 +117,13 @@ class Admission:
         return [(to, message) for to, message in answers if to != host]
 
     def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> Answers:
-        """A virtual link has another capacity (`Scheduler.capacity`)."""
+        """Set the capacity of a virtual link (`Scheduler.capacity`), and return the messages that follow."""
         return self._answers(self._scheduler.capacity(link, rate_bps, now))
 
     def replace(self, scheduler: FlowScheduler, hosts: Mapping[str, str], now: float) -> Answers:
         """Go on with another scheduler (hosts or leaves have changed): flows are asked for as they stand.
 
-        Whoever is told, is told of what has changed for him; flows that the new one does not know are given up.
+        Hosts get what has changed for them; flows that the new scheduler does not know are given up.
         """
         standing = self._scheduler.flows(now)
         self._scheduler, self.hosts = scheduler, hosts
@@ -134,7 +135,7 @@ class Admission:
                 )
             except ValueError:
                 gone = self._forget(flow.flow)
-                self._end(gone.host, gone.number, gone.heard)
+                self._end(gone.host, gone.number, gone.last_sequence)
                 continue
             decided.update((decision.flow, decision) for decision in decisions)
         changed = [
@@ -145,29 +146,29 @@ class Admission:
         return self._answers(sorted(changed, key=lambda flow: flow.rate_bps > 0))
 
     def standing(self, now: float) -> list[StandingFlow]:
-        """All flows in the order in which they are granted."""
+        """Return all flows in the order in which they are granted."""
         return [
             StandingFlow(flow, self._flows[flow.flow].asked_at, self._flows[flow.flow].asked_bytes)
             for flow in self._scheduler.flows(now)
         ]
 
     def links(self) -> dict[VirtualLink, LinkUse]:
-        """What is granted of each link."""
+        """Return what is granted of each link."""
         return self._scheduler.links()
 
     def get_timer(self) -> float | None:
-        """When `handle_timer` has something to do."""
+        """Return when `handle_timer` has something to do."""
         return self._scheduler.next_event()
 
     def handle_timer(self, now: float) -> Answers:
-        """Flows that should have finished and said nothing are given up, and told to stop."""
+        """Give up flows that should have finished and sent no message, and return the stops for them."""
         decisions = self._scheduler.expire(now)
         answers = self._answers(decisions)
         for decision in decisions:
             if decision.rate_bps == 0 and decision.flow not in self._scheduler:
                 self.counts["flows_expired"] += 1
                 flow = self._forget(decision.flow)
-                self._end(flow.host, flow.number, flow.heard)
+                self._end(flow.host, flow.number, flow.last_sequence)
         return answers
 
     def _finished(self, host: str, message: Finished, name: int | None, now: float) -> Answers:
@@ -195,11 +196,13 @@ class Admission:
         for name, rate, stamp in decisions:
             flow = self._flows[name]
             flow.rate_bps, flow.stamp = rate, stamp
-            answers.append(self._tell(flow))
+            answers.append(self._decision(flow))
         return answers
 
-    def _tell(self, flow: _Flow) -> tuple[str, Grant | Stop]:
+    def _decision(self, flow: _Flow) -> tuple[str, Grant | Stop]:
         self._sequence = (self._sequence + 1) % MODULUS
         if flow.rate_bps:
-            return flow.host, Grant(self._sequence, flow.number, flow.heard, flow.rate_bps, flow.stamp)
-        return flow.host, Stop(self._sequence, flow.number, flow.heard)
+            return flow.host, Grant(
+                self._sequence, flow.number, flow.last_sequence, flow.rate_bps, flow.stamp
+            )
+        return flow.host, Stop(self._sequence, flow.number, flow.last_sequence)

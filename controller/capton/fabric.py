@@ -78,7 +78,7 @@ class VirtualFabric:
         self.capacities: Final = capacities
 
     def host(self, name: str) -> int:
-        """A host's number. Raises ValueError where there is none of that name."""
+        """Return a host's number. Raises ValueError where there is none of that name."""
         try:
             return self.hosts[name]
         except KeyError:
@@ -86,7 +86,7 @@ class VirtualFabric:
 
 
 def _distinct(names: Iterable[str]) -> dict[str, int]:
-    """Names in the order of their first appearance, numbered."""
+    """Return names in the order of their first appearance, numbered."""
     numbers: dict[str, int] = {}
     for name in names:
         numbers.setdefault(name, len(numbers))

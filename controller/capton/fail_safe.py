@@ -1,4 +1,4 @@
-"""Which hosts say that flows of theirs went unscheduled, because nobody answered their requests. Pure."""
+"""Which hosts report flows that went unscheduled because their requests had no answer. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COUNTER: Final = "flows_unscheduled_by_fail_safe"
 
 @dataclass(frozen=True, slots=True)
 class CaptonFailSafe:
-    """So many flows of a host were not waited for any longer since this was told last."""
+    """So many flows of a host have begun without a grant since the last such event."""
 
     at: float
     host: str
@@ -20,19 +20,21 @@ class CaptonFailSafe:
 
 
 class FailSafes:
-    """What was told of each host; an agent that began anew counts from 0."""
+    """The last count of each host; an agent that began anew counts from 0."""
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[int, int]] = {}
+        self._counted: dict[str, tuple[int, int]] = {}
 
-    def news(self, said: Mapping[str, tuple[int, Mapping[str, float]]], now: float) -> list[CaptonFailSafe]:
-        """said: session and counters of each host."""
+    def changes(
+        self, said: Mapping[str, tuple[int, Mapping[str, float]]], now: float
+    ) -> list[CaptonFailSafe]:
+        """Return an event for each host with new such flows. said: session and counters of each host."""
         events = []
         for host, (session, counters) in said.items():
             total = int(counters.get(COUNTER, 0))
-            before = self._told.get(host, (session, 0))
+            before = self._counted.get(host, (session, 0))
             new = total - (before[1] if before[0] == session else 0)
             if new > 0:
                 events.append(CaptonFailSafe(now, host, new))
-            self._told[host] = session, total
+            self._counted[host] = session, total
         return events

@@ -1,4 +1,4 @@
-"""What hosts under CAPTON have sent again, as their agents tell it: the newest of it, and all of it by cause. Pure."""
+"""Retransmission episodes under CAPTON, as agents report them: the newest ones, and bytes by cause. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_KEPT: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class HostResent:
-    """``number``: of all that were told, from 1. ``at``: when it began, monotonic seconds of the controller."""
+    """A retransmission episode of a host. ``number``: of all episodes, from 1. ``at``: its begin, monotonic seconds."""
 
     number: int
     at: float
@@ -23,7 +23,7 @@ class HostResent:
 
 @dataclass(frozen=True, slots=True)
 class ResentView:
-    """``newest``: up to `MOST_KEPT`, the oldest first."""
+    """``told``: episodes so far. ``newest``: up to `MOST_KEPT` of them, the oldest first."""
 
     at: float
     told: int
@@ -47,18 +47,18 @@ class ResentLog:
     def __init__(self) -> None:
         self._newest: Final[deque[HostResent]] = deque(maxlen=MOST_KEPT)
         self._totals: Final[dict[tuple[FlowState, Trigger, Verdict], int]] = {}
-        self._told = 0
+        self._count = 0
 
-    def heard(self, host: str, said: SentAgain, now: float) -> CaptonSentAgain:
-        """An agent tells of what is over."""
+    def add(self, host: str, said: SentAgain, now: float) -> CaptonSentAgain:
+        """Add the episodes that an agent reports, and return the event for them."""
         for episode in said.resent:
-            self._told += 1
-            self._newest.append(HostResent(self._told, now - (said.now_s - episode.at_s), host, episode))
+            self._count += 1
+            self._newest.append(HostResent(self._count, now - (said.now_s - episode.at_s), host, episode))
         for cause, count in by_cause(said.resent).items():
             self._totals[cause] = self._totals.get(cause, 0) + count
         return CaptonSentAgain(now, host, sum(episode.bytes for episode in said.resent))
 
     def view(self, now: float) -> ResentView:
-        """All of it as it stands."""
+        """Return the log as it stands."""
         totals = dict(sorted(self._totals.items(), key=lambda item: -item[1]))
-        return ResentView(now, self._told, sum(totals.values()), totals, list(self._newest))
+        return ResentView(now, self._count, sum(totals.values()), totals, list(self._newest))

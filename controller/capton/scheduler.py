@@ -54,7 +54,7 @@ class Parameters:
     granted what a slower flow at the same host, or a failed core link, has left over.
     ageing_bytes_per_s: by how much a flow's place in the order improves for each second since its request; 0: large
     flows may wait for ever while small ones keep coming.
-    finish_timeout_s: how long a flow keeps its grant after its bytes should all have left, if nothing is heard.
+    finish_timeout_s: how long a flow keeps its grant after its bytes should all have left, if no message comes.
     """
 
     least_share: float = 1.0
@@ -80,7 +80,7 @@ class Scheduler:
         )
 
     def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
-        """A flow has *size* bytes to send; of one that is known already: so many are left.
+        """Return a flow has *size* bytes to send; of one that is known already: so many are left.
 
         Raises:
             ValueError: a host that is not known, one host at both ends, or other ends than the flow's.
@@ -91,11 +91,11 @@ class Scheduler:
         )
 
     def finished(self, flow: int, now: float) -> list[Decision]:
-        """A flow has nothing left, or is given up; one that is not known changes nothing."""
+        """End a flow that has nothing left, or is given up; an unknown flow changes nothing."""
         return _decisions(self._native.finished(flow, int(now * 1e9)))
 
     def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> list[Decision]:
-        """A virtual link has another capacity: some of its links failed or came back. 0: all failed.
+        """Set the capacity of a virtual link, some of whose links failed or came back. 0: all failed.
 
         Raises:
             ValueError: a link that is not known, or a negative rate.
@@ -110,19 +110,19 @@ class Scheduler:
         return _decisions(self._native.expire(int(now * 1e9)))
 
     def next_event(self) -> float | None:
-        """When `expire` has something to do; None while nothing is granted."""
+        """Return when `expire` has something to do; None while nothing is granted."""
         time = self._native.next_event()
         return None if time is None else (time + 1) / 1e9
 
     def flows(self, now: float) -> list[ActiveFlow]:
-        """All flows in the order in which they are granted."""
+        """Return all flows in the order in which they are granted."""
         return [
             ActiveFlow(flow, self._names[source], self._names[destination], remaining, rate)
             for flow, source, destination, remaining, rate in self._native.standing(int(now * 1e9))
         ]
 
     def links(self) -> dict[VirtualLink, LinkUse]:
-        """What is granted of each virtual link."""
+        """Return what is granted of each virtual link."""
         return {
             link: LinkUse(*use) for link, use in zip(self._fabric.links, self._native.usage(), strict=True)
         }

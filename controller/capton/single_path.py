@@ -118,7 +118,7 @@ class SinglePathScheduler:
         ]
 
     def links(self) -> dict[VirtualLink, LinkUse]:
-        """What is granted of each link: access links, then single ones."""
+        """Return what is granted of each link: access links, then single ones."""
         loads = {}
         for name, capacity in self._capacity.items():
             of, _, way = name.rpartition(" ")

@@ -1,4 +1,4 @@
-"""Keeps the admission desk up with the fabric: a thread that looks whenever something may have changed."""
+"""Keeps the admission admission up with the fabric: a thread that looks whenever something may have changed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 
 from controller.agents.listeners import ChannelError
 from controller.agents.server import AgentServer
-from controller.capton.desk import AdmissionDesk
 from controller.capton.fail_safe import FailSafes
-from controller.capton.surroundings import Reader
+from controller.capton.service import AdmissionService
+from controller.capton.topology_view import SnapshotReader
 from controller.plane.snapshot import FabricSnapshot
 from controller.process.control_thread import ControlThread
 
@@ -24,24 +24,24 @@ LOOK_S: Final = 1.0
 class FabricWatch:
     """Between `start` and `stop`. snapshot, rates: the fabric, and bit/s of ports, as they are when asked.
 
-    on_event: told when agents say that flows went unscheduled.
+    on_event: gets an event when agents report flows that went unscheduled.
     """
 
     def __init__(
         self,
-        desk: AdmissionDesk,
+        admission: AdmissionService,
         agents: AgentServer,
         on_event: Callable[[object], None],
         snapshot: Callable[[], FabricSnapshot],
         rates: Callable[[], Mapping[tuple[int, int], int]],
     ) -> None:
-        self._desk = desk
+        self._admission = admission
         self._agents = agents
         self._on_event = on_event
         self._fail_safes = FailSafes()
         self._snapshot = snapshot
         self._rates = rates
-        self._stirred = threading.Event()
+        self._woken = threading.Event()
         self._ending = False
         self._thread: threading.Thread | None = None
 
@@ -50,34 +50,34 @@ class FabricWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Harmless when not started."""
+        """Stop looking. Harmless when not started."""
         self._ending = True
-        self._stirred.set()
+        self._woken.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
 
-    def stir(self) -> None:
-        """Something may have changed: look now. Returns at once."""
-        self._stirred.set()
+    def wake(self) -> None:
+        """Look at the fabric now: it may have changed. Returns at once."""
+        self._woken.set()
 
     def look(self) -> None:
-        """Read the fabric, and tell the desk."""
-        rule = self._desk.rule
-        reader = Reader(self._snapshot(), self._rates())
+        """Read the fabric, and hand it to the admission service."""
+        rule = self._admission.rule
+        reader = SnapshotReader(self._snapshot(), self._rates())
         paths = reader.single_paths() if rule is not None and rule.paths == "one" else {}
-        self._desk.set_surroundings(reader.surroundings(), paths)
+        self._admission.set_topology(reader.topology(), paths)
 
     def _run(self) -> None:
         while not self._ending:
-            self._stirred.wait(LOOK_S if self._desk.rule is not None else None)
-            self._stirred.clear()
-            if self._ending or self._desk.rule is None:
+            self._woken.wait(LOOK_S if self._admission.rule is not None else None)
+            self._woken.clear()
+            if self._ending or self._admission.rule is None:
                 continue
             try:
                 self.look()
                 said = {agent.host: (agent.session, agent.counters) for agent in self._agents.agents()}
-                for event in self._fail_safes.news(said, time.monotonic()):
+                for event in self._fail_safes.changes(said, time.monotonic()):
                     self._on_event(event)
             except (TimeoutError, ChannelError) as error:
                 LOG.warning("the fabric could not be looked at: %s", error)

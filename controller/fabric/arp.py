@@ -48,7 +48,7 @@ class Arp:
 
 
 def decode_arp(frame: bytes) -> Arp | None:
-    """None for what is not an ARP request or reply for IPv4 over Ethernet, or is cut short."""
+    """Return None for what is not an ARP request or reply for IPv4 over Ethernet, or is cut short."""
     if len(frame) < _FRAME.size:
         return None
     dst, src, kind, hardware, protocol, hlen, plen, op, sha, spa, tha, tpa = _FRAME.unpack_from(frame)
@@ -66,13 +66,13 @@ def decode_arp(frame: bytes) -> Arp | None:
 
 
 def is_host_mac(mac: str) -> bool:
-    """Whether *mac* can be the address of one host: not a group's, not empty, not the controller's."""
+    """Return whether *mac* can be the address of one host: not a group's, not empty, not the controller's."""
     raw = _mac(mac)
     return not raw[0] & 1 and any(raw) and raw != CONTROLLER_MAC
 
 
 def is_host_address(ipv4: str) -> bool:
-    """Whether *ipv4* can be the address of one host."""
+    """Return whether *ipv4* can be the address of one host."""
     address = ipaddress.IPv4Address(ipv4)
     return not (
         address.is_multicast or address.is_unspecified or address.is_loopback or address.packed[0] >= 240

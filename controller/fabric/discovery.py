@@ -1,13 +1,13 @@
 """Finding links by LLDP, and noticing when they are gone: a pure state machine.
 
 Every port of a connected switch that is up sends a frame at once, a few more in the first second, and then one per
-period. A link is up when each end has heard the other. It is down
+period. A link is up when each end has received a frame of the other. It is down
 
 - at once when one of its ports goes down;
-- when one end has not heard the other for `SILENCE_PERIODS` and then, though asked every `HASTE_S`, for `SUSPECT_S`
+- when one end has received nothing for `SILENCE_PERIODS` and then, though asked every `HASTE_S`, for `SUSPECT_S`
   more. Full queues drop LLDP like everything else, so a few lost frames must not take a busy link out of service. Time
   in which the controller itself had no time to listen does not count;
-- when one of its ends is heard elsewhere.
+- when a frame of one of its ends arrives elsewhere.
 
 A link of a switch that is not connected can neither be proved nor disproved by LLDP; it stays as it is until a port
 at the other end goes down. What was once a link's port stays one (it is *wired*) until a host is found on it or another
@@ -27,7 +27,7 @@ from controller.plane.effects import LOCAL_PORT_FIRST, LinkDown, LinkDownCause, 
 PERIOD_S: Final = 1.0
 """Between two frames of a link's port."""
 EDGE_PERIOD_S: Final = 5.0
-"""Between two frames of a port on which no switch was heard."""
+"""Between two frames of a port on which no frame of a switch arrived."""
 PORTS_PER_S: Final = 400
 """Most frames a second for all links' ports together; beyond, periods grow."""
 OPENING_S: Final = (0.1, 0.2, 0.4)
@@ -38,7 +38,7 @@ SUSPECT_S: Final = 2.0
 LATE_S: Final = 0.1
 """A controller that comes so much later than it wanted to has had no time to listen."""
 QUIET_S: Final = 0.6
-"""A port on which no switch was heard for this long after it came up leads to a host, or nowhere."""
+"""A port on which no frame of a switch arrived for this long after it came up leads to a host, or nowhere."""
 
 LinkEvent = LinkUp | LinkDown
 
@@ -51,8 +51,8 @@ class _PortState:
     next_send: float | None = None
     """None: the port is down or its switch is not connected."""
     peer: PortRef | None = None
-    """Who was heard here since the port came up."""
-    heard_at: float = 0.0
+    """Sender of the last frame since the port came up."""
+    received_at: float = 0.0
 
 
 class LinkDiscovery:
@@ -70,7 +70,7 @@ class LinkDiscovery:
         return frozenset(self._up)
 
     def links_known(self) -> frozenset[Link]:
-        """All wired links, up or not."""
+        """Return all wired links, up or not."""
         return frozenset(Link(a, b) for a, b in self._wired.items() if a < b)
 
     def is_wired(self, ref: PortRef) -> bool:
@@ -90,7 +90,7 @@ class LinkDiscovery:
         return {self._wired[ref].dpid for ref in refs if self._in_link(ref)}
 
     def edge_ports(self) -> list[PortRef]:
-        """Ports of connected switches that are up and lead to no switch."""
+        """Return ports of connected switches that are up and lead to no switch."""
         return [
             ref
             for ref, state in self._ports.items()
@@ -98,21 +98,21 @@ class LinkDiscovery:
         ]
 
     def is_linked(self, ref: PortRef) -> bool:
-        """Whether *ref* is one end of a link that is up, or has heard a switch."""
+        """Return True if *ref* is one end of a link that is up, or a frame of a switch arrived there."""
         state = self._ports.get(ref)
         return self._in_link(ref) or (state is not None and state.peer is not None)
 
     def is_quiet(self, ref: PortRef, now: float) -> bool:
-        """Whether *ref* has been up for long enough to have heard a switch."""
+        """Return True if *ref* has been up for long enough to have received a frame of a switch."""
         state = self._ports.get(ref)
         return state is not None and state.next_send is not None and now >= state.up_since + QUIET_S
 
     def is_clear(self, dpid: int, now: float) -> bool:
-        """Whether every up port of a connected switch is either half of a link or has been quiet."""
+        """Return whether every up port of a connected switch is either half of a link or has been quiet."""
         return now >= self.clear_at(dpid)
 
     def clear_at(self, dpid: int) -> float:
-        """When `is_clear` holds at the latest (as far as is known now)."""
+        """Return when `is_clear` holds at the latest (as far as is known now)."""
         return max(
             (
                 state.up_since + QUIET_S
@@ -144,9 +144,9 @@ class LinkDiscovery:
         return events
 
     def listening(self, dpid: int, now: float) -> None:
-        """The switch forwards by our state from now on: before, it told us of no LLDP that it heard.
+        """Begin anew at ports without a known peer: the switch forwards by our state from now on.
 
-        Its ports on which no switch is known begin anew; who hears one of their frames answers at once.
+        Before, it handed us no LLDP. A peer that receives one of their frames answers at once.
         """
         for number, state in self._by_switch.get(dpid, {}).items():
             if state.next_send is not None and not self._in_link(PortRef(dpid, number)):
@@ -174,11 +174,11 @@ class LinkDiscovery:
         return self._set_port(dpid, port, now, fresh=False)
 
     def host_found(self, ref: PortRef, now: float) -> list[LinkEvent]:
-        """A host is on *ref*, so it is no link's port."""
+        """Remove the link at *ref*, where a host is. Return the links that changed."""
         return self._unwire(ref, "rewired", now) if ref in self._wired else []
 
-    def heard(self, receiver: PortRef, sender: PortRef, now: float) -> list[LinkEvent]:
-        """A frame that left by *sender* arrived at *receiver*."""
+    def receive(self, receiver: PortRef, sender: PortRef, now: float) -> list[LinkEvent]:
+        """Handle a frame that left by *sender* and arrived at *receiver*. Return the links that changed."""
         state, other = self._ports.get(receiver), self._ports.get(sender)
         if state is None or other is None or receiver == sender or state.next_send is None:
             return []
@@ -189,7 +189,7 @@ class LinkDiscovery:
             events += self._unwire(receiver, "rewired", now)
         if self._wired.get(sender, receiver) != receiver:
             events += self._unwire(sender, "rewired", now)
-        state.peer, state.heard_at = sender, now
+        state.peer, state.received_at = sender, now
         if other.peer != receiver:
             # Half a link: let this end answer now, rather than a period later.
             self._schedule(receiver, state, now)
@@ -204,7 +204,7 @@ class LinkDiscovery:
         return events
 
     def due(self, now: float) -> tuple[list[PortRef], list[LinkEvent]]:
-        """Ports that have to send a frame now, and links that are lost."""
+        """Return ports that have to send a frame now, and links that are lost."""
         self._excuse(now)
         ports: list[PortRef] = []
         events: list[LinkEvent] = []
@@ -236,10 +236,10 @@ class LinkDiscovery:
         late = 0.0 if deadline is None else now - deadline
         if late > LATE_S:
             for state in self._ports.values():
-                state.heard_at = min(now, state.heard_at + late)
+                state.received_at = min(now, state.received_at + late)
 
     def _gap(self, ref: PortRef, state: _PortState, now: float) -> tuple[float, bool]:
-        """Time until the next frame of *ref*, and whether its peer has been deaf to it for too long."""
+        """Return time until the next frame of *ref*, and whether its peer has been deaf to it for too long."""
         if state.sent <= len(OPENING_S):
             return OPENING_S[state.sent - 1], False
         if not self._in_link(ref):
@@ -248,7 +248,7 @@ class LinkDiscovery:
         other = self._ports[self._wired[ref]]
         if other.next_send is None:
             return period, False
-        silence = now - other.heard_at - SILENCE_PERIODS * period
+        silence = now - other.received_at - SILENCE_PERIODS * period
         return (HASTE_S if silence > 0 else period), silence > SUSPECT_S
 
     def _period(self) -> float:
@@ -282,11 +282,11 @@ class LinkDiscovery:
         return []
 
     def _forgive(self, ref: PortRef, state: _PortState, now: float) -> None:
-        """Start counting silence anew at both ends of *ref*'s link: nobody could speak before."""
-        state.heard_at = now
+        """Start counting silence anew at both ends of *ref*'s link: neither end could send before."""
+        state.received_at = now
         peer = self._wired.get(ref)
         if peer is not None and peer in self._ports:
-            self._ports[peer].heard_at = now
+            self._ports[peer].received_at = now
 
     def _link_down(self, ref: PortRef, cause: LinkDownCause, now: float) -> list[LinkEvent]:
         """Take the link at *ref* out of service; both directions have to be proved anew."""

@@ -13,7 +13,7 @@ from controller.fabric.resolver import Resolver, answer
 from controller.plane.effects import HostSeen, PacketOut
 
 ANSWERS: Final = 4096
-"""Most answers that wait for the switches to be told."""
+"""Most answers that wait for the switches' updates."""
 
 
 class HostLearning:
@@ -28,7 +28,7 @@ class HostLearning:
     def arp(
         self, arp: Arp, place: PortRef, now: float
     ) -> tuple[list[PacketOut], list[HostEvent | LinkEvent]]:
-        """An ARP packet came in at *place*: what to send at once, and what happened.
+        """Handle an ARP packet that came in at *place*. Return what to send at once, and what has changed.
 
         Answers come from `answers`, once the switches know where the packets that follow have to go.
         """
@@ -47,7 +47,7 @@ class HostLearning:
         return frames, events
 
     def locate(self, now: float) -> list[PacketOut]:
-        """Questions for registered hosts that nobody has heard yet, as far as they are due."""
+        """Return ARP requests for registered hosts whose place is unknown, as far as they are due."""
         unlocated = self.hosts.unlocated()
         if not unlocated:
             return []
@@ -79,17 +79,17 @@ class HostLearning:
         return self.hosts.claims_at()
 
     def locate_at(self) -> float | None:
-        """When `locate` next has something to ask."""
+        """Return when `locate` next has something to ask."""
         return self._resolver.locate_at(self.hosts.unlocated())
 
     def close(self, update_round: int) -> None:
-        """The switches have been told of all hosts found until now, by rounds of updates up to this one."""
+        """Tie all hosts found until now to this round of updates."""
         if self._found or self._answers:
             self._closed.append((update_round, self._found, self._answers))
             self._found, self._answers = [], []
 
     def answers(self, in_force: int, now: float) -> list[PacketOut]:
-        """Answers to those who asked for hosts to which packets find their way by the rounds that are in force."""
+        """Return answers to those who asked for hosts that packets can reach by the rounds that are in force."""
         frames: list[PacketOut] = []
         while self._closed and self._closed[0][0] <= in_force:
             _, addresses, asked = self._closed.popleft()
@@ -109,11 +109,11 @@ class HostLearning:
         seen: list[HostEvent] = []
         frames: list[PacketOut] = []
         if arp.sender_ip == NO_ADDRESS:
-            seen = self.hosts.heard_mac(arp.sender_mac, place, now)
+            seen = self.hosts.seen_mac(arp.sender_mac, place, now)
         elif is_host_address(arp.sender_ip):
             known = self.hosts.by_ip(arp.sender_ip)
             old = None if known is None or known.place is None else self._discovery.port(known.place)
-            seen = self.hosts.heard(
+            seen = self.hosts.seen(
                 arp.sender_ip, arp.sender_mac, place, now, old_place_up=old is not None and old.up
             )
             if known is not None and known.challenged_at == now:

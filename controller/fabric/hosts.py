@@ -1,9 +1,9 @@
 """Which hosts there are and where: from agents' registrations, ARP, and what switches held before us.
 
 A registration gives a host's addresses (agents prove who they are), ARP gives its place. An address belongs to
-whoever had it first: a registered MAC wins over any ARP; between plain hosts a new MAC is believed only when the old
-owner's port is down or the old owner, asked, has been silent for `CHALLENGE_S`. The same addresses at another port are
-a host that moved, if its old port is down, or if nothing answers there, though asked `CHALLENGES` times, within
+the host that had it first: a registered MAC wins over any ARP; between plain hosts a new MAC is believed only when the
+old owner's port is down or the old owner, asked, has been silent for `CHALLENGE_S`. The same addresses at another port
+are a host that moved, if its old port is down, or if nothing answers there, though asked `CHALLENGES` times, within
 `CHALLENGE_S`; this holds for agents' hosts, too. One that answers at its old port stays.
 
 A host whose agent has left keeps its agent's treatment: agents keep sending while their channel is away, and on
@@ -23,9 +23,9 @@ CHALLENGE_S: Final = 1.0
 CHALLENGES: Final = 3
 """Questions to the old place of a host that seems to have moved, evenly within the first half of that time."""
 CONFLICT_EVENT_S: Final = 10.0
-"""Conflicts about one address are told at most this often."""
+"""Least time between two events of a conflict about one address."""
 HOSTS_PER_PORT: Final = 64
-"""Most plain hosts believed behind one port, so that nobody can fill the switches' tables with made-up addresses."""
+"""Most plain hosts believed behind one port, so that no host can fill the switches' tables with made-up addresses."""
 
 HostEvent = HostSeen | HostConflict
 
@@ -51,10 +51,10 @@ class Host:
     """As its agent registered; "" for a plain host."""
     agent: bool = False
     place: PortRef | None = None
-    heard_at: float = float("-inf")
+    seen_at: float = float("-inf")
     challenged_at: float | None = None
-    """When somebody else claimed its address and it was asked."""
-    told_at: float = float("-inf")
+    """When another host claimed its address and it was asked."""
+    reported_at: float = float("-inf")
 
 
 class Hosts:
@@ -87,15 +87,18 @@ class Hosts:
         return [host for host in self._by_ip.values() if host.place is not None]
 
     def unlocated(self) -> list[Host]:
-        """Registered hosts that nobody has heard yet."""
+        """Return registered hosts whose place is unknown."""
         return [host for host in self._by_name.values() if host.place is None]
 
     def leaves(self) -> frozenset[int]:
-        """Switches with hosts."""
+        """Return switches with hosts."""
         return frozenset(place.dpid for place, hosts in self._by_place.items() if hosts)
 
     def registered(self, name: str, ipv4: str, mac: str) -> Host:
-        """An agent says who it is. Its addresses may be others than before, and its name's or address's owner too."""
+        """Register the host of an agent, and return it.
+
+        Its addresses may be others than before, and its name's or address's owner too.
+        """
         mac = mac.lower()
         old = self._by_name.get(name)
         if old is not None and (old.ipv4, old.mac, old.agent) == (ipv4, mac, True):
@@ -118,7 +121,7 @@ class Hosts:
         return host
 
     def left(self, name: str) -> None:
-        """An agent is gone for good. Its host stays if it was ever heard (see above)."""
+        """Note that an agent is gone for good. Its host stays if its place is known (see above)."""
         host = self._by_name.get(name)
         if host is not None and host.place is None:
             self._forget(host)
@@ -133,10 +136,8 @@ class Hosts:
                 known.agent |= host.agent
                 self._place(known, PortRef(dpid, host.port), now)
 
-    def heard(
-        self, ipv4: str, mac: str, place: PortRef, now: float, *, old_place_up: bool
-    ) -> list[HostEvent]:
-        """An ARP packet of *ipv4*, *mac* came in at *place*.
+    def seen(self, ipv4: str, mac: str, place: PortRef, now: float, *, old_place_up: bool) -> list[HostEvent]:
+        """Learn from an ARP packet of *ipv4*, *mac* that came in at *place*. Return what has changed.
 
         old_place_up: whether the port where *ipv4* was known before is up.
         """
@@ -150,7 +151,7 @@ class Hosts:
         if host.mac != mac:
             return self._claimed(host, mac, place, now, old_place_up)
         if host.place == place:
-            host.heard_at, host.challenged_at = now, None
+            host.seen_at, host.challenged_at = now, None
             claim = self._claims.pop(ipv4, None)
             return [] if claim is None else self._conflict(host, mac, claim.place, now)
         if not host.name and len(self._by_place.get(place, ())) >= HOSTS_PER_PORT:
@@ -188,12 +189,12 @@ class Hosts:
         )
         return min(times, default=None)
 
-    def heard_mac(self, mac: str, place: PortRef, now: float) -> list[HostEvent]:
-        """A packet without a sender's IP address: tells where registered hosts with that MAC are."""
+    def seen_mac(self, mac: str, place: PortRef, now: float) -> list[HostEvent]:
+        """Learn the place of registered hosts with that MAC from a packet without a sender's IP address."""
         events: list[HostEvent] = []
         for ipv4 in sorted(self._registered_macs.get(mac, ())):
             if self._by_ip[ipv4].place is None:
-                events += self.heard(ipv4, mac, place, now, old_place_up=False)
+                events += self.seen(ipv4, mac, place, now, old_place_up=False)
         return events
 
     def clear_port(self, place: PortRef) -> None:
@@ -225,9 +226,9 @@ class Hosts:
         return self._conflict(host, mac, place, now)
 
     def _conflict(self, host: Host, mac: str, place: PortRef, now: float) -> list[HostEvent]:
-        if now - host.told_at < CONFLICT_EVENT_S:
+        if now - host.reported_at < CONFLICT_EVENT_S:
             return []
-        host.told_at = now
+        host.reported_at = now
         return [HostConflict(now, host.ipv4, mac, place, host.mac)]
 
     def _moved(self, host: Host, place: PortRef, now: float) -> HostSeen:
@@ -238,7 +239,7 @@ class Hosts:
 
     def _place(self, host: Host, place: PortRef, now: float) -> None:
         self._unplace(host)
-        host.place, host.heard_at = place, now
+        host.place, host.seen_at = place, now
         self._by_place.setdefault(place, set()).add(host.ipv4)
         self.version += 1
 

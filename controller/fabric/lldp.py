@@ -1,8 +1,8 @@
-"""LLDP frames that find links (IEEE 802.1AB-2016), signed so that nobody else's are believed.
+"""LLDP frames that find links (IEEE 802.1AB-2016), signed so that no others are believed.
 
 A frame says which port of which switch sent it, when, and carries a keyed hash (BLAKE2b) of just that in an
 organisation's TLV. So frames of other LLDP speakers, of another controller (or of this one before its restart) and
-forged ones are told apart, and old ones that somebody plays back are too old. What no signature can tell is a pair of
+forged ones are recognised, and replayed ones are too old. What no signature shows is a pair of
 hosts that relay frames to each other at once.
 """
 
@@ -32,7 +32,7 @@ _DIGEST_BYTES: Final = 16
 
 
 def encode_lldp(sender: PortRef, now: float, key: bytes) -> bytes:
-    """The frame that the controller sends out of port *sender* at *now* (seconds)."""
+    """Return the frame that the controller sends out of port *sender* at *now* (seconds)."""
     signed = _SIGNED.pack(sender.dpid, sender.port, int(now * 1000))
     return b"".join(
         (
@@ -49,7 +49,7 @@ def encode_lldp(sender: PortRef, now: float, key: bytes) -> bytes:
 
 
 def decode_lldp(frame: bytes, now: float, key: bytes) -> PortRef | None:
-    """The port that sent *frame*; None if it is not a fresh frame of ours, whatever it is instead."""
+    """Return the port that sent *frame*; None if it is not a fresh frame of ours, whatever it is instead."""
     if len(frame) < 14 or int.from_bytes(frame[12:14], "big") != ETH_LLDP:
         return None
     offset = 14

@@ -1,8 +1,8 @@
 """Short numbers of switches: the path stamp that a switch writes, and a leaf's number in metadata and group ids.
 
 A number is 1..4095 (`protocol.underlay`: STAMP_FIRST, STAMP_LAST) and derived from the datapath id alone: bits 0-9 and
-16-17 of it, which is the datapath id itself below 1024 and tells tier and number of a lab's switches apart; where these
-are 0 or taken, a hash of the datapath id, and on from there. So the same switches get the same numbers after a
+16-17 of it, which is the datapath id itself below 1024 and distinguishes tier and number of a lab's switches; where
+these are 0 or taken, a hash of the datapath id, and on from there. So the same switches get the same numbers after a
 restart, whichever connects first. (Only where two switches want one number may their order of arrival decide.) A
 number never changes while its switch is known, also if that is not connected (`controller.plane.forgetting`).
 """
@@ -27,11 +27,11 @@ class SwitchNumbers:
         self._taken: set[int] = set()
 
     def __getitem__(self, dpid: int) -> int:
-        """The number of a switch; KeyError before `assign`."""
+        """Return the number of a switch; KeyError before `assign`."""
         return self._of[dpid]
 
     def get(self, dpid: int) -> int:
-        """The number of a switch, 0 before `assign`."""
+        """Return the number of a switch, 0 before `assign`."""
         return self._of.get(dpid, 0)
 
     def assign(self, dpids: Iterable[int]) -> None:

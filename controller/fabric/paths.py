@@ -30,7 +30,7 @@ class Routing:
     transit_leaves: frozenset[int] = frozenset()
 
     def turns(self, dpid: int, leaf: int) -> bool:
-        """Whether packets to *leaf* go down from *dpid*, so that their path turned there at the latest."""
+        """Return whether packets to *leaf* go down from *dpid*, so that their path turned there at the latest."""
         hops = self.next_hops.get(dpid, {}).get(leaf, ())
         own = self.tiers.get(dpid, 0)
         return bool(hops) and all(self.tiers.get(hop.to, own) < own for hop in hops)

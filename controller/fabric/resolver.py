@@ -1,7 +1,7 @@
 """Answers ARP from what is known, and asks for what is not: switches never flood it.
 
 A question for a host whose place is known is answered in the host's name. For any other, the controller itself asks
-at the edge ports, and whoever wanted to know gets the answer when the host is found. How often one address is asked
+at the edge ports, and the asker gets the answer when the host is found. How often one address is asked
 for backs off from 1 s to 30 s while there is no answer, and all questions together are limited, so that a host that
 scans addresses costs little.
 """
@@ -32,7 +32,7 @@ WAIT_S: Final = 5.0
 LOCATE_RETRY_S: Final = 2.0
 """Longest time between two questions for a registered host."""
 LOCATE_AFTER_S: Final = 0.1
-"""A registered host is looked for if it has not been heard for this long."""
+"""A registered host is looked for if nothing came from it for this long."""
 
 _CONTROLLER: Final = CONTROLLER_MAC.hex(":")
 
@@ -91,7 +91,7 @@ class Resolver:
         return frames
 
     def locate_at(self, hosts: Iterable[Host]) -> float | None:
-        """When `locate` next has something to ask."""
+        """Return when `locate` next has something to ask."""
         return min(
             (self._questions[h.ipv4].retry_at for h in hosts if h.ipv4 in self._questions), default=None
         )
@@ -103,7 +103,7 @@ class Resolver:
         return [PacketOut(host.place.dpid, host.place.port, _question(host.ipv4, host.mac))]
 
     def found(self, host: Host, now: float) -> list[PacketOut]:
-        """Answers for all who wanted to know; call when packets to *host* find their way."""
+        """Return answers for all who wanted to know; call when packets to *host* find their way."""
         question = self._questions.pop(host.ipv4, None)
         if question is None:
             return []
@@ -140,7 +140,7 @@ class Resolver:
 
 
 def answer(request: Arp, host: Host, place: PortRef) -> PacketOut:
-    """The reply to *request*, which came in at *place*, in the name of *host*."""
+    """Return the reply to *request*, which came in at *place*, in the name of *host*."""
     reply = Arp(
         eth_dst=request.eth_src,
         eth_src=host.mac,
@@ -154,5 +154,5 @@ def answer(request: Arp, host: Host, place: PortRef) -> PacketOut:
 
 
 def _question(ipv4: str, mac: str) -> bytes:
-    """An ARP probe (RFC 5227): no sender's IP address, so nobody's cache learns anything from it."""
+    """Return an ARP probe (RFC 5227): no sender's IP address, so no cache learns anything from it."""
     return Arp(mac, _CONTROLLER, REQUEST, _CONTROLLER, NO_ADDRESS, NO_MAC, ipv4).encode()

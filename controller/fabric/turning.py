@@ -1,7 +1,7 @@
 """Which switch turns a path downwards: what a path label names.
 
 The first switch that sends a packet down to its leaf writes its path stamp. So a path is known by its source leaf,
-its destination leaf and its turning switch, and whoever sends it up needs only know which ways lead to that switch.
+its destination leaf and its turning switch, and a switch that sends it up needs only the ways to that switch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TurningPoints:
         self._known: dict[tuple[int, int], Ways] = {}
 
     def ways(self, dpid: int, leaf: int) -> Ways:
-        """Which switches turn paths from *dpid* to *leaf* further up, and the ports of *dpid* that lead there.
+        """Return which switches turn paths from *dpid* to *leaf* further up, and the ports of *dpid* that lead there.
 
         Nothing from a switch that turns them itself, or whose paths no switch turns.
         """

@@ -8,7 +8,7 @@ from typing import Final
 from controller.live.topics import frame
 
 MOST_EVENTS: Final = 2000
-"""Events that wait for a reader; beyond, the oldest go and the reader is told how many."""
+"""Events that wait for a reader; beyond, the oldest are dropped and the reader gets their number."""
 
 
 class Backlog:
@@ -28,7 +28,7 @@ class Backlog:
         return bool(self._greeting or self._events or self._samples or self._lost)
 
     def event(self, topic: str, data: bytes) -> None:
-        """A frame that is to be told, unless too many wait already."""
+        """Append a frame, unless too many wait already."""
         if topic not in self.topics:
             return
         if len(self._events) >= self._most:
@@ -53,7 +53,7 @@ class Backlog:
         self._greeting = data
 
     def take(self) -> bytes:
-        """All that waits, events before samples; it is the caller's from here on."""
+        """Return all that waits, events before samples; it is the caller's from here on."""
         gap = frame("gap", {"lost": self._lost}) if self._lost else b""
         taken = b"".join((self._greeting, gap, *self._events, *self._samples.values()))
         self._events.clear()

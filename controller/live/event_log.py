@@ -51,7 +51,7 @@ class ExperimentChanged:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExperimentProgress:
-    """Where an experiment is that was submitted: as `GET /experiments/ID/progress` tells it."""
+    """Where an experiment is that was submitted: as in `GET /experiments/ID/progress`."""
 
     experiment: int
     progress: dict[str, Any]
@@ -106,7 +106,7 @@ class Logged:
 
 
 class EventLog:
-    """Events from any thread; nobody ever waits long for it."""
+    """Events from any thread; its lock is never held for long."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """clock: Unix seconds; it may be set while the controller runs."""
@@ -138,7 +138,7 @@ class EventLog:
 
     @property
     def cursor(self) -> int:
-        """Of the newest event."""
+        """Return the cursor of the newest event."""
         return self._cursor
 
     def since(self, cursor: int, limit: int | None = None) -> list[Logged]:
@@ -152,17 +152,18 @@ class EventLog:
             return [events[index] for index in range(start, stop)]
 
     def totals(self) -> dict[str, int]:
-        """How many there were of each kind, since the start."""
+        """Return how many there were of each kind, since the start."""
         with self._lock:
             totals = dict(self._totals)
         return {_name_of(kind): count for kind, count in totals.items()}
 
     def wall(self, monotonic: float) -> float:
-        """Unix seconds of a time on the monotonic clock, by the wall clock as it was when the newest event came."""
+        """Return Unix seconds of a time on the monotonic clock, by the wall clock as it was when the newest event
+        came."""
         return monotonic + self._offset
 
     def began_at(self) -> float:
-        """Unix seconds of the oldest moment from which every event is still here."""
+        """Return Unix seconds of the oldest moment from which every event is still here."""
         with self._lock:
             if self._events and self._events[0].cursor > 1:
                 return self._events[0].at

@@ -1,4 +1,4 @@
-"""Samples of the flows that are active: agents tell of them while somebody watches."""
+"""Samples of the flows that are active: agents report them while a client watches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protocol.control import ActiveFlows
 
 EVERY_S: Final = 0.5
 MOST_OF_A_HOST: Final = 32
-"""Flows that an agent tells of at a time: each costs it some 20 us."""
+"""Flows in an agent's report: each costs it some 20 us."""
 NAMES_EVERY_S: Final = 2.0
 
 
@@ -29,13 +29,14 @@ class FlowSampler(Sampler):
         self._answers: queue.SimpleQueue[tuple[str, ActiveFlows, float]] = queue.SimpleQueue()
         self._flows = LiveFlows()
         self._lock = threading.Lock()
-        self._told = False
+        self._reported = False
         self._names: Mapping[str, str] = {}
         self._names_at = float("-inf")
         agents.active_flows.subscribe(lambda host, flows: self._answers.put((host, flows, time.time())))
 
     def one(self, number: int) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
-        """A flow and its timeline, empty for one of long ago; None if there is none of this number (any more)."""
+        """Return a flow and its timeline, empty for one of long ago; None if there is none of this number (any
+        more)."""
         with self._lock:
             flow = self._flows.get(number)
             if flow is not None:
@@ -46,7 +47,7 @@ class FlowSampler(Sampler):
     def listing(
         self, before: int | None, limit: int, state: str | None, traffic_class: str | None, host: str | None
     ) -> tuple[list[dict[str, Any]], int | None]:
-        """Flows with a number below *before*, the newest first, and where to go on (None: at the end)."""
+        """Return flows with a number below *before*, the newest first, and where to go on (None: at the end)."""
         rows: list[dict[str, Any]] = []
         with self._lock:
             for flow in self._flows.newest(before, state, traffic_class, host):
@@ -56,7 +57,7 @@ class FlowSampler(Sampler):
         return rows, None
 
     def _begin(self) -> None:
-        self._told = False
+        self._reported = False
         self._agents.watch_flows(EVERY_S, MOST_OF_A_HOST)
 
     def _end(self) -> None:
@@ -70,9 +71,9 @@ class FlowSampler(Sampler):
             }
         with self._lock:
             while not self._answers.empty():  # this thread alone takes from it
-                self._told = True
+                self._reported = True
                 self._flows.take(*self._answers.get(), self._names)
-            return self._flows.step(time.time()) if self._told else None
+            return self._flows.step(time.time()) if self._reported else None
 
     def stop(self) -> None:
         super().stop()

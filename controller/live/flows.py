@@ -1,4 +1,4 @@
-"""What agents tell of their active flows, both sides of each joined: plain data in, plain data out.
+"""Agents' reports of active flows, both sides of each joined: plain data in, plain data out.
 
 An agent counts from its last report that said ``forget``; so totals here are sums of differences, and a count that has
 become smaller began anew. A flow is known by its 5-tuple and by when its sender first saw it: ports are used again.
@@ -21,7 +21,7 @@ KEPT_STEPS: Final = 600
 SHOWN: Final = 200
 """Flows in a sample."""
 ENDED_S: Final = 3.0
-"""A flow of which nothing was told for so long counts as ended."""
+"""A flow without a report for this long has ended."""
 _PROTOCOLS: Final = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6", 132: "sctp"}
 _COUNTS: Final = (
     "packets", "bytes", "repairs", "recovered", "lost", "reordered", "held", "release_timeouts",
@@ -56,14 +56,14 @@ class LiveFlow:
     state: State = "active"
     sides: dict[str, _Side] = field(default_factory=dict)
     steps: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT_STEPS))
-    told: Counter[str] = field(default_factory=Counter)
-    told_paths: Counter[str] = field(default_factory=Counter)
+    reported: Counter[str] = field(default_factory=Counter)
+    reported_paths: Counter[str] = field(default_factory=Counter)
     bits_per_s: float = 0.0
     paths_now: dict[str, int] = field(default_factory=dict)
     priority: int = 0
 
     def totals(self) -> Counter[str]:
-        """Sender's packets, bytes and repairs, where it told any; else, and for all the rest, the receiver's."""
+        """Return the sender's packets, bytes and repairs, where it reported any; all else is the receiver's."""
         sender, receiver = self.sides.get("sender"), self.sides.get("receiver")
         totals = Counter(receiver.totals if receiver is not None else {})
         totals["received_bytes"] = totals["bytes"]
@@ -78,7 +78,7 @@ class LiveFlow:
         return receiver.paths if receiver is not None else Counter()
 
     def view(self) -> dict[str, Any]:
-        """As the API tells it."""
+        """Return the flow as the API shows it."""
         totals = self.totals()
         protocol, _, source_port, _, destination_port = self.key
         return {
@@ -104,7 +104,7 @@ class LiveFlow:
 
 
 class LiveFlows:
-    """The newest flows that agents told of: KEPT_FLOWS as they live, those before them as they were then."""
+    """The newest flows that agents reported: KEPT_FLOWS of them live, older ones as they were."""
 
     def __init__(self) -> None:
         self._flows: OrderedDict[int, LiveFlow] = OrderedDict()
@@ -119,14 +119,14 @@ class LiveFlows:
         self._more: dict[str, int] = {}
 
     def take(self, host: str, report: ActiveFlows, now: float, names: Mapping[str, str]) -> None:
-        """What the agent of *host* tells at *at* (Unix seconds). *names*: hosts by overlay address."""
+        """Take the report of the agent of *host*. *now*: Unix seconds. *names*: hosts by overlay address."""
         self._more[host] = report.more
         for entry in report.flows:
             if entry.side in ("sender", "receiver"):
                 self._update(host, entry, now - report.now_s, names)
 
     def step(self, now: float) -> dict[str, Any]:
-        """A sample of the flows that were told of since the step before, and of those that have ended."""
+        """Return a sample of the flows reported since the step before, and of those that have ended."""
         interval = max(1e-3, now - self._stepped_at) if self._stepped_at is not None else 1.0
         self._stepped_at = now
         changed = dict(self._touched)
@@ -153,7 +153,7 @@ class LiveFlows:
         return self._flows.get(number)
 
     def past(self, number: int) -> dict[str, Any] | None:
-        """A flow whose timeline is gone, as the API tells it."""
+        """Return a flow whose timeline is gone, as the API shows it."""
         return self._past.get(number)
 
     def newest(
@@ -163,7 +163,7 @@ class LiveFlows:
         traffic_class: str | None = None,
         host: str | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Flows as the API tells them, the newest first: with a number below *before*, and as the others say."""
+        """Return flows as the API shows them, the newest first, with a number below *before*, filtered."""
         for flow in reversed(self._flows.values()):
             if (
                 (before is None or flow.id < before)
@@ -208,7 +208,7 @@ class LiveFlows:
         self._touched[flow.id] = flow
 
     def _flow_of(self, key: Key, entry: FlowEntry) -> LiveFlow | None:
-        """The flow that an entry is of; None: a new one."""
+        """Return the flow that an entry is of; None: a new one."""
         now, before = self._now.get(key), self._before.get(key)
         if (
             before is not None
@@ -239,21 +239,21 @@ class LiveFlows:
     def _step(flow: LiveFlow, now: float, interval: float) -> None:
         totals, paths = flow.totals(), flow.paths()
         flow.paths_now = {
-            stamp: count - flow.told_paths[stamp]
+            stamp: count - flow.reported_paths[stamp]
             for stamp, count in paths.items()
-            if count != flow.told_paths[stamp]
+            if count != flow.reported_paths[stamp]
         }
-        new = {name: totals[name] - flow.told[name] for name in (*_COUNTS, "received_bytes")}
+        new = {name: totals[name] - flow.reported[name] for name in (*_COUNTS, "received_bytes")}
         since = interval if flow.steps else max(interval, now - flow.started_at)
         flow.bits_per_s = max(new["bytes"], 0) * 8 / since
         shown = ("bytes", "received_bytes", "packets", *_SHOWN_COUNTS)
         counted = {name: new[name] for name in shown}
         flow.steps.append({"at": now, "priority": flow.priority, **counted, "paths": flow.paths_now})
-        flow.told, flow.told_paths = Counter(totals), Counter(paths)
+        flow.reported, flow.reported_paths = Counter(totals), Counter(paths)
 
 
 def _nothing(entry: FlowEntry) -> FlowEntry:
-    """An entry that has counted nothing yet."""
+    """Return an entry that has counted nothing yet."""
     return FlowEntry(
         entry.side, *(entry.protocol, entry.source, entry.source_port, entry.destination, entry.destination_port),
         entry.traffic_class, 0, 0, entry.first_s, entry.first_s,

@@ -17,14 +17,14 @@ _UNKNOWN_DURATION: Final = 0xFFFFFFFF
 LONGEST_S: Final = 10.0
 """Readings further apart than this say nothing of now."""
 QUEUES_S: Final = 2.0
-"""Queues of which nothing was heard for so long are not told of."""
+"""Queues without a counter for this long are left out."""
 Counted = tuple[float, tuple[QueueCounters, ...]]
 """When (monotonic seconds), and a port's queues."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortCount:
-    """Totals of a port. ``at``: seconds of the switch's own clock if it tells one, else of ours."""
+    """Totals of a port. ``at``: seconds of the switch's own clock if it sends them, else of ours."""
 
     at: float
     rx_packets: int
@@ -48,7 +48,7 @@ class Load:
     """One direction of a link. ``share``: of the link's rate, 0..1; None where no rate is known.
 
 
-    ``queued_packets``, ``dropped_per_s``: of all queues of the sending port together; None where it does not tell.
+    ``queued_packets``, ``dropped_per_s``: sums over the sending port's queues; None where it does not report them.
     """
 
     bits_per_s: float
@@ -72,7 +72,7 @@ class LinkLoad:
 
 
 def port_counts(body: bytes, now: float) -> dict[int, PortCount]:
-    """By port, from the body of an OFPMP_PORT_STATS reply (OpenFlow 1.5.1, section 7.3.5.6).
+    """Return by port, from the body of an OFPMP_PORT_STATS reply (OpenFlow 1.5.1, section 7.3.5.6).
 
     Raises ValueError or struct.error on what is malformed.
     """
@@ -155,7 +155,8 @@ class LinkLoads:
     def _direction(
         self, sender: PortRef | None, receiver: PortRef | None, rate_kbps: float | None
     ) -> Load | None:
-        """By what the sender's port has sent; where that is no port of a switch, by what the other has received."""
+        """Return by what the sender's port has sent; where that is no port of a switch, by what the other has
+        received."""
         for end, received in ((sender, False), (receiver, True)):
             old, new = (None, None) if end is None else (self._old.get(end), self._new.get(end))
             if old is None or new is None or not 0 < new.at - old.at < LONGEST_S:

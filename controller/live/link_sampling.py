@@ -18,7 +18,7 @@ EVERY_S: Final = 0.25
 QUEUES_EVERY_S: Final = 0.45
 """Of every second sample: a switch's ports are looked at by a program there."""
 ANSWER_S: Final = 0.2
-"""Switches that have not told their counters by then (or shortly before the next sample) are left out of a sample."""
+"""Switches that have not sent their counters by then (or shortly before the next sample) are left out of a sample."""
 
 
 class Switches(Protocol):
@@ -54,11 +54,11 @@ class LinkSampler(Sampler):
         self._totals: list[tuple[str, str, int, int]] = []
 
     def counted(self, dpid: int, body: bytes) -> None:
-        """A switch has told its ports' counters. Returns at once."""
+        """Take a switch's counters of its ports. Returns at once."""
         self._answers.put((dpid, body))
 
     def without_loads(self) -> Sample:
-        """A sample that knows of no load, for want of one: no switch has answered."""
+        """Return a sample that knows of no load, for want of one: no switch has answered."""
         names = self._names()
         return self._sampled(LinkLoads().loads(names, self._rates(names)))
 

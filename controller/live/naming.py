@@ -54,7 +54,7 @@ class FabricNames:
 
     @classmethod
     def empty(cls) -> FabricNames:
-        """Of nothing."""
+        """Return names of an empty fabric."""
         return cls(FabricSnapshot((), (), (), (), "", False))
 
     def _keep(self, link: NamedLink) -> None:
@@ -75,11 +75,11 @@ class FabricNames:
         return dpid in self._names
 
     def link(self, end: PortRef) -> NamedLink | None:
-        """The link at a port."""
+        """Return the link at a port."""
         return self._links.get(end)
 
     def by_name(self, name: str) -> NamedLink | None:
-        """A link by its name, whichever end is said first."""
+        """Return a link by its name, whichever end is said first."""
         turned = "-".join(reversed(name.split("-", 1)))
         return next((link for link in self.links if link.name in (name, turned)), None)
 
@@ -90,7 +90,7 @@ class FabricNames:
         return next((dpid for dpid, known in self._names.items() if known == name), None)
 
     def role(self, dpid: int) -> Role | None:
-        """By its tier; None while that is not known."""
+        """Return by its tier; None while that is not known."""
         tier = self._tiers.get(dpid)
         if tier is None:
             return None

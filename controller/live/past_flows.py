@@ -21,7 +21,7 @@ class PastFlows:
         """Number of the oldest."""
 
     def put(self, view: Mapping[str, Any]) -> None:
-        """Keep a flow as the API tells it (``id``: one more than the one before)."""
+        """Keep a flow as the API shows it (``id``: one more than the one before)."""
         if not self._rows:
             self._names, self._first = tuple(view), view["id"]
         values = (sys.intern(value) if isinstance(value, str) else value for value in view.values())

@@ -1,4 +1,4 @@
-"""What queues held while somebody watched: for the story of a flow that went through them."""
+"""What queues held while a client watched: for the timeline of a flow that went through them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class QueueHistory:
                 self._samples.append((now, held))
 
     def fullest(self, ways: Collection[Way], since: float, until: float) -> list[FullestQueue]:
-        """The fullest of *ways* in each sample from *since* to *until*; none where nothing waited in any."""
+        """Return the fullest of *ways* in each sample from *since* to *until*; none where nothing waited in any."""
         with self._lock:
             samples = [sample for sample in self._samples if since <= sample[0] <= until]
         fullest = []

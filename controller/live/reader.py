@@ -17,7 +17,7 @@ _MOST_READ: Final = 65536
 class Reader:
     """Not thread-safe: belongs to the stream's thread.
 
-    head: bytes that come before the stream (the answer's head). cursor: of the last event that it was told.
+    head: bytes that come before the stream (the answer's head). cursor: of the last event that it received.
     """
 
     def __init__(self, connection: socket.socket, head: bytes, backlog: Backlog, now: float) -> None:
@@ -35,7 +35,7 @@ class Reader:
 
     @property
     def blocked(self) -> bool:
-        """Whether something is half sent."""
+        """Return whether something is half sent."""
         return bool(self._out)
 
     def beat(self) -> None:
@@ -61,8 +61,8 @@ class Reader:
             self.sent_bytes += sent
             self._out = self._out[sent:]
 
-    def heard(self) -> None:
-        """Something came, or the end did. Raises OSError at the end; a reader has nothing to say."""
+    def read(self) -> None:
+        """Discard what the reader sent. Raises OSError if it has closed the stream."""
         try:
             if not self.connection.recv(_MOST_READ):
                 raise ConnectionResetError("the reader closed the stream")

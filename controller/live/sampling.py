@@ -1,4 +1,4 @@
-"""Threads that take samples while somebody watches. Nothing is asked of anybody while nobody does."""
+"""Threads that take samples while a client watches, and ask for nothing else."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LOG: Final = logging.getLogger("capstan.live")
 LEASE_S: Final = 20.0
 """Who asks once counts as watching for so long."""
 FIRST_S: Final = 0.1
-"""Between attempts at the first sample, which somebody may be waiting for."""
+"""Between attempts at the first sample, which a client may be waiting for."""
 Sample = dict[str, Any]
 
 
 class Sampler(ABC):
-    """Takes a sample every *every_s* seconds while *watched* says so, or while somebody has asked a moment ago.
+    """Takes a sample every *every_s* seconds while *watched* says so, or while a client has asked a moment ago.
 
     publish: gets each sample, in this thread. Subclasses say what a sample is.
     """
@@ -75,7 +75,7 @@ class Sampler(ABC):
             self._changed.notify_all()
 
     def newest(self, patience_s: float) -> Sample | None:
-        """The newest sample; asks for one, and waits so long for it, if none is being taken."""
+        """Return the newest sample; asks for one, and waits so long for it, if none is being taken."""
         deadline = time.monotonic() + patience_s
         with self._changed:
             self._lease_until = time.monotonic() + LEASE_S

@@ -1,6 +1,6 @@
 """The stream of events and samples: one thread writes to all readers, and waits for none of them.
 
-Whoever has news hands it over and goes on (`note`, `sample`). The thread turns each into bytes once, however many
+Other threads hand over events and go on (`note`, `sample`). The thread turns each into bytes once, however many
 read, and gives every reader's socket what it takes; what a reader does not take in time waits in its `Backlog`.
 """
 
@@ -111,7 +111,7 @@ class EventStream:
                 os.eventfd_write(self._wake, 1)
 
     def watched(self, topic: str) -> bool:
-        """Whether anybody reads a topic."""
+        """Return whether anybody reads a topic."""
         return self._wanted.get(topic, 0) > 0
 
     def check_room(self) -> None:
@@ -163,7 +163,7 @@ class EventStream:
         self._selector.close()
 
     def _poll(self, patience: float) -> bool:
-        """Serve sockets; whether there is news."""
+        """Serve sockets. Return True if there are new events or samples."""
         changed = False
         for key, mask in self._selector.select(patience):
             if key.data is None:
@@ -173,7 +173,7 @@ class EventStream:
             reader: Reader = key.data
             try:
                 if mask & selectors.EVENT_READ:
-                    reader.heard()
+                    reader.read()
                 if mask & selectors.EVENT_WRITE:
                     self._flush(reader)
             except OSError as error:
@@ -234,7 +234,7 @@ class EventStream:
             "topics": sorted(backlog.topics),
             "resumed": resumed,
         }
-        # What a reader is yet to be told must not be behind the id that it comes back with: no id if it resumes.
+        # An event that a reader has yet to get must not be behind the id that it comes back with: no id if it resumes.
         backlog.greet(frame("hello", hello, None if resumed else f"{self._epoch}-{newest}"))
         reader.cursor = newest
         self._readers.add(reader)
@@ -245,7 +245,7 @@ class EventStream:
         self._selector.register(reader.connection, selectors.EVENT_READ, reader)
 
     def _cursor_of(self, identity: str | None) -> int | None:
-        """What a reader has seen of this controller's events; None: nothing, or of another life."""
+        """Return what a reader has seen of this controller's events; None: nothing, or of another life."""
         epoch, _, cursor = (identity or "").rpartition("-")
         epoch = epoch or self._epoch  # a bare cursor, as the API's other routes take it
         if (
@@ -262,7 +262,9 @@ class EventStream:
             self._names_stale = False
             try:
                 self._names = self._names_now()
-            except Exception as error:  # the control plane is busy or ends: old names are better than no news
+            except (
+                Exception
+            ) as error:  # the control plane is busy or ends: old names are better than no events
                 LOG.warning("names of switches are not to be had: %s", error)
         identity = f"{self._epoch}-{logged.cursor}"
         return self._frame(topic_of(logged.data), event_object(logged, self._names), identity)
@@ -307,7 +309,7 @@ class EventStream:
 
 
 def stream_head(extra: tuple[tuple[str, str], ...] = ()) -> bytes:
-    """The head of the answer that a stream is."""
+    """Return the head of the answer that a stream is."""
     headers = (
         ("Content-Type", "text/event-stream; charset=utf-8"),
         ("Cache-Control", "no-store"),

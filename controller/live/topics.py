@@ -13,9 +13,9 @@ from controller.live.naming import FabricNames
 from controller.plane.faults import Fault
 
 LOG_TOPICS: Final = ("fabric", "modes", "scheme", "agents", "experiments", "faults")
-"""Topics of events: each is told, in order, once."""
+"""Topics of events: each is sent once, in order."""
 SAMPLE_TOPICS: Final = ("links", "flows")
-"""Topics of samples: the newest counts, what is older is nobody's loss."""
+"""Topics of samples: only the newest counts, older ones may be dropped."""
 TOPICS: Final = (*LOG_TOPICS, *SAMPLE_TOPICS)
 _TOPIC_OF: Final = {
     "mode-changed": "modes",
@@ -39,12 +39,12 @@ _TOPIC_OF: Final = {
 
 
 def topic_of(event: Any) -> str:
-    """The topic of an event; what is of no other is of the fabric."""
+    """Return the topic of an event; what is of no other is of the fabric."""
     return _TOPIC_OF.get(kind_of(event), "fabric")
 
 
 def event_object(logged: Logged, names: FabricNames) -> dict[str, Any]:
-    """One event as the API tells it: switches and links by name."""
+    """Return an event as the API shows it: switches and links by name."""
     document: dict[str, Any] = {"cursor": logged.cursor, "at": logged.at, "kind": kind_of(logged.data)}
     for field in dataclasses.fields(logged.data):
         value = getattr(logged.data, field.name)
@@ -67,7 +67,7 @@ def event_object(logged: Logged, names: FabricNames) -> dict[str, Any]:
 
 
 def fault_object(fault: Fault) -> Any:
-    """One fault as the API tells it."""
+    """Return a fault as the API shows it."""
     names = ("id", "kind", "target", "rate_mbps", "delay_ms", "began_at")
     return {name: getattr(fault, name) for name in names}
 

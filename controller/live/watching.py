@@ -1,4 +1,4 @@
-"""What watches the running fabric: the stream, and the samplers that feed it while somebody reads."""
+"""What watches the running fabric: the stream, and the samplers that feed it while a client reads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LiveView:
         )
 
     def names(self) -> FabricNames:
-        """Of the fabric now."""
+        """Return the names of the fabric as it is now."""
         return FabricNames(self._snapshot())
 
     def _stir(self) -> None:

@@ -33,15 +33,15 @@ class LeafModes:
             self._monitor.leaf_removed(leaf)
 
     def first_packet(self, leaf: int, now: float) -> ModeChange | None:
-        """A short packet's copy came from *leaf* while it was OFF."""
+        """Turn *leaf* ON: a short packet's copy came while it was OFF."""
         return None if self._monitor is None else self._monitor.first_packet(leaf, now)
 
     def sample(self, leaf: int, packets: int, now: float) -> ModeChange | None:
-        """The short class's meter of *leaf* has counted *packets* since it was made."""
+        """Take the short class's meter of *leaf*: *packets* since it was made."""
         return None if self._monitor is None else self._monitor.sample(leaf, packets, now)
 
     def due(self, now: float) -> tuple[int, ...]:
-        """Leaves whose short-class meter is to be read now."""
+        """Return leaves whose short-class meter is to be read now."""
         return () if self._monitor is None else self._monitor.due(now)
 
     def deadline(self) -> float | None:

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Final
 
-from controller.openflow.connection import Connection
+from controller.openflow.connection import SwitchConnection
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.session_events import PacketIn, SessionEvent
 
@@ -26,7 +26,7 @@ MOST_EVENTS: Final = 16_384
 class Waiting:
     """An event of a connection, and when it came (seconds, the shell's clock)."""
 
-    connection: Connection
+    connection: SwitchConnection
     event: SessionEvent
     at: float
 
@@ -45,7 +45,7 @@ class Backlog:
         self._first: deque[Waiting] = deque()
         self._others: deque[Waiting] = deque()
         self._lldp = 0
-        self._events: Counter[Connection] = Counter()
+        self._events: Counter[SwitchConnection] = Counter()
 
     def __len__(self) -> int:
         return len(self._first) + len(self._others)

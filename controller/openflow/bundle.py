@@ -1,7 +1,7 @@
 """Atomic bundles (OpenFlow 1.5, section 6.9): all of a change or nothing of it, in the order given.
 
 Open vSwitch takes flow and group messages into bundles, but no meters: a message that it refuses to *add* does
-not fail the bundle, whose commit then succeeds without it. So whoever commits must look at every error, and
+not fail the bundle, whose commit then succeeds without it. So a commit must look at every error, and
 meters travel outside.
 """
 
@@ -36,7 +36,7 @@ def add_to_bundle(bundle: int, message: bytes) -> bytes:
 
 
 def with_part_xid(part: bytes, xid: int) -> bytes:
-    """A part of a bundle with its transaction id, which its inner message must share."""
+    """Return a part of a bundle with its transaction id, which its inner message must share."""
     return with_xid(part[: _ADD.size], xid) + with_xid(part[_ADD.size :], xid)
 
 

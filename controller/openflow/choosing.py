@@ -21,7 +21,7 @@ from controller.openflow.port_ranges import prefixes
 from controller.openflow.spraying import spray_order, spray_parts
 from controller.openflow.tables import AGENT, ETH_IPV4, HASH, LABEL, LEAF_MASK, UDP, Table
 from controller.openflow.view import Towards
-from controller.openflow.wanted import Bucket, Flow, Group, Masked, Match, Output, SetField, ToGroup
+from controller.openflow.wanted import Bucket, FlowRule, Group, Masked, Match, Output, SetField, ToGroup
 from controller.schemes.scheme import Scheme
 from protocol.underlay import EV_FIRST, EV_LAST, LABEL_FIRST, LABEL_LAST, label_of
 
@@ -30,16 +30,16 @@ UNSTAMPED_PORTS: Final = (*prefixes(LABEL_FIRST, LABEL_LAST), *prefixes(EV_FIRST
 
 
 def basis_of(dpid: int) -> int:
-    """The hash basis of a switch: its own, so that two stages of hashing do not polarise."""
+    """Return the hash basis of a switch: its own, so that two stages of hashing do not polarise."""
     digest = hashlib.blake2b(dpid.to_bytes(8, "big"), digest_size=4, person=b"capstan-basis")
     return int.from_bytes(digest.digest(), "big")
 
 
-def choose_part(dpid: int, towards: Iterable[Towards]) -> tuple[tuple[Group, ...], tuple[Flow, ...]]:
+def choose_part(dpid: int, towards: Iterable[Towards]) -> tuple[tuple[Group, ...], tuple[FlowRule, ...]]:
     """Groups, and the entries that lead to them, for all leaves."""
     basis = basis_of(dpid)
     groups: dict[int, Group] = {}
-    flows: list[Flow] = []
+    flows: list[FlowRule] = []
     for way, shared in _sharing(towards):
         if shared is None:
             flows += _single(way)
@@ -51,27 +51,30 @@ def choose_part(dpid: int, towards: Iterable[Towards]) -> tuple[tuple[Group, ...
 
 
 def _sharing(towards: Iterable[Towards]) -> Iterable[tuple[Towards, int | None]]:
-    """Every way, by leaf, with the leaf that its groups are named after; None where there is no choice of next hops."""
+    """Return every way, by leaf, with the leaf that its groups are named after; None where there is no choice of
+    next hops."""
     first: dict[tuple[tuple[int, ...], int | None], int] = {}
     for way in sorted(towards, key=lambda way: way.leaf):
         yield way, first.setdefault((way.ports, way.stamp), way.leaf) if len(way.ports) > 1 else None
 
 
-def _single(way: Towards) -> Iterable[Flow]:
+def _single(way: Towards) -> Iterable[FlowRule]:
     """Entries towards a leaf to which there is one next hop, or none."""
     out = tuple(Output(port) for port in way.ports)
-    yield Flow(Table.CHOOSE, 10, Match(metadata=(way.leaf, LEAF_MASK)), out, cookie=Rule.CHOOSE)
+    yield FlowRule(Table.CHOOSE, 10, Match(metadata=(way.leaf, LEAF_MASK)), out, cookie=Rule.CHOOSE)
     if way.ports and way.stamp is not None:
         for source in UNSTAMPED_PORTS:
             match = _datagram((way.leaf | AGENT, LEAF_MASK | AGENT), source)
-            yield Flow(Table.CHOOSE, 20, match, (SetField("udp_src", way.stamp), *out), cookie=Rule.CHOOSE)
+            yield FlowRule(
+                Table.CHOOSE, 20, match, (SetField("udp_src", way.stamp), *out), cookie=Rule.CHOOSE
+            )
 
 
-def _several(number: int, way: Towards) -> Iterable[Flow]:
+def _several(number: int, way: Towards) -> Iterable[FlowRule]:
     """Entries towards a leaf by the groups named after leaf *number*."""
 
-    def entry(priority: int, match: Match, group: int) -> Flow:
-        return Flow(Table.CHOOSE, priority, match, (ToGroup(group),), cookie=Rule.CHOOSE)
+    def entry(priority: int, match: Match, group: int) -> FlowRule:
+        return FlowRule(Table.CHOOSE, priority, match, (ToGroup(group),), cookie=Rule.CHOOSE)
 
     for kind in (0, HASH):
         yield entry(
@@ -93,7 +96,7 @@ def _several(number: int, way: Towards) -> Iterable[Flow]:
 
 def label_part(
     dpid: int, towards: Iterable[Towards], scheme: Scheme | None
-) -> tuple[tuple[Group, ...], tuple[Flow, ...]]:
+) -> tuple[tuple[Group, ...], tuple[FlowRule, ...]]:
     """Entries by which path labels lead to their paths, and their groups; nothing under a scheme without labels.
 
     A label's group takes the ways to its switch while one is alive (by hash if there are several: parallel links) and
@@ -104,7 +107,7 @@ def label_part(
         return (), ()
     basis = basis_of(dpid)
     groups: dict[int, Group] = {}
-    flows: list[Flow] = []
+    flows: list[FlowRule] = []
     first: dict[tuple[int, tuple[int, ...]], int] = {}
     for way, shared in _sharing(towards):
         if shared is None:
@@ -117,7 +120,7 @@ def label_part(
             match = _datagram(
                 (way.leaf | AGENT | LABEL, LEAF_MASK | AGENT | LABEL), (label_of(stamp), 0xFFFF)
             )
-            flows.append(Flow(Table.CHOOSE, 30, match, (ToGroup(number),), cookie=Rule.CHOOSE))
+            flows.append(FlowRule(Table.CHOOSE, 30, match, (ToGroup(number),), cookie=Rule.CHOOSE))
     return tuple(groups.values()), tuple(flows)
 
 

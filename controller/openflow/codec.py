@@ -3,8 +3,8 @@
 All functions are pure, and what they make is kept: mode changes send the same few flow entries again and
 again, and encoding one takes os-ken 0.2 ms. `with_xid` gives a message its transaction id.
 
-A cookie on the wire is 16 bits of *generation*, then the 48 bits of `Flow.cookie`. Whoever brings a switch
-to a whole state does so under a new generation and then deletes every entry of the older ones.
+A cookie on the wire is 16 bits of *generation*, then the 48 bits of `FlowRule.cookie`. A controller that brings a
+switch to a whole state does so under a new generation and then deletes every entry of the older ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from controller.openflow.selection_method import SelectionMethod
 from controller.openflow.wanted import (
     Action,
     Bucket,
-    Flow,
+    FlowRule,
     Group,
     Masked,
     Match,
@@ -63,7 +63,7 @@ def with_xid(message: bytes, xid: int) -> bytes:
 
 
 def cookie_of(wire_cookie: int) -> int:
-    """`Flow.cookie` of a cookie that the switch told us."""
+    """`FlowRule.cookie` of a cookie that the switch sent."""
     return wire_cookie & _COOKIE_MASK
 
 
@@ -72,7 +72,7 @@ def generation_of(wire_cookie: int) -> int:
 
 
 @lru_cache(maxsize=1 << 16)
-def add_flow(flow: Flow, generation: int) -> bytes:
+def add_flow(flow: FlowRule, generation: int) -> bytes:
     """Add *flow*, or replace the one with its table, priority and match."""
     instructions: list[Any] = []
     if flow.actions:
@@ -99,7 +99,7 @@ def add_flow(flow: Flow, generation: int) -> bytes:
 
 
 @lru_cache(maxsize=1 << 14)
-def delete_flow(flow: Flow) -> bytes:
+def delete_flow(flow: FlowRule) -> bytes:
     """Delete exactly the entry with *flow*'s table, priority and match."""
     return _serialized(
         parser.OFPFlowMod(
@@ -311,7 +311,7 @@ def _checked_mask(name: str, masked: Masked, bits: int) -> Masked:
     return masked
 
 
-def _wire_cookie(flow: Flow, generation: int) -> int:
+def _wire_cookie(flow: FlowRule, generation: int) -> int:
     if not 0 <= flow.cookie <= _COOKIE_MASK:
         raise EncodingError(f"flow {flow}: cookie {flow.cookie:#x} does not fit {COOKIE_BITS} bits")
     return generation << COOKIE_BITS | flow.cookie

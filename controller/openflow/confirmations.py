@@ -6,12 +6,12 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from controller.openflow.connection import Connection
+from controller.openflow.connection import SwitchConnection
 from controller.openflow.errors import SwitchError
 from controller.plane.effects import ModeChanged
 from controller.schemes.scheme import Mode
 
-Ticket = tuple[Connection, int]
+Ticket = tuple[SwitchConnection, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Confirmations:
         self._traces[ticket] = (change, noticed, sent)
 
     def confirmed(self, ticket: Ticket, errors: tuple[SwitchError, ...], now: float) -> ModeSwitched | None:
-        """The switch has worked off the update; the trace of the mode change that it was, if it took it."""
+        """Return the switch has worked off the update; the trace of the mode change that it was, if it took it."""
         for waiter in self._waiters:
             if ticket in waiter.tickets:
                 waiter.tickets.discard(ticket)
@@ -70,7 +70,7 @@ class Confirmations:
         change, noticed, sent = trace
         return ModeSwitched(change.at, change.leaf, change.mode, change.cause, noticed, sent, now)
 
-    def gone(self, connection: Connection) -> None:
+    def gone(self, connection: SwitchConnection) -> None:
         """Nothing more will be confirmed on *connection*."""
         for waiter in self._waiters:
             waiter.tickets = {ticket for ticket in waiter.tickets if ticket[0] is not connection}

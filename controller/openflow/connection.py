@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from controller.openflow.errors import PeerError
-from controller.openflow.session import Session
+from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import SessionEvent
 from controller.openflow.tls import TlsLayer
 
@@ -23,10 +23,10 @@ class ConnectionEnded(RuntimeError):
     """The connection cannot go on; the text says why."""
 
 
-class Connection:
+class SwitchConnection:
     """A session on a socket that a selector watches. Raises ConnectionEnded from `receive` and `flush`.
 
-    counters: as for `Session`.
+    counters: as for `OpenFlowSession`.
     refusal: why a switch with this datapath id and this name in its certificate ("": none) may not connect, or None.
     tls: what carries its bytes; None: they go as they are.
     """
@@ -41,7 +41,7 @@ class Connection:
         refusal: Callable[[int, str], str | None] = lambda dpid, name: None,
         tls: TlsLayer | None = None,
     ) -> None:
-        self.session = Session(
+        self.session = OpenFlowSession(
             now, counters, lambda dpid: refusal(dpid, "" if tls is None else tls.peer_name)
         )
         self._tls = tls
@@ -60,7 +60,7 @@ class Connection:
 
     @property
     def shaking_hands(self) -> bool:
-        """Whether TLS is not established yet: what it receives costs up to a millisecond."""
+        """Return whether TLS is not established yet: what it receives costs up to a millisecond."""
         return self._tls is not None and not self._tls.established
 
     def receive(self, now: float) -> Iterator[SessionEvent]:

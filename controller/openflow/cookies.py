@@ -40,6 +40,6 @@ def cookie_of_rule(rule: Rule) -> int:
 
 
 def rule_of(cookie: int) -> Rule | None:
-    """The rule of an entry's cookie, with or without a generation; None if no controller of ours wrote it."""
+    """Return the rule of an entry's cookie, with or without a generation; None if no controller of ours wrote it."""
     number = cookie & _RULE_MASK
     return Rule(number) if number in Rule.__members__.values() else None

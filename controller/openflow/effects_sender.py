@@ -8,7 +8,7 @@ from typing import Final
 
 from controller.fabric.graph import PortRef
 from controller.openflow.confirmations import Confirmations
-from controller.openflow.connection import Connection
+from controller.openflow.connection import SwitchConnection
 from controller.openflow.shell_events import ShellEvent
 from controller.openflow.switchboard import Switchboard
 from controller.plane.effects import Effects, ModeChanged, SwitchTurnedAway
@@ -54,7 +54,7 @@ class EffectsSender:
             else:
                 self._on_event(event)
 
-    def turn_away(self, connection: Connection, reason: str) -> None:
+    def turn_away(self, connection: SwitchConnection, reason: str) -> None:
         """Close the connection of a switch that may not be here."""
         self._counters["turned-away"] += 1
         self._board.close(connection, f"it is turned away: {reason}")
@@ -93,7 +93,7 @@ class EffectsSender:
 
     def _send_requests(self, effects: Effects) -> None:
         """Send packets and reads of meters, with one write for each connection."""
-        touched: set[Connection] = set()
+        touched: set[SwitchConnection] = set()
         for packet in effects.packet_outs:
             connection = self._switches.get(packet.dpid)
             if connection is not None:

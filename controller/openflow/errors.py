@@ -7,7 +7,7 @@ from typing import Final
 
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
-from controller.openflow.wanted import Flow, Group, Match, Meter
+from controller.openflow.wanted import FlowRule, Group, Match, Meter
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class PeerError(RuntimeError):
 
 
 def describe(thing: object) -> str:
-    """What of the wanted state a message was about, short enough for a log line."""
+    """Return what of the wanted state a message was about, short enough for a log line."""
     match thing:
-        case Flow():
+        case FlowRule():
             fields = ((name, getattr(thing.match, name)) for name in Match.__slots__)
             match = ",".join(f"{name}={value}" for name, value in fields if value is not None) or "any"
             return f"{match} in table {thing.table} at priority {thing.priority}, actions {thing.actions}"

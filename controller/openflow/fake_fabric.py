@@ -41,7 +41,7 @@ class FakeFabric:
             self.switches[end.dpid].down.discard(end.port)
 
     def traces(self, packet: Packet, place: PortRef, choose: Chooser = every_bucket) -> list[Trace]:
-        """Every way that *packet*, sent by the host at *place*, may take. One choice leads to one way.
+        """Return every way that *packet*, sent by the host at *place*, may take. One choice leads to one way.
 
         Raises:
             FakeTablesError: a loop, or a packet that is sent twice.

@@ -17,7 +17,7 @@ from controller.openflow.wanted import (
     Action,
     Bucket,
     Difference,
-    Flow,
+    FlowRule,
     Group,
     Masked,
     Match,
@@ -88,7 +88,7 @@ def by_hash(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[int, .
 
 
 def every_bucket(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[int, ...]:
-    """All of them: explore whatever any hash may do. Buckets that do the same are followed once."""
+    """Return all of them: explore whatever any hash may do. Buckets that do the same are followed once."""
     objects: dict[int, int] = {}  # one bucket stands in a group dozens of times, and its hash takes long
     for index in live:
         objects.setdefault(id(group.buckets[index]), index)
@@ -102,8 +102,8 @@ def every_bucket(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[i
 class _Table:
     """Entries by what their first condition looks at, then by the value that it wants; the rest match anything."""
 
-    by_first: dict[tuple[str, int], dict[int | str, list[tuple[Flow, tuple[_Condition, ...]]]]]
-    unconditional: list[Flow]
+    by_first: dict[tuple[str, int], dict[int | str, list[tuple[FlowRule, tuple[_Condition, ...]]]]]
+    unconditional: list[FlowRule]
 
 
 @dataclass
@@ -143,7 +143,7 @@ class FakeSwitch:
         self.state = SwitchState(flows, groups, meters)
 
     def outcomes(self, packet: Packet, in_port: int, choose: Chooser = by_hash) -> list[Outcome]:
-        """What *packet* leads to when it comes in at *in_port*; one outcome for each combination of choices."""
+        """Return what *packet* leads to when it comes in at *in_port*; one outcome for each combination of choices."""
         results = list(self._table(0, packet, in_port, 0, choose))
         if len(results) == 1:
             for meter in results[0].metered:
@@ -168,7 +168,7 @@ class FakeSwitch:
             for rest in self._table(flow.goto, after, in_port, written, choose):
                 yield done + rest
 
-    def _lookup(self, table: int, packet: Packet, in_port: int, metadata: int) -> Flow | None:
+    def _lookup(self, table: int, packet: Packet, in_port: int, metadata: int) -> FlowRule | None:
         entries = self._by_table().get(table)
         if entries is None:
             return None
@@ -270,7 +270,7 @@ class FakeSwitch:
                 FakeSwitch._check_group(groups[other], groups, (*above, group.id))
 
     @staticmethod
-    def _check_flow(flow: Flow, groups: Mapping[int, Group], meters: Mapping[int, Meter]) -> None:
+    def _check_flow(flow: FlowRule, groups: Mapping[int, Group], meters: Mapping[int, Meter]) -> None:
         if flow.goto is not None and flow.goto <= flow.table:
             raise FakeTablesError(f"{flow} jumps back")
         match = flow.match
@@ -297,7 +297,7 @@ _Condition = tuple[str, int, int | str]
 
 
 def _conditions(match: Match) -> tuple[_Condition, ...]:
-    """What *match* asks for, the fields that tell most first."""
+    """Return what *match* asks for, the most selective fields first."""
     conditions: list[_Condition] = []
     for name in ("metadata", "udp_dst", "udp_src"):
         masked: Masked | None = getattr(match, name)

@@ -11,7 +11,7 @@ from controller.openflow.tables import PUNT_METER
 from controller.openflow.wanted import Difference
 
 What = tuple[str, object]
-"""What a message is about, for whoever must name it when the switch refuses it: ("flow", Flow(...))."""
+"""What a message is about, named when the switch refuses it: ("flow", Flow(...))."""
 Step = tuple[bytes, What]
 
 
@@ -38,7 +38,7 @@ class Holdings:
         return sorted(meter for meter in self._meters if meter < PUNT_METER)
 
     def plan(self, difference: Difference, whole: bool) -> UpdatePlan:
-        """The messages that make *difference*; they count as sent.
+        """Return the messages that make *difference*; they count as sent.
 
         With *whole*, the difference is all that the switch should hold: its entries get a new generation, and the same
         bundle deletes those of all older ones and the groups that are not named. So traffic meets the old state or the

@@ -48,7 +48,7 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """The TCP port that switches connect to."""
+        """Return the TCP port that switches connect to."""
         number: int = self.sock.getsockname()[1]
         return number
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from controller.openflow.connection import Connection
+from controller.openflow.connection import SwitchConnection
 from controller.openflow.session_events import Ready
 
 PROBE_S: Final = 0.5
@@ -22,7 +22,7 @@ PROBE_S: Final = 0.5
 class Newcomer:
     """A connection that has said everything, and waits for the older one's answer until ``until``."""
 
-    connection: Connection
+    connection: SwitchConnection
     ready: Ready
     until: float
 
@@ -35,16 +35,16 @@ class Newcomers:
 
     def __init__(
         self,
-        switches: Mapping[int, Connection],
-        close: Callable[[Connection, str], None],
-        admit: Callable[[Connection, Ready], None],
+        switches: Mapping[int, SwitchConnection],
+        close: Callable[[SwitchConnection, str], None],
+        admit: Callable[[SwitchConnection, Ready], None],
     ) -> None:
         self._switches = switches
         self._close = close
         self._admit = admit
         self._waiting: dict[int, Newcomer] = {}
 
-    def arrived(self, connection: Connection, ready: Ready, now: float) -> bool:
+    def arrived(self, connection: SwitchConnection, ready: Ready, now: float) -> bool:
         """Return whether *connection* has to be refused: another one waits for the same place.
 
         The place is given at once if it is free, else the connection that has it is probed.

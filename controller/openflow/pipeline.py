@@ -45,7 +45,7 @@ from controller.openflow.tables import (
 from controller.openflow.view import LocalHost, RemoteHost, SwitchView
 from controller.openflow.wanted import (
     Action,
-    Flow,
+    FlowRule,
     Match,
     Meter,
     Output,
@@ -79,7 +79,7 @@ _KIND_BITS: Final[dict[GroupKind, int]] = {"spray": 0, "hash": HASH, "label": LA
 
 
 def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchState:
-    """The whole state. No scheme: every class by the hash group (ECMP), no modes."""
+    """Return the whole state. No scheme: every class by the hash group (ECMP), no modes."""
     groups, choose = choose_part(view.dpid, view.towards)
     label_groups, label_flows = label_part(view.dpid, view.towards, scheme)
     return SwitchState(
@@ -99,7 +99,7 @@ def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchS
     )
 
 
-def by_key(flows: Iterable[Flow]) -> dict[tuple[int, int, Match], Flow]:
+def by_key(flows: Iterable[FlowRule]) -> dict[tuple[int, int, Match], FlowRule]:
     return {flow.key: flow for flow in flows}
 
 
@@ -111,19 +111,19 @@ def meters(view: SwitchView, scheme: Scheme | None) -> dict[int, Meter]:
 
 
 def queues_of(scheme: Scheme | None) -> int:
-    """How many queues each port has."""
+    """Return how many queues each port has."""
     return 1 if scheme is None or scheme.queues is None else scheme.queues.number
 
 
 @cache
-def classify_flows(queues: int = 1) -> tuple[Flow, ...]:
+def classify_flows(queues: int = 1) -> tuple[FlowRule, ...]:
     """IPv4 into classes, and into *queues* queues; the same on every switch."""
 
     def to_queue(value: int) -> tuple[Action, ...]:
         return (ToQueue(queue_of_dscp(value, queues)),) if queues > 1 else ()
 
     agents = tuple(
-        Flow(
+        FlowRule(
             Table.CLASSIFY,
             100,
             Match(eth_type=ETH_IPV4, ip_proto=UDP, ip_dscp=dscp(kind, priority), udp_dst=ports),
@@ -137,13 +137,15 @@ def classify_flows(queues: int = 1) -> tuple[Flow, ...]:
         for ports in AGENT_PORTS
     )
     last = to_queue(dscp(TrafficClass.NONE))
-    plain = Flow(Table.CLASSIFY, 10, Match(eth_type=ETH_IPV4), last, goto=Table.SOURCE, cookie=Rule.CLASSIFY)
+    plain = FlowRule(
+        Table.CLASSIFY, 10, Match(eth_type=ETH_IPV4), last, goto=Table.SOURCE, cookie=Rule.CLASSIFY
+    )
     return (*agents, plain)
 
 
-def deliver_flows(local: Iterable[LocalHost], remote: Iterable[RemoteHost]) -> tuple[Flow, ...]:
+def deliver_flows(local: Iterable[LocalHost], remote: Iterable[RemoteHost]) -> tuple[FlowRule, ...]:
     """Own hosts, and whose host every other one is."""
-    flows: list[Flow] = []
+    flows: list[FlowRule] = []
     for host in local:
         flows += _local_flows(host)
     flows += map(_remote_flow, remote)
@@ -151,12 +153,14 @@ def deliver_flows(local: Iterable[LocalHost], remote: Iterable[RemoteHost]) -> t
 
 
 @lru_cache(maxsize=1 << 16)
-def _local_flows(host: LocalHost) -> tuple[Flow, ...]:
+def _local_flows(host: LocalHost) -> tuple[FlowRule, ...]:
     out: tuple[Action, ...] = (SetField("eth_dst", host.mac), Output(host.port))
-    plain = Flow(Table.DELIVER, 10, Match(eth_type=ETH_IPV4, ipv4_dst=host.ipv4), out, cookie=Rule.DELIVER)
+    plain = FlowRule(
+        Table.DELIVER, 10, Match(eth_type=ETH_IPV4, ipv4_dst=host.ipv4), out, cookie=Rule.DELIVER
+    )
     if not host.agent:
         return (plain,)
-    agents = Flow(
+    agents = FlowRule(
         Table.DELIVER,
         20,
         Match(eth_type=ETH_IPV4, ip_proto=UDP, ipv4_dst=host.ipv4, metadata=(AGENT, AGENT)),
@@ -167,8 +171,8 @@ def _local_flows(host: LocalHost) -> tuple[Flow, ...]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _remote_flow(host: RemoteHost) -> Flow:
-    return Flow(
+def _remote_flow(host: RemoteHost) -> FlowRule:
+    return FlowRule(
         Table.DELIVER,
         10,
         Match(eth_type=ETH_IPV4, ipv4_dst=host.ipv4),
@@ -179,9 +183,9 @@ def _remote_flow(host: RemoteHost) -> Flow:
     )
 
 
-def class_flows(view: SwitchView, scheme: Scheme | None, mode: Mode) -> tuple[Flow, ...]:
-    """Which kind of group serves each class; everything that depends on scheme and mode."""
-    flows = [Flow(Table.CLASS, 0, Match(), goto=Table.CHOOSE, cookie=Rule.CLASS)]
+def class_flows(view: SwitchView, scheme: Scheme | None, mode: Mode) -> tuple[FlowRule, ...]:
+    """Return which kind of group serves each class; everything that depends on scheme and mode."""
+    flows = [FlowRule(Table.CLASS, 0, Match(), goto=Table.CHOOSE, cookie=Rule.CLASS)]
     if view.leaf:
         flows += _guards(view)
     if view.leaf or view.chooses:
@@ -193,7 +197,7 @@ def class_flows(view: SwitchView, scheme: Scheme | None, mode: Mode) -> tuple[Fl
     return tuple(flows)
 
 
-def _class_flow(kind: TrafficClass, view: SwitchView, scheme: Scheme | None, mode: Mode) -> Flow:
+def _class_flow(kind: TrafficClass, view: SwitchView, scheme: Scheme | None, mode: Mode) -> FlowRule:
     actions: tuple[Action, ...] = ()
     rule = Rule.CLASS
     number = {TrafficClass.SHORT: SHORT_METER, TrafficClass.LONG: LONG_METER}.get(kind)
@@ -202,7 +206,7 @@ def _class_flow(kind: TrafficClass, view: SwitchView, scheme: Scheme | None, mod
         if mode == "off" and scheme is not None and scheme.mode is not None:
             actions = (*actions, ToController(FIRST_SHORT_BYTES))
             rule = Rule.FIRST_SHORT
-    return Flow(
+    return FlowRule(
         Table.CLASS,
         10,
         Match(metadata=(kind << CLASS_SHIFT, CLASS_MASK)),
@@ -221,13 +225,13 @@ def _group_kind(kind: TrafficClass, scheme: Scheme | None, mode: Mode) -> GroupK
     return scheme.group_of("long" if kind is TrafficClass.LONG else "control", mode)
 
 
-def _guards(view: SwitchView) -> Iterable[Flow]:
-    """What a leaf does not pass on: packets that came down to it, and agents' datagrams with a forged stamp."""
+def _guards(view: SwitchView) -> Iterable[FlowRule]:
+    """Return what a leaf does not pass on: packets that came down to it, and agents' datagrams with a forged stamp."""
     for port in view.guarded:
-        yield Flow(Table.CLASS, 100, Match(in_port=port), cookie=Rule.GUARD)
+        yield FlowRule(Table.CLASS, 100, Match(in_port=port), cookie=Rule.GUARD)
     for port in sorted({host.port for host in view.local}):
         for source in FORGED_PORTS:
-            yield Flow(
+            yield FlowRule(
                 Table.CLASS,
                 50,
                 Match(in_port=port, eth_type=ETH_IPV4, ip_proto=UDP, udp_src=source, metadata=(AGENT, AGENT)),

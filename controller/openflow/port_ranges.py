@@ -8,7 +8,7 @@ _BITS = 16
 
 
 def prefixes(first: int, last: int) -> tuple[Masked, ...]:
-    """The fewest (value, mask) pairs that together match exactly the ports *first* to *last*, both included.
+    """Return the fewest (value, mask) pairs that together match exactly the ports *first* to *last*, both included.
 
     Raises:
         ValueError: no such range of 16-bit ports.

@@ -12,7 +12,7 @@ from typing import Final
 
 from controller.openflow.cookies import Rule
 from controller.openflow.tables import ETH_ARP, ETH_LLDP, METERED_PORTS, PORT_METERS, PUNT_METER, Table
-from controller.openflow.wanted import Flow, Match, Meter, ThroughMeter, ToController
+from controller.openflow.wanted import FlowRule, Match, Meter, ThroughMeter, ToController
 
 LLDP_BYTES: Final = 256
 ARP_BYTES: Final = 64
@@ -22,7 +22,7 @@ SHARED_PPS: Final = 1000
 """Those of all ports together that have no meter of their own yet."""
 
 
-def punt_flows(ports: tuple[int, ...] = ()) -> tuple[Flow, ...]:
+def punt_flows(ports: tuple[int, ...] = ()) -> tuple[FlowRule, ...]:
     """Return the entries that send LLDP and ARP to the controller; *ports*: those with a meter of their own."""
     own = (port for port in ports if port <= METERED_PORTS)
     return (*_flows(None), *(flow for port in own for flow in _flows(port)))
@@ -40,11 +40,11 @@ def _meter(port: int) -> Meter:
 
 
 @lru_cache(maxsize=1 << 13)
-def _flows(port: int | None) -> tuple[Flow, ...]:
+def _flows(port: int | None) -> tuple[FlowRule, ...]:
     priority, meter = (1000, PUNT_METER) if port is None else (1001, PORT_METERS + port)
     kinds = ((ETH_LLDP, LLDP_BYTES, Rule.LLDP), (ETH_ARP, ARP_BYTES, Rule.ARP))
     return tuple(
-        Flow(
+        FlowRule(
             Table.CLASSIFY,
             priority,
             Match(in_port=port, eth_type=eth_type),

@@ -25,11 +25,11 @@ class Refusals:
         self._errors.append(error)
 
     def latest(self) -> tuple[SwitchError, ...]:
-        """The last errors, oldest first."""
+        """Return the last errors, oldest first."""
         return tuple(self._errors)
 
     def update_refused(self, dpid: int, errors: tuple[SwitchError, ...], now: float) -> bool:
-        """The switch refused a part of an update; whether it is to begin anew now."""
+        """Note that the switch refused a part of an update. Return whether it is to begin anew now."""
         self._unlike[dpid] = (now, errors)
         if now - self._healed.get(dpid, -HEAL_EVERY_S) < HEAL_EVERY_S:
             return False

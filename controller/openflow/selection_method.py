@@ -1,4 +1,4 @@
-"""The group property by which Open vSwitch is told how a select group selects.
+"""The group property that sets how a select group of Open vSwitch selects.
 
 OpenFlow leaves the choice among a select group's buckets to the switch. Netronome's extension (experimenter
 0x0000154d, type 1; Open vSwitch's `Documentation/topics/ovs-extensions`, `struct
@@ -34,7 +34,7 @@ class SelectionMethod:
     fields: tuple[HashField, ...] = ()
 
     def serialize(self) -> bytes:
-        """The property as on the wire: ``length`` is that without the padding to 8 bytes."""
+        """Return the property as on the wire: ``length`` is that without the padding to 8 bytes."""
         fields = b"".join(_whole_field(name) for name in self.fields)
         length = _HEAD.size + len(fields)
         head = _HEAD.pack(

@@ -62,7 +62,7 @@ class _Update:
     errors: list[SwitchError] = field(default_factory=list)
 
 
-class Session:
+class OpenFlowSession:
     """State of one connection, from its first byte on.
 
     Args:
@@ -80,7 +80,7 @@ class Session:
         self.dpid: int | None = None
         """The switch's datapath id, once known; it never changes then."""
         self.ready = False
-        self._began = self._heard = now
+        self._began = self._received_at = now
         self._echo_asked: float | None = None
         self._in = bytearray()
         self._out: list[bytes] = []
@@ -107,11 +107,11 @@ class Session:
     # Bytes
 
     def receive(self, data: bytes, now: float) -> Iterator[SessionEvent]:
-        """What *data* tells. Raises PeerError if the other end is no switch that we can work with.
+        """Return the events in *data*. Raises PeerError if the other end is no switch that we can work with.
 
         The events must be consumed to the end (or to the error).
         """
-        self._heard = now
+        self._received_at = now
         self._echo_asked = None
         self._in += data
         while len(self._in) >= _HEADER.size:
@@ -132,7 +132,7 @@ class Session:
                 raise PeerError(f"message of type {kind} is malformed: {error!r}") from error
 
     def data_to_send(self) -> bytes:
-        """All bytes that must go to the switch now; they are the caller's from here on."""
+        """Return all bytes that must go to the switch now; they are the caller's from here on."""
         data = b"".join(self._out)
         self._out.clear()
         return data
@@ -141,9 +141,9 @@ class Session:
         """Keep the connection alive. Raises PeerError if the switch has gone silent or never got ready."""
         if not self.ready and now - self._began >= HANDSHAKE_LIMIT_S:
             raise PeerError(f"no handshake within {HANDSHAKE_LIMIT_S:g} s")
-        if now - self._heard >= SILENCE_LIMIT_S:
+        if now - self._received_at >= SILENCE_LIMIT_S:
             raise PeerError(f"silent for {SILENCE_LIMIT_S:g} s")
-        if self._echo_asked is None and now - self._heard >= ECHO_INTERVAL_S:
+        if self._echo_asked is None and now - self._received_at >= ECHO_INTERVAL_S:
             self._echo_asked = now
             self._send(_HEADER.pack(codec.VERSION, ofp.OFPT_ECHO_REQUEST, _HEADER.size, 0))
 
@@ -157,9 +157,9 @@ class Session:
         return tuple(self._ports.values())
 
     def deadline(self) -> float:
-        """When `timer` wants to be called next."""
+        """Return when `timer` wants to be called next."""
         limit = SILENCE_LIMIT_S if self._echo_asked is not None else ECHO_INTERVAL_S
-        silence = self._heard + limit
+        silence = self._received_at + limit
         return silence if self.ready else min(silence, self._began + HANDSHAKE_LIMIT_S)
 
     # What the controller wants
@@ -342,7 +342,7 @@ class Session:
         what = f"message of type {refused[1]}" if len(refused) >= _HEADER.size else "a message"
         yield Refused(SwitchError(self.dpid or 0, what, *names, at=now))
 
-    _HANDLERS: Final[dict[int, Callable[[Session, int, bytes, float], Iterator[SessionEvent]]]] = {
+    _HANDLERS: Final[dict[int, Callable[[OpenFlowSession, int, bytes, float], Iterator[SessionEvent]]]] = {
         ofp.OFPT_HELLO: _on_hello,
         ofp.OFPT_ERROR: _on_error,
         ofp.OFPT_ECHO_REQUEST: _on_echo_request,

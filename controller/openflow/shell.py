@@ -26,7 +26,8 @@ from controller.fabric.graph import PortRef
 from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
 from controller.openflow.confirmations import Confirmations, Waiter
-from controller.openflow.connection import Connection, ConnectionEnded
+from controller.openflow.connection import ConnectionEnded
+from controller.openflow.connection import SwitchConnection as Connection
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.effects_sender import EffectsSender
 from controller.openflow.errors import OpenFlowError, SwitchError

@@ -15,13 +15,13 @@ from typing import Final
 from controller.openflow.cookies import Rule
 from controller.openflow.tables import ETH_IPV4, Table
 from controller.openflow.view import LocalHost, RemoteHost
-from controller.openflow.wanted import Flow, Match
+from controller.openflow.wanted import FlowRule, Match
 
-NO_CHECK: Final = (Flow(Table.SOURCE, 0, Match(), goto=Table.DELIVER, cookie=Rule.SOURCE),)
+NO_CHECK: Final = (FlowRule(Table.SOURCE, 0, Match(), goto=Table.DELIVER, cookie=Rule.SOURCE),)
 """For switches without hosts."""
 
 
-def source_flows(local: Iterable[LocalHost], remote: Iterable[RemoteHost]) -> tuple[Flow, ...]:
+def source_flows(local: Iterable[LocalHost], remote: Iterable[RemoteHost]) -> tuple[FlowRule, ...]:
     """Return the entries of a switch with these hosts at its ports and at other leaves."""
     local = tuple(local)
     if not local:
@@ -32,22 +32,22 @@ def source_flows(local: Iterable[LocalHost], remote: Iterable[RemoteHost]) -> tu
         *NO_CHECK,
         *(_own(host.port, host.ipv4) for host in local),
         *map(_ask, ports),
-        Flow(Table.FOREIGN, 0, Match(), goto=Table.DELIVER, cookie=Rule.SOURCE),
+        FlowRule(Table.FOREIGN, 0, Match(), goto=Table.DELIVER, cookie=Rule.SOURCE),
         *map(_foreign, addresses),
     )
 
 
 @lru_cache(maxsize=1 << 16)
-def _own(port: int, ipv4: str) -> Flow:
+def _own(port: int, ipv4: str) -> FlowRule:
     match = Match(in_port=port, eth_type=ETH_IPV4, ipv4_src=ipv4)
-    return Flow(Table.SOURCE, 20, match, goto=Table.DELIVER, cookie=Rule.SOURCE)
+    return FlowRule(Table.SOURCE, 20, match, goto=Table.DELIVER, cookie=Rule.SOURCE)
 
 
 @lru_cache(maxsize=1 << 13)
-def _ask(port: int) -> Flow:
-    return Flow(Table.SOURCE, 10, Match(in_port=port), goto=Table.FOREIGN, cookie=Rule.SOURCE)
+def _ask(port: int) -> FlowRule:
+    return FlowRule(Table.SOURCE, 10, Match(in_port=port), goto=Table.FOREIGN, cookie=Rule.SOURCE)
 
 
 @lru_cache(maxsize=1 << 16)
-def _foreign(ipv4: str) -> Flow:
-    return Flow(Table.FOREIGN, 10, Match(eth_type=ETH_IPV4, ipv4_src=ipv4), cookie=Rule.GUARD)
+def _foreign(ipv4: str) -> FlowRule:
+    return FlowRule(Table.FOREIGN, 10, Match(eth_type=ETH_IPV4, ipv4_src=ipv4), cookie=Rule.GUARD)

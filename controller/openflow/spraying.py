@@ -36,7 +36,7 @@ def _unevenness(ports: int, parts: int) -> float:
 
 @lru_cache(maxsize=1 << 12)
 def spray_order(ports: tuple[int, ...], part: int) -> tuple[int, ...]:
-    """The ports of the buckets of one part's group, in order."""
+    """Return the ports of the buckets of one part's group, in order."""
     count = len(ports)
     extra = SLOTS % count if count <= SLOTS else 0
     start = part * extra % count

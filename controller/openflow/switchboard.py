@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final
 
-from controller.openflow.connection import Connection, ConnectionEnded
+from controller.openflow.connection import ConnectionEnded, SwitchConnection
 from controller.openflow.listener import Listener
 from controller.openflow.tls import SwitchTlsContexts, TlsLayer
 
@@ -29,7 +29,7 @@ class Switchboard:
         selector: selectors.BaseSelector,
         counters: Counter[str],
         refusal: Callable[[int, str], str | None],
-        on_closed: Callable[[Connection], None],
+        on_closed: Callable[[SwitchConnection], None],
         tls: SwitchTlsContexts | None = None,
     ) -> None:
         self._selector = selector
@@ -38,9 +38,9 @@ class Switchboard:
         self._on_closed = on_closed
         self._tls = tls
         self._listener: Listener | None = None
-        self._connections: dict[Connection, None] = {}
+        self._connections: dict[SwitchConnection, None] = {}
         """In the order in which they came."""
-        self.switches: dict[int, Connection] = {}
+        self.switches: dict[int, SwitchConnection] = {}
         """Those that the control plane knows of, by datapath id."""
         self.lost: deque[int] = deque()
         """Switches whose connection was closed, and the control plane does not know yet."""
@@ -51,7 +51,7 @@ class Switchboard:
 
     @property
     def port(self) -> int:
-        """The TCP port that switches connect to. Raises RuntimeError before `listen`."""
+        """Return the TCP port that switches connect to. Raises RuntimeError before `listen`."""
         if self._listener is None:
             raise RuntimeError("the OpenFlow shell does not listen yet: start() it first")
         return self._listener.port
@@ -73,14 +73,14 @@ class Switchboard:
             self._listener.say(f"{accepted.peer} is refused: {count} switches are connected", now)
             return
         layer = None if self._tls is None else TlsLayer(self._tls.current())
-        connection = Connection(
+        connection = SwitchConnection(
             accepted.sock, accepted.peer, self._selector, now, self._counters, self._refusal, layer
         )
         self._connections[connection] = None
         self._counters["connections"] += 1
         self.flush(connection)
 
-    def flush(self, connection: Connection) -> None:
+    def flush(self, connection: SwitchConnection) -> None:
         """Send what a connection has to send; it is closed if it cannot go on."""
         if connection.closed:
             return
@@ -89,7 +89,7 @@ class Switchboard:
         except ConnectionEnded as end:
             self.close(connection, str(end))
 
-    def close(self, connection: Connection, reason: str) -> None:
+    def close(self, connection: SwitchConnection, reason: str) -> None:
         """Let go of a connection; a switch that the control plane knows of is in `lost` then."""
         if connection.closed:
             return

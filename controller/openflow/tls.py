@@ -78,7 +78,8 @@ class TlsLayer:
 
     @property
     def peer_name(self) -> str:
-        """The common name in the switch's certificate, "" before the handshake is over or where there is none."""
+        """Return the common name in the switch's certificate, "" before the handshake is over or where there is
+        none."""
         certificate = self._tls.getpeercert() if self.established else None
         subject = cast("tuple[tuple[tuple[str, str], ...], ...]", (certificate or {}).get("subject", ()))
         names = [value for relative in subject for name, value in relative if name == "commonName"]

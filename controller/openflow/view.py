@@ -55,5 +55,5 @@ class SwitchView:
 
     @property
     def chooses(self) -> bool:
-        """Whether there is a choice of ways for anything."""
+        """Return whether there is a choice of ways for anything."""
         return any(len(way.ports) > 1 for way in self.towards)

@@ -75,7 +75,7 @@ Action = Output | ToController | ToGroup | SetField | ThroughMeter | ToQueue
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class FlowRule:
     """One flow entry. Identified within a switch by (table, priority, match)."""
 
     table: int
@@ -124,7 +124,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class SwitchState:
-    flows: Mapping[tuple[int, int, Match], Flow] = field(default_factory=dict)
+    flows: Mapping[tuple[int, int, Match], FlowRule] = field(default_factory=dict)
     groups: Mapping[int, Group] = field(default_factory=dict)
     meters: Mapping[int, Meter] = field(default_factory=dict)
 
@@ -136,9 +136,9 @@ class Difference:
     add_meters: tuple[Meter, ...] = ()
     add_groups: tuple[Group, ...] = ()
     """New ones, and changed ones as whole replacements."""
-    add_flows: tuple[Flow, ...] = ()
+    add_flows: tuple[FlowRule, ...] = ()
     """New ones, and changed ones (same key, other actions)."""
-    delete_flows: tuple[Flow, ...] = ()
+    delete_flows: tuple[FlowRule, ...] = ()
     delete_groups: tuple[int, ...] = ()
     delete_meters: tuple[int, ...] = ()
 
@@ -148,7 +148,7 @@ class Difference:
 
 
 def difference(have: SwitchState, want: SwitchState) -> Difference:
-    """What turns *have* into *want*."""
+    """Return what turns *have* into *want*."""
     return Difference(
         add_meters=tuple(meter for key, meter in want.meters.items() if have.meters.get(key) != meter),
         add_groups=tuple(group for key, group in want.groups.items() if have.groups.get(key) != group),

@@ -65,7 +65,7 @@ class WantedSwitch:
             self._make_class()
 
     def take(self) -> Difference:
-        """What turns what was sent into what is wanted; from now on that counts as sent."""
+        """Return what turns what was sent into what is wanted; from now on that counts as sent."""
         changes = [
             difference(self._sent.get(name, _EMPTY), part)
             for name, part in self._parts.items()
@@ -75,12 +75,12 @@ class WantedSwitch:
         return changes[0] if len(changes) == 1 else _together(changes)
 
     def take_whole(self) -> Difference:
-        """The whole wanted state, for a switch of which nothing is known."""
+        """Return the whole wanted state, for a switch of which nothing is known."""
         self._sent = {}
         return self.take()
 
     def state(self) -> SwitchState:
-        """The whole wanted state."""
+        """Return the whole wanted state."""
         parts = self._parts.values()
         return SwitchState(
             flows={key: flow for part in parts for key, flow in part.flows.items()},

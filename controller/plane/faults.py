@@ -3,7 +3,7 @@
 Ports are taken down by OpenFlow (OFPT_PORT_MOD), so that a switch and its neighbour see what they would see of a cable
 that is pulled: no carrier. A switch that is "down" has all its ports down; its OpenFlow session stays, for that runs
 over a network of its own. A slow link's ports are limited by their switches' databases (`ovsdb.port_queues`). An agent
-that is down has been told to end as by a crash; the lab starts it again when the fault has ended. Faults outlive the
+that is down was ended as by a crash; the lab starts it again when the fault has ended. Faults outlive the
 controller (they stay where they were made), so they are kept in a file.
 """
 
@@ -67,7 +67,7 @@ class Reach(Protocol):
     """What faults are made with."""
 
     def names(self) -> FabricNames:
-        """Of the fabric now."""
+        """Return the names of the fabric as it is now."""
 
     def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
         """Take ports down or up."""
@@ -83,36 +83,36 @@ class Reach(Protocol):
 
 
 class Faults:
-    """All that are in force. *tell* gets `FaultBegan` and `FaultEnded`."""
+    """All that are in force. *publish* gets `FaultBegan` and `FaultEnded`."""
 
-    def __init__(self, file: Path, reach: Reach, tell: Callable[[FaultBegan | FaultEnded], None]) -> None:
+    def __init__(self, file: Path, reach: Reach, publish: Callable[[FaultBegan | FaultEnded], None]) -> None:
         self._file = file
         self._reach = reach
-        self._tell = tell
+        self._publish = publish
         self._lock = threading.Lock()
         self._faults: dict[int, Fault] = {fault.id: fault for fault in _read(file)}
         self._next_id = max(self._faults, default=0) + 1
 
     def all(self) -> list[Fault]:
-        """The oldest first."""
+        """Return the oldest first."""
         return list(self._faults.values())
 
     def held_down(self, dpid: int) -> list[PortRef]:
-        """Ports of a switch that faults hold down: one that has come back is told again."""
+        """Return ports of a switch that faults hold down: a switch that has come back gets them again."""
         return [port for port in sorted(self._held(self.all())) if port.dpid == dpid]
 
     def limits(self) -> dict[PortRef, PortLimit]:
-        """Of all ports that faults make slower."""
+        """Return the limits of all ports that faults make slower."""
         return _limits(self.all())
 
     def holds_agent(self, host: str) -> bool:
-        """Whether the agent of a host is to be down."""
+        """Return whether the agent of a host is to be down."""
         return any((fault.kind, fault.target) == ("agent-down", host) for fault in self.all())
 
     def begin(
         self, kind: Kind, target: str, rate_mbps: float | None = None, delay_ms: float | None = None
     ) -> Fault:
-        """Returns once switches were told; for a slow link: once it is slow.
+        """Begin a fault. Returns once switches have it; for a slow link: once it is slow.
 
         Raises:
             FaultError: there is no such link, switch or host.
@@ -133,11 +133,11 @@ class Faults:
                 raise
             self._next_id += 1
             self._write()
-            self._tell(FaultBegan(fault))
+            self._publish(FaultBegan(fault))
             return fault
 
     def end(self, number: int) -> Fault:
-        """Returns once switches were told. Raises FaultError."""
+        """End a fault. Returns once switches have it. Raises FaultError."""
         with self._lock:
             fault = self._faults.get(number)
             if fault is None:
@@ -145,13 +145,15 @@ class Faults:
             rest = [fault for fault in self._faults.values() if fault.id != number]
             if fault.kind == "slow-link":
                 self._reach.set_limits(_limits(rest))
-                for text in self._reach.wait_ports(fault.ports, LIMIT_S):  # whoever comes back is told again
+                for text in self._reach.wait_ports(
+                    fault.ports, LIMIT_S
+                ):  # a switch that comes back gets it again
                     _LOG.warning("%s is not as fast as it was: %s", fault.target, text)
             elif fault.kind != "agent-down":  # an agent comes back by itself
                 self._reach.set_ports(set(fault.ports) - self._held(rest), True)
             del self._faults[number]
             self._write()
-            self._tell(FaultEnded(fault))
+            self._publish(FaultEnded(fault))
             return fault
 
     def _make(self, fault: Fault, others: list[Fault]) -> None:
@@ -182,7 +184,7 @@ class Faults:
         }
 
     def _find(self, kind: Kind, target: str) -> tuple[str, tuple[PortRef, ...]]:
-        """The target's own name, and the ports that a fault of it is about."""
+        """Return the target's own name, and the ports that a fault of it is about."""
         if kind == "agent-down":
             return target, ()
         names = self._reach.names()
@@ -214,7 +216,7 @@ def _link(names: FabricNames, target: str) -> NamedLink:
 
 
 def _limits(faults: Iterable[Fault]) -> dict[PortRef, PortLimit]:
-    """Ports of slow links; a link is named by one fault at most."""
+    """Return the ports of slow links; a link is named by one fault at most."""
     return {
         port: PortLimit(
             None if fault.rate_mbps is None else round(fault.rate_mbps * 1e6),

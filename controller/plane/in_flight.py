@@ -46,23 +46,23 @@ class InFlight:
             self._open[dpid] = (self._open[dpid][0], now)
 
     def open(self, dpid: int) -> bool:
-        """Whether the switch has yet to confirm something."""
+        """Return whether the switch has yet to confirm something."""
         return dpid in self._open
 
     def unconfirmed(self, now: float) -> frozenset[int]:
-        """Switches that have yet to confirm something."""
+        """Return switches that have yet to confirm something."""
         self._expire(now)
         return frozenset(self._open)
 
     def in_force(self, now: float) -> int:
-        """The last round that is in force, with all before it, in every switch."""
+        """Return the last round that is in force, with all before it, in every switch."""
         self._expire(now)
         while self._reached and self._reached[0][1] + DATAPATH_LAG_S <= now:
             self._in_force = self._reached.popleft()[0]
         return self._in_force
 
     def deadline(self) -> float | None:
-        """When `in_force` may next say more, or `unconfirmed` less, without an event."""
+        """Return when `in_force` may next say more, or `unconfirmed` less, without an event."""
         times = [sent_s + CONFIRM_LIMIT_S for _, sent_s in self._open.values()]
         if self._reached:
             times.append(self._reached[0][1] + DATAPATH_LAG_S)

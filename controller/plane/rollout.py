@@ -37,7 +37,7 @@ class Rollout:
         self._shape_changed = True
 
     def now(self) -> None:
-        """Something that carried packets is gone: nobody waits."""
+        """Let no switch wait: something that carried packets is gone."""
         self._touched |= self._waiting
         self._waiting.clear()
 
@@ -62,7 +62,7 @@ class Rollout:
     def send(
         self, first: Mapping[int, Difference], resync: Set[int], tiers: Mapping[int, int], now: float
     ) -> dict[int, Difference]:
-        """What to send now, by dpid in order. first: entries for switches that must get nothing else yet.
+        """Return what to send now, by dpid in order. first: entries for switches that must get nothing else yet.
 
         resync: those that get their whole state.
         """
@@ -79,19 +79,19 @@ class Rollout:
         return updates
 
     def round(self) -> int | None:
-        """The round by which all that is wanted has been sent; None while some of it waits."""
+        """Return the round by which all that is wanted has been sent; None while some of it waits."""
         return None if self._waiting else self._in_flight.round
 
     def in_force(self, now: float) -> int:
-        """The last round that every switch forwards by."""
+        """Return the last round that every switch forwards by."""
         return self._in_flight.in_force(now)
 
     def settled(self, now: float) -> bool:
-        """Whether all switches forward by the present hosts and routes (modes may be on their way)."""
+        """Return whether all switches forward by the present hosts and routes (modes may be on their way)."""
         return not self._waiting and self.in_force(now) >= self._shape_round
 
     def deadline(self) -> float | None:
-        """When `send`, `in_force` or `settled` may say something else without an event."""
+        """Return when `send`, `in_force` or `settled` may say something else without an event."""
         return self._in_flight.deadline()
 
     def _take(
@@ -108,7 +108,7 @@ class Rollout:
         return changes
 
     def _those_ready(self, tiers: Mapping[int, int], now: float) -> set[int]:
-        """Of the switches that wait: the topmost, and none until those above have confirmed what they were sent."""
+        """Return the topmost switches that wait, and none until those above have confirmed what they were sent."""
         if not self._waiting:
             return set()
         highest = max(tiers.get(dpid, 0) for dpid in self._waiting)

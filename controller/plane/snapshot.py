@@ -15,7 +15,7 @@ from controller.schemes.scheme import Mode
 
 @dataclass(frozen=True, slots=True)
 class SwitchInfo:
-    """``name``: the bridge's name as its local port tells it, "" if unknown. ``tier``: 0 is a leaf, 1 above it...;
+    """``name``: the bridge's name as its local port has it, "" if unknown. ``tier``: 0 is a leaf, 1 above it...;
     None while no hosts are known. ``stamp``: the path stamp that it writes when it is the topmost switch of a path."""
 
     dpid: int
@@ -37,7 +37,7 @@ class LinkInfo:
 
 @dataclass(frozen=True, slots=True)
 class HostInfo:
-    """A host. ``name``: as its agent says, "" for a host without one. ``place``: None until the host was heard."""
+    """A host. ``name``: as its agent says, "" for a host without one. ``place``: None until it has sent a packet."""
 
     name: str
     ipv4: str
@@ -76,7 +76,7 @@ class PathInfo:
 
 
 def host_infos(hosts: Iterable[Host], discovery: LinkDiscovery) -> tuple[HostInfo, ...]:
-    """By address."""
+    """Return by address."""
 
     def up(place: PortRef | None) -> bool:
         port = None if place is None else discovery.port(place)
@@ -89,7 +89,7 @@ def host_infos(hosts: Iterable[Host], discovery: LinkDiscovery) -> tuple[HostInf
 
 
 def link_infos(discovery: LinkDiscovery) -> tuple[LinkInfo, ...]:
-    """All links ever seen and not contradicted since."""
+    """Return all links ever seen and not contradicted since."""
     up = discovery.links_up()
     infos = []
     for link in sorted(discovery.links_known()):
@@ -102,7 +102,7 @@ def link_infos(discovery: LinkDiscovery) -> tuple[LinkInfo, ...]:
 def path_infos(
     routing: Routing, numbers: SwitchNumbers, source: PortRef, target: PortRef
 ) -> tuple[PathInfo, ...]:
-    """All equal-cost paths between two hosts' ports."""
+    """Return all equal-cost paths between two hosts' ports."""
     infos = []
     for steps in routing.paths(source.dpid, target.dpid):
         turn = next((dpid for dpid, _ in steps[1:] if routing.turns(dpid, target.dpid)), None)

@@ -54,7 +54,8 @@ class KnownSwitch:
 
 
 def reaches(dpid: int, held: Held, next_hops: Mapping[int, tuple[Hop, ...]], hosts: Hosts) -> bool:
-    """Whether there is a way from *dpid*, whose next hops by leaf these are, to every host that it forwards to."""
+    """Return whether there is a way from *dpid*, whose next hops by leaf these are, to every host that it forwards
+    to."""
     remote = (hosts.by_ip(ipv4) for ipv4 in held.remote)
     return all(
         host is not None
@@ -65,6 +66,6 @@ def reaches(dpid: int, held: Held, next_hops: Mapping[int, tuple[Hop, ...]], hos
 
 
 def leaves_are_in_place(switches: Iterable[KnownSwitch], now: float) -> bool:
-    """Whether all leaves that are connected forward by our state."""
+    """Return whether all leaves that are connected forward by our state."""
     leaves = [switch for switch in switches if switch.connected and switch.has_hosts]
     return bool(leaves) and all(leaf.in_place_at is not None and now >= leaf.in_place_at for leaf in leaves)

@@ -20,7 +20,7 @@ class SharedCall(Generic[T]):
         self._waiting: Future[T] | None = None
 
     def __call__(self, timeout_s: float = 10.0) -> T:
-        """The result, or what *work* raised. Raises TimeoutError if it is not there in time."""
+        """Return the result, or what *work* raised. Raises TimeoutError if it is not there in time."""
         with self._lock:
             mine = self._waiting
             first = mine is None

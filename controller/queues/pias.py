@@ -143,7 +143,7 @@ def mean_stay(flow_sizes: FlowSizes, load: float, thresholds: Sequence[float]) -
 
 
 def pias_thresholds(flow_sizes: FlowSizes, load: float, queues: int = 8) -> tuple[float, ...]:
-    """The `queues` - 1 thresholds, in bytes and not falling, that make T least.
+    """Return the `queues` - 1 thresholds, in bytes and not falling, that make T least.
 
     load: of the link, above 0 and below 1.
 
@@ -170,7 +170,7 @@ def pias_thresholds(flow_sizes: FlowSizes, load: float, queues: int = 8) -> tupl
 
 
 def _shortest_path(flow_sizes: FlowSizes, load: float, grid: Floats, queues: int) -> Floats:
-    """The best thresholds on *grid* (shape (g,), growing), shape (queues - 1,)."""
+    """Return the best thresholds on *grid* (shape (g,), growing), shape (queues - 1,)."""
     ends = np.append(grid, flow_sizes.largest())
     stay = 1.0 / (1.0 - load * flow_sizes.within(ends))
     share = flow_sizes.above(grid)
@@ -189,7 +189,7 @@ def _shortest_path(flow_sizes: FlowSizes, load: float, grid: Floats, queues: int
 
 
 def _around(grid: Floats, best: Floats) -> Floats:
-    """A grid that is finer between the neighbours of each of *best*."""
+    """Return a grid that is finer between the neighbours of each of *best*."""
     places = np.searchsorted(grid, best)
     low = grid[np.maximum(places - 1, 0)]
     high = grid[np.minimum(places + 1, len(grid) - 1)]

@@ -3,7 +3,7 @@
 Three kinds of port:
 
 - Somebody on the switch writes its queueing discipline and offers to give it queues (`ovsdb.port_queues`; the lab
-  does): it is told number and buffer, and says what is in force. Works with every datapath.
+  does): it gets number and buffer, and reports what is in force. Works with every datapath.
 - Open vSwitch's kernel datapath: a QoS row of type ``linux-htb`` with a Queue row each, by which ovs-vswitchd writes an
   HTB tree; the flow entries' `set_queue` brings packets there. It has no word for a queue's buffer in packets.
 - Anything else has no queues. Open vSwitch's userspace datapath (``netdev``) installs that HTB tree too, but brings
@@ -80,7 +80,10 @@ class SwitchPlan:
 def plan(
     tables: Tables, dpid: int, wanted: PortQueues, limits: Mapping[int, PortLimit] | None = None
 ) -> SwitchPlan | None:
-    """None while the database has no bridge with this datapath id. limits: of single ports, by OpenFlow number."""
+    """Return None while the database has no bridge with this datapath id.
+
+    limits: of single ports, by OpenFlow number.
+    """
     bridge = next((row for row in tables["Bridge"].values() if _number(row["datapath_id"], 16) == dpid), None)
     if bridge is None:
         return None
@@ -123,7 +126,7 @@ def _port(
     ours = qos is not None and OWNER in qos["external_ids"]
     if wanted.limit != NO_LIMIT:
         return PortState(
-            name, number, "nobody", 1, 0, max(0, rate), False, "nobody here can make it slower"
+            name, number, "nobody", 1, 0, max(0, rate), False, "no program here can slow it down"
         ), []
     if wanted.number == 1:
         limits = () if wanted.buffer_packets is None else (_NO_BUFFER,)
@@ -137,9 +140,7 @@ def _port(
             f"it has a QoS of type {qos['type']} that is not ours: `ovs-vsctl clear port {name} qos` frees it"
         )
     elif datapath == "netdev":
-        problem = (
-            "the userspace datapath brings no packet to a queue, and nobody here offers to write its ports"
-        )
+        problem = "the userspace datapath brings no packet to a queue, and no program here offers to write its ports"
     elif rate <= 0:
         problem = "Open vSwitch does not know its rate (link_speed), without which it makes no queues"
     if problem:
@@ -154,13 +155,13 @@ def _port(
 
 
 _NO_BUFFER: Final = "buffer in packets: Open vSwitch cannot set it; the interface's txqueuelen holds"
-_LIMITS: Final = (_NO_BUFFER, "waiting packets: Open vSwitch does not tell them")
+_LIMITS: Final = (_NO_BUFFER, "waiting packets: Open vSwitch does not report them")
 
 
 def _written(
     port: Row, interface: Row, qos: Row, wanted: PortQueues
 ) -> tuple[PortState, list[dict[str, Any]]]:
-    """A port whose writer is on the switch."""
+    """Return a port whose writer is on the switch."""
     config = {key: qos["other_config"][key] for key in ASKED_KEYS if key in qos["other_config"]}
     asked = {} if wanted == PortQueues() else wanted.to_config()
     operations: list[dict[str, Any]] = []
@@ -199,7 +200,7 @@ def _queue_config(queue: int, rate: int) -> dict[str, str]:
 
 
 def _is_made(tables: Tables, qos: Row, number: int, rate: int) -> bool:
-    """Whether the rows of a port are those that `_make` makes."""
+    """Return whether the rows of a port are those that `_make` makes."""
     queues = {int(queue): tables["Queue"].get(uuid) for queue, uuid in dict(qos["queues"] or {}).items()}
     return (
         qos["type"] == "linux-htb"
@@ -250,12 +251,12 @@ def _update_qos(uuid: str, value: list[Any]) -> dict[str, Any]:
 
 
 def _several(value: Any) -> tuple[str, ...]:
-    """A column that holds one UUID or a set of them."""
+    """Return a column that holds one UUID or a set of them."""
     return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _number(value: Any, base: int = 10) -> int:
-    """A column that holds a number (text for another base) or nothing; -1 for nothing."""
+    """Return a column that holds a number (text for another base) or nothing; -1 for nothing."""
     if isinstance(value, int):
         return value
     try:

@@ -45,7 +45,7 @@ CONNECT_S: Final = 3.0
 class SwitchQueues:
     """What is known of one switch's queues.
 
-    problems: why they are not what is wanted, in words. counters: by port's name and queue; empty where nobody counts.
+    problems: why they are not what is wanted, in words. counters: by port's name and queue; empty if not counted.
     counted_at: when, monotonic seconds; None: never.
     """
 
@@ -112,7 +112,7 @@ class QueueService:
         self._watcher.watch(_key(dpid), None)
 
     def set_queues(self, wanted: PortQueues) -> None:
-        """What every port is to have from now on; `wait` tells when it has."""
+        """Set the queues that every port shall have; `wait` returns when they have them."""
         with self._changed:
             self._wanted = wanted
             for dpid, switch in self._switches.items():
@@ -148,7 +148,7 @@ class QueueService:
                 self._changed.wait(min(deadline - time.monotonic(), 0.1))
 
     def _port_problem(self, port: PortRef) -> tuple[str, bool]:
-        """What keeps a port from what is wanted ("": nothing), and whether it may go by itself."""
+        """Return what keeps a port from what is wanted ("": nothing), and whether it may go by itself."""
         switch = self._switches.get(port.dpid)
         if switch is None:
             return f"switch {_key(port.dpid)} is not connected", False
@@ -179,12 +179,12 @@ class QueueService:
                 self._changed.wait(min(deadline - now, 0.1))
 
     def problems(self) -> list[str]:
-        """What is not as wanted now, in words, by switch."""
+        """Return what is not as wanted now, in words, by switch."""
         with self._changed:
             return self._problems(time.monotonic())[0]
 
     def rates_bps(self) -> dict[tuple[int, int], int]:
-        """What ports are known to send, by dpid and OpenFlow port; waits for nobody."""
+        """Return the known rates of ports, bit/s by dpid and OpenFlow port, without waiting."""
         with self._changed:
             return {
                 (dpid, port.number): port.rate_bps
@@ -195,7 +195,7 @@ class QueueService:
             }
 
     def latest(self, age_s: float) -> dict[PortRef, tuple[float, tuple[QueueCounters, ...]]]:
-        """Counters of all ports that are known, and when they came (monotonic seconds); waits for nobody.
+        """Return the known counters of all ports, and when they came (monotonic seconds), without waiting.
 
         Switches whose counters are older than *age_s* are asked for new ones, which the next call finds.
         """
@@ -223,7 +223,8 @@ class QueueService:
         self._watcher.post(partial(self._ask, dpid, switch.asked))
 
     def snapshot(self, timeout_s: float = 1.0) -> list[SwitchQueues]:
-        """All switches, by dpid, with counters that are at most `FRESH_S` old where they came within *timeout_s*."""
+        """Return all switches, by dpid, with counters that are at most `FRESH_S` old where they came within
+        *timeout_s*."""
         now = time.monotonic()
         deadline = now + timeout_s
         with self._changed:

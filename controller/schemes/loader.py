@@ -31,7 +31,7 @@ class SchemeError(ValueError):
 
 
 def load(name_or_path: str | Path) -> Scheme:
-    """The scheme of this name, or that a YAML file describes (a path has a slash or ends in .yaml or .yml).
+    """Return the scheme of this name, or that a YAML file describes (a path has a slash or ends in .yaml or .yml).
 
     Raises:
         SchemeError: there is none, or what is wrong with it.
@@ -46,20 +46,20 @@ def load(name_or_path: str | Path) -> Scheme:
 
 
 def is_path(name_or_path: str | Path) -> bool:
-    """Whether `load` takes it for a file."""
+    """Return whether `load` takes it for a file."""
     text = str(name_or_path)
     return isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml"))
 
 
 def scheme_names() -> list[str]:
-    """Names of the schemes that come with Capstan."""
+    """Return names of the schemes that come with Capstan."""
     return sorted(
         name.removesuffix(".yaml") for name in os.listdir(SCHEME_DIRECTORY) if name.endswith(".yaml")
     )
 
 
 def all_schemes() -> list[Scheme]:
-    """The schemes that come with Capstan, by name. Raises SchemeError for a file that is wrong."""
+    """Return the schemes that come with Capstan, by name. Raises SchemeError for a file that is wrong."""
     return [_load_known(name) for name in scheme_names()]
 
 

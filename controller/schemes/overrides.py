@@ -32,7 +32,7 @@ def with_overrides(scheme: Scheme, overrides: Mapping[str, Any], where: str = "o
 
 
 def overrides_problem(scheme: str, overrides: Mapping[str, Any]) -> str | None:
-    """What is wrong with the overrides of the scheme of this name; None: nothing."""
+    """Return what is wrong with the overrides of the scheme of this name; None: nothing."""
     try:
         with_overrides(load(scheme), overrides)
     except ValueError as error:
@@ -41,7 +41,7 @@ def overrides_problem(scheme: str, overrides: Mapping[str, Any]) -> str | None:
 
 
 def _flat(overrides: object, where: str) -> dict[tuple[str, ...], Any]:
-    """Leaves of nested and dotted keys, by path."""
+    """Return leaves of nested and dotted keys, by path."""
     if not isinstance(overrides, Mapping):
         raise PlainError(where, f"expected an object, got {overrides!r}")
     result: dict[tuple[str, ...], Any] = {}

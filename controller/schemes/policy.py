@@ -8,7 +8,7 @@ from protocol.priority import PriorityPolicy
 
 
 def policy_for(scheme: Scheme, packet_time_s: float, version: int) -> Policy:
-    """What agents are told under *scheme*.
+    """Return the policy document for agents under *scheme*.
 
     packet_time_s: time of 1500 B on the slowest fabric link, in seconds.
 

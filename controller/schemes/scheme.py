@@ -11,7 +11,7 @@ from protocol.policy import (
     CodeName,
     EstimatorName,
     PathKind,
-    PathPolicy,
+    PathSettings,
     RedundancyRule,
     UnitRule,
     Weight,
@@ -106,7 +106,7 @@ class ClassScheme:
     priority: int = 0
     """Of the class's packets: 0 (served first) .. 7, in as many queues as the scheme has."""
 
-    def path_settings(self, packet_time_s: float) -> PathPolicy:
+    def path_settings(self, packet_time_s: float) -> PathSettings:
         """The path policy for the agents. packet_time_s: of 1500 B on the slowest fabric link."""
         values: dict[str, Any] = {
             name: times * packet_time_s
@@ -118,7 +118,7 @@ class ClassScheme:
                 values[name.removesuffix("packet_times") + "s"] = value * packet_time_s
             else:
                 values[name] = value
-        return PathPolicy(self.entropy, **values)
+        return PathSettings(self.entropy, **values)
 
     def group_in(self, mode: Mode) -> GroupKind:
         """The leaf group that serves this class while the leaf is in *mode*."""
@@ -241,7 +241,7 @@ class Admission:
         return min(self.threshold_by_load, key=lambda row: (abs(row.load - load), row.load)).bytes
 
     def policy(self) -> AdmissionPolicy:
-        """What the agents are told."""
+        """Return the settings for agents."""
         return AdmissionPolicy(
             self.threshold(),
             self.retry_s,

@@ -32,7 +32,7 @@ class YamlFile:
         """Line and column, from 1 on, of what an error of `plain.reading` is about.
 
         where: the error's path, beginning with a name of the whole: ``scheme.short.coding``. text: its text; an
-        unknown field is told there, and its own place is better than that of the object that has it.
+        unknown field is reported there, and its own place is better than that of the object that has it.
         """
         node = self._node
         if node is None:
@@ -70,7 +70,7 @@ def parse(text: str) -> YamlFile:
 
 
 def _below(node: yaml.Node, name: str, index: str) -> tuple[yaml.Node, yaml.Node] | None:
-    """Where the part *name* or *index* of *node* begins (a field with its key), and the part."""
+    """Return where the part *name* or *index* of *node* begins (a field with its key), and the part."""
     if isinstance(node, yaml.MappingNode) and name:
         for key, value in node.value:
             if key.value == name:

@@ -47,7 +47,7 @@ class _MigrationError(RuntimeError):
 
 
 def open_database(url: str) -> Engine:
-    """An engine on a database that is at the newest schema.
+    """Return an engine on a database that is at the newest schema.
 
     SQLite runs in WAL mode, so that readers never wait for the writer, and checks foreign keys.
 
@@ -85,7 +85,7 @@ def open_database(url: str) -> Engine:
 
 
 def database_words(error: SQLAlchemyError) -> str:
-    """What a database that refused says, in one line without the statement and its values."""
+    """Return what a database that refused says, in one line without the statement and its values."""
     said = getattr(error, "orig", None) or error
     lines = [line.strip() for line in str(said).splitlines() if line.strip()]
     return (

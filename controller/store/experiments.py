@@ -52,7 +52,7 @@ class ExperimentStore:
         versions: Mapping[str, Any],
         machine: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """A new running experiment."""
+        """Return a new running experiment."""
         with Session(self._engine) as session, session.begin():
             experiment = Experiment(
                 name=name,
@@ -83,7 +83,7 @@ class ExperimentStore:
         parent: int | None = None,
         state: str | None = None,
     ) -> list[dict[str, Any]]:
-        """The newest first, those with a number below *before*; of their summaries only what is to be compared.
+        """Return the newest first, those with a number below *before*; of their summaries only what is to be compared.
 
         points: those of sweeps, too. parent: only the points of this sweep.
         """
@@ -109,7 +109,7 @@ class ExperimentStore:
         return listed
 
     def children(self, number: int) -> list[dict[str, Any]]:
-        """The points of a sweep, in order; none of anything else."""
+        """Return the points of a sweep, in order; none of anything else."""
         query = (
             select(Experiment, Job)
             .join(Job, Job.experiment_id == Experiment.id)
@@ -136,7 +136,7 @@ class ExperimentStore:
     ) -> dict[str, Any]:
         """Keep a finished run with its flows and mode events, all or nothing.
 
-        attempt: of an experiment that was submitted: in which it was run; it may be told twice, is kept once,
+        attempt: of an experiment that was submitted: in which it was run; it may be reported twice, is kept once,
             and then has an ``again``.
 
         Raises:
@@ -167,7 +167,7 @@ class ExperimentStore:
             ) from None
 
     def _kept(self, experiment_id: int, run: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The very same run, if it is here already."""
+        """Return the very same run, if it is here already."""
         same = [getattr(Run, name) == run[name] for name in ("label", "repeat", "started_at")]
         with Session(self._engine) as session:
             kept = session.scalars(select(Run).where(Run.experiment_id == experiment_id, *same)).one_or_none()
@@ -209,12 +209,12 @@ class ExperimentStore:
 
 
 def flow_columns() -> list[str]:
-    """Names of a flow record's columns, in order."""
+    """Return names of a flow record's columns, in order."""
     return [column.name for column in FlowRecord.__table__.columns]
 
 
 def _with_job(experiment: Experiment, job: Job | None) -> dict[str, Any]:
-    """An experiment as plain data, with its place in the queue if it was submitted."""
+    """Return an experiment as plain data, with its place in the queue if it was submitted."""
     own = {name: getattr(job, name) for name in OF_JOB} if job is not None else dict(_RECORDED)
     return {**_plain(experiment), **own}
 
@@ -227,7 +227,7 @@ def _get(session: Session, number: int) -> Experiment:
 
 
 def _lock_running(session: Session, number: int, states: Sequence[str] = ("running",)) -> Experiment:
-    """The experiment, if in one of these *states*, in which nobody else changes anything before this transaction ends.
+    """Return the experiment, if in one of these *states*, locked against changes until this transaction ends.
 
     The first statement writes, so that the database lets one transaction at a time past it; to read the state
     first and to write later would let two end one experiment.
@@ -246,7 +246,7 @@ def _lock_running(session: Session, number: int, states: Sequence[str] = ("runni
 
 
 def _run_ids(session: Session, number: int, run: int | None) -> list[int]:
-    """Of an experiment, or of all points of a sweep."""
+    """Return the ids of runs of an experiment, or of all points of a sweep."""
     _get(session, number)
     points = select(Job.experiment_id).where(Job.parent == number)
     own = (Run.experiment_id == number) | Run.experiment_id.in_(points)

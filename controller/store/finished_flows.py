@@ -70,7 +70,7 @@ class FinishedFlowStore:
                 yield records
 
     def count(self) -> int:
-        """How many records there are."""
+        """Return how many records there are."""
         with Session(self._engine) as session:
             return int(session.scalar(select(func.sum(FinishedFlowBatch.count)).where(self._own)) or 0)
 

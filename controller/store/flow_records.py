@@ -35,7 +35,7 @@ def _row(run: int, flow: Mapping[str, Any]) -> tuple[Any, ...]:
 def page_of_flows(
     connection: Connection, runs: Sequence[int], after: int, limit: int
 ) -> list[dict[str, Any]]:
-    """The first *limit* records of *runs* with a number above *after*, by number.
+    """Return the first *limit* records of *runs* with a number above *after*, by number.
 
     A run's records are next to each other mostly, so few runs have any in a page. Which ones shows in each run's first
     number above *after*, a look into the index; all records of all runs would have to be sorted otherwise.

@@ -154,7 +154,7 @@ class FinishedFlowBatch(Base):
     """Records of finished flows of one host: ``records`` holds ``count`` of them (`controller.store.finished_flows`).
 
     ``ended_at``: when the last one ended, Unix seconds; ``addresses``: what the numbers in the records stand for;
-    ``fabric``: whose they are, "" for those of older versions, which are nobody's.
+    ``fabric``: whose they are, "" for those of older versions, which have no fabric.
     """
 
     __tablename__ = "finished_flows"

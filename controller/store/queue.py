@@ -80,7 +80,7 @@ class ExperimentQueue:
             return number
 
     def claim(self, worker: str, fabric: str = "") -> tuple[Claimed, list[Change]] | None:
-        """The next thing to do for *worker*, who has a lab of *fabric* up already; None if there is nothing.
+        """Return the next job for *worker*, which has a lab of *fabric* up already; None if there is none.
 
         First come, first served; of a sweep's points those of the same fabric come first.
         """
@@ -91,7 +91,7 @@ class ExperimentQueue:
                     lock(session, parent)  # before its point, as all others do
                 experiment, job = both(session, number, lock=True)
                 if experiment.state != "queued":
-                    continue  # somebody was quicker
+                    continue  # another worker was quicker
                 experiment.state, experiment.error = "running", ""
                 begin(job, worker)
                 claimed = _claimed(session, experiment, job)
@@ -99,7 +99,7 @@ class ExperimentQueue:
             return None
 
     def going_on(self, number: int, attempt: int) -> bool:
-        """Whether the worker of this attempt is still to go on. Raises NotFoundError."""
+        """Return whether the worker of this attempt is still to go on. Raises NotFoundError."""
         with Session(self._reading) as session:
             experiment, job = both(session, number)
             return experiment.state == "running" and job.attempt == attempt
@@ -112,7 +112,7 @@ class ExperimentQueue:
         summary: Mapping[str, Any] | None = None,
         error: str = "",
     ) -> list[Change]:
-        """An attempt is over; one that was to be cancelled is cancelled, unless it finished all the same.
+        """Return an attempt is over; one that was to be cancelled is cancelled, unless it finished all the same.
 
         "queued" puts it back into the queue. Raises NotFoundError; StateError if that attempt is over already.
         """
@@ -149,7 +149,7 @@ class ExperimentQueue:
             experiment.versions, experiment.machine = dict(versions), dict(machine)
 
     def cancel(self, number: int) -> list[Change]:
-        """Cancel what waits, tell what runs to stop. Raises NotFoundError, StateError."""
+        """Cancel what waits, and request that what runs stops. Raises NotFoundError, StateError."""
         with Session(self._engine) as session, session.begin():
             experiment, job = top(session, number)
             if experiment.state not in ("queued", *ACTIVE):
@@ -199,7 +199,7 @@ class ExperimentQueue:
             return sweeps
 
     def complete(self, number: int, summary: Mapping[str, Any] | None, error: str = "") -> list[Change]:
-        """A sweep is put together: finished; without a summary it failed. Nothing, if it is over already."""
+        """End a sweep: as finished, or as failed without a summary. Does nothing if it is over already."""
         with Session(self._engine) as session, session.begin():
             experiment, job = both(session, number, lock=True)
             if experiment.state not in ("queued", "running"):
@@ -210,7 +210,7 @@ class ExperimentQueue:
             return [change_of(experiment, job)]
 
     def active(self) -> list[tuple[int, int, str]]:
-        """Number, attempt and worker of all that workers are at."""
+        """Return number, attempt and worker of all that workers are at."""
         query = (
             select(Experiment.id, Job.attempt, Job.worker)
             .join(Job, Job.experiment_id == Experiment.id)
@@ -223,7 +223,7 @@ class ExperimentQueue:
             ]
 
     def waiting(self) -> tuple[int, list[int]]:
-        """How many things may be claimed now, and the numbers of the submissions that wait, next one first."""
+        """Return how many things may be claimed now, and the numbers of the submissions that wait, next one first."""
         with Session(self._reading) as session:
             queued = session.execute(
                 select(func.coalesce(Job.parent, Job.experiment_id), func.count())
@@ -243,7 +243,7 @@ class ExperimentQueue:
             return sum(count for _, count in queued), order
 
     def standing(self, number: int) -> list[dict[str, Any]]:
-        """An experiment, and its points if it is a sweep, with `runs_kept` of each. Raises NotFoundError."""
+        """Return an experiment, and its points if it is a sweep, with `runs_kept` of each. Raises NotFoundError."""
         with Session(self._reading) as session:
             both(session, number)
             kept = (
@@ -278,12 +278,12 @@ class ExperimentQueue:
             ]
 
     def text(self, number: int) -> str:
-        """The spec as it was submitted. Raises NotFoundError."""
+        """Return the spec as it was submitted. Raises NotFoundError."""
         with Session(self._reading) as session:
             return both(session, number)[1].text
 
     def parent(self, number: int) -> int | None:
-        """The sweep of which it is a point; None if it is none. Raises NotFoundError."""
+        """Return the sweep of which it is a point; None if it is none. Raises NotFoundError."""
         with Session(self._reading) as session:
             return parent_of(session, number)
 
@@ -310,7 +310,7 @@ def _add(
 
 
 def _next(fabric: str) -> Select[int, int | None]:
-    """What is to be claimed next (number, sweep), by whom has a lab of *fabric*."""
+    """Return what is to be claimed next (number, sweep), by whom has a lab of *fabric*."""
     sweep = aliased(Job)
     return (
         select(Experiment.id, Job.parent)

@@ -37,7 +37,7 @@ def begin(job: Job, worker: str) -> None:
 
 
 def lock(session: Session, number: int) -> None:
-    """Let nobody else settle this sweep before this transaction ends (SQLite has one writer anyway)."""
+    """Lock this sweep against being settled elsewhere until this transaction ends (SQLite has one writer anyway)."""
     session.execute(select(Experiment.id).where(Experiment.id == number).with_for_update())
 
 
@@ -82,7 +82,7 @@ def change_of(experiment: Experiment, job: Job) -> Change:
 
 
 def settle(session: Session, sweep: int | None) -> list[Change]:
-    """The state of a sweep from those of its points; what changed, if it did."""
+    """Return the state of a sweep from those of its points; what changed, if it did."""
     if sweep is None:
         return []
     session.flush()
@@ -104,7 +104,7 @@ def settle(session: Session, sweep: int | None) -> list[Change]:
 
 
 def sweep_state(now: str, points: Iterable[str], begun: bool) -> str:
-    """The state of a sweep that is in state *now*, whose points are in these states.
+    """Return the state of a sweep that is in state *now*, whose points are in these states.
 
     begun: a point was begun. When all points have finished the sweep goes on running: it has yet to be put together.
     """
@@ -121,7 +121,7 @@ def sweep_state(now: str, points: Iterable[str], begun: bool) -> str:
 
 
 def _words(points: Sequence[tuple[Experiment, Job]]) -> str:
-    """What became of the points that did not finish."""
+    """Return what became of the points that did not finish."""
     bad = [(point, its) for point, its in points if point.state != "finished"]
     first = next(((point, its) for point, its in bad if point.error), None)
     text = f"{len(bad)} of {len(points)} points did not finish"

@@ -85,5 +85,5 @@ class Retention:
 
 
 def _steady() -> float:
-    """Seconds of a clock that cannot be set, and goes on while the machine sleeps."""
+    """Return seconds of a clock that cannot be set, and goes on while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -43,7 +43,7 @@ class Clusters:
 
 
 def clusters(values: Distributions) -> Clusters:
-    """The types of *values*."""
+    """Return the types of *values*."""
     enough = np.flatnonzero(values.independent >= FORM_FLOWS)
     forming = enough[np.argsort(-values.flows[enough], kind="stable")[:MOST_FORMING]]
     of_value = np.full(len(values.flows), UNKNOWN, dtype=np.int64)
@@ -65,7 +65,7 @@ def clusters(values: Distributions) -> Clusters:
 
 
 def pooled(values: Distributions, of_value: Integers, count: int) -> Distributions:
-    """The distribution of each type."""
+    """Return the distribution of each type."""
     member = of_value[None, :] == np.arange(count)[:, None]
     flows = member @ values.flows
     cdf = (member * values.flows) @ values.cdf / np.maximum(flows, 1e-300)[:, None]

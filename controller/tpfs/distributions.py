@@ -26,7 +26,8 @@ POINTS: Final = 32
 
 
 def points(sizes: Floats, spacing: Spacing = "log", count: int = POINTS) -> Floats:
-    """The sizes s_m in bytes, shape (count,); the last one is the largest of *sizes* (bytes, shape (n,), n > 0)."""
+    """Return the sizes s_m in bytes, shape (count,); the last one is the largest of *sizes* (bytes, shape (n,), n >
+    0)."""
     least, most = max(1.0, float(sizes.min())), max(1.0, float(sizes.max()))
     if spacing == "even":
         return np.asarray(most * np.arange(1, count + 1) / count)
@@ -36,7 +37,7 @@ def points(sizes: Floats, spacing: Spacing = "log", count: int = POINTS) -> Floa
 @dataclass(frozen=True, slots=True)
 class Distributions:
     """Of several values. cdf: shape (v, M); flows: of each, weighted, shape (v,); independent: how many flows of
-    weight 1 would tell as much, (sum of w)^2 / sum of w^2, shape (v,)."""
+    weight 1 would show as much, (sum of w)^2 / sum of w^2, shape (v,)."""
 
     cdf: Floats
     flows: Floats
@@ -47,7 +48,7 @@ class Distributions:
 
 
 def describe(value: Integers, below: Integers, weight: Floats, count: int, width: int) -> Distributions:
-    """The distributions of *count* values over *width* points.
+    """Return the distributions of *count* values over *width* points.
 
     value: of each flow; below: index of the least point that is not below its size; weight: shapes (f,).
     """

@@ -31,15 +31,17 @@ def explain(
     unknown: int,
     flows: int,
 ) -> str:
-    """Which features, which values, and why, in a few lines."""
+    """Return which features, which values, and why, in a few lines."""
     if not types:
-        return f"Of {flows} flows no value of any field has enough to tell a type: all have the default thresholds."
+        return (
+            f"Of {flows} flows no value of any field has enough for a type: all have the default thresholds."
+        )
     best = choice.best
     other = next(
         (candidate for candidate in choice.candidates if candidate.combination != best.combination), None
     )
     lines = [
-        f"The {words(features)} of a flow tells most of its size: {len(types)} "
+        f"The {words(features)} of a flow predicts its size best: {len(types)} "
         f"type{'s' if len(types) != 1 else ''} of {flows} flows, spread within types {best.spread:.3f}"
         + (f" ({words(other.combination)}: {other.spread:.3f})." if other else ".")
     ]
@@ -57,7 +59,7 @@ def explain(
 
 
 def size(count: float) -> str:
-    """Bytes with a decimal unit."""
+    """Return bytes with a decimal unit."""
     for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= limit:
             return f"{count / limit:.3g} {unit}"

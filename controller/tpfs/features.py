@@ -1,6 +1,6 @@
 """Feature combinations: the flows of each value of each non-empty subset of four header fields.
 
-A flow is known when it begins by its source and destination address and port; which of them tell what it will be is
+A flow is known when it begins by its source and destination address and port; which of them predict what it will be is
 what TPFS finds out. A *value* is one tuple of the fields of a combination that flows were seen with.
 """
 
@@ -94,7 +94,7 @@ def fair_share(host: Integers) -> Integers:
 
 
 def fair_weights(values: Values, host: Integers) -> Floats:
-    """A weight for each of ``values.flows``, shape (f,), such that no host can speak for many.
+    """Return a weight for each of ``values.flows``, shape (f,), such that no host can speak for many.
 
     host: number of the host that sent each record, shape (n,). In each value a host's flows weigh together at most
     `FAIR_FACTOR` times what the median of the hosts with that value has (of an even number, the lower one). Where

@@ -49,7 +49,7 @@ class Job:
             self._submit(_load)
 
     def ask(self, question: Question) -> Future[object]:
-        """The `FlowTypes` of the records, or None; in the background."""
+        """Return the `FlowTypes` of the records, or None; in the background."""
         return self._submit(answer, question)
 
     def _submit(self, work: Callable[..., object], *arguments: object) -> Future[object]:

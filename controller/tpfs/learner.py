@@ -2,7 +2,7 @@
 way.
 
 One thread of its own takes what agents say (others only put it into a bounded queue), keeps it in memory and in the
-store, and lets a process compute. Agents are told of types only if these differ from what they have.
+store, and lets a process compute. Agents get types only if these differ from what they have.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Final
 
 from controller.schemes.scheme import Priority, Scheme
 from controller.tpfs.job import Job, Question
-from controller.tpfs.kept import KeptRecords, RecordStore
-from controller.tpfs.types import FlowTypes, differ
+from controller.tpfs.record_store import KeptRecords, RecordStore
+from controller.tpfs.types import LearntTypes, differ
 from protocol import control
 from protocol.priority import TypePriority
 
@@ -38,8 +38,8 @@ _LOOK_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class TypesLearnt:
-    """Types were computed from *flows* records in *seconds*; ``told``: they differ from before, and agents have
-    them."""
+    """Types were computed from *flows* records in *seconds*; ``told``: they differ from before, and
+    agents have them."""
 
     flows: int
     features: tuple[str, ...]
@@ -95,20 +95,20 @@ class LearnerState:
     last_outcome: str
     types_version: int | None
     history: tuple[Computation, ...]
-    types: FlowTypes | None
+    types: LearntTypes | None
 
 
 class TypeLearner:
-    """tell: gives agents types (any thread); note: takes `TypesLearnt` and `TypesFailed`; store: None keeps
+    """publish: sends agents types (any thread); note: takes `TypesLearnt` and `TypesFailed`; store: None keeps
     nothing."""
 
     def __init__(
         self,
-        tell: Callable[[control.FlowTypes], None],
+        publish: Callable[[control.FlowTypes], None],
         note: Callable[[object], None],
         store: RecordStore | None,
     ) -> None:
-        self._tell, self._note = tell, note
+        self._publish, self._note = publish, note
         self._changed = threading.Condition()
         self._waiting: deque[tuple[str, Mapping[str, str], control.FinishedFlows]] = deque()
         self._thread: threading.Thread | None = None
@@ -121,8 +121,8 @@ class TypeLearner:
         self._since = 0.0
         # of the thread
         self._kept = KeptRecords(store)
-        self._told: FlowTypes | None = None
-        self._told_version = 0
+        self._published: LearntTypes | None = None
+        self._published_version = 0
         self._history: deque[Computation] = deque(maxlen=MOST_HISTORY)
         self._job = Job()
 
@@ -155,8 +155,8 @@ class TypeLearner:
             self._due = time.monotonic()
             self._changed.notify()
 
-    def heard(self, host: str, owners: Mapping[str, str], said: control.FinishedFlows) -> None:
-        """What the agent of *host* says; owners: the host of each overlay address. Returns at once."""
+    def receive(self, host: str, owners: Mapping[str, str], said: control.FinishedFlows) -> None:
+        """Queue the records of *host*; owners: the host of each overlay address. Returns at once."""
         with self._changed:
             if len(self._waiting) >= MOST_WAITING:
                 self._dropped += 1
@@ -164,7 +164,7 @@ class TypeLearner:
             self._waiting.append((host, owners, said))
 
     def state(self) -> LearnerState:
-        """What is known; from any thread."""
+        """Return what is known; from any thread."""
         with self._changed:
             prediction = None if self._priority is None else self._priority.prediction
             dropped = self._dropped
@@ -181,9 +181,9 @@ class TypeLearner:
             last_at=None if last is None else last.at,
             last_s=None if last is None else last.seconds,
             last_outcome="" if last is None else last.outcome,
-            types_version=None if self._told is None else self._told_version,
+            types_version=None if self._published is None else self._published_version,
             history=history,
-            types=self._told,
+            types=self._published,
         )
 
     # in the thread
@@ -193,7 +193,7 @@ class TypeLearner:
             self._kept.restore()
             while not self._stopping:
                 self._take_in()
-                self._obey()
+                self._apply_policy()
                 due = self._due_now()
                 if due is not None:
                     self._learn(*due)
@@ -215,15 +215,15 @@ class TypeLearner:
             self._due = time.monotonic() + self._priority.prediction.interval_s
             return self._priority, self._version
 
-    def _obey(self) -> None:
-        """What a new policy wants at once, also in the midst of a computation: to forget, or to tell again."""
+    def _apply_policy(self) -> None:
+        """Apply a new policy at once, also during a computation: forget records, or publish types again."""
         with self._changed:
             since, priority, version = self._since, self._priority, self._version
         if since != self._kept.since:
-            self._told = None
+            self._published = None
             self._kept.forget(since)
         if priority is not None:
-            self._tell_again(priority, version)
+            self._publish_again(priority, version)
 
     def _take_in(self) -> None:
         while self._waiting:
@@ -260,8 +260,8 @@ class TypeLearner:
                 )
             )
         seconds = time.monotonic() - began
-        if isinstance(types, FlowTypes):
-            changed = self._tell_of(types, version)
+        if isinstance(types, LearntTypes):
+            changed = self._publish_new(types, version)
             self._record(seconds, types.flows, "told to agents" if changed else "as before", types)
             self._note(
                 TypesLearnt(
@@ -272,7 +272,7 @@ class TypeLearner:
             self._record(seconds, len(window), f"failed: {types}")
             self._note(TypesFailed(str(types)))
 
-    def _record(self, seconds: float, records: int, outcome: str, types: FlowTypes | None = None) -> None:
+    def _record(self, seconds: float, records: int, outcome: str, types: LearntTypes | None = None) -> None:
         computation = Computation(time.time(), seconds, records, outcome)
         if types is not None:
             computation = replace(
@@ -285,7 +285,7 @@ class TypeLearner:
         self._history.append(computation)
 
     def _wait_for(self, future: Future[object]) -> object:
-        """What came of it: `FlowTypes`, or what went wrong as text; None if we are to end."""
+        """Return what came of it: `LearntTypes`, or what went wrong as text; None if we are to end."""
         deadline = time.monotonic() + MOST_COMPUTING_S
         while not future.done():
             if self._stopping:
@@ -294,7 +294,7 @@ class TypeLearner:
                 self._job.close()
                 return f"not done after {MOST_COMPUTING_S:.0f} s"
             self._take_in()
-            self._obey()
+            self._apply_policy()
             with self._changed:
                 self._changed.wait(_LOOK_S / 10)
         try:
@@ -303,36 +303,36 @@ class TypeLearner:
             self._job.close()
             return repr(error)
 
-    def _tell_again(self, priority: Priority, version: int) -> None:
-        """Under a new policy with the same default thresholds agents have the old types until there are others."""
-        types = self._told
+    def _publish_again(self, priority: Priority, version: int) -> None:
+        """Publish the old types under a new policy with the same default thresholds."""
+        types = self._published
         if (
             types is None
-            or version == self._told_version
+            or version == self._published_version
             or types.default_thresholds_bytes != priority.scaled()
         ):
             return
         with self._changed:
             if version != self._version:
                 return
-        self._told_version = version
-        self._tell(message_of(types, version))
+        self._published_version = version
+        self._publish(message_of(types, version))
         self._record(0.0, types.flows, "told again", types)
         self._note(TypesLearnt(types.flows, types.features, len(types.types), types.unknown_flows, 0.0, True))
 
-    def _tell_of(self, types: FlowTypes, version: int) -> bool:
-        """Tell agents unless they know; whether they were told."""
-        if version == self._told_version and not differ(self._told, types):
+    def _publish_new(self, types: LearntTypes, version: int) -> bool:
+        """Publish *types* if they are new to agents. Return True if they were."""
+        if version == self._published_version and not differ(self._published, types):
             return False
         with self._changed:
             if version != self._version:
                 return False  # the scheme has changed meanwhile: it is our turn again at once
-        self._told, self._told_version = types, version
-        self._tell(message_of(types, version))
+        self._published, self._published_version = types, version
+        self._publish(message_of(types, version))
         return True
 
 
-def message_of(learnt: FlowTypes, version: int) -> control.FlowTypes:
-    """What agents are told under policy *version*."""
+def message_of(learnt: LearntTypes, version: int) -> control.FlowTypes:
+    """Return the message with types for agents under policy *version*."""
     types = tuple(TypePriority(flow_type.values, flow_type.thresholds_bytes) for flow_type in learnt.types)
     return control.FlowTypes(version, learnt.features, types)

@@ -92,7 +92,7 @@ def removed_bad(thresholds: Sequence[float], bad: Sequence[float], low: float, h
 
 
 def removed_bad_meant(thresholds: Sequence[float], bad: Sequence[float], low: float, high: float) -> float:
-    """What Eq. 4 must mean: bad load that leaves the queue."""
+    """Return what Eq. 4 must mean: bad load that leaves the queue."""
     return sum((high - p) / (high - low) * load for p, load in zip(thresholds, bad, strict=True))
 
 

@@ -1,7 +1,7 @@
 """Records of finished flows: what may be kept of them, and for how long.
 
 Agents are not trusted: a record that cannot be true is refused and counted (by host and reason), an agent may speak
-only of flows that its own host has sent, and whoever floods the window displaces its own records.
+only of flows that its own host has sent, and a host that floods the window displaces its own records.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Names:
         return len(self.texts)
 
     def number(self, text: str) -> int:
-        """The text's number; it gets one if it has none."""
+        """Return the text's number, a new one if it has none."""
         number = self._numbers.setdefault(text, len(self.texts))
         if number == len(self.texts):
             self.texts.append(text)
@@ -64,7 +64,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedFlowColumns:
     """What an agent says of flows that have ended: columns of equal length, times on its host's clock.
 
     now_s: that clock when it said so. bytes: payload.
@@ -89,14 +89,14 @@ class RecordsError(ValueError):
 
 
 def checked(
-    said: Finished,
+    said: FinishedFlowColumns,
     host: str,
     owners: Mapping[str, str],
     hosts: Names,
     addresses: Names,
     now: float,
 ) -> tuple[Records, Counter[str]]:
-    """What of *said* can be true, in the controller's clock, and how many records were refused, by reason.
+    """Return what of *said* can be true, in the controller's clock, and how many records were refused, by reason.
 
     owners: the host of each overlay address. now: seconds, when *said* came in.
 
@@ -168,7 +168,7 @@ class RecordWindow:
         return self._counts.total()
 
     def by_host(self) -> dict[int, int]:
-        """How many records each host has, by its number."""
+        """Return how many records each host has, by its number."""
         return dict(self._counts)
 
     def add(self, records: Records, now: float) -> None:
@@ -195,12 +195,12 @@ class RecordWindow:
             self._forget_empty(host)
 
     def all(self) -> Records:
-        """All records, oldest first within each host, shape (n,)."""
+        """Return all records, oldest first within each host, shape (n,)."""
         chunks = self.chunks()
         return np.concatenate(chunks) if chunks else np.zeros(0, dtype=RECORD)
 
     def chunks(self) -> list[Records]:
-        """The same in parts, for who must not copy all of it at once."""
+        """Return the same in parts, for who must not copy all of it at once."""
         return [chunk for own in self._hosts.values() for chunk in own]
 
     def _drop(self, host: int, count: int) -> int:

@@ -1,4 +1,4 @@
-"""Which features tell flow sizes best: the combination with the least spread within its types (Eq. 2).
+"""Which features predict flow sizes best: the combination with the least spread within its types (Eq. 2).
 
 **Ours, for Eq. 2.** The paper minimises the sum of the standard deviations within types. As the sum of plain
 standard deviations would grow with every type and hang on the few largest flows, each type counts by its share of
@@ -20,7 +20,7 @@ weigh as their flows do, at most `FAIR_FACTOR` times the median host; those with
 are left out (they send answers only), and so is the `TRIMMED` share of hosts at either end (one at least, from four
 hosts on). What only one host of four or more does is not learnt.
 
-**Ties.** More fields never tell less, but their values have fewer flows. Of the combinations with S within
+**Ties.** More fields never predict less, but their values have fewer flows. Of the combinations with S within
 `TOLERANCE` of the least one, those with the fewest fields are taken; of those within `SAME` of the least of them that
 with the fewest types (but not none), then the least S.
 """
@@ -81,7 +81,7 @@ class Choice:
 
 
 def choose(records: Records, movable: float | None = None, spacing: Spacing = "log") -> Choice | None:
-    """The combination that tells most of *records*; None without records.
+    """Return the combination that predicts most of *records*; None without records.
 
     movable: bytes of a flow that thresholds can move, the last default one; None: all flows weigh the same.
     """
@@ -116,7 +116,7 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
 
 
 def type_of_flows(candidate: Candidate, flows: int) -> Integers:
-    """The type of each of the *flows* records that *candidate* was made from, or `UNKNOWN`, shape (flows,)."""
+    """Return the type of each of the *flows* records that *candidate* was made from, or `UNKNOWN`, shape (flows,)."""
     result = np.full(flows, UNKNOWN, dtype=np.int64)
     result[candidate.values.flows] = candidate.clusters.of_value[candidate.values.value]
     return result
@@ -159,14 +159,14 @@ def _spreads(
 
 
 def _over_hosts(spread: Floats, host: Integers, load: Floats) -> float:
-    """The mean over hosts of the mean of their flows, shape (n,)."""
+    """Return the mean over hosts of the mean of their flows, shape (n,)."""
     weight: Floats = np.bincount(host, weights=load).astype(float)
     there = weight > 0
     return float(_trimmed(np.bincount(host, weights=spread * load)[there] / weight[there], weight[there]))
 
 
 def _trimmed(of_host: Floats, weight: Floats) -> Floats:
-    """The mean over hosts, shape (h, ...), without those at either end. weight: above 0, shape (h,)."""
+    """Return the mean over hosts, shape (h, ...), without those at either end. weight: above 0, shape (h,)."""
     enough = weight >= LEAST_WEIGHT * weight.mean()
     of_host, weight = of_host[enough], np.minimum(weight[enough], FAIR_FACTOR * np.median(weight[enough]))
     hosts = len(of_host)

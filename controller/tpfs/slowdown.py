@@ -85,7 +85,7 @@ def mean_slowdown(
     others: SlowdownSums | None = None,
     default: Sequence[float] = (),
 ) -> float:
-    """Mean slowdown of the flows of *types*; 0 where there are none.
+    """Return mean slowdown of the flows of *types*; 0 where there are none.
 
     thresholds: of each type, bytes, not falling; load: of the link, below 1. others: flows of no type, which are in the
     way under *default* thresholds, but do not count (every second flow is an answer of a byte, on its way back).

@@ -72,11 +72,11 @@ class FlowSizes:
         return len(self.sizes)
 
     def above(self, size: Floats) -> Floats:
-        """Flows that are larger, shape of *size*."""
+        """Return flows that are larger, shape of *size*."""
         return self.flows - self._weights[np.searchsorted(self.sizes, size, side="right")]
 
     def within(self, size: Floats) -> Floats:
-        """Bytes that lie within the first *size* bytes of their flow, shape of *size*."""
+        """Return bytes that lie within the first *size* bytes of their flow, shape of *size*."""
         index = np.searchsorted(self.sizes, size, side="right")
         return np.asarray(self._sums[index] + (self.flows - self._weights[index]) * size, dtype=float)
 
@@ -85,7 +85,7 @@ class FlowSizes:
         return 1.0 - self.above(size) / self.flows
 
     def quantile(self, share: float) -> float:
-        """The least size that at least *share* of the flows do not exceed."""
+        """Return the least size that at least *share* of the flows do not exceed."""
         index = int(np.searchsorted(self._weights[1:], share * self.flows * (1 - 1e-12)))
         return float(self.sizes[min(index, len(self) - 1)])
 
@@ -120,7 +120,7 @@ class Solution:
 
 
 def queue_loads(flows: FlowSizes, thresholds: Sequence[float]) -> tuple[QueueLoad, ...]:
-    """What one type sends from each of the K queues."""
+    """Return what one type sends from each of the K queues."""
     bounds = np.array([0.0, *thresholds, np.inf])
     loads = []
     for low, high in itertools.pairwise(bounds):
@@ -151,7 +151,7 @@ def thresholds(
 
 
 def candidates(flows: FlowSizes, default: Sequence[int], grid: int = GRID) -> Floats:
-    """The sizes that thresholds of one type may have, growing, in whole bytes."""
+    """Return the sizes that thresholds of one type may have, growing, in whole bytes."""
     most = float(default[-1]) if default else 0.0
     least = min(max(1.0, float(flows.sizes[0])) if len(flows) else 1.0, max(most, 1.0))
     some = np.geomspace(least, max(most, least), grid) if grid else np.zeros(0)
@@ -166,7 +166,7 @@ def solve(
     others: FlowSizes | None = None,
     grid: int = GRID,
 ) -> Solution:
-    """The best thresholds on the grid of `candidates` for one *delta* (bytes)."""
+    """Return the best thresholds on the grid of `candidates` for one *delta* (bytes)."""
     problem = _Problem(types, default, grid)
     return problem.solution(problem.within(delta), load, others, delta)
 
@@ -190,13 +190,13 @@ class _Problem:
         self._good = [flows.good(limit, sizes) for flows, limit, sizes in parts]
 
     def within(self, delta: float) -> list[int]:
-        """Of each choice the index that is best where at most *delta* bytes of good load may go."""
+        """Return the best index of each choice where at most *delta* bytes of good load may go."""
         if not self._choices:
             return []
         return knapsack(self._bad, self._good, delta, [n for _, n in self._choices], len(self._default))
 
     def priced(self, price: float) -> list[int]:
-        """Of each choice the index such that bad - price * good is most; infinite: no good load at all goes."""
+        """Return the index of each choice such that bad - price * good is most; infinite: no good load goes."""
         boundaries, picked = len(self._default), []
         for first in range(0, len(self._choices), boundaries or 1):
             # the best with the choice so far at index i, from the first boundary to the last: indices do not fall
@@ -222,7 +222,7 @@ class _Problem:
     def solution(
         self, picked: list[int], load: float, others: FlowSizes | None, delta: float | None = None
     ) -> Solution:
-        """What *picked* indices mean. delta: None: what they remove."""
+        """Return what *picked* indices mean. delta: None: what they remove."""
         picked = _raised(picked, self._bad, len(self._default))
         limits = [
             [
@@ -249,7 +249,8 @@ class _Problem:
 
 
 def _raised(picked: list[int], bad: list[Floats], boundaries: int) -> list[int]:
-    """Where nothing was to be had, nothing is moved: such thresholds go up to the next one, or to their default."""
+    """Return where nothing was to be had, nothing is moved: such thresholds go up to the next one, or to their
+    default."""
     result = list(picked)
     for choice in reversed(range(len(picked))):
         if not bad[choice].any():

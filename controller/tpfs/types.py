@@ -21,7 +21,7 @@ from controller.tpfs.slowdown import mean_slowdown
 from controller.tpfs.thresholds import FlowSizes, queue_loads, thresholds
 
 MOST_VALUES: Final = 4096
-"""Of all types together, those with most flows: agents are told no more."""
+"""Of all types together, those with most flows: agents get no more."""
 
 SAME: Final = 0.05
 """Relative: thresholds that are no further apart are the same to agents."""
@@ -38,8 +38,8 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class FlowTypes:
-    """Of *flows* records. Where there are no types, no feature tells anything: all flows have the default thresholds.
+class LearntTypes:
+    """Types of *flows* records. Without types no feature predicts anything: all flows have the default thresholds.
 
     set_aside: records that were not looked at, as their host has so many; removed_bad_bytes, removed_good_bytes,
     delta_bytes: Eq. 4; slowdown_ratio: mean slowdown over that under the default thresholds, by the model.
@@ -72,8 +72,8 @@ def flow_types(
     delta: float | None = None,
     spacing: Spacing = "log",
     printed: Printed | None = None,
-) -> FlowTypes | None:
-    """The types of *records*, and thresholds for each; None where there are no records.
+) -> LearntTypes | None:
+    """Return the types of *records*, and thresholds for each; None where there are no records.
 
     addresses: the texts of the numbers in records; default: K - 1 thresholds in bytes, not falling; load: of the
     links, 0 to 1; delta: good load that may be removed in bytes, None: by the model; printed: by
@@ -116,7 +116,7 @@ def flow_types(
     )
     unknown = len(fair) - sum(map(len, samples))
     features = best.combination if types else ()
-    return FlowTypes(
+    return LearntTypes(
         flows=len(fair),
         set_aside=len(records) - len(fair),
         unknown_flows=unknown,
@@ -136,8 +136,8 @@ def flow_types(
     )
 
 
-def differ(types: FlowTypes | None, other: FlowTypes | None) -> bool:
-    """Whether agents have to be told: other features or values, or a threshold that moved by more than `SAME`."""
+def differ(types: LearntTypes | None, other: LearntTypes | None) -> bool:
+    """Return True if agents need an update: other features or values, or a threshold that moved by more than `SAME`."""
     if types is None or other is None:
         return types is not other
     if types.features != other.features or len(types.types) != len(other.types):
@@ -153,7 +153,7 @@ def differ(types: FlowTypes | None, other: FlowTypes | None) -> bool:
 
 
 def _values(records: Records, addresses: Sequence[str], best: Candidate) -> list[tuple[tuple[str, ...], ...]]:
-    """The values of each type as texts."""
+    """Return the values of each type as texts."""
     order = np.argsort(-best.distributions.flows, kind="stable")
     known = order[best.clusters.of_value[order] != UNKNOWN][:MOST_VALUES]
     result: list[list[tuple[str, ...]]] = [[] for _ in range(best.clusters.count)]

@@ -77,5 +77,5 @@ def overhead(p: float, long_to_short: float) -> float:
 
 
 def best_unit(p: float, delays: Delays = FIG_9) -> int:
-    """The k of 1 .. w with the least Eq. 4 at r = ceil(k / (1 - pB) - k); of equal ones, the largest."""
+    """Return the k of 1 .. w with the least Eq. 4 at r = ceil(k / (1 - pB) - k); of equal ones, the largest."""
     return min(range(1, delays.window + 1), key=lambda k: (coded_delay_s(k, paper_rule(k, p), p, delays), -k))

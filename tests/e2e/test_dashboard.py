@@ -123,7 +123,7 @@ def test_old_data_is_called_old_and_news_end_that(page: Page, lab: Deployment) -
     controller = json.loads((lab.lab.run_dir / "controller" / "endpoints.json").read_text())["pid"]
     os.kill(controller, signal.SIGSTOP)
     try:
-        expect(state).to_have_text(re.compile("no news, data .* old"))
+        expect(state).to_have_text(re.compile("no updates, data .* old"))
     finally:
         os.kill(controller, signal.SIGCONT)
     expect(state).to_have_text(LIVE)

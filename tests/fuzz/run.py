@@ -23,7 +23,7 @@ from tests.fuzz.mutation import case
 from tests.fuzz.target import Target
 
 TARGETS: Final = {
-    "openflow-session": "openflow:OpenFlowSession",
+    "openflow-session": "openflow:SwitchSession",
     "openflow-shell": "openflow:RunningController",
     "agents-channel": "channel:AgentsChannel",
     "ovsdb": "ovsdb:Ovsdb",

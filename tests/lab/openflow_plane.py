@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.openflow.wanted import (
     Bucket,
-    Flow,
+    FlowRule,
     Group,
     Match,
     Meter,
@@ -87,7 +87,7 @@ def change(dpid: int, have: SwitchState, want: SwitchState) -> Effects:
 
 
 def state(
-    flows: Sequence[Flow] = (), groups: Sequence[Group] = (), meters: Sequence[Meter] = ()
+    flows: Sequence[FlowRule] = (), groups: Sequence[Group] = (), meters: Sequence[Meter] = ()
 ) -> SwitchState:
     return SwitchState(
         {flow.key: flow for flow in flows},
@@ -102,22 +102,22 @@ def everything() -> SwitchState:
     buckets = tuple(Bucket((SetField("udp_src", port), Output(port)), port) for port in (1, 2, 3))
     return state(
         [
-            Flow(0, 1000, Match(eth_type=0x88CC), (ToController(256),), cookie=1),
-            Flow(0, 1000, Match(eth_type=0x806, arp_op=1), (ToController(),), cookie=2),
-            Flow(
+            FlowRule(0, 1000, Match(eth_type=0x88CC), (ToController(256),), cookie=1),
+            FlowRule(0, 1000, Match(eth_type=0x806, arp_op=1), (ToController(),), cookie=2),
+            FlowRule(
                 0, 100, Match(**udp, ip_dscp=8, udp_dst=(47000, 0xFFF8)), goto=1, metadata=(0x50000, 0x70000)
             ),
-            Flow(0, 101, Match(**udp, udp_src=(0x4000, 0xC000), udp_dst=(47000, 0xFFFF)), goto=1),
-            Flow(0, 5, Match(in_port=2, eth_dst="02:00:00:00:00:05"), (Output(3),), cookie=(1 << 48) - 1),
-            Flow(0, 4, Match(eth_type=0x800, ipv4_src="10.0.0.0/9", ipv4_dst="10.0.1.0/24")),
-            Flow(
+            FlowRule(0, 101, Match(**udp, udp_src=(0x4000, 0xC000), udp_dst=(47000, 0xFFFF)), goto=1),
+            FlowRule(0, 5, Match(in_port=2, eth_dst="02:00:00:00:00:05"), (Output(3),), cookie=(1 << 48) - 1),
+            FlowRule(0, 4, Match(eth_type=0x800, ipv4_src="10.0.0.0/9", ipv4_dst="10.0.1.0/24")),
+            FlowRule(
                 1,
                 20,
                 Match(**udp, ipv4_src="10.0.1.1", ipv4_dst="10.0.2.1", metadata=(0x40000, 0x40000)),
                 (SetField("udp_dst", 47000), SetField("eth_dst", "02:00:00:00:00:01"), Output(1)),
                 cookie=5,
             ),
-            Flow(
+            FlowRule(
                 1,
                 10,
                 Match(eth_type=0x800),
@@ -134,9 +134,9 @@ def everything() -> SwitchState:
                 metadata=(3, 0xFFFF_FFFF_FFFF_FFFF),
                 cookie=3,
             ),
-            Flow(2, 10, Match(metadata=(3, 0xFFFF_FFFF_FFFF_FFFF)), (ToGroup(256),)),
-            Flow(2, 9, Match(metadata=(0x80000, 0x80000)), (ToGroup(320),)),
-            Flow(2, 0, Match()),
+            FlowRule(2, 10, Match(metadata=(3, 0xFFFF_FFFF_FFFF_FFFF)), (ToGroup(256),)),
+            FlowRule(2, 9, Match(metadata=(0x80000, 0x80000)), (ToGroup(320),)),
+            FlowRule(2, 0, Match()),
         ],
         [
             Group(256, "dp_hash", 0xABCD1234, buckets * 85),

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import pytest
 
-from controller.capton.admission import Admission, Answers
+from controller.capton.admission import AdmissionControl, Answers
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Scheduler
 from host_agent.admission.host import OVERHEAD_BYTES, HostAdmission
@@ -110,7 +110,7 @@ def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted
     (sender, out), (receiver, back) = devices
     rates = Rates(RATE, RATE)
     places = [HostPlace(host, rates) for host in ("h1", "h2", "h3")]
-    central = Admission(Scheduler(VirtualFabric(places, {})), {"10.0.0.2": "h2"})
+    central = AdmissionControl(Scheduler(VirtualFabric(places, {})), {"10.0.0.2": "h2"})
     agent = HostAdmission(AdmissionPolicy())
     server = subprocess.Popen(
         ["ip", "netns", "exec", receiver, "python3", "-c", _SERVER], stdout=subprocess.PIPE, text=True

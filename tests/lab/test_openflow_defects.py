@@ -27,7 +27,7 @@ from os_ken.lib import hub
 
 from controller.openflow import connection
 from controller.openflow.shell import OpenFlowShell
-from controller.openflow.wanted import Bucket, Flow, Group, Match, Output
+from controller.openflow.wanted import Bucket, FlowRule, Group, Match, Output
 from tests.lab.openflow_plane import ScriptedPlane, state, whole
 from tests.lab.openflow_rig import switch
 from tests.waiting import eventually
@@ -178,7 +178,7 @@ def test_our_waits_end_in_time() -> None:
         eventually(lambda: plane.of("connected"), "the switch")
         shell.wait_applied(60)
         real.send_signal(signal.SIGSTOP)
-        shell.call(lambda: whole(DPID, state([Flow(0, 1, Match(), (Output(1),))])))
+        shell.call(lambda: whole(DPID, state([FlowRule(0, 1, Match(), (Output(1),))])))
         begin = time.monotonic()
         with pytest.raises(
             TimeoutError, match="switches 0x21 did not confirm an update within 0.3 s".replace(".", r"\.")

@@ -24,7 +24,7 @@ from controller.openflow.shell_events import SwitchRefused
 from controller.openflow.tables import Table
 from controller.openflow.wanted import (
     Bucket,
-    Flow,
+    FlowRule,
     Group,
     Match,
     Meter,
@@ -121,7 +121,7 @@ def test_every_kind_of_state_is_on_the_switch_as_wanted(control: Control) -> Non
 
 
 def test_a_refused_update_changes_nothing_is_told_and_healed(control: Control) -> None:
-    good = state([Flow(0, 1, Match(in_port=1), (Output(2),))])
+    good = state([FlowRule(0, 1, Match(in_port=1), (Output(2),))])
     control.plane.states[0x12] = good
     with switch(0x12, control.shell.port, 2) as real:
         control.connected(0x12)
@@ -129,8 +129,8 @@ def test_a_refused_update_changes_nothing_is_told_and_healed(control: Control) -
         before = real.tables()
         bad = state(
             [
-                Flow(0, 1, Match(in_port=1), (Output(1),)),
-                Flow(0, 2, Match(ipv4_dst="10.0.0.1"), (Output(2),)),  # no eth_type
+                FlowRule(0, 1, Match(in_port=1), (Output(1),)),
+                FlowRule(0, 2, Match(ipv4_dst="10.0.0.1"), (Output(2),)),  # no eth_type
             ],
             [Group(1, "dp_hash", 1, (Bucket((Output(1),), 1),))],
         )
@@ -157,10 +157,10 @@ def test_taking_over_deletes_what_is_stale_and_loses_no_packet() -> None:
         fields = ("ipv4_src", "ipv4_dst", "udp_dst") if method == "hash" else ()
         return state(
             [
-                Flow(0, 10, Match(eth_type=0x800), (ThroughMeter(1),), goto=1, metadata=(1, 0xFFFF)),
-                Flow(1, 10, Match(metadata=(1, 0xFFFF)), (ToGroup(5),)),
-                Flow(1, 20 + extra, Match(in_port=extra), ()),
-                Flow(
+                FlowRule(0, 10, Match(eth_type=0x800), (ThroughMeter(1),), goto=1, metadata=(1, 0xFFFF)),
+                FlowRule(1, 10, Match(metadata=(1, 0xFFFF)), (ToGroup(5),)),
+                FlowRule(1, 20 + extra, Match(in_port=extra), ()),
+                FlowRule(
                     Table.DELIVER,
                     10,
                     Match(eth_type=0x800, ipv4_dst=f"10.0.9.{extra}"),
@@ -275,7 +275,7 @@ def test_a_switch_that_does_not_read_stops_nobody(control: Control, monkeypatch:
             rounds += 1
             assert rounds < 40, "the stuck switch was not given up"
             control.shell.call(lambda: whole(0x15, state((), groups)), timeout=60)
-            lively = whole(0x16, state([Flow(0, rounds, Match(), (Output(1),))]))
+            lively = whole(0x16, state([FlowRule(0, rounds, Match(), (Output(1),))]))
             control.shell.call(partial(Effects, lively.updates, lively.resync), timeout=60)
         assert rounds > 1
         assert control.plane.of("disconnected")[0][1] == 0x15
@@ -289,8 +289,8 @@ def test_packets_meters_and_ports(control: Control) -> None:
     copied = Match(eth_type=0x800, ip_dscp=8)
     control.plane.states[dpid] = state(
         [
-            Flow(0, 2, copied, (ThroughMeter(1), ToController(64), Output(2)), cookie=Rule.FIRST_SHORT),
-            Flow(0, 1, Match(eth_type=0x800), (ThroughMeter(1), Output(2))),
+            FlowRule(0, 2, copied, (ThroughMeter(1), ToController(64), Output(2)), cookie=Rule.FIRST_SHORT),
+            FlowRule(0, 1, Match(eth_type=0x800), (ThroughMeter(1), Output(2))),
         ],
         meters=[Meter(1)],
     )
@@ -340,8 +340,8 @@ def test_packets_meters_and_ports(control: Control) -> None:
 
 def test_a_mode_change_is_traced(control: Control) -> None:
     dpid = 0x18
-    copying = state([Flow(0, 1, Match(eth_type=0x800), (ToController(64),), cookie=Rule.FIRST_SHORT)])
-    quiet = state([Flow(0, 1, Match(eth_type=0x800), (Output(2),))])
+    copying = state([FlowRule(0, 1, Match(eth_type=0x800), (ToController(64),), cookie=Rule.FIRST_SHORT)])
+    quiet = state([FlowRule(0, 1, Match(eth_type=0x800), (Output(2),))])
     control.plane.states[dpid] = copying
 
     def switch_on(_dpid: int, _port: int, _cookie: int, _data: bytes, now: float) -> Effects:

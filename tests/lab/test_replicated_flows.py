@@ -15,7 +15,7 @@ from experiments.run.traffic import Traffic
 from experiments.spec.check import find_spec, load
 from experiments.spec.spec import SchemeChoice, Spec
 from tests.waiting import eventually
-from workloads.wire import SINK_PORT
+from workloads.flow_header import SINK_PORT
 
 
 def spec() -> Spec:

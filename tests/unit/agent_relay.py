@@ -9,7 +9,7 @@ import numpy as np
 
 from host_agent.core import AgentCore
 from protocol.control import Peer
-from protocol.policy import ClassPolicy, CodingPolicy, PathPolicy, Policy, ReleasePolicy
+from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6
 
 MTU = 1426
@@ -29,7 +29,7 @@ def policy(
     version: int = 1,
 ) -> Policy:
     release = None if release_s is None else ReleasePolicy(release_s)
-    spray = PathPolicy("spray")
+    spray = PathSettings("spray")
     return Policy(
         version=version,
         scheme="relay",

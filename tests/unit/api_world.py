@@ -20,7 +20,7 @@ from werkzeug.test import TestResponse
 
 from controller.agents.server import ChannelSettings
 from controller.api.server import ApiSettings, make_app
-from controller.running import RunningController
+from controller.lifecycle import RunningController
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore

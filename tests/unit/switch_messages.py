@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller.openflow import codec
-from controller.openflow.session import Session
-from controller.openflow.wanted import Flow
+from controller.openflow.session import OpenFlowSession
+from controller.openflow.wanted import FlowRule
 
 DPID = 0xCA5
 
@@ -36,7 +36,7 @@ def multipart(kind: int, xid: int, body: bytes = b"", more: bool = False) -> byt
     return message(ofp.OFPT_MULTIPART_REPLY, xid, struct.pack("!HHxxxx", kind, int(more)) + body)
 
 
-def flow_description(flow: Flow, generation: int) -> bytes:
+def flow_description(flow: FlowRule, generation: int) -> bytes:
     """A flow as the switch describes it: from the flow-mod that made it."""
     mod = codec.add_flow(flow, generation)
     length = struct.unpack_from("!H", mod, 50)[0]
@@ -63,9 +63,9 @@ def sent(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         data = data[length:]
 
 
-def ready_session(*ports: bytes) -> Session:
+def ready_session(*ports: bytes) -> OpenFlowSession:
     """A session after a whole handshake with a switch that has these ports, and nothing else."""
-    session = Session(0.0)
+    session = OpenFlowSession(0.0)
     session.data_to_send()
     list(session.receive(hello(6), 0.0))
     [(_, xid, _)] = sent(session.data_to_send())

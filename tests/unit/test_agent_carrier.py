@@ -24,11 +24,11 @@ from hypothesis import strategies as st
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, FIN, PSH, SYN, InnerPacket
 from host_agent.offload import coalesce, segments
-from host_agent.paths import PathPolicy as Rule
+from host_agent.paths import PathSettings as Rule
 from protocol.admission import AdmissionPolicy
 from protocol.control import Impair, Peer
 from protocol.datagram import HEADER_BYTES, Kind, decode_fields
-from protocol.policy import ClassPolicy, CodingPolicy, PathPolicy, Policy, ReleasePolicy
+from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, ip, tcp, udp
 
@@ -150,7 +150,7 @@ def kernel(policy: Policy, own: Rule | None = None) -> Iterator[Kernel]:
 
 
 def _policy(coded: bool, release: bool) -> Policy:
-    one = PathPolicy("flow-hash")
+    one = PathSettings("flow-hash")
     held = ReleasePolicy(60.0) if release else None
     coding = CodingPolicy(code="mds", redundancy="one-per-unit", max_k=4, flush_s=60.0) if coded else None
     return Policy(
@@ -279,7 +279,7 @@ def _split(writes: list[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize("why", ["admission", "impaired"])
 def test_python_sees_every_packet_where_it_has_to(why: str) -> None:
-    spray = ClassPolicy(PathPolicy("spray"))
+    spray = ClassPolicy(PathSettings("spray"))
     admission = AdmissionPolicy() if why == "admission" else None
     core = agent(Policy(1, "test", short=spray, long=spray, control=spray, admission=admission), 0)
     if why == "impaired":
@@ -294,7 +294,7 @@ def test_python_sees_every_packet_where_it_has_to(why: str) -> None:
 
 
 def test_what_a_path_policy_in_python_raises_ends_the_carrying() -> None:
-    own = ClassPolicy(PathPolicy("file"))
+    own = ClassPolicy(PathSettings("file"))
     with kernel(Policy(1, "test", short=own, long=own), Failing()) as rig:
         rig.host.send(bytes(VNET.size) + udp(b"u"))
         core = rig.core.compiled

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, PSH, SYN
-from host_agent.paths import PathPolicy as Rule
+from host_agent.paths import PathSettings as Rule
 from host_agent.paths import Report
 from protocol.control import Impair, Peer
-from protocol.policy import ClassPolicy, CodingPolicy, PathPolicy, Policy, ReleasePolicy
+from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS, TrafficClass, class_of_dscp
 
 A = Peer("a", "10.0.1.1", ["10.128.1.1", "fd00:ca::1:1"], 11)
@@ -45,7 +45,7 @@ def tcp(number: int, payload: int, flags: int = ACK, ports: tuple[int, int] = (1
 
 
 def policy(**changes: Any) -> Policy:
-    coded = ClassPolicy(PathPolicy("spray"), CodingPolicy(), ReleasePolicy(0.02))
+    coded = ClassPolicy(PathSettings("spray"), CodingPolicy(), ReleasePolicy(0.02))
     return Policy(**{"version": 1, "scheme": "test", "packet_time_s": 0.001, "short": coded, **changes})
 
 
@@ -106,7 +106,7 @@ def test_what_arrives_is_what_was_sent_at_most_once(
 def test_release_restores_the_order_of_whatever_comes_within_its_time(
     order: list[int], timeout: float
 ) -> None:
-    rules = policy(short=ClassPolicy(PathPolicy("spray"), None, ReleasePolicy(timeout)))
+    rules = policy(short=ClassPolicy(PathSettings("spray"), None, ReleasePolicy(timeout)))
     sender, receiver = pair(rules)
     packets = [tcp(number, 500) for number in range(30)]
     for packet in packets:
@@ -136,7 +136,7 @@ def test_coding_rebuilds_what_is_lost() -> None:
 
 
 def test_classes_entropy_and_ports_are_in_the_outer_header() -> None:
-    rules = policy(short_limit_bytes=3000, long=ClassPolicy(PathPolicy("flow-hash")))
+    rules = policy(short_limit_bytes=3000, long=ClassPolicy(PathSettings("flow-hash")))
     sender, _ = pair(rules)
     sender.packet_from_host(tcp(0, 0, SYN), 0.0)
     for number in range(6):
@@ -217,7 +217,7 @@ def test_an_agent_that_begins_anew_in_the_middle_of_a_flow_delivers_what_comes(
 
     What it did not see of a unit that was open is rebuilt.
     """
-    rules = policy() if coded else policy(short=ClassPolicy(PathPolicy("spray"), None, ReleasePolicy(0.02)))
+    rules = policy() if coded else policy(short=ClassPolicy(PathSettings("spray"), None, ReleasePolicy(0.02)))
     sender, receiver = pair(rules)
     for number in range(before):
         sender.packet_from_host(tcp(number, 100), 0.0)
@@ -300,7 +300,7 @@ def test_feedback_tells_the_sender_which_path_an_entropy_value_takes(stamp: int)
     reports = Reports()
     _, receiver = pair(policy())
     sender = AgentCore("a", A.session, MTU, np.random.default_rng(1), own_path=lambda *_: reports)
-    sender.set_policy(policy(short=ClassPolicy(PathPolicy("file"))), 0.0)
+    sender.set_policy(policy(short=ClassPolicy(PathSettings("file"))), 0.0)
     sender.set_directory([A, B], 0.0)
     sender.packet_from_host(tcp(0, 100), 0.0)
     one = sender.datagrams_to_send()[0]

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host_agent.paths import PathPolicy, Report, Route, Spray, path_policy
-from protocol.policy import PathKind
-from protocol.policy import PathPolicy as PathSettings
+from protocol.policy import PathKind, PathSettings
 from protocol.underlay import EV_FIRST, EV_LAST, TrafficClass, label_of
 
 PACKET_TIME_S = 0.001

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import SYN
-from host_agent.paths import PathPolicy as Rule
+from host_agent.paths import PathSettings as Rule
 from host_agent.paths import Report, Route
 from protocol.control import PathLoad, Peer
-from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathPolicy, Policy
+from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathSettings, Policy
 from protocol.underlay import EV_FIRST, LABEL_FIRST, class_of_dscp, label_of
 from tests.unit.test_agent_core import MTU, tcp
 
@@ -27,8 +27,10 @@ STAMPS = (1025, 1026, 1027, 1028)
 
 
 def document(kind: PathKind, coding: CodingPolicy | None = None, **changes: Any) -> Policy:
-    one = ClassPolicy(PathPolicy(kind), coding)
-    return Policy(1, "test", packet_time_s=0.001, short=one, long=ClassPolicy(PathPolicy(kind)), control=one)
+    one = ClassPolicy(PathSettings(kind), coding)
+    return Policy(
+        1, "test", packet_time_s=0.001, short=one, long=ClassPolicy(PathSettings(kind)), control=one
+    )
 
 
 class Routes(Rule):

@@ -90,7 +90,7 @@ def test_a_run_is_told_by_what_agents_counted_meanwhile() -> None:
 def test_hosts_that_went_unscheduled_are_told_once_and_anew_after_a_restart() -> None:
     told = FailSafes()
     name = "flows_unscheduled_by_fail_safe"
-    assert told.news({"h1": (1, {name: 2.0}), "h2": (5, {})}, 7.0) == [CaptonFailSafe(7.0, "h1", 2)]
-    assert told.news({"h1": (1, {name: 2.0}), "h2": (5, {})}, 8.0) == []
-    assert told.news({"h1": (1, {name: 5.0})}, 9.0) == [CaptonFailSafe(9.0, "h1", 3)]
-    assert told.news({"h1": (2, {name: 1.0})}, 10.0) == [CaptonFailSafe(10.0, "h1", 1)]
+    assert told.changes({"h1": (1, {name: 2.0}), "h2": (5, {})}, 7.0) == [CaptonFailSafe(7.0, "h1", 2)]
+    assert told.changes({"h1": (1, {name: 2.0}), "h2": (5, {})}, 8.0) == []
+    assert told.changes({"h1": (1, {name: 5.0})}, 9.0) == [CaptonFailSafe(9.0, "h1", 3)]
+    assert told.changes({"h1": (2, {name: 1.0})}, 10.0) == [CaptonFailSafe(10.0, "h1", 1)]

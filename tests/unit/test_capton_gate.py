@@ -7,16 +7,16 @@ import dataclasses
 from controller.agents.asking import AgentInfo
 from controller.api.routes_capton import capton_view
 from controller.capton.admission import StandingFlow
-from controller.capton.desk import Standing
 from controller.capton.fabric import VirtualLink
 from controller.capton.scheduler import ActiveFlow, LinkUse
+from controller.capton.service import AdmissionState
 from host_agent.admission.gate import AFTERWARDS_S
 from host_agent.admission.unsent import Unsent
 from host_agent.core import AgentCore
 from host_agent.inner_packet import look
 from host_agent.paths import Granted
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request
-from protocol.policy import ClassPolicy, PathPolicy, Policy
+from protocol.policy import ClassPolicy, PathSettings, Policy
 from protocol.underlay import LABEL_FIRST, TrafficClass, label_of
 from tests.unit.agent_relay import UNDERLAY, core
 from tests.unit.inner_packets import HOST1, HOST2, tcp
@@ -29,7 +29,7 @@ OPTIONS = b"\x02\x04\x05\x78\x01\x03\x03\x07"
 
 
 def policy(version: int, admission: AdmissionPolicy | None = ASKING) -> Policy:
-    one = ClassPolicy(PathPolicy("granted"))
+    one = ClassPolicy(PathSettings("granted"))
     return Policy(version, "test", short=one, long=one, control=one, admission=admission)
 
 
@@ -120,7 +120,7 @@ def test_the_api_tells_all_that_stands() -> None:
         StandingFlow(ActiveFlow(4, "h2", "h3", 9000, 0), 9.5, 9000),
     ]
     links = {up: LinkUse(20_000_000, 5_000_000), path: LinkUse(0, 0)}
-    standing = Standing(10.0, "one", flows, links, {"l1": "leaf", "h1": "host"}, {"requests": 2})
+    standing = AdmissionState(10.0, "one", flows, links, {"l1": "leaf", "h1": "host"}, {"requests": 2})
     counters = {"flows_small": 5.0, "flows_unscheduled": 1.0, "request_to_decision.36": 3.0}
     agent = AgentInfo("h1", True, "10.0.1.1", [], 1, "", 1, "", counters, None, None, None)
     view = capton_view(standing, [agent], "hyline")

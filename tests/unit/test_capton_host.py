@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from controller.capton.admission import Admission
+from controller.capton.admission import AdmissionControl
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Scheduler
 from host_agent.admission.host import OVERHEAD_BYTES, STALLED_S, HostAdmission
@@ -23,10 +23,10 @@ SCALE = 7
 ON_THE_LINK = (MSS + OVERHEAD_BYTES) / MSS
 
 
-def controller() -> Admission:
+def controller() -> AdmissionControl:
     rates = Rates(RATE, RATE)
     fabric = VirtualFabric([HostPlace("h1", rates), HostPlace("h2", rates), HostPlace("h3", rates)], {})
-    return Admission(Scheduler(fabric), {"10.0.0.1": "h1", PEER: "h2", "10.0.0.3": "h3"})
+    return AdmissionControl(Scheduler(fabric), {"10.0.0.1": "h1", PEER: "h2", "10.0.0.3": "h3"})
 
 
 class Host:
@@ -75,7 +75,9 @@ class Host:
         return count
 
 
-def exchange(agents: dict[str, HostAdmission], central: Admission, now: float) -> list[Request | Finished]:
+def exchange(
+    agents: dict[str, HostAdmission], central: AdmissionControl, now: float
+) -> list[Request | Finished]:
     """All messages that wait, both ways; those to the controller."""
     said = []
     for host, agent in agents.items():

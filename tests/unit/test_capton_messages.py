@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.capton.admission import Admission
+from controller.capton.admission import AdmissionControl
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric, VirtualLink
 from controller.capton.scheduler import Parameters, Scheduler
 from host_agent.admission.requests import Requests
@@ -55,11 +55,11 @@ def test_sequence_numbers_are_compared_round_the_corner() -> None:
 HOSTS = {f"10.0.0.{index}": f"h{index}" for index in range(6)}
 
 
-def admission(timeout_s: float = 0.05) -> Admission:
+def admission(timeout_s: float = 0.05) -> AdmissionControl:
     rates = Rates(GBPS, GBPS)
     places = [HostPlace(name, rates, (f"leaf{index // 2}",)) for index, name in enumerate(HOSTS.values())]
     fabric = VirtualFabric(places, {f"leaf{leaf}": rates for leaf in range(3)})
-    return Admission(Scheduler(fabric, Parameters(finish_timeout_s=timeout_s)), HOSTS)
+    return AdmissionControl(Scheduler(fabric, Parameters(finish_timeout_s=timeout_s)), HOSTS)
 
 
 class World:

@@ -225,13 +225,13 @@ def story(size: int, needless: int, at: float) -> Resent:
     return Resent("10.1.0.1", 1, "10.1.0.2", 2, "granted", "gap", at, 0.01, 0.002, 0.0, 9000, size, needless)
 
 
-def test_stories_reach_a_result_with_their_cause() -> None:
+def test_episodes_reach_a_result_with_their_cause() -> None:
     log = ResentLog()
     before = resent_view(log.view(100.0))
     assert (before["told"], before["by_cause"]) == (0, [])
     (message,) = FrameReader().feed(encode(SentAgain(50.0, [story(3000, 1000, 49.0), story(500, 0, 48.0)])))
     assert isinstance(message, SentAgain)
-    event = log.heard("h7", message, 200.0)
+    event = log.add("h7", message, 200.0)
     assert (event.host, event.bytes) == ("h7", 3500)
     view = json.loads(json.dumps(resent_view(log.view(202.0))))
     assert view["by_cause"][0] == {"state": "granted", "trigger": "gap", "verdict": "lost", "bytes": 2500}

@@ -50,7 +50,7 @@ def test_each_host_knows_what_the_others_at_its_leaf_have_together(
     for host, load in puts:
         shared.put(host, load)
         newest[host] = load
-        news = shared.news(leaves)
+        news = shared.changes(leaves)
         told |= news
         for one, leaf in leaves.items():
             if one not in newest or not leaf:
@@ -58,7 +58,7 @@ def test_each_host_knows_what_the_others_at_its_leaf_have_together(
                 continue
             others = [other for other in leaves if other != one and leaves[other] == leaf and other in newest]
             assert told[one] == together([newest[other] for other in others])
-        assert shared.news(leaves) == {}, "nobody is told the same twice"
+        assert shared.changes(leaves) == {}, "nobody is told the same twice"
 
 
 def test_what_is_no_path_no_number_of_flows_or_no_delay_is_left_out() -> None:
@@ -67,7 +67,7 @@ def test_what_is_no_path_no_number_of_flows_or_no_delay_is_left_out() -> None:
     delays = {"x": {"0": 1.0, "9" * 5000: 1.0, "7": -1.0, "8": math.inf, "9": 601.0, "10": 0.5}}
     shared.put("h1", PathLoad(flows, delays))
     shared.put("h2", NOTHING)
-    assert shared.news({"h1": "a", "h2": "a"}) == {"h2": PathLoad({"8": 2}, {"x": {"10": 0.5}})}
+    assert shared.changes({"h1": "a", "h2": "a"}) == {"h2": PathLoad({"8": 2}, {"x": {"10": 0.5}})}
 
 
 def test_a_host_that_is_gone_has_nothing_and_is_told_all_when_it_is_back() -> None:
@@ -75,13 +75,13 @@ def test_a_host_that_is_gone_has_nothing_and_is_told_all_when_it_is_back() -> No
     shared.put("h1", PathLoad({"1": 2}, {"x": {"5": 0.5}}))
     shared.put("h2", PathLoad({"1": 3}, {}))
     one, two = PathLoad({"1": 3}, {}), PathLoad({"1": 2}, {"x": {"5": 0.5}})
-    assert shared.news({"h1": "a", "h2": "a"}) == {"h1": one, "h2": two}
+    assert shared.changes({"h1": "a", "h2": "a"}) == {"h1": one, "h2": two}
     shared.forget("h2")
-    assert shared.news({"h1": "a"}) == {"h1": NOTHING}
+    assert shared.changes({"h1": "a"}) == {"h1": NOTHING}
     shared.put("h2", NOTHING)
-    assert shared.news({"h1": "a", "h2": "a"}) == {"h2": two}
+    assert shared.changes({"h1": "a", "h2": "a"}) == {"h2": two}
     shared.clear()
-    assert shared.news({"h1": "a", "h2": "a"}) == {}
+    assert shared.changes({"h1": "a", "h2": "a"}) == {}
 
 
 def test_agents_of_a_leaf_hear_of_each_other_and_of_nobody_else(tmp_path: Path) -> None:

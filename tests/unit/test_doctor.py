@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doctor.facts import Attempt, Facts
-from doctor.judgement import LEAST_DISK, LEAST_MEMORY, Report, judge, lines
+from doctor.judgement import LEAST_DISK, LEAST_MEMORY, DoctorReport, judge, lines
 from doctor.probes import (
     apparmor_profile,
     examine,
@@ -58,7 +58,7 @@ GOOD = Facts(
 )
 
 
-def states(report: Report) -> dict[str, str]:
+def states(report: DoctorReport) -> dict[str, str]:
     return {finding.name: finding.state for finding in report.findings}
 
 
@@ -150,7 +150,7 @@ def test_confinement_counts_where_namespaces_are_refused_only(seccomp: int, appa
     confined = dataclasses.replace(GOOD, seccomp=seccomp, apparmor=apparmor)
     assert judge(confined).wrong == ()
     refused = {**GOOD.attempts, "namespaces": Attempt(False, "unshare: Operation not permitted")}
-    wrong = states(Report(judge(dataclasses.replace(confined, attempts=refused)).wrong))
+    wrong = states(DoctorReport(judge(dataclasses.replace(confined, attempts=refused)).wrong))
     assert wrong == {"network namespaces": "lacks", "confinement": "limited"}
 
 

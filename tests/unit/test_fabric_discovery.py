@@ -61,7 +61,7 @@ class Wires:
                 return
             if arrival <= self.now:
                 _, receiver, sender = heapq.heappop(flying)
-                self.events += self.discovery.heard(receiver, sender, self.now)
+                self.events += self.discovery.receive(receiver, sender, self.now)
                 continue
             senders, events = self.discovery.due(self.now)
             self.events += events

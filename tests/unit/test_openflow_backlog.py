@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from controller.openflow import backlog
 from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
-from controller.openflow.connection import Connection
+from controller.openflow.connection import SwitchConnection
 from controller.openflow.cookies import Rule
 from controller.openflow.session_events import PacketIn, PortStatus, SessionEvent
 from controller.plane.effects import Port
@@ -23,7 +23,7 @@ ARP = PacketIn(1, Rule.ARP, b"arp")
 
 
 @pytest.fixture(scope="module")
-def connection() -> Iterator[Connection]:
+def connection() -> Iterator[SwitchConnection]:
     ours, theirs = socket.socketpair()
     with (
         selectors.DefaultSelector() as selector,
@@ -33,7 +33,7 @@ def connection() -> Iterator[Connection]:
     ):
         caller = socket.create_connection(server.getsockname())
         accepted, _ = server.accept()
-        made = Connection(accepted, "test", selector, 0.0, Counter())
+        made = SwitchConnection(accepted, "test", selector, 0.0, Counter())
         yield made
         made.close()
         caller.close()
@@ -45,7 +45,7 @@ def change(number: int) -> PortStatus:
 
 @given(st.lists(st.sampled_from([LLDP, ARP]) | st.integers(1, 9).map(change)))
 def test_everything_comes_out_and_other_packets_last(
-    connection: Connection, events: list[SessionEvent]
+    connection: SwitchConnection, events: list[SessionEvent]
 ) -> None:
     waiting = Backlog(Counter())
     for event in events:
@@ -57,7 +57,7 @@ def test_everything_comes_out_and_other_packets_last(
 
 
 def test_what_is_too_much_is_dropped_and_counted(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
+    connection: SwitchConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backlog, "MOST_LLDP", 5)
     monkeypatch.setattr(backlog, "MOST_OTHERS", 7)

@@ -16,7 +16,7 @@ from controller.openflow.codec import EncodingError
 from controller.openflow.selection_method import SelectionMethod
 from controller.openflow.wanted import (
     Bucket,
-    Flow,
+    FlowRule,
     Group,
     Match,
     Meter,
@@ -73,10 +73,10 @@ ACTIONS = st.one_of(
 
 
 @st.composite
-def flows(draw: st.DrawFn) -> Flow:
+def flows(draw: st.DrawFn) -> FlowRule:
     table = draw(st.integers(0, 250))
     goto = draw(st.none() | st.integers(table + 1, 253))
-    return Flow(
+    return FlowRule(
         table,
         draw(st.integers(0, 0xFFFF)),
         draw(MATCHES),
@@ -105,7 +105,7 @@ def action_of(read_back) -> object:
 
 
 @given(flows(), st.integers(1, 0xFFFF))
-def test_a_flow_entry_says_what_was_wanted(flow: Flow, generation: int) -> None:
+def test_a_flow_entry_says_what_was_wanted(flow: FlowRule, generation: int) -> None:
     message = read(codec.add_flow(flow, generation))
     assert (message.command, message.table_id, message.priority) == (ofp.OFPFC_ADD, flow.table, flow.priority)
     assert message.cookie == generation << 48 | flow.cookie
@@ -140,7 +140,7 @@ def test_a_flow_entry_says_what_was_wanted(flow: Flow, generation: int) -> None:
 
 
 @given(flows())
-def test_deletions_hit_one_entry_or_one_generation(flow: Flow) -> None:
+def test_deletions_hit_one_entry_or_one_generation(flow: FlowRule) -> None:
     one = read(codec.delete_flow(flow))
     same = read(codec.add_flow(flow, 1))
     assert one.command == ofp.OFPFC_DELETE_STRICT
@@ -157,7 +157,7 @@ def test_deletions_hit_one_entry_or_one_generation(flow: Flow) -> None:
 
 
 def test_a_prefix_becomes_a_mask() -> None:
-    flow = Flow(0, 1, Match(eth_type=0x800, ipv4_dst="10.0.0.0/9", ipv4_src="10.1.2.3/32"))
+    flow = FlowRule(0, 1, Match(eth_type=0x800, ipv4_dst="10.0.0.0/9", ipv4_src="10.1.2.3/32"))
     match = dict(read(codec.add_flow(flow, 1)).match.items())
     assert match["ipv4_dst"] == ("10.0.0.0", "255.128.0.0")
     assert match["ipv4_src"] in ("10.1.2.3", ("10.1.2.3", "255.255.255.255"))
@@ -167,18 +167,18 @@ def test_a_prefix_becomes_a_mask() -> None:
     ("flow", "text"),
     [
         (
-            Flow(0, 1, Match(udp_dst=(47000, 0xFFC0))),
+            FlowRule(0, 1, Match(udp_dst=(47000, 0xFFC0))),
             r"udp_dst: value 0xb798 has bits outside its mask 0xffc0",
         ),
-        (Flow(0, 1, Match(udp_dst=(0, 0))), "udp_dst: mask 0x0 does not fit 16 bits"),
-        (Flow(0, 1, Match(metadata=(0, 1 << 64))), "does not fit 64 bits"),
-        (Flow(0, 1, Match(ipv4_dst="10.0.0.1/9")), "has host bits set"),
-        (Flow(3, 1, Match(), goto=3), "later table"),
-        (Flow(0, 1, Match(), goto=1, metadata=(8, 4)), "metadata to write"),
-        (Flow(0, 1, Match(), cookie=1 << 48), "does not fit 48 bits"),
+        (FlowRule(0, 1, Match(udp_dst=(0, 0))), "udp_dst: mask 0x0 does not fit 16 bits"),
+        (FlowRule(0, 1, Match(metadata=(0, 1 << 64))), "does not fit 64 bits"),
+        (FlowRule(0, 1, Match(ipv4_dst="10.0.0.1/9")), "has host bits set"),
+        (FlowRule(3, 1, Match(), goto=3), "later table"),
+        (FlowRule(0, 1, Match(), goto=1, metadata=(8, 4)), "metadata to write"),
+        (FlowRule(0, 1, Match(), cookie=1 << 48), "does not fit 48 bits"),
     ],
 )
-def test_what_openflow_cannot_say_is_refused(flow: Flow, text: str) -> None:
+def test_what_openflow_cannot_say_is_refused(flow: FlowRule, text: str) -> None:
     with pytest.raises(EncodingError, match=text):
         codec.add_flow(flow, 1)
 
@@ -325,7 +325,7 @@ def test_a_packet_out_carries_the_frame(port: int, data: bytes) -> None:
 
 
 @given(flows(), st.integers(0, 0xFFFFFFFF), st.integers(0, 0xFFFFFFFF))
-def test_bundle_messages_are_laid_out_as_the_standard_says(flow: Flow, number: int, xid: int) -> None:
+def test_bundle_messages_are_laid_out_as_the_standard_says(flow: FlowRule, number: int, xid: int) -> None:
     inner = codec.add_flow(flow, 1)
     part = bundle.with_part_xid(bundle.add_to_bundle(number, inner), xid)
     version, kind, length, outer_xid, bundle_id, flags = struct.unpack_from("!BBHIIxxH", part)

@@ -24,7 +24,7 @@ from controller.openflow.cookies import Rule
 from controller.openflow.listener import PAUSE_S
 from controller.openflow.shell import OpenFlowShell
 from controller.openflow.tables import Table
-from controller.openflow.wanted import Flow, Match, Output
+from controller.openflow.wanted import FlowRule, Match, Output
 from controller.plane.effects import SwitchTurnedAway
 from controller.plane.snapshot import SwitchInfo
 from controller.process.control_thread import check_control_threads, forget_deaths
@@ -297,7 +297,7 @@ def test_connections_that_say_nothing_keep_no_switch_out(monkeypatch: pytest.Mon
 
 
 def test_a_flow_description_that_cannot_be_harms_only_its_own_connection(control: Control) -> None:
-    deliver = Flow(Table.DELIVER, 1, Match(), (Output(4),), cookie=Rule.DELIVER)
+    deliver = FlowRule(Table.DELIVER, 1, Match(), (Output(4),), cookie=Rule.DELIVER)
     flow = bytearray(flow_description(deliver, 5))  # its action's length: 0
     struct.pack_into("!H", flow, len(flow) - 16 + 2, 0)
     with (

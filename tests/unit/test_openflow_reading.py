@@ -18,10 +18,10 @@ from controller.openflow import codec, reading
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
 from controller.openflow.lengths import MalformedError
-from controller.openflow.session import Session
+from controller.openflow.session import OpenFlowSession
 from controller.openflow.tables import Table
 from controller.openflow.wanted import (
-    Flow,
+    FlowRule,
     Match,
     Output,
     SetField,
@@ -66,7 +66,7 @@ ACTIONS = st.lists(
     max_size=4,
 ).map(tuple)
 FLOWS = st.builds(
-    Flow,
+    FlowRule,
     table=st.just(1),
     priority=st.integers(0, 0xFFFF),
     match=MATCHES,
@@ -179,7 +179,7 @@ def osken_flow(raw: bytes) -> Any:
 
 @settings(max_examples=300, deadline=None)
 @given(FLOWS)
-def test_flow_descriptions_read_as_osken_reads_them(flow: Flow) -> None:
+def test_flow_descriptions_read_as_osken_reads_them(flow: FlowRule) -> None:
     raw = flow_description(flow, 5)
     [ours] = reading.flows_in(raw)
     theirs = osken_flow(raw)
@@ -221,7 +221,9 @@ def test_packet_ins_read_as_osken_reads_them(in_port: int, cookie: int, frame: b
 
 
 def test_actions_of_others_are_passed_over() -> None:
-    raw = bytearray(flow_description(Flow(Table.DELIVER, 1, Match(), (Output(4),), cookie=Rule.DELIVER), 5))
+    raw = bytearray(
+        flow_description(FlowRule(Table.DELIVER, 1, Match(), (Output(4),), cookie=Rule.DELIVER), 5)
+    )
     (size,) = struct.unpack_from("!H", raw)
     struct.pack_into("!H", raw, 0, size + len(NICIRA_ACTION))
     instruction = size - 24
@@ -233,7 +235,7 @@ def test_actions_of_others_are_passed_over() -> None:
 
 def delivery() -> bytes:
     """An entry with one instruction and two actions, the last 48 B of it."""
-    flow = Flow(
+    flow = FlowRule(
         1,
         10,
         Match(eth_type=0x800, ipv4_dst="10.0.1.1"),
@@ -265,7 +267,7 @@ def test_a_switch_whose_entries_have_lengths_that_cannot_be_is_refused(
     at = len(body) + place
     assert struct.unpack_from("!H", body, at)[0] in (ofp.OFPIT_APPLY_ACTIONS, ofp.OFPAT_SET_FIELD)
     struct.pack_into("!HH", body, at, kind, length)
-    session = Session(0.0)
+    session = OpenFlowSession(0.0)
     list(session.receive(hello(6), 0.0))
     session.data_to_send()
     list(session.receive(features(2), 0.0))

@@ -13,13 +13,13 @@ from controller.openflow import reading, session
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
 from controller.openflow.replies import REPLY_LIMIT_BYTES
-from controller.openflow.session import Session
+from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import MeterCount, PacketIn, PortStatus, Ready, Refused, UpdateDone
 from controller.openflow.tables import PORT_METERS, PUNT_METER, Table
 from controller.openflow.wanted import (
     Bucket,
     Difference,
-    Flow,
+    FlowRule,
     Group,
     Match,
     Meter,
@@ -42,9 +42,9 @@ from tests.unit.switch_messages import (
 
 def handshake(
     flows: bytes = b"", groups: bytes = b"", meters: bytes = b"", more: bool = False
-) -> tuple[Session, Ready]:
+) -> tuple[OpenFlowSession, Ready]:
     """A session that is ready, and its event; *more*: each reply comes in two parts."""
-    one = Session(0.0)
+    one = OpenFlowSession(0.0)
     ((kind, _, _),) = sent(one.data_to_send())
     assert kind == ofp.OFPT_HELLO
     assert not list(one.receive(hello(6), 0.0))
@@ -74,7 +74,7 @@ def handshake(
     return one, ready
 
 
-FLOW = Flow(1, 10, Match(eth_type=0x800, ipv4_dst="10.0.1.1"), (Output(1),), cookie=Rule.DELIVER)
+FLOW = FlowRule(1, 10, Match(eth_type=0x800, ipv4_dst="10.0.1.1"), (Output(1),), cookie=Rule.DELIVER)
 GROUP = Group(4, "dp_hash", 1, (Bucket((Output(1),), 1),))
 
 
@@ -86,28 +86,28 @@ def held_switch() -> dict[str, bytes]:
     """What a controller before us left: hosts with and without agents, a remote host, a flow of somebody else."""
     mac = "02:00:00:00:00:%02x"
     descriptions = [
-        Flow(
+        FlowRule(
             Table.DELIVER,
             10,
             Match(eth_type=0x800, ipv4_dst="10.0.1.1"),
             (SetField("eth_dst", mac % 1), Output(3)),
             cookie=Rule.DELIVER,
         ),
-        Flow(
+        FlowRule(
             Table.DELIVER,
             20,
             Match(eth_type=0x800, ip_proto=17, ipv4_dst="10.0.1.1", metadata=(1 << 18, 1 << 18)),
             (SetField("udp_dst", 47000), SetField("eth_dst", mac % 1), Output(3)),
             cookie=Rule.DELIVER,
         ),
-        Flow(
+        FlowRule(
             Table.DELIVER,
             10,
             Match(eth_type=0x800, ipv4_dst="10.0.1.2"),
             (SetField("eth_dst", mac % 2), Output(4)),
             cookie=Rule.DELIVER,
         ),
-        Flow(
+        FlowRule(
             Table.DELIVER,
             10,
             Match(eth_type=0x800, ipv4_dst="10.0.2.1"),
@@ -115,11 +115,11 @@ def held_switch() -> dict[str, bytes]:
             metadata=(2, 0xFFFF),
             cookie=Rule.REMOTE,
         ),
-        Flow(Table.CLASSIFY, 10, Match(eth_type=0x800), goto=Table.SOURCE, cookie=Rule.CLASSIFY),
+        FlowRule(Table.CLASSIFY, 10, Match(eth_type=0x800), goto=Table.SOURCE, cookie=Rule.CLASSIFY),
     ]
     flows = b"".join(flow_description(flow, 6 + index % 2) for index, flow in enumerate(descriptions))
     flows += flow_description(
-        Flow(Table.DELIVER, 7, Match(eth_type=0x800, ipv4_dst="10.9.9.9"), (Output(9),)), 0
+        FlowRule(Table.DELIVER, 7, Match(eth_type=0x800, ipv4_dst="10.9.9.9"), (Output(9),)), 0
     )
     groups = b"".join(struct.pack("!HxxI32x", 40, number) for number in (256, 320))
     return {"flows": flows, "groups": groups, "meters": meters(1, 5)}
@@ -182,7 +182,7 @@ def test_a_change_is_one_bundle_with_groups_first_and_meters_outside() -> None:
         add_meters=(Meter(1),),
         add_groups=(GROUP,),
         add_flows=(FLOW,),
-        delete_flows=(Flow(2, 1, Match()),),
+        delete_flows=(FlowRule(2, 1, Match()),),
         delete_groups=(9,),
         delete_meters=(7,),
     )
@@ -250,7 +250,7 @@ def test_entries_added_before_the_whole_state_are_older_than_it() -> None:
     """A switch that is taken over gets a few entries first; they must not outlive the whole state that follows."""
     for held in ({}, {"flows": flow_description(FLOW, 0)}, held_switch()):
         one, _ = handshake(**held)
-        one.apply(Difference(add_flows=(Flow(0, 9, Match()),)), whole=False)
+        one.apply(Difference(add_flows=(FlowRule(0, 9, Match()),)), whole=False)
         ((_, cookie, _),) = flow_mods(one.data_to_send())
         one.apply(Difference(add_flows=(FLOW,)), whole=True)
         _, *deleted = flow_mods(one.data_to_send())
@@ -356,7 +356,7 @@ def test_however_bytes_are_cut_the_events_are_the_same(data: st.DataObject) -> N
 @settings(max_examples=200)
 @given(st.integers(0, 40), st.integers(0, 0xFFFF) | st.integers(0, 8), st.binary(max_size=120), st.booleans())
 def test_nonsense_ends_the_connection_and_nothing_else(kind: int, xid: int, body: bytes, ready: bool) -> None:
-    one = handshake()[0] if ready else Session(0.0)
+    one = handshake()[0] if ready else OpenFlowSession(0.0)
     try:
         list(one.receive(message(kind, xid, body), 1.0))
         list(one.receive(body, 1.0))
@@ -366,16 +366,16 @@ def test_nonsense_ends_the_connection_and_nothing_else(kind: int, xid: int, body
 
 
 def test_a_switch_of_an_older_version_is_told_so() -> None:
-    one = Session(0.0)
+    one = OpenFlowSession(0.0)
     with pytest.raises(PeerError, match="protocols=OpenFlow15"):
         list(one.receive(hello(1, 4), 0.0))
-    two = Session(0.0)
+    two = OpenFlowSession(0.0)
     with pytest.raises(PeerError, match="wire version 4"):
         list(two.receive(hello(4, 6)[:1].replace(b"\x06", b"\x04") + features(1)[1:], 0.0))
 
 
 def test_a_hello_without_bitmap_speaks_by_its_header() -> None:
-    one = Session(0.0)
+    one = OpenFlowSession(0.0)
     one.data_to_send()
     list(one.receive(message(ofp.OFPT_HELLO, 1), 0.0))
     assert [kind for kind, _, _ in sent(one.data_to_send())] == [ofp.OFPT_FEATURES_REQUEST]
@@ -393,7 +393,7 @@ def test_silence_is_noticed() -> None:
     one.timer(12.0)
     with pytest.raises(PeerError, match="silent for 15 s"):
         one.timer(6.0 + session.SILENCE_LIMIT_S)
-    slow = Session(0.0)
+    slow = OpenFlowSession(0.0)
     list(slow.receive(hello(6), 9.0))
     assert slow.deadline() == session.HANDSHAKE_LIMIT_S
     with pytest.raises(PeerError, match="no handshake within 10 s"):

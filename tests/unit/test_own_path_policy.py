@@ -14,7 +14,7 @@ from host_agent.inner_packet import SYN
 from host_agent.paths import Route, path_policy
 from host_agent.paths.own import OwnPathPolicy, PathFileError, read_path_policy
 from protocol.control import Peer
-from protocol.policy import ClassPolicy, PathPolicy, Policy, PolicyError
+from protocol.policy import ClassPolicy, PathSettings, Policy, PolicyError
 from protocol.underlay import TrafficClass, label_of
 from tests.unit.inner_packets import HOST1, HOST2, tcp
 
@@ -51,7 +51,7 @@ def write(directory: Path, text: str, name: str = "mine.py") -> Path:
 
 def test_the_policy_of_a_file_chooses(tmp_path: Path) -> None:
     own = read_path_policy(write(tmp_path, FIRST))
-    policy = path_policy(PathPolicy("file"), 0.004, np.random.default_rng(1), own)
+    policy = path_policy(PathSettings("file"), 0.004, np.random.default_rng(1), own)
     assert policy.entropy(Inner(), ROUTE, 1400, 1.0) == LABELS[0]
     assert policy.entropies(Inner(), ROUTE, 1400, 3, 100, 1.0) == [LABELS[0]] * 3
     assert policy.entropy(Inner(), Route("l2", TrafficClass.SHORT), 1400, 1.0) == 20000
@@ -101,7 +101,7 @@ def test_a_class_that_cannot_be_made_is_the_files_fault(tmp_path: Path) -> None:
 
 
 def test_an_agent_without_a_file_refuses_such_a_scheme(tmp_path: Path) -> None:
-    asked = ClassPolicy(PathPolicy("file"))
+    asked = ClassPolicy(PathSettings("file"))
     policy = Policy(1, "mine", short=asked)
     with pytest.raises(PolicyError, match=r"policy\.short\.path\.kind.*--path-policy"):
         agent(None).set_policy(policy, 0.0)
@@ -116,7 +116,7 @@ def test_an_agent_without_a_file_refuses_such_a_scheme(tmp_path: Path) -> None:
 def test_what_a_policy_raises_behind_the_packets_comes_out_of_the_call_that_caused_it(tmp_path: Path) -> None:
     text = FIRST + "    def forget(self, flow):\n        1 / 0\n    def load(self, now):\n        return 7\n"
     core = agent(read_path_policy(write(tmp_path, text)))
-    core.set_policy(Policy(1, "mine", long=ClassPolicy(PathPolicy("file"))), 0.0)
+    core.set_policy(Policy(1, "mine", long=ClassPolicy(PathSettings("file"))), 0.0)
     core.packet_from_host(tcp(b"x"), 0.0)
     with pytest.raises(ZeroDivisionError):
         core.packet_from_host(tcp(flags=SYN), 1.0)

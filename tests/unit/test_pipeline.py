@@ -19,7 +19,7 @@ from controller.openflow.tables import ETH_ARP, ETH_LLDP, PORT_METERS, PUNT_METE
 from controller.openflow.wanted import (
     Bucket,
     Difference,
-    Flow,
+    FlowRule,
     Group,
     Match,
     Output,
@@ -391,15 +391,15 @@ def test_the_interpreter_refuses_what_a_switch_would() -> None:
     with pytest.raises(FakeTablesError, match="which is not there"):
         switch.apply(Difference(delete_groups=(group,)))
     with pytest.raises(FakeTablesError, match="jumps back"):
-        switch.apply(Difference(add_flows=(Flow(2, 5, Match(), goto=1),)))
+        switch.apply(Difference(add_flows=(FlowRule(2, 5, Match(), goto=1),)))
     with pytest.raises(FakeTablesError, match="without eth_type"):
-        switch.apply(Difference(add_flows=(Flow(2, 5, Match(udp_src=(1, 1))),)))
+        switch.apply(Difference(add_flows=(FlowRule(2, 5, Match(udp_src=(1, 1))),)))
     for lost in (Bucket((ToGroup(77),), 1), Bucket((Output(1),), watch_group=77)):
         with pytest.raises(FakeTablesError, match="group 5 needs group 77"):
             switch.apply(Difference(add_groups=(Group(5, "failover", 0, (lost,)),)))
     with pytest.raises(FakeTablesError, match="leads to itself"):
         switch.apply(Difference(add_groups=(Group(5, "failover", 0, (Bucket((ToGroup(5),), 1),)),)))
-    switch.apply(Difference(add_flows=(Flow(0, 10, Match(ip_proto=17, eth_type=0x800)),)))
+    switch.apply(Difference(add_flows=(FlowRule(0, 10, Match(ip_proto=17, eth_type=0x800)),)))
     with pytest.raises(FakeTablesError, match="overlap"):
         switch.outcomes(Packet(ipv4_dst="10.0.1.1"), 1)
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from controller.lifecycle import port_queues
 from controller.openflow.pipeline import classify_flows
 from controller.openflow.view import SwitchView
 from controller.openflow.wanted import ToQueue
 from controller.openflow.wanted_switch import WantedSwitch
-from controller.running import port_queues
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Queues
 from ovsdb.port_queues import ONE_QUEUE, PortQueues
 from plain.reading import PlainError
-from protocol.policy import ClassPolicy, PathPolicy, Policy, PolicyError
+from protocol.policy import ClassPolicy, PathSettings, Policy, PolicyError
 from protocol.underlay import TrafficClass, class_of_dscp, dscp, queue_of_dscp
 from tests.unit.api_world import World, api_world
 from tests.unit.test_agent_core import SYN, hand_over, pair, policy, tcp
@@ -92,7 +92,7 @@ def test_agents_are_told_and_mark_their_datagrams_so() -> None:
 
 @pytest.mark.parametrize("priority", [-1, 8])
 def test_a_priority_that_no_dscp_can_carry_is_refused(priority: int) -> None:
-    document = Policy(1, "test", long=ClassPolicy(PathPolicy(), priority=priority)).to_dict()
+    document = Policy(1, "test", long=ClassPolicy(PathSettings(), priority=priority)).to_dict()
     with pytest.raises(PolicyError, match=r"policy.long.priority: must be 0..7"):
         Policy.from_dict(document)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from controller.tpfs.job import Job, Question
-from controller.tpfs.types import FlowTypes
+from controller.tpfs.types import LearntTypes
 from tests.unit.application_records import FOUR, addresses, records_of
 from tests.waiting import eventually
 
@@ -39,7 +39,7 @@ def test_a_process_that_was_killed_is_replaced(tmp_path: Path) -> None:
     question, job = _question(tmp_path), Job()
     try:
         first = job.ask(question).result(60)
-        assert isinstance(first, FlowTypes)
+        assert isinstance(first, LearntTypes)
         assert first.features == ("destination_port",)
         (process,) = job.processes()
         os.kill(process, signal.SIGKILL)
@@ -60,7 +60,7 @@ def test_a_process_that_was_prepared_answers(tmp_path: Path) -> None:
         job.prepare()
         prepared = job.processes()
         job.prepare()
-        assert isinstance(job.ask(_question(tmp_path)).result(60), FlowTypes)
+        assert isinstance(job.ask(_question(tmp_path)).result(60), LearntTypes)
         assert job.processes() == prepared
         assert len(prepared) == 1
     finally:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.tpfs.records import RECORD, Finished, Names, RecordsError, RecordWindow, checked
+from controller.tpfs.records import RECORD, FinishedFlowColumns, Names, RecordsError, RecordWindow, checked
 
 OWNERS = {"10.128.1.1": "h1", "10.128.2.1": "h2"}
-GOOD = Finished(100.0, [6], ["10.128.1.1"], [40000], ["10.128.2.1"], [80], [5000], [98.0], [99.0])
+GOOD = FinishedFlowColumns(100.0, [6], ["10.128.1.1"], [40000], ["10.128.2.1"], [80], [5000], [98.0], [99.0])
 
 
-def _check(said: Finished, host: str = "h1") -> tuple[int, dict[str, int]]:
+def _check(said: FinishedFlowColumns, host: str = "h1") -> tuple[int, dict[str, int]]:
     kept, refused = checked(said, host, OWNERS, Names(), Names(), 1000.0)
     return len(kept), dict(refused)
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import browser
 from benchmarks.figures import ToolError
-from benchmarks.told_flows import ADDRESSES, _flows
+from benchmarks.reported_flows import ADDRESSES, _flows
 from controller.live.flows import LiveFlows
 
 

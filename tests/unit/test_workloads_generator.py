@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from tests.waiting import eventually
+from workloads.flow_header import ENDLESS, decode_header, encode_header
 from workloads.generator import Generator
 from workloads.loop import Loop
-from workloads.wire import ENDLESS, decode_header, encode_header
 
 TIME_WAIT = "06"
 """As /proc/net/tcp writes it."""

@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { worthRetrying } from "./api/queries";
-import { Entrance } from "./app/Entrance";
+import { Login } from "./app/Login";
 import { LiveContext } from "./live/useLive";
 import { LiveStore } from "./live/store";
 import "./style/base.css";
@@ -19,7 +19,7 @@ createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
       <LiveContext value={store}>
-        <Entrance />
+        <Login />
       </LiveContext>
     </QueryClientProvider>
   </StrictMode>,

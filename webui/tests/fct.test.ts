@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { distribution, figures, groups, longGoodput, reigns, schemeOf } from "../src/fct/statistics";
+import { distribution, figures, groups, longGoodput, schemeIntervals, schemeOf } from "../src/fct/statistics";
 import { flow } from "./flow";
 
 const changed = (at: number, scheme: string) => ({ cursor: at, at, kind: "scheme-changed", scheme });
@@ -7,7 +7,7 @@ const ended = (id: number, from: number, to: number, bytes = 50_000) =>
   flow(id, { state: "ended", started_at: from, last_at: to, bytes });
 
 test("a flow counts for the scheme under which it began and ended", () => {
-  const known = reigns(
+  const known = schemeIntervals(
     [changed(20, "caps"), changed(10, "ecmp"), { cursor: 1, at: 15, kind: "other" }],
     "caps",
   );
@@ -15,7 +15,7 @@ test("a flow counts for the scheme under which it began and ended", () => {
   expect(schemeOf(ended(1, 21, 22), known)).toBe("caps");
   expect(schemeOf(ended(1, 19, 21), known)).toBeNull();
   expect(schemeOf(ended(1, 5, 6), known)).toBeNull();
-  expect(schemeOf(ended(1, 5, 6), reigns([], "rps"))).toBe("rps");
+  expect(schemeOf(ended(1, 5, 6), schemeIntervals([], "rps"))).toBe("rps");
 });
 
 test("only flows that have ended and carried data are counted, by size", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { choiceOf, chosenRows, merged, news, withNews } from "../src/flows/rows";
+import { choiceOf, chosenRows, merged, updates, withUpdates } from "../src/flows/rows";
 import { withChanges } from "../src/app/location";
 import { flow } from "./flow";
 
@@ -45,7 +45,7 @@ test("rows with news are those of all flows together, in every order", () => {
     const known = Array.from({ length: 200 }, (_, index) => some(200 - index));
     const live = [some(203), some(201), ...known.slice(50, 90).map((one) => some(one.id))];
     live.push(flow(7, { protocol: "udp", last_at: 6 }));
-    const rows = withNews(
+    const rows = withUpdates(
       chosenRows(known, choice),
       chosenRows(live, choice),
       new Set(live.map((one) => one.id)),
@@ -58,7 +58,7 @@ test("rows with news are those of all flows together, in every order", () => {
 test("what the stream tells wins over what was known, unless it is older", () => {
   const known = [flow(2, { last_at: 5 }), flow(1, { last_at: 5 })];
   const live = [flow(3), flow(2, { last_at: 6, bytes: 1 }), flow(1, { last_at: 4, bytes: 1 })];
-  const newer = news(new Map(known.map((one) => [one.id, one])), live);
+  const newer = updates(new Map(known.map((one) => [one.id, one])), live);
   expect(merged(known, newer).map((one) => [one.id, one.bytes])).toEqual([
     [3, 50_000],
     [2, 1],

@@ -7,25 +7,25 @@ test("silence makes what is shown old, then the connection dead; news make it li
   expect(watch.health(OLD_AFTER_MS - 1)).toBe("live");
   expect(watch.health(OLD_AFTER_MS)).toBe("old");
   expect(watch.health(DEAD_AFTER_MS)).toBe("dead");
-  watch.heard(DEAD_AFTER_MS + 5);
+  watch.received(DEAD_AFTER_MS + 5);
   expect(watch.health(DEAD_AFTER_MS + 6)).toBe("live");
 });
 
 test("attempts are further and further apart up to ten seconds, and soon again after news", () => {
   const watch = new StreamWatch(0);
   expect([1, 2, 3, 4, 5, 6].map(() => watch.retryIn())).toEqual([1000, 2000, 4000, 8000, 10_000, 10_000]);
-  watch.heard(1);
+  watch.received(1);
   expect(watch.retryIn()).toBe(1000);
 });
 
 test("a stream that has had no sample is quiet, neither old nor dead", () => {
   const watch = new StreamWatch(0);
-  watch.heard(1);
+  watch.received(1);
   expect(watch.health(OLD_AFTER_MS)).toBe("live");
   expect(watch.health(DEAD_AFTER_MS + 2)).toBe("quiet");
   watch.sampled(DEAD_AFTER_MS);
   watch.opening(DEAD_AFTER_MS);
-  watch.heard(DEAD_AFTER_MS);
+  watch.received(DEAD_AFTER_MS);
   expect(watch.health(3 * DEAD_AFTER_MS)).toBe("quiet");
 });
 

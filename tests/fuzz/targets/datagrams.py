@@ -9,7 +9,7 @@ import numpy as np
 
 from host_agent.core import AgentCore
 from protocol.control import Peer
-from protocol.policy import ClassPolicy, CodingPolicy, PathPolicy, Policy, ReleasePolicy
+from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 from tests.fuzz.target import Target
 from tests.unit.test_agent_core import tcp
 
@@ -36,7 +36,7 @@ class Datagrams(Target):
 
     def _core(self, peer: Peer) -> AgentCore:
         core = AgentCore(peer.host, peer.session, 1400, np.random.default_rng(1))
-        coded = ClassPolicy(PathPolicy("spray"), CodingPolicy(), ReleasePolicy(0.02))
+        coded = ClassPolicy(PathSettings("spray"), CodingPolicy(), ReleasePolicy(0.02))
         core.set_policy(Policy(version=1, scheme="fuzz", packet_time_s=0.001, short=coded), 0.0)
         core.set_directory([self.A, self.B], 0.0)
         return core

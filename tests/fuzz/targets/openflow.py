@@ -13,11 +13,11 @@ from controller.control_plane import ControlPlane
 from controller.fabric.arp import Arp
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
-from controller.openflow.session import Session
+from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import Ready
 from controller.openflow.shell import OpenFlowShell
 from controller.openflow.tables import Table
-from controller.openflow.wanted import Flow, Match, Output, SetField
+from controller.openflow.wanted import FlowRule, Match, Output, SetField
 from controller.process.control_thread import check_control_threads
 from tests.fuzz.target import Target
 from tests.unit.raw_switch import raw_switch
@@ -39,7 +39,9 @@ ASKED_XID: Final = 0xFEEDFACE
 
 def _openflow_samples() -> list[bytes]:
     deliver = (SetField("eth_dst", "02:00:00:00:00:01"), Output(3))
-    flow = Flow(Table.DELIVER, 10, Match(eth_type=0x800, ipv4_dst="10.0.1.1"), deliver, cookie=Rule.DELIVER)
+    flow = FlowRule(
+        Table.DELIVER, 10, Match(eth_type=0x800, ipv4_dst="10.0.1.1"), deliver, cookie=Rule.DELIVER
+    )
     bodies = {
         ofp.OFPMP_PORT_DESC: port(1, b"p1") + port(2, b"p2") + port(ofp.OFPP_LOCAL, b"l1"),
         ofp.OFPMP_FLOW_DESC: flow_description(flow, 6) + flow_description(flow, 7),
@@ -70,13 +72,13 @@ def _with_xid(data: bytes, xid: int) -> bytes:
     return data.replace(ASKED_XID.to_bytes(4, "big"), xid.to_bytes(4, "big"))
 
 
-class OpenFlowSession(Target):
+class SwitchSession(Target):
     """A session without a socket, from its first byte on or after a handshake: it refuses by PeerError or goes on."""
 
     samples = (*_openflow_samples(), b"")
 
     def run(self, messages: Sequence[bytes]) -> None:
-        session, xid = Session(0.0), 0
+        session, xid = OpenFlowSession(0.0), 0
         shake = [] if messages[0] == b"" else self._handshake()
         for number, data in enumerate((*shake, *messages)):
             try:
@@ -91,7 +93,7 @@ class OpenFlowSession(Target):
         return [hello(6), features(ASKED_XID)]
 
     def close(self) -> None:
-        session, ready = Session(0.0), False
+        session, ready = OpenFlowSession(0.0), False
         queue = [hello(6)]
         while queue:
             ready |= any(isinstance(event, Ready) for event in session.receive(queue.pop(0), 0.0))

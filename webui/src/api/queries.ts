@@ -2,7 +2,7 @@
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { BASE, get, RefusedError } from "./client";
-import type { FabricView, FaultsView, FlowStory, Health, ModesView, Scheme, SchemeInForce } from "./types";
+import type { FabricView, FaultsView, FlowDetail, Health, ModesView, Scheme, SchemeInForce } from "./types";
 
 /** What the controller refused will be refused again; what it did not answer may be answered soon. */
 export function worthRetrying(failures: number, error: Error): boolean {
@@ -45,11 +45,11 @@ export const useSchemes = () =>
 export const useFaults = () =>
   useQuery({ queryKey: ["faults"], queryFn: ({ signal }) => get<FaultsView>("/faults", signal) });
 
-/** One flow's story: asked twice a second while it lives, then now and then. The one before stays until it is there. */
-export const useFlowStory = (id: number) =>
+/** One flow in detail: asked twice a second while it lives, then now and then. The one before stays until it is there. */
+export const useFlowDetail = (id: number) =>
   useQuery({
     queryKey: ["flow", id],
-    queryFn: ({ signal }) => get<FlowStory>(`/flows/${id}`, signal),
+    queryFn: ({ signal }) => get<FlowDetail>(`/flows/${id}`, signal),
     refetchInterval: (query) => (query.state.data?.flow.state === "ended" ? 5_000 : 500),
     placeholderData: keepPreviousData,
   });

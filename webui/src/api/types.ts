@@ -1,4 +1,4 @@
-/** What the controller's REST API and its stream tell (docs/api.md). Times ending in `at` are Unix seconds. */
+/** Answers of the controller's REST API, and its stream (docs/api.md). Times ending in `at` are Unix seconds. */
 
 export interface Place {
   switch: string;
@@ -144,7 +144,7 @@ export interface ModeAt {
   cause: string;
 }
 
-export interface FlowStory {
+export interface FlowDetail {
   flow: LiveFlow;
   timeline: FlowStep[];
   modes: ModeAt[];

@@ -13,10 +13,10 @@ export function App() {
   const [first] = usePath();
   const [helping, setHelping] = useState(false);
   const [theme, toggleTheme] = useTheme();
-  const view = first === undefined ? VIEWS[0] : VIEWS.find((one) => one.path === first);
+  const view = first === undefined ? VIEWS[0] : VIEWS.find((candidate) => candidate.path === first);
   const keys = useMemo(
     () => ({
-      ...Object.fromEntries(VIEWS.map((one) => [one.key, () => navigate(`/${one.path}`)])),
+      ...Object.fromEntries(VIEWS.map((target) => [target.key, () => navigate(`/${target.path}`)])),
       "/": () => setHelping(true),
       "?": () => setHelping(true),
       d: toggleTheme,

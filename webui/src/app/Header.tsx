@@ -66,13 +66,13 @@ function ConnectionState() {
     return () => clearInterval(timer);
   }, [connection]);
   const age =
-    store.heardAt === null
+    store.receivedAt === null
       ? ""
-      : `, data ${duration(Math.floor((performance.now() - store.heardAt) / 1000))} old`;
+      : `, data ${duration(Math.floor((performance.now() - store.receivedAt) / 1000))} old`;
   const words = {
     connecting: "◌ connecting…",
     live: "● live",
-    old: `◐ no news${age}`,
+    old: `◐ no updates${age}`,
     lost: `○ connection lost${age}; trying again`,
   }[connection];
   return (

@@ -1,4 +1,4 @@
-/** Single keys for views; not while somebody types. */
+/** Single keys for views; not while the user types. */
 
 import { useEffect } from "react";
 

@@ -1,4 +1,4 @@
-/** The view and what is chosen in it are the page's address, so that a link shows the same to somebody else. */
+/** The view and what is chosen in it are the page's address, so that a link shows the same to another reader. */
 
 import { useCallback, useMemo, useSyncExternalStore } from "react";
 

@@ -38,7 +38,7 @@ export const VIEWS: readonly View[] = [
     path: "flows",
     title: "Flows",
     key: "l",
-    about: "Every flow that agents told of, to sort, filter and open",
+    about: "Every flow that agents reported, to sort, filter and open",
     component: lazy(async () => ({ default: (await import("../flows/FlowsPage")).FlowsPage })),
   },
   {

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { get } from "../api/client";
 import { useHas } from "../api/queries";
-import { Asked } from "../parts/Asked";
+import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { bitRate, byteSize, count, duration, percent } from "../parts/units";
@@ -28,7 +28,7 @@ export function CaptonPage() {
   }, [data, dataUpdatedAt]);
   if (has === false) return <Idle />;
   return (
-    <Asked query={view} what="scheduler">
+    <QueryResult query={view} what="scheduler">
       {(capton) =>
         !capton.enabled ? (
           <Idle />
@@ -50,7 +50,7 @@ export function CaptonPage() {
           </>
         )
       }
-    </Asked>
+    </QueryResult>
   );
 }
 
@@ -77,7 +77,7 @@ function Shares({ capton }: { capton: CaptonView }) {
         </thead>
         <tbody>
           {[...capton.links]
-            .sort((one, other) => other.utilisation - one.utilisation)
+            .sort((left, right) => right.utilisation - left.utilisation)
             .map((link) => (
               <tr key={link.name}>
                 <th scope="row">{link.name}</th>

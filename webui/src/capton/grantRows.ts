@@ -19,7 +19,7 @@ export interface Row {
   spans: Span[];
 }
 
-/** *rows* with what *view* tells at *now* (s); what ended long ago is left out. Returns new rows. */
+/** *rows* with what *view* has at *now* (s); what ended long ago is left out. Returns new rows. */
 export function withView(rows: readonly Row[], view: CaptonView, now: number, everyS: number): Row[] {
   const known = new Map(rows.map((row) => [row.key, row]));
   for (const flow of view.flows) {
@@ -48,6 +48,6 @@ export function withView(rows: readonly Row[], view: CaptonView, now: number, ev
   return [...known.values()]
     .map((row) => ({ ...row, spans: row.spans.filter((span) => span.to > since) }))
     .filter((row) => row.spans.length > 0)
-    .sort((one, other) => (one.spans[0]?.from ?? 0) - (other.spans[0]?.from ?? 0))
+    .sort((left, right) => (left.spans[0]?.from ?? 0) - (right.spans[0]?.from ?? 0))
     .slice(-KEPT_FLOWS);
 }

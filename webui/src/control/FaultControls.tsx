@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useFabric, useFaults } from "../api/queries";
 import type { FabricView, Fault } from "../api/types";
 import { hostName } from "../fabric/layout";
-import { Asked } from "../parts/Asked";
+import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { clockTime } from "../parts/units";
@@ -21,7 +21,7 @@ export function FaultControls({ may }: { may: boolean }) {
   const { begin, end, error } = useFaultChanges();
   return (
     <Panel title="Faults">
-      <Asked query={faults} what="list of faults">
+      <QueryResult query={faults} what="list of faults">
         {(view) =>
           !view.possible ? (
             <Notice title="Only labs have faults made to order">
@@ -48,7 +48,7 @@ export function FaultControls({ may }: { may: boolean }) {
             </>
           )
         }
-      </Asked>
+      </QueryResult>
     </Panel>
   );
 }
@@ -68,10 +68,10 @@ function words(fault: Fault): string {
 }
 
 function targets(kind: Fault["kind"], fabric: FabricView): string[] {
-  if (kind === "switch-down") return fabric.switches.map((one) => one.name);
-  if (kind === "agent-down") return fabric.hosts.filter((one) => one.agent).map(hostName);
-  const access = fabric.hosts.flatMap((one) => (one.link ? [one.link] : []));
-  return [...fabric.links.map((one) => one.name), ...access];
+  if (kind === "switch-down") return fabric.switches.map((switchView) => switchView.name);
+  if (kind === "agent-down") return fabric.hosts.filter((host) => host.agent).map(hostName);
+  const access = fabric.hosts.flatMap((host) => (host.link ? [host.link] : []));
+  return [...fabric.links.map((link) => link.name), ...access];
 }
 
 function NewFaultForm({ busy, begin }: { busy: boolean; begin: (fault: NewFault) => void }) {
@@ -92,9 +92,9 @@ function NewFaultForm({ busy, begin }: { busy: boolean; begin: (fault: NewFault)
       <label>
         <span className="unseen">Kind of fault</span>
         <select value={kind} onChange={(event) => setKind(event.target.value as Fault["kind"])}>
-          {KINDS.map((one) => (
-            <option key={one.kind} value={one.kind}>
-              {one.words}
+          {KINDS.map((choice) => (
+            <option key={choice.kind} value={choice.kind}>
+              {choice.words}
             </option>
           ))}
         </select>
@@ -102,8 +102,8 @@ function NewFaultForm({ busy, begin }: { busy: boolean; begin: (fault: NewFault)
       <label>
         <span className="unseen">Which</span>
         <select value={chosen} onChange={(event) => setTarget(event.target.value)}>
-          {possible.map((one) => (
-            <option key={one}>{one}</option>
+          {possible.map((name) => (
+            <option key={name}>{name}</option>
           ))}
         </select>
       </label>

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { change, RefusedError } from "../api/client";
 import { useScheme, useSchemes } from "../api/queries";
-import { Asked } from "../parts/Asked";
+import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
 import { duration } from "../parts/units";
@@ -27,10 +27,10 @@ export function SchemeControls({ may }: { may: boolean }) {
   });
   return (
     <Panel title="Scheme">
-      <Asked query={scheme} what="scheme">
+      <QueryResult query={scheme} what="scheme">
         {(now) => {
           const name = chosen ?? now.base;
-          const shown = schemes.data?.schemes.find((one) => one.name === name);
+          const shown = schemes.data?.schemes.find((candidate) => candidate.name === name);
           return (
             <>
               <p>
@@ -52,9 +52,9 @@ export function SchemeControls({ may }: { may: boolean }) {
                 <label>
                   Scheme{" "}
                   <select value={name} onChange={(event) => setChosen(event.target.value)}>
-                    {schemes.data?.schemes.map((one) => (
-                      <option key={one.name} value={one.name}>
-                        {one.name}: {one.title}
+                    {schemes.data?.schemes.map((scheme) => (
+                      <option key={scheme.name} value={scheme.name}>
+                        {scheme.name}: {scheme.title}
                       </option>
                     ))}
                   </select>
@@ -72,7 +72,7 @@ export function SchemeControls({ may }: { may: boolean }) {
             </>
           );
         }}
-      </Asked>
+      </QueryResult>
     </Panel>
   );
 }
@@ -85,9 +85,9 @@ function Late({ error }: { error: Error }) {
       {error.message}
       {Array.isArray(late) && (
         <ul>
-          {(late as { who: string; why: string }[]).map((one) => (
-            <li key={one.who}>
-              {one.who}: {one.why}
+          {(late as { who: string; why: string }[]).map((party) => (
+            <li key={party.who}>
+              {party.who}: {party.why}
             </li>
           ))}
         </ul>

@@ -25,7 +25,7 @@ export function Claims({ claims }: { claims: readonly Claim[] }) {
                   <strong>{SIGNS[finding.verdict]}</strong>
                   {finding.ratio !== null && ` ratio ${finding.ratio.toFixed(2)}`}
                   {finding.interval &&
-                    ` (95 %: ${finding.interval.map((one) => one.toFixed(2)).join(" to ")})`}
+                    ` (95 %: ${finding.interval.map((bound) => bound.toFixed(2)).join(" to ")})`}
                   {finding.why && `; ${finding.why}`}
                 </div>
               )}

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
-import { Asked } from "../parts/Asked";
+import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
 import { digits } from "../parts/units";
@@ -25,9 +25,12 @@ interface Compared {
 const three = (value: number): string =>
   value !== 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : digits(value);
 
-function words(one: Estimate, unit: string): string {
-  const interval = one.low === null || one.high === null ? "" : ` (${three(one.low)} to ${three(one.high)})`;
-  return `${three(one.mean)}${unit ? ` ${unit}` : ""}${interval}`;
+function words(estimate: Estimate, unit: string): string {
+  const interval =
+    estimate.low === null || estimate.high === null
+      ? ""
+      : ` (${three(estimate.low)} to ${three(estimate.high)})`;
+  return `${three(estimate.mean)}${unit ? ` ${unit}` : ""}${interval}`;
 }
 
 /** Two experiments side by side: what both have measured for the schemes that both have. */
@@ -39,7 +42,7 @@ export function Comparison({ a, b }: { a: number; b: number }) {
   });
   return (
     <Panel title={`Experiment ${a} beside ${b}`}>
-      <Asked query={query} what="comparison">
+      <QueryResult query={query} what="comparison">
         {({ schemes }) => (
           <div className="scroll" tabIndex={0} role="region" aria-label="Measures of both">
             <table className="numbers">
@@ -71,7 +74,7 @@ export function Comparison({ a, b }: { a: number; b: number }) {
             </table>
           </div>
         )}
-      </Asked>
+      </QueryResult>
     </Panel>
   );
 }

@@ -14,10 +14,10 @@ import { Verdict } from "./Verdict";
 
 /** A preset, changed as wanted, or a spec of one's own; the controller checks it at every change. */
 export function ExperimentForm({ presets }: { presets: readonly Preset[] }) {
-  const first = presets.find((one) => one.name === "small") ?? presets[0];
+  const first = presets.find((preset) => preset.name === "small") ?? presets[0];
   const [draft, setDraft] = useState<Draft>(untouched(first?.name ?? ""));
   const queries = useQueryClient();
-  const preset = presets.find((one) => one.name === draft.preset);
+  const preset = presets.find((candidate) => candidate.name === draft.preset);
   const edit = (more: Partial<Draft>): void => setDraft({ ...draft, ...more });
   const asked = useDeferredValue(draft);
   const check = useQuery({
@@ -72,9 +72,9 @@ export function ExperimentForm({ presets }: { presets: readonly Preset[] }) {
       <label>
         Preset{" "}
         <select value={draft.preset} onChange={(event) => setDraft(untouched(event.target.value))}>
-          {presets.map((one) => (
-            <option key={one.name} value={one.name}>
-              {one.name}: {one.title}
+          {presets.map((preset) => (
+            <option key={preset.name} value={preset.name}>
+              {preset.name}: {preset.title}
             </option>
           ))}
         </select>
@@ -93,9 +93,9 @@ export function ExperimentForm({ presets }: { presets: readonly Preset[] }) {
         {draft.text === null && number("load", "Load, 0 to 1", { min: 0, step: "any" })}
       </div>
       <datalist id={names}>
-        {fields.map((one) => (
-          <option key={one.field} value={one.field}>
-            {one.kind}
+        {fields.map((field) => (
+          <option key={field.field} value={field.field}>
+            {field.kind}
           </option>
         ))}
       </datalist>

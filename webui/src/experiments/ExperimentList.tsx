@@ -1,5 +1,5 @@
 import { Link } from "../app/Link";
-import { Asked } from "../parts/Asked";
+import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { dayTime, duration } from "../parts/units";
@@ -10,7 +10,7 @@ export function ExperimentList() {
   const list = useExperiments();
   return (
     <Panel title="Experiments">
-      <Asked query={list} what="list of experiments">
+      <QueryResult query={list} what="list of experiments">
         {({ pages }) => {
           const experiments = pages.flatMap((page) => page.experiments);
           return experiments.length === 0 ? (
@@ -29,22 +29,24 @@ export function ExperimentList() {
                   </tr>
                 </thead>
                 <tbody>
-                  {experiments.map((one) => (
-                    <tr key={one.id}>
+                  {experiments.map((experiment) => (
+                    <tr key={experiment.id}>
                       <th scope="row">
-                        <Link href={`/experiments/${one.id}`}>
-                          {one.id}: {one.name}
+                        <Link href={`/experiments/${experiment.id}`}>
+                          {experiment.id}: {experiment.name}
                         </Link>
-                        {one.points ? `, ${one.points} points` : ""}
+                        {experiment.points ? `, ${experiment.points} points` : ""}
                       </th>
                       <td>
-                        <StateMark state={one.state} />
+                        <StateMark state={experiment.state} />
                       </td>
-                      <td>{dayTime(one.created_at)}</td>
+                      <td>{dayTime(experiment.created_at)}</td>
                       <td>
-                        {one.finished_at === null
+                        {experiment.finished_at === null
                           ? "–"
-                          : duration(one.finished_at - (one.started_at ?? one.created_at))}
+                          : duration(
+                              experiment.finished_at - (experiment.started_at ?? experiment.created_at),
+                            )}
                       </td>
                     </tr>
                   ))}
@@ -58,7 +60,7 @@ export function ExperimentList() {
             </>
           );
         }}
-      </Asked>
+      </QueryResult>
     </Panel>
   );
 }

@@ -4,7 +4,7 @@ import { change } from "../api/client";
 import { Link } from "../app/Link";
 import { useSearch } from "../app/location";
 import { useRole } from "../app/role";
-import { Asked } from "../parts/Asked";
+import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { dayTime, duration } from "../parts/units";
@@ -20,9 +20,9 @@ import { type Experiment, OVER } from "./types";
 export function ExperimentView({ id }: { id: number }) {
   const query = useExperiment(id);
   return (
-    <Asked query={query} what={`experiment ${id}`}>
+    <QueryResult query={query} what={`experiment ${id}`}>
       {(experiment) => <Whole experiment={experiment} />}
-    </Asked>
+    </QueryResult>
   );
 }
 
@@ -114,7 +114,7 @@ function CompareWith({ experiment }: { experiment: Experiment }) {
   const [search, change] = useSearch();
   const others = (useExperiments().data?.pages ?? [])
     .flatMap((page) => page.experiments)
-    .filter((one) => one.id !== experiment.id && one.state === "finished");
+    .filter((candidate) => candidate.id !== experiment.id && candidate.state === "finished");
   if (others.length === 0) return null;
   return (
     <label>
@@ -124,9 +124,9 @@ function CompareWith({ experiment }: { experiment: Experiment }) {
         onChange={(event) => change({ with: event.target.value || null })}
       >
         <option value="">none</option>
-        {others.map((one) => (
-          <option key={one.id} value={one.id}>
-            {one.id}: {one.name}
+        {others.map((other) => (
+          <option key={other.id} value={other.id}>
+            {other.id}: {other.name}
           </option>
         ))}
       </select>
@@ -134,7 +134,7 @@ function CompareWith({ experiment }: { experiment: Experiment }) {
   );
 }
 
-/** The address shows the same to whoever may read here. */
+/** The address shows the same to all who may read here. */
 function CopyAddress() {
   const [copied, setCopied] = useState<"no" | "yes" | "refused">("no");
   const copy = (): void => {

@@ -13,27 +13,27 @@ interface Props {
 /** Single fields of the preset, changed. */
 export function FieldChanges({ changes, edit, fields, names, wrong }: Props) {
   const put = (index: number, more: Partial<FieldChange>): void =>
-    edit(changes.map((one, at) => (at === index ? { ...one, ...more } : one)));
+    edit(changes.map((change, place) => (place === index ? { ...change, ...more } : change)));
   return (
     <fieldset>
       <legend>Other fields</legend>
-      {changes.map((one, index) => {
-        const known = fields.find((field) => field.field === one.field);
+      {changes.map((change, index) => {
+        const known = fields.find((field) => field.field === change.field);
         return (
           <div key={index} className="field-change">
             <input
               aria-label="Field"
               list={names}
               placeholder="workload.flows.count"
-              aria-invalid={wrong(one.field)}
-              value={one.field}
+              aria-invalid={wrong(change.field)}
+              value={change.field}
               onChange={(event) => put(index, { field: event.target.value })}
             />
             <span aria-hidden="true">=</span>
             {known && known.choices.length > 0 ? (
               <select
                 aria-label="Value"
-                value={one.value}
+                value={change.value}
                 onChange={(event) => put(index, { value: event.target.value })}
               >
                 <option value="" />
@@ -44,14 +44,14 @@ export function FieldChanges({ changes, edit, fields, names, wrong }: Props) {
             ) : (
               <input
                 aria-label="Value"
-                value={one.value}
+                value={change.value}
                 onChange={(event) => put(index, { value: event.target.value })}
               />
             )}
             <button
               type="button"
-              aria-label={`Leave ${one.field || "this field"} as it is`}
-              onClick={() => edit(changes.filter((_, at) => at !== index))}
+              aria-label={`Leave ${change.field || "this field"} as it is`}
+              onClick={() => edit(changes.filter((_, place) => place !== index))}
             >
               ✕
             </button>

@@ -1,12 +1,12 @@
 import { useHas } from "../api/queries";
 import { useRole } from "../app/role";
-import { Asked } from "../parts/Asked";
+import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { ExperimentForm } from "./ExperimentForm";
 import { usePresets } from "./queries";
 
-/** Begin an experiment, or be told why not. */
+/** Begin an experiment, or show why that is not possible. */
 export function NewExperiment() {
   const runs = useHas("/specs");
   const role = useRole();
@@ -30,8 +30,8 @@ export function NewExperiment() {
 
 function Presets() {
   return (
-    <Asked query={usePresets()} what="list of presets">
+    <QueryResult query={usePresets()} what="list of presets">
       {({ presets }) => <ExperimentForm presets={presets} />}
-    </Asked>
+    </QueryResult>
   );
 }

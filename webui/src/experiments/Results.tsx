@@ -25,9 +25,9 @@ export function Results({ experiment }: { experiment: Experiment }) {
       if (known) known.push(flow.fct_s);
       else times.set(label, [flow.fct_s]);
     }
-    return [...times].map(([scheme, found]) => ({
+    return [...times].map(([scheme, ofScheme]) => ({
       scheme,
-      points: distribution(found.sort((one, other) => one - other)),
+      points: distribution(ofScheme.sort((left, right) => left - right)),
     }));
   }, [experiment.runs, records.data]);
   const limited = document.cpu_limited === true;
@@ -86,20 +86,20 @@ function SchemeTable({ document }: { document: ResultDocument }) {
           </tr>
         </thead>
         <tbody>
-          {Object.entries(document.schemes ?? {}).map(([label, one]) => (
+          {Object.entries(document.schemes ?? {}).map(([label, scheme]) => (
             <tr key={label}>
               <th scope="row">
                 <SchemeMark name={label} />
-                {one.cpu_limited ? " *" : ""}
+                {scheme.cpu_limited ? " *" : ""}
               </th>
-              <td>{one.short?.n ?? "–"}</td>
-              <td>{one.short?.failed ?? "–"}</td>
-              <td>{one.short ? `${digits(one.short.p50_ms)} ms` : "–"}</td>
-              <td>{one.retransmissions}</td>
-              <td>{one.recovered_packets}</td>
-              <td>{percent(one.overhead)}</td>
-              <td>{one.paths?.short?.paths_per_flow.toFixed(1) ?? "–"}</td>
-              <td>{one.paths?.long?.paths_per_flow.toFixed(1) ?? "–"}</td>
+              <td>{scheme.short?.n ?? "–"}</td>
+              <td>{scheme.short?.failed ?? "–"}</td>
+              <td>{scheme.short ? `${digits(scheme.short.p50_ms)} ms` : "–"}</td>
+              <td>{scheme.retransmissions}</td>
+              <td>{scheme.recovered_packets}</td>
+              <td>{percent(scheme.overhead)}</td>
+              <td>{scheme.paths?.short?.paths_per_flow.toFixed(1) ?? "–"}</td>
+              <td>{scheme.paths?.long?.paths_per_flow.toFixed(1) ?? "–"}</td>
             </tr>
           ))}
         </tbody>

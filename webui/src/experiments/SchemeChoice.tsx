@@ -11,7 +11,7 @@ interface Props {
 export function SchemeChoice({ usual, chosen, choose }: Props) {
   const all = useSchemes().data?.schemes ?? [];
   const shown = [...usual, ...chosen.filter((name) => !usual.includes(name))];
-  const others = all.filter((one) => !shown.includes(one.name));
+  const others = all.filter((scheme) => !shown.includes(scheme.name));
   return (
     <fieldset>
       <legend>Schemes</legend>
@@ -21,7 +21,11 @@ export function SchemeChoice({ usual, chosen, choose }: Props) {
             type="checkbox"
             checked={chosen.includes(name)}
             onChange={(event) =>
-              choose(shown.filter((one) => (one === name ? event.target.checked : chosen.includes(one))))
+              choose(
+                shown.filter((candidate) =>
+                  candidate === name ? event.target.checked : chosen.includes(candidate),
+                ),
+              )
             }
           />{" "}
           {name}
@@ -34,9 +38,9 @@ export function SchemeChoice({ usual, chosen, choose }: Props) {
           onChange={(event) => choose([...chosen, event.target.value])}
         >
           <option value="">and another …</option>
-          {others.map((one) => (
-            <option key={one.name} value={one.name}>
-              {one.name}: {one.title}
+          {others.map((other) => (
+            <option key={other.name} value={other.name}>
+              {other.name}: {other.title}
             </option>
           ))}
         </select>

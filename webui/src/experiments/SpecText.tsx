@@ -12,7 +12,7 @@ interface Props {
 export function SpecText({ text, edit, problems }: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   const numbers = useRef<HTMLPreElement>(null);
-  const wrong = new Set(problems.map((one) => one.line));
+  const wrong = new Set(problems.map((problem) => problem.line));
   const lines = text.split("\n");
   const goTo = (line: number): void => {
     const area = field.current;
@@ -47,9 +47,9 @@ export function SpecText({ text, edit, problems }: Props) {
           }}
         />
       </div>
-      {problems.some((one) => one.line) && (
+      {problems.some((problem) => problem.line) && (
         <p>
-          {[...new Set(problems.flatMap((one) => one.line ?? []))].map((line) => (
+          {[...new Set(problems.flatMap((problem) => problem.line ?? []))].map((line) => (
             <button key={line} type="button" onClick={() => goTo(line)}>
               Go to line {line}
             </button>

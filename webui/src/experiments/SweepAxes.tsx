@@ -12,7 +12,7 @@ interface Props {
 /** Fields that take several values: every combination is a point of its own, and all points are one sweep. */
 export function SweepAxes({ axes, edit, fields }: Props) {
   const put = (index: number, more: Partial<Axis>): void =>
-    edit(axes.map((one, at) => (at === index ? { ...one, ...more } : one)));
+    edit(axes.map((axis, place) => (place === index ? { ...axis, ...more } : axis)));
   return (
     <fieldset>
       <legend>Sweep</legend>
@@ -35,7 +35,7 @@ export function SweepAxes({ axes, edit, fields }: Props) {
           <button
             type="button"
             aria-label={`Do not sweep ${axis.field || "this field"}`}
-            onClick={() => edit(axes.filter((_, at) => at !== index))}
+            onClick={() => edit(axes.filter((_, place) => place !== index))}
           >
             ✕
           </button>

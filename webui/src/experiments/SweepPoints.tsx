@@ -7,10 +7,15 @@ import { digits } from "../parts/units";
 
 /** Points of a sweep: each its state and, once the sweep is over, its schemes' figures side by side. */
 export function SweepPoints({ experiment }: { experiment: Experiment }) {
-  const found = new Map(
-    ((experiment.summary ?? {}) as SweepDocument).points?.map((one) => [one.experiment, one.schemes ?? {}]),
+  const byPoint = new Map(
+    ((experiment.summary ?? {}) as SweepDocument).points?.map((point) => [
+      point.experiment,
+      point.schemes ?? {},
+    ]),
   );
-  const schemes = [...new Set([...found.values()].flatMap((one) => Object.keys(one)))];
+  const schemes = [
+    ...new Set([...byPoint.values()].flatMap((schemesOfPoint) => Object.keys(schemesOfPoint))),
+  ];
   return (
     <Panel title="Points of the sweep">
       <div className="scroll" tabIndex={0} role="region" aria-label="Table of the points">
@@ -37,7 +42,7 @@ export function SweepPoints({ experiment }: { experiment: Experiment }) {
                   <StateMark state={point.state} />
                 </td>
                 {schemes.map((label) => (
-                  <Figures key={label} of={found.get(point.id)?.[label]} />
+                  <Figures key={label} of={byPoint.get(point.id)?.[label]} />
                 ))}
               </tr>
             ))}
@@ -71,7 +76,7 @@ function Figures({ of: result }: { of: SchemeResult | undefined }) {
 
 /** Why points ended that did not finish, each reason once. */
 function Errors({ points }: { points: readonly Point[] }) {
-  const reasons = [...new Set(points.map((one) => one.error).filter(Boolean))];
+  const reasons = [...new Set(points.map((point) => point.error).filter(Boolean))];
   if (reasons.length === 0) return null;
   return (
     <ul className="problems">
@@ -81,8 +86,8 @@ function Errors({ points }: { points: readonly Point[] }) {
           <span className="quiet">
             (
             {points
-              .filter((one) => one.error === reason)
-              .map((one) => one.words)
+              .filter((point) => point.error === reason)
+              .map((point) => point.words)
               .join("; ")}
             )
           </span>

@@ -30,16 +30,18 @@ export function measures(document: ResultDocument): Measure[] {
     less: boolean,
     format: (value: number) => string,
     read: (
-      one: (typeof rows)[number][1],
+      scheme: (typeof rows)[number][1],
     ) => readonly [number | null | undefined, [number, number] | null | undefined],
   ): Measure => ({
     name,
     less,
     format,
-    bars: rows.flatMap(([label, one]) => {
-      const [value, interval] = read(one);
+    bars: rows.flatMap(([label, scheme]) => {
+      const [value, interval] = read(scheme);
       if (value == null) return [];
-      return [{ label, scheme: one.scheme, value, interval: interval ?? null, cpuLimited: one.cpu_limited }];
+      return [
+        { label, scheme: scheme.scheme, value, interval: interval ?? null, cpuLimited: scheme.cpu_limited },
+      ];
     }),
   });
   return [

@@ -3,7 +3,7 @@
 import { RefusedError } from "../api/client";
 import type { SpecProblem } from "./types";
 
-/** The problems that a refusal tells of, or null where there was none. */
+/** The problems that a refusal lists, or null where there was none. */
 export function problemsOf(error: Error | null): SpecProblem[] | null {
   if (!(error instanceof RefusedError)) return null;
   const all = error.problem["problems"];
@@ -19,8 +19,8 @@ export function fieldOf(problem: SpecProblem): string {
 /** Those that are about *field*, or about something in it. */
 export function about(problems: readonly SpecProblem[], field: string): SpecProblem[] {
   if (field === "") return [];
-  return problems.filter((one) => {
-    const name = fieldOf(one);
+  return problems.filter((problem) => {
+    const name = fieldOf(problem);
     return name === field || name.startsWith(`${field}.`) || name.startsWith(`${field}[`);
   });
 }
@@ -28,7 +28,7 @@ export function about(problems: readonly SpecProblem[], field: string): SpecProb
 /** Where line *number* (from 1) of *text* begins and ends. */
 export function lineOf(text: string, number: number): [number, number] {
   const lines = text.split("\n");
-  const at = Math.min(Math.max(1, number), lines.length) - 1;
-  const start = lines.slice(0, at).reduce((sum, line) => sum + line.length + 1, 0);
-  return [start, start + (lines[at]?.length ?? 0)];
+  const index = Math.min(Math.max(1, number), lines.length) - 1;
+  const start = lines.slice(0, index).reduce((sum, line) => sum + line.length + 1, 0);
+  return [start, start + (lines[index]?.length ?? 0)];
 }

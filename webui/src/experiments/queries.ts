@@ -58,17 +58,17 @@ export const useFlowRecords = (id: number, enabled: boolean) =>
     enabled,
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async ({ signal }) => {
-      const found: FlowRecord[] = [];
+      const records: FlowRecord[] = [];
       let after = 0;
-      while (found.length < MOST_FLOWS) {
+      while (records.length < MOST_FLOWS) {
         const page: { flows: FlowRecord[]; next: number | null } = await get(
           `/experiments/${id}/flows?limit=1000&after=${after}`,
           signal,
         );
-        found.push(...page.flows);
+        records.push(...page.flows);
         if (page.next === null) break;
         after = page.next;
       }
-      return found;
+      return records;
     },
   });

@@ -29,9 +29,9 @@ const DEEPEST = 6;
 const LEFT_OUT = new Set(["schemes", "repeats", "seed", "claims", "sweep", "name", "title", "description"]);
 
 export function schemaFields(root: unknown): SchemaField[] {
-  const found = new Map<string, SchemaField>();
-  walk(root as Schema, root as Schema, "", 0, found);
-  return [...found.values()].filter((one) => !LEFT_OUT.has(one.field.split(".")[0] ?? ""));
+  const known = new Map<string, SchemaField>();
+  walk(root as Schema, root as Schema, "", 0, known);
+  return [...known.values()].filter((field) => !LEFT_OUT.has(field.field.split(".")[0] ?? ""));
 }
 
 function walk(
@@ -39,24 +39,24 @@ function walk(
   root: Schema,
   field: string,
   depth: number,
-  found: Map<string, SchemaField>,
+  known: Map<string, SchemaField>,
 ): void {
   if (depth > DEEPEST) return;
   if (schema.$ref !== undefined) {
     const target = schema.$ref
       .replace(/^#\//, "")
       .split("/")
-      .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], root);
-    if (target) walk({ ...(target as Schema), ...without(schema) }, root, field, depth + 1, found);
+      .reduce<unknown>((node, name) => (node as Record<string, unknown> | undefined)?.[name], root);
+    if (target) walk({ ...(target as Schema), ...without(schema) }, root, field, depth + 1, known);
     return;
   }
   for (const part of [...(schema.oneOf ?? []), ...(schema.anyOf ?? []), ...(schema.allOf ?? [])]) {
-    walk({ ...without(schema), ...part }, root, field, depth + 1, found);
+    walk({ ...without(schema), ...part }, root, field, depth + 1, known);
   }
   for (const [name, inner] of Object.entries(schema.properties ?? {})) {
-    walk(inner, root, field ? `${field}.${name}` : name, depth + 1, found);
+    walk(inner, root, field ? `${field}.${name}` : name, depth + 1, known);
   }
-  if (field !== "" && !schema.properties && isPlain(schema)) note(schema, field, found);
+  if (field !== "" && !schema.properties && isPlain(schema)) note(schema, field, known);
 }
 
 function without(schema: Schema): Schema {
@@ -66,13 +66,13 @@ function without(schema: Schema): Schema {
 
 function isPlain(schema: Schema): boolean {
   const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? []);
-  const plain = types.some((one) => ["integer", "number", "string", "boolean"].includes(one));
+  const plain = types.some((type) => ["integer", "number", "string", "boolean"].includes(type));
   return plain || schema.enum !== undefined || schema.const !== undefined;
 }
 
-function note(schema: Schema, field: string, found: Map<string, SchemaField>): void {
+function note(schema: Schema, field: string, known: Map<string, SchemaField>): void {
   const choices = (schema.enum ?? (schema.const === undefined ? [] : [schema.const])).map(String);
-  const before = found.get(field);
+  const before = known.get(field);
   const all = [...new Set([...(before?.choices ?? []), ...choices])];
   const limits = [
     schema.minimum !== undefined && `at least ${schema.minimum}`,
@@ -80,7 +80,7 @@ function note(schema: Schema, field: string, found: Map<string, SchemaField>): v
     schema.maximum !== undefined && `at most ${schema.maximum}`,
   ].filter(Boolean);
   const type = typeof schema.type === "string" ? schema.type : (schema.type ?? []).join(" or ");
-  found.set(field, {
+  known.set(field, {
     field,
     kind: all.length > 0 ? `one of: ${all.join(", ")}` : [type, ...limits].join(", "),
     description: schema.description ?? before?.description ?? "",

@@ -62,7 +62,7 @@ export function typed(value: string): unknown {
 export const listed = (values: string): unknown[] =>
   values
     .split(",")
-    .filter((one) => one.trim() !== "")
+    .filter((text) => text.trim() !== "")
     .map(typed);
 
 export function submission(draft: Draft): Record<string, unknown> {
@@ -77,7 +77,8 @@ export function submission(draft: Draft): Record<string, unknown> {
   const set: Record<string, unknown> = {};
   const load = axes.find(({ field }) => field === LOAD)?.values[0] ?? (draft.load && typed(draft.load));
   if (load !== "") Object.assign(set, { [LOAD]: load, [RATE]: null });
-  for (const one of draft.changes) if (one.field && one.value.trim()) set[one.field] = typed(one.value);
+  for (const change of draft.changes)
+    if (change.field && change.value.trim()) set[change.field] = typed(change.value);
   if (Object.keys(set).length > 0) body["set"] = set;
   if (axes.length > 0) {
     body["sweep"] = axes.map(({ field, values }) => ({ label: label(field), fields: [field], values }));

@@ -1,4 +1,4 @@
-/** Experiments as the engine tells of them (docs/api.md), and what a result document holds (docs/experiments.md). */
+/** Experiments as the engine shows them (docs/api.md), and what a result document holds (docs/experiments.md). */
 
 export type State = "queued" | "running" | "cancelling" | "finished" | "failed" | "cancelled" | "interrupted";
 

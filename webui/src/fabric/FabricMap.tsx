@@ -41,10 +41,10 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
       ))}
       <Links fabric={fabric} layout={layout} chosen={link} choose={chooseLink} />
       <Switches fabric={fabric} spots={layout.switches} modal={modal} down={down} />
-      {fabric.hosts.map((one) => {
-        const spot = layout.hosts.get(hostName(one));
+      {fabric.hosts.map((hostView) => {
+        const spot = layout.hosts.get(hostName(hostView));
         if (!spot) return null;
-        const name = hostName(one);
+        const name = hostName(hostView);
         return (
           <g
             key={name}
@@ -52,7 +52,7 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
             className={`host ${host === name ? "chosen" : ""}`}
             role="button"
             tabIndex={0}
-            aria-label={`Host ${name}${one.agent ? "" : ", without an agent"}`}
+            aria-label={`Host ${name}${hostView.agent ? "" : ", without an agent"}`}
             aria-pressed={host === name}
             data-host={name}
             onClick={() => chooseHost(name)}
@@ -62,8 +62,8 @@ export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }:
               chooseHost(name);
             }}
           >
-            <title>{`${name} (${one.underlay_ip})${one.agent ? "" : ": no agent"}`}</title>
-            <circle r={19} className={one.agent ? "" : "bare"} />
+            <title>{`${name} (${hostView.underlay_ip})${hostView.agent ? "" : ": no agent"}`}</title>
+            <circle r={19} className={hostView.agent ? "" : "bare"} />
             <text textAnchor="middle" dy="0.36em">
               {name.length > 5 ? name.slice(-4) : name}
             </text>
@@ -86,25 +86,25 @@ function Links({ fabric, layout, chosen, choose }: LinksProps) {
   const slow = new Set(
     useFaults()
       .data?.faults.filter((fault) => fault.kind === "slow-link")
-      .map((one) => one.target),
+      .map((fault) => fault.target),
   );
-  const loads = new Map(sample?.links.map((one) => [one.name, one]));
+  const loads = new Map(sample?.links.map((link) => [link.name, link]));
   const lines: { name: string; a: Spot; b: Spot; up: boolean }[] = [];
-  for (const one of fabric.links) {
-    const a = layout.switches.get(one.a.switch);
-    const b = layout.switches.get(one.b.switch);
-    if (a && b) lines.push({ name: one.name, a, b, up: one.up });
+  for (const link of fabric.links) {
+    const a = layout.switches.get(link.a.switch);
+    const b = layout.switches.get(link.b.switch);
+    if (a && b) lines.push({ name: link.name, a, b, up: link.up });
   }
-  for (const one of fabric.hosts) {
-    const a = layout.hosts.get(hostName(one));
-    const b = layout.switches.get(one.place?.switch ?? "");
-    if (a && b && one.link) lines.push({ name: one.link, a, b: { x: b.x, y: b.y }, up: true });
+  for (const host of fabric.hosts) {
+    const a = layout.hosts.get(hostName(host));
+    const b = layout.switches.get(host.place?.switch ?? "");
+    if (a && b && host.link) lines.push({ name: host.link, a, b: { x: b.x, y: b.y }, up: true });
   }
   return lines.map((line) => {
     const load: LinkLoad | undefined = loads.get(line.name);
     const rate = load?.rate_kbps ? load.rate_kbps * 1000 : null;
-    const share = (bits: number | undefined, told: number | null | undefined): number =>
-      told ?? (rate && bits ? bits / rate : 0);
+    const share = (bits: number | undefined, reported: number | null | undefined): number =>
+      reported ?? (rate && bits ? bits / rate : 0);
     return (
       <LinkLine
         key={line.name}
@@ -132,13 +132,20 @@ interface SwitchesProps {
 function Switches({ fabric, spots, modal, down }: SwitchesProps) {
   const modes = useModes().data?.leaves;
   const now = useNow(500);
-  return fabric.switches.map((one: SwitchView) => {
-    const spot = spots.get(one.name);
+  return fabric.switches.map((switchView: SwitchView) => {
+    const spot = spots.get(switchView.name);
     if (!spot) return null;
-    const mode = modal ? modes?.find((leaf) => leaf.leaf === one.name) : undefined;
+    const mode = modal ? modes?.find((leaf) => leaf.leaf === switchView.name) : undefined;
     const since = mode ? age(now - mode.since_at) : "";
     return (
-      <SwitchBox key={one.name} one={one} spot={spot} mode={mode} since={since} down={down.has(one.name)} />
+      <SwitchBox
+        key={switchView.name}
+        view={switchView}
+        spot={spot}
+        mode={mode}
+        since={since}
+        down={down.has(switchView.name)}
+      />
     );
   });
 }

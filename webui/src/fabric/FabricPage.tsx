@@ -1,7 +1,7 @@
 import { useCallback } from "react";
 import { useFabric, useScheme } from "../api/queries";
 import { useSearch } from "../app/location";
-import { Asked } from "../parts/Asked";
+import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { FabricMap } from "./FabricMap";
 import { HostPanel } from "./HostPanel";
@@ -22,7 +22,7 @@ export function FabricPage() {
   const close = useCallback(() => change({ host: null, link: null }), [change]);
   const modal = scheme ? hasModes(scheme) : false;
   return (
-    <Asked query={fabric} what="fabric">
+    <QueryResult query={fabric} what="fabric">
       {(view) =>
         view.switches.length === 0 ? (
           <Notice title="No switch has connected yet">
@@ -51,6 +51,6 @@ export function FabricPage() {
           </div>
         )
       }
-    </Asked>
+    </QueryResult>
   );
 }

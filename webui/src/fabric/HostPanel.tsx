@@ -11,7 +11,7 @@ const SHOWN = 40;
 
 /** A host's place, and its flows of the last seconds. */
 export function HostPanel({ name, close }: { name: string; close: () => void }) {
-  const host = useFabric().data?.hosts.find((one) => hostName(one) === name);
+  const host = useFabric().data?.hosts.find((candidate) => hostName(candidate) === name);
   useLive("flows", (store) => store.flows);
   const flows = useStore()
     .flowHistory.recent(RECENT_S)

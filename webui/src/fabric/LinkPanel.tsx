@@ -16,7 +16,7 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
   if (!last || !sample) {
     return (
       <Panel title={`Link ${name}`} close={close}>
-        <Notice title="Nothing is told of this link">
+        <Notice title="No data for this link">
           There is no link of this name, or no sample has come yet.
         </Notice>
       </Panel>
@@ -35,7 +35,7 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
       { name: `${b} → ${a}`, className: "series-1", points: ba },
     ];
   };
-  const told = (read: (load: Load) => number | null): boolean =>
+  const reported = (read: (load: Load) => number | null): boolean =>
     points.some((point) => [point.ab, point.ba].some((load) => load !== null && read(load) !== null));
   const range = { from: sample.at - KEPT_S, to: sample.at };
   const rate = last.rate_kbps === null ? null : last.rate_kbps * 1000;
@@ -54,7 +54,7 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
         format={bitRate}
         limit={rate === null ? null : { value: rate, name: "the link's rate" }}
       />
-      {told((load) => load.queued_packets) && (
+      {reported((load) => load.queued_packets) && (
         <TimeChart
           title="Packets that wait"
           series={series((load) => load.queued_packets)}
@@ -63,7 +63,7 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
           format={(value) => `${digits(value)} pkt`}
         />
       )}
-      {told((load) => load.dropped_per_s) && (
+      {reported((load) => load.dropped_per_s) && (
         <TimeChart
           title="Dropped"
           series={series((load) => load.dropped_per_s)}

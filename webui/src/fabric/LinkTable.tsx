@@ -18,7 +18,7 @@ export function LinkTable({ choose }: { choose: (name: string) => void }) {
 
 function Rows({ choose }: { choose: (name: string) => void }) {
   const sample = useLive("links", (store) => store.links);
-  const links = [...(sample?.links ?? [])].sort((one, other) => busiest(other) - busiest(one));
+  const links = [...(sample?.links ?? [])].sort((left, right) => busiest(right) - busiest(left));
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="Links">
       <table className="numbers">

@@ -7,15 +7,15 @@ const SHOWN = 5;
 /** What happened last, in words. */
 export function RecentEvents() {
   const log = useLive("log", (store) => store.log);
-  const told = log.flatMap((event) => {
+  const described = log.flatMap((event) => {
     const words = eventWords(event);
     return words === null ? [] : [{ event, words }];
   });
-  if (told.length === 0) return null;
+  if (described.length === 0) return null;
   return (
     <section className="recent" aria-label="Recent events">
       <ul aria-live="polite">
-        {told.slice(0, SHOWN).map(({ event, words }) => (
+        {described.slice(0, SHOWN).map(({ event, words }) => (
           <li key={event.cursor}>
             <time>{clockTime(event.at)}</time> {words}
           </li>

@@ -3,7 +3,7 @@ import type { LeafMode, SwitchView } from "../api/types";
 import type { Spot } from "./layout";
 
 interface Props {
-  one: SwitchView;
+  view: SwitchView;
   spot: Spot;
   mode: LeafMode | undefined;
   /** The mode's age as text; "" where the scheme has no modes. */
@@ -12,17 +12,17 @@ interface Props {
 }
 
 /** A switch, and below a leaf its mode with the time since. */
-export const SwitchBox = memo(function SwitchBox({ one, spot, mode, since, down }: Props) {
-  const lost = !one.connected || down;
+export const SwitchBox = memo(function SwitchBox({ view, spot, mode, since, down }: Props) {
+  const lost = !view.connected || down;
   return (
     <g transform={`translate(${spot.x} ${spot.y})`} className={`switch ${lost ? "lost" : ""}`}>
       <title>
-        {one.name}
-        {down ? ", down" : one.connected ? "" : ", not connected to the controller"}
+        {view.name}
+        {down ? ", down" : view.connected ? "" : ", not connected to the controller"}
       </title>
       <rect x={-27} y={-15} width={54} height={30} rx={5} />
       <text textAnchor="middle" dy="0.36em">
-        {lost ? `✕ ${one.name}` : one.name}
+        {lost ? `✕ ${view.name}` : view.name}
       </text>
       {mode && since && (
         <g

@@ -8,8 +8,8 @@ const text = (value: unknown): string =>
 const seconds = (value: unknown): string => (typeof value === "number" ? `${value.toFixed(1)} s` : "?");
 
 function fault(event: EventHead): string {
-  const one = event["fault"] as { kind?: unknown; target?: unknown } | undefined;
-  return `${text(one?.kind)} of ${text(one?.target)}`;
+  const fault = event["fault"] as { kind?: unknown; target?: unknown } | undefined;
+  return `${text(fault?.kind)} of ${text(fault?.target)}`;
 }
 
 export function eventWords(event: EventHead): string | null {
@@ -41,7 +41,7 @@ export function eventWords(event: EventHead): string | null {
     case "host-conflict":
       return `two hosts claim the address ${text(event["ipv4"])}`;
     case "switch-refused":
-      return `switch ${text(event["switch"])} refused what it was told`;
+      return `switch ${text(event["switch"])} refused a message`;
     case "experiment-created":
     case "experiment-submitted":
       return `experiment ${text(event["experiment"])} (${text(event["name"])}) began`;

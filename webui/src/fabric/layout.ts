@@ -24,10 +24,10 @@ const ROW = 175;
 const HOST_ROW = 100;
 const TOP = 46;
 
-const byName = (one: { name: string }, other: { name: string }): number =>
-  one.name.localeCompare(other.name, "en", { numeric: true });
+const byName = (left: { name: string }, right: { name: string }): number =>
+  left.name.localeCompare(right.name, "en", { numeric: true });
 
-/** A host's name, or its address where no agent has told one. */
+/** A host's name, or its address where no agent has given one. */
 export const hostName = (host: HostView): string => host.name || host.underlay_ip;
 
 const ROW_NAMES: Readonly<Record<string, string>> = {
@@ -42,13 +42,13 @@ const ROW_NAMES: Readonly<Record<string, string>> = {
  * *wanted*: the width that there is; the layout is wider where a row needs more.
  */
 export function layOut(fabric: FabricView, wanted: number): Layout {
-  const top = Math.max(0, ...fabric.switches.map((one) => one.tier ?? 0));
-  const unknown = fabric.switches.some((one) => one.tier === null);
+  const top = Math.max(0, ...fabric.switches.map((switchView) => switchView.tier ?? 0));
+  const unknown = fabric.switches.some((switchView) => switchView.tier === null);
   const rowsOfSwitches = top + 1 + (unknown ? 1 : 0);
   const perTier = rollup(
     fabric.switches,
     (members) => members.length,
-    (one) => one.tier ?? top + 1,
+    (switchView) => switchView.tier ?? top + 1,
   );
   const width = Math.max(wanted, 2 * MARGIN + SLOT * Math.max(1, ...perTier.values()));
   const switches = new Map<string, Spot>();
@@ -56,10 +56,12 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
   for (let row = 0; row < rowsOfSwitches; row += 1) {
     const tier = rowsOfSwitches - 1 - row;
     const members = fabric.switches
-      .filter((one) => (one.tier === null ? tier > top : one.tier === tier))
+      .filter((switchView) => (switchView.tier === null ? tier > top : switchView.tier === tier))
       .sort(byName);
     const y = TOP + row * ROW;
-    members.forEach((one, index) => switches.set(one.name, { x: spread(index, members.length, width), y }));
+    members.forEach((member, index) =>
+      switches.set(member.name, { x: spread(index, members.length, width), y }),
+    );
     rows.push({ y, name: tier > top ? "Not placed yet" : rowName(members) });
   }
   const hosts = new Map<string, Spot>();
@@ -72,7 +74,7 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
     const centre = switches.get(leaf)?.x ?? 0;
     const step = Math.min(54, (slot * 0.94) / members.length);
     members
-      .sort((one, other) => byName({ name: hostName(one) }, { name: hostName(other) }))
+      .sort((left, right) => byName({ name: hostName(left) }, { name: hostName(right) }))
       .forEach((host, index) =>
         hosts.set(hostName(host), { x: centre + (index - (members.length - 1) / 2) * step, y }),
       );

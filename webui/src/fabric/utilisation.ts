@@ -19,8 +19,8 @@ export const STEPS: readonly Step[] = [
 /** The number of the step of *share* (0..1, may be a little more). */
 export function stepOf(share: number): number {
   let step = 0;
-  STEPS.forEach((one, index) => {
-    if (share >= one.from) step = index;
+  STEPS.forEach((candidate, index) => {
+    if (share >= candidate.from) step = index;
   });
   return step;
 }

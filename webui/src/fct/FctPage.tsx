@@ -16,7 +16,7 @@ import {
   groups,
   LEAST_FOR_P99,
   longGoodput,
-  reigns,
+  schemeIntervals,
   SIZE_CLASSES,
 } from "./statistics";
 
@@ -30,8 +30,8 @@ export function FctPage() {
   });
   const recent = useDeferredValue(live);
   const calm = useMemo(() => merged(known, recent), [known, recent]);
-  const found = useMemo(
-    () => groups(calm, reigns(events.data?.events ?? [], scheme)),
+  const flowGroups = useMemo(
+    () => groups(calm, schemeIntervals(events.data?.events ?? [], scheme)),
     [calm, events.data, scheme],
   );
   const long = longGoodput(calm);
@@ -46,14 +46,14 @@ export function FctPage() {
           changed are left out. For conclusions run an experiment: the same flows under every scheme.
         </span>
       </p>
-      {found.length === 0 && (
+      {flowGroups.length === 0 && (
         <Notice title="No flow has ended yet">
           Completion times show here as flows end; try Control to start some.
         </Notice>
       )}
       <div className="fct-grid">
         {SIZE_CLASSES.map((sizeClass) => {
-          const mine = found.filter((group) => group.sizeClass === sizeClass);
+          const mine = flowGroups.filter((group) => group.sizeClass === sizeClass);
           if (mine.length === 0) return null;
           return (
             <Panel key={sizeClass.name} title={`Flows of ${sizeClass.name}`}>

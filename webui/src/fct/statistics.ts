@@ -19,23 +19,23 @@ export const SIZE_CLASSES: readonly SizeClass[] = [
   { name: "1 MB and more", from: 1_000_000, to: Number.POSITIVE_INFINITY },
 ];
 
-/** From when (Unix seconds) which scheme was in force, oldest first. */
-export interface Reign {
+/** A scheme and since when it was in force (Unix seconds). */
+export interface SchemeInterval {
   from: number;
   scheme: string;
 }
 
-/** *events*: of the topic scheme; *now*: the scheme in force; before the first event nobody knows. */
-export function reigns(events: readonly EventHead[], now: string | null): Reign[] {
-  const found = events
+/** *events*: of the topic scheme; *now*: the scheme in force; unknown before the first event. Oldest first. */
+export function schemeIntervals(events: readonly EventHead[], now: string | null): SchemeInterval[] {
+  const intervals = events
     .filter((event) => event.kind === "scheme-changed")
     .map((event) => ({ from: event.at, scheme: String(event["scheme"]) }))
-    .sort((one, other) => one.from - other.from);
-  return found.length === 0 && now !== null ? [{ from: 0, scheme: now }] : found;
+    .sort((left, right) => left.from - right.from);
+  return intervals.length === 0 && now !== null ? [{ from: 0, scheme: now }] : intervals;
 }
 
 /** The scheme that was in force all through a flow's life, null if it changed meanwhile or is not known. */
-export function schemeOf(flow: LiveFlow, known: readonly Reign[]): string | null {
+export function schemeOf(flow: LiveFlow, known: readonly SchemeInterval[]): string | null {
   let index = known.length - 1;
   while (index >= 0 && (known[index]?.from ?? 0) > flow.started_at) index -= 1;
   const next = known[index + 1];
@@ -51,25 +51,25 @@ export interface Group {
 }
 
 /** Ended flows by scheme and size class, schemes in the order in which they were in force. */
-export function groups(flows: readonly LiveFlow[], known: readonly Reign[]): Group[] {
-  const found = new Map<string, Group>();
+export function groups(flows: readonly LiveFlow[], known: readonly SchemeInterval[]): Group[] {
+  const byName = new Map<string, Group>();
   for (const flow of flows) {
     if (flow.state !== "ended" || flow.bytes === 0 || !carriesData(flow)) continue;
     const scheme = schemeOf(flow, known);
-    const sizeClass = SIZE_CLASSES.find((one) => flow.bytes >= one.from && flow.bytes < one.to);
+    const sizeClass = SIZE_CLASSES.find((range) => flow.bytes >= range.from && flow.bytes < range.to);
     const time = flow.last_at - flow.started_at;
     if (scheme === null || !sizeClass || time <= 0) continue;
     const key = `${scheme} ${sizeClass.name}`;
-    let group = found.get(key);
-    if (!group) found.set(key, (group = { scheme, sizeClass, times: [] }));
+    let group = byName.get(key);
+    if (!group) byName.set(key, (group = { scheme, sizeClass, times: [] }));
     group.times.push(time);
   }
-  const order = [...new Set(known.map((one) => one.scheme))];
-  for (const group of found.values()) group.times.sort((one, other) => one - other);
-  return [...found.values()].sort(
-    (one, other) =>
-      SIZE_CLASSES.indexOf(one.sizeClass) - SIZE_CLASSES.indexOf(other.sizeClass) ||
-      order.indexOf(one.scheme) - order.indexOf(other.scheme),
+  const order = [...new Set(known.map((interval) => interval.scheme))];
+  for (const group of byName.values()) group.times.sort((left, right) => left - right);
+  return [...byName.values()].sort(
+    (left, right) =>
+      SIZE_CLASSES.indexOf(left.sizeClass) - SIZE_CLASSES.indexOf(right.sizeClass) ||
+      order.indexOf(left.scheme) - order.indexOf(right.scheme),
   );
 }
 

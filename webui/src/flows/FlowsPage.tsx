@@ -4,10 +4,10 @@ import { Notice } from "../parts/Notice";
 import { FlowPaths } from "../paths/FlowPaths";
 import { count } from "../parts/units";
 import { FlowTable } from "./FlowTable";
-import { choiceOf, chosenRows, withNews } from "./rows";
+import { choiceOf, chosenRows, withUpdates } from "./rows";
 import { useAllFlows } from "./useAllFlows";
 
-/** All flows that agents told of: filtered and sorted as the address says. */
+/** All flows that agents reported: filtered and sorted as the address says. */
 export function FlowsPage() {
   const [search, change] = useSearch();
   const choice = useMemo(() => choiceOf(search), [search]);
@@ -15,7 +15,7 @@ export function FlowsPage() {
   const base = useMemo(() => chosenRows(known, choice), [known, choice]);
   const calm = useDeferredValue(live);
   const rows = useMemo(
-    () => withNews(base, chosenRows(calm, choice), new Set(calm.map((flow) => flow.id)), choice),
+    () => withUpdates(base, chosenRows(calm, choice), new Set(calm.map((flow) => flow.id)), choice),
     [base, calm, choice],
   );
   const chosen = Number(search.get("flow")) || null;
@@ -36,8 +36,8 @@ export function FlowsPage() {
           Class{" "}
           <select value={choice.trafficClass} onChange={(event) => change({ class: event.target.value })}>
             <option value="">all</option>
-            {["short", "long", "control"].map((one) => (
-              <option key={one}>{one}</option>
+            {["short", "long", "control"].map((name) => (
+              <option key={name}>{name}</option>
             ))}
           </select>
         </label>
@@ -45,8 +45,8 @@ export function FlowsPage() {
           State{" "}
           <select value={choice.state} onChange={(event) => change({ state: event.target.value })}>
             <option value="">all</option>
-            {["active", "ended"].map((one) => (
-              <option key={one}>{one}</option>
+            {["active", "ended"].map((name) => (
+              <option key={name}>{name}</option>
             ))}
           </select>
         </label>
@@ -73,7 +73,7 @@ export function FlowsPage() {
       {rows.length === 0 && !query.isPending ? (
         <Notice title={total === 0 ? "No flow has been seen" : "No flow is like that"}>
           {total === 0
-            ? "Flows are told of by host agents, while somebody watches. Start some traffic, and they show here."
+            ? "Host agents report flows while a page watches. Start some traffic, and it shows here."
             : "A word is a host (h1), a pair (h1>h5), a port, a protocol or a flow's number; all words must fit."}
         </Notice>
       ) : (

@@ -19,31 +19,32 @@ export interface Listing {
 }
 
 /**
- * *before* as the controller tells it now: flows that are new, those that are active, and those that were active and have
- * ended since. Where it was not whole all of them, and *tell* gets what is there so far.
+ * *before* as the controller has it now: flows that are new, those that are active, and those that were active and have
+ * ended since. Where it was not whole all of them, and *publish* gets what is there so far.
  */
 export async function refreshed(
   before: Listing | undefined,
   signal: AbortSignal,
-  tell: (soFar: Listing) => void,
+  publish: (soFar: Listing) => void,
 ): Promise<Listing> {
   const top = await ask("", signal);
   const known = before?.whole && goesOn(before.flows, top) ? before.flows : [];
   const newest = known[0]?.id ?? 0;
-  const found: LiveFlow[] = [];
+  const newFlows: LiveFlow[] = [];
   for (let page = top; ;) {
     const fresh = page.flows.filter((flow) => flow.id > newest);
-    found.push(...fresh);
+    newFlows.push(...fresh);
     if (page.next === null || fresh.length < page.flows.length) break;
-    if (known.length === 0 && found.length % (10 * PAGE) === 0) tell({ flows: [...found], whole: false });
+    if (known.length === 0 && newFlows.length % (10 * PAGE) === 0)
+      publish({ flows: [...newFlows], whole: false });
     page = await ask(`&before=${page.next}`, signal);
   }
-  const news = await changed(known, signal);
-  const same = known.map((flow) => news.get(flow.id) ?? flow);
-  return { flows: [...found, ...same].slice(0, KEPT), whole: true };
+  const updates = await changed(known, signal);
+  const same = known.map((flow) => updates.get(flow.id) ?? flow);
+  return { flows: [...newFlows, ...same].slice(0, KEPT), whole: true };
 }
 
-/** Whether the controller is the one that told *known*: another one's numbers begin anew. */
+/** Return whether the controller is the one that sent *known*: another controller's numbers begin anew. */
 function goesOn(known: readonly LiveFlow[], top: FlowsPage): boolean {
   return (top.flows[0]?.id ?? 0) >= (known[0]?.id ?? 0);
 }
@@ -51,11 +52,11 @@ function goesOn(known: readonly LiveFlow[], top: FlowsPage): boolean {
 /** What those of *known* that count as active are now, by number. */
 async function changed(known: readonly LiveFlow[], signal: AbortSignal): Promise<Map<number, LiveFlow>> {
   const open = new Set(known.filter((flow) => flow.state === "active").map((flow) => flow.id));
-  const news = new Map<number, LiveFlow>();
+  const updates = new Map<number, LiveFlow>();
   const take = (flows: readonly LiveFlow[]): void => {
-    for (const flow of flows) if (open.delete(flow.id)) news.set(flow.id, flow);
+    for (const flow of flows) if (open.delete(flow.id)) updates.set(flow.id, flow);
   };
-  if (open.size === 0) return news;
+  if (open.size === 0) return updates;
   for (let before = ""; ;) {
     const page = await ask(`&state=active${before}`, signal);
     take(page.flows);
@@ -67,5 +68,5 @@ async function changed(known: readonly LiveFlow[], signal: AbortSignal): Promise
     take((await ask(`&before=${highest + 1}`, signal)).flows);
     open.delete(highest); // it is gone if it was not there
   }
-  return news;
+  return updates;
 }

@@ -73,40 +73,40 @@ export function chosenRows(flows: readonly LiveFlow[], choice: Choice): LiveFlow
 }
 
 /** The order of *choice*. Texts of *flows* are compared once each, not once a pair of flows. */
-function before(flows: readonly LiveFlow[], choice: Choice): (one: LiveFlow, other: LiveFlow) => number {
+function before(flows: readonly LiveFlow[], choice: Choice): (left: LiveFlow, right: LiveFlow) => number {
   const { sort } = choice;
   const turn = choice.descending ? -1 : 1;
-  if (sort === "id") return (one, other) => turn * (one.id - other.id);
+  if (sort === "id") return (left, right) => turn * (left.id - right.id);
   if (!isText(sort)) {
-    return (one, other) =>
-      turn * (Number(value(one, sort)) - Number(value(other, sort))) || other.id - one.id;
+    return (left, right) =>
+      turn * (Number(value(left, sort)) - Number(value(right, sort))) || right.id - left.id;
   }
   const texts = new Set(flows.map((flow) => flow[sort]));
   const places = new Map([...texts].sort(COLLATOR.compare).map((text, index) => [text, index]));
   const key = (flow: LiveFlow): number => places.get(flow[sort]) ?? 0;
-  return (one, other) => turn * (key(one) - key(other)) || other.id - one.id;
+  return (left, right) => turn * (key(left) - key(right)) || right.id - left.id;
 }
 
 /**
- * *rows* with news of some of them: those in *live* go to where they belong now. Both come from `chosenRows` of the same
- * choice; *told* are the numbers of all flows with news, whether the choice lets them pass or not. Takes as long as there
+ * *rows* with updates of some of them: those in *live* go to where they belong now. Both come from `chosenRows` of the same
+ * choice; *updated* are the numbers of all updated flows, whether the choice lets them pass or not. Takes as long as there
  * are rows, but does not sort them again.
  */
-export function withNews(
+export function withUpdates(
   rows: readonly LiveFlow[],
   live: readonly LiveFlow[],
-  told: ReadonlySet<number>,
+  updated: ReadonlySet<number>,
   choice: Choice,
 ): LiveFlow[] {
   const order = before([...rows, ...live], choice);
   const all: LiveFlow[] = [];
   let next = 0;
   for (const row of rows) {
-    if (told.has(row.id)) continue;
-    let news = live[next];
-    while (news && order(news, row) <= 0) {
-      all.push(news);
-      news = live[++next];
+    if (updated.has(row.id)) continue;
+    let update = live[next];
+    while (update && order(update, row) <= 0) {
+      all.push(update);
+      update = live[++next];
     }
     all.push(row);
   }
@@ -128,17 +128,17 @@ function matches(flow: LiveFlow, word: string): boolean {
 }
 
 /** Those of *live* that are no older than what is known of them. */
-export function news(known: ReadonlyMap<number, LiveFlow>, live: readonly LiveFlow[]): LiveFlow[] {
+export function updates(known: ReadonlyMap<number, LiveFlow>, live: readonly LiveFlow[]): LiveFlow[] {
   return live.filter((flow) => flow.last_at >= (known.get(flow.id)?.last_at ?? 0));
 }
 
-/** *known* (newest first) with news of some of them, and of others that are newer. */
+/** *known* (newest first) with updates of some of them, and flows that are newer. */
 export function merged(known: readonly LiveFlow[], live: readonly LiveFlow[]): LiveFlow[] {
   const newer = new Map(live.map((flow) => [flow.id, flow]));
   const all = known.map((flow) => {
-    const news = newer.get(flow.id);
+    const update = newer.get(flow.id);
     newer.delete(flow.id);
-    return news ?? flow;
+    return update ?? flow;
   });
   return [...newer.values(), ...all];
 }

@@ -3,11 +3,11 @@ import { useMemo } from "react";
 import type { LiveFlow } from "../api/types";
 import { useLive, useStore } from "../live/useLive";
 import { type Listing, refreshed } from "./listing";
-import { news } from "./rows";
+import { updates } from "./rows";
 
 const LIVE_S = 60;
 
-/** All flows that the controller knows, newest first, as it was asked for them (every 15 s), and what the stream told since. */
+/** All flows that the controller knows, newest first, as it was asked for them (every 15 s), and what the stream sent since. */
 export function useAllFlows() {
   const queries = useQueryClient();
   const query = useQuery({
@@ -25,7 +25,7 @@ export function useAllFlows() {
   const history = useStore().flowHistory;
   const live = useMemo(
     () =>
-      news(
+      updates(
         byNumber,
         history.recent(LIVE_S).map((trace) => trace.flow),
       ),

@@ -1,4 +1,4 @@
-/** The stream of events: opened, watched, opened again; what it tells goes to the store and to the query cache. */
+/** The stream of events: opened, watched, opened again; what it sends goes to the store and to the query cache. */
 
 import type { QueryClient } from "@tanstack/react-query";
 import { BASE, get } from "../api/client";
@@ -7,7 +7,7 @@ import { LOG_TOPICS, type LiveStore, type LogTopic } from "./store";
 import { StreamWatch } from "./watch";
 
 const TICK_MS = 500;
-/** A controller that does not say that it is well for so long has no news. */
+/** A controller that does not answer for this long counts as silent. */
 const ANSWER_MS = 2_000;
 /** What events say has changed is asked for again at most this often. */
 const REFRESH_MS = 300;
@@ -30,11 +30,11 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
   const stale = new Set<string>();
   let refresh: ReturnType<typeof setTimeout> | undefined;
 
-  function heard(sampled: boolean): void {
+  function received(sampled: boolean): void {
     const now = performance.now();
     if (sampled) watch.sampled(now);
-    else watch.heard(now);
-    store.heardAt = now;
+    else watch.received(now);
+    store.receivedAt = now;
     store.setConnection("live");
   }
 
@@ -64,7 +64,7 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
     const on = <T>(name: string, take: (data: T) => void): void => {
       source?.addEventListener(name, (message: MessageEvent<string>) => {
         if (message.lastEventId) lastId = message.lastEventId;
-        heard(name === "links" || name === "flows");
+        received(name === "links" || name === "flows");
         take(JSON.parse(message.data) as T);
       });
     };
@@ -104,7 +104,7 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
       asking = true;
       get("/health", AbortSignal.timeout(ANSWER_MS))
         .then(
-          () => heard(false),
+          () => received(false),
           () => store.setConnection("old"),
         )
         .finally(() => (asking = false));
@@ -124,9 +124,9 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
 /** The modes of all leaves after one changed. */
 export function withMode(known: ModesView, event: EventHead): ModesView {
   const { leaf, mode, at } = event as unknown as { leaf: string; mode: "on" | "off"; at: number };
-  const others = known.leaves.filter((one) => one.leaf !== leaf);
-  const leaves = [...others, { leaf, mode, since_at: at }].sort((one, other) =>
-    one.leaf.localeCompare(other.leaf, undefined, { numeric: true }),
+  const others = known.leaves.filter((entry) => entry.leaf !== leaf);
+  const leaves = [...others, { leaf, mode, since_at: at }].sort((left, right) =>
+    left.leaf.localeCompare(right.leaf, undefined, { numeric: true }),
   );
   return { ...known, leaves };
 }

@@ -1,9 +1,9 @@
-/** Flows as the stream told of them: the newest of each, and what each did sample by sample. */
+/** Flows as the stream reports them: the newest of each, and what each did sample by sample. */
 
 import type { FlowsSample, LiveFlow } from "../api/types";
 
 export const KEPT_S = 60;
-/** Flows whose steps are kept; those told of longest ago go first. */
+/** Flows whose steps are kept; those reported longest ago go first. */
 export const KEPT_FLOWS = 2_000;
 
 /** What a flow did in one sample. */
@@ -20,7 +20,7 @@ export interface FlowTrace {
 }
 
 export class FlowHistory {
-  /** In the order of their last news, oldest first. */
+  /** In the order of their last report, oldest first. */
   readonly #traces = new Map<number, FlowTrace>();
   #newestAt = 0;
 
@@ -29,7 +29,7 @@ export class FlowHistory {
   }
 
   take(sample: FlowsSample): void {
-    if (sample.at <= this.#newestAt) return; // told again after a reconnect
+    if (sample.at <= this.#newestAt) return; // sent again after a reconnect
     this.#newestAt = sample.at;
     for (const flow of sample.flows) {
       const before = this.#traces.get(flow.id);
@@ -37,7 +37,7 @@ export class FlowHistory {
       moments.push({
         at: sample.at,
         paths: flow.paths_now,
-        // What was lost before we looked is not news.
+        // What was lost before we looked does not count.
         lost: before ? Math.max(0, flow.lost - before.flow.lost) : 0,
         recovered: before ? Math.max(0, flow.recovered - before.flow.recovered) : 0,
       });
@@ -55,12 +55,12 @@ export class FlowHistory {
     return this.#traces.get(id);
   }
 
-  /** Told of within the last *seconds*, newest number first. */
+  /** Reported within the last *seconds*, newest number first. */
   recent(seconds: number): FlowTrace[] {
     const since = this.#newestAt - seconds;
-    const found: FlowTrace[] = [];
+    const traces: FlowTrace[] = [];
     for (const trace of this.#traces.values())
-      if ((trace.moments.at(-1)?.at ?? 0) >= since) found.push(trace);
-    return found.sort((one, other) => other.flow.id - one.flow.id);
+      if ((trace.moments.at(-1)?.at ?? 0) >= since) traces.push(trace);
+    return traces.sort((left, right) => right.flow.id - left.flow.id);
   }
 }

@@ -17,19 +17,19 @@ export class LinkHistory {
 
   take(sample: LinksSample): void {
     const oldest = sample.at - KEPT_S;
-    const told = new Set<string>();
+    const reported = new Set<string>();
     for (const link of sample.links) {
-      told.add(link.name);
+      reported.add(link.name);
       this.#take(link, sample.at, oldest);
     }
-    for (const name of this.#points.keys()) if (!told.has(name)) this.#points.delete(name);
+    for (const name of this.#points.keys()) if (!reported.has(name)) this.#points.delete(name);
   }
 
   #take(link: LinkLoad, at: number, oldest: number): void {
     let points = this.#points.get(link.name);
     if (!points) this.#points.set(link.name, (points = []));
     const last = points.at(-1);
-    if (last && last.at >= at) return; // told again after a reconnect
+    if (last && last.at >= at) return; // sent again after a reconnect
     points.push({ at, up: link.up, rate_kbps: link.rate_kbps, ab: link.ab, ba: link.ba });
     let gone = 0;
     while (gone < points.length && (points[gone]?.at ?? at) < oldest) gone += 1;

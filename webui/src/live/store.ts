@@ -1,4 +1,4 @@
-/** What the stream of events has told, in slices that views subscribe to one by one. */
+/** What the stream of events has sent, in slices that views subscribe to one by one. */
 
 import type { EventHead, FlowsSample, Hello, LinksSample, Mode } from "../api/types";
 import { FlowHistory } from "./flowHistory";
@@ -8,7 +8,7 @@ export const LOG_TOPICS = ["fabric", "modes", "scheme", "agents", "experiments",
 export type LogTopic = (typeof LOG_TOPICS)[number];
 export type Slice = "connection" | "links" | "flows" | "modes" | "log";
 
-/** connecting: never heard of it yet; live; old: silent for some seconds; lost: trying again. */
+/** connecting: nothing received yet; live; old: silent for some seconds; lost: trying again. */
 export type Connection = "connecting" | "live" | "old" | "lost";
 
 export interface ModeChange {
@@ -27,8 +27,8 @@ export interface LogEntry extends EventHead {
 
 export class LiveStore {
   connection: Connection = "connecting";
-  /** Performance clock (ms) of the last news. */
-  heardAt: number | null = null;
+  /** Performance clock (ms) of the last message. */
+  receivedAt: number | null = null;
   hello: Hello | null = null;
   links: LinksSample | null = null;
   flows: FlowsSample | null = null;
@@ -50,48 +50,48 @@ export class LiveStore {
     return () => known.delete(listener);
   }
 
-  #tell(slice: Slice): void {
+  #notify(slice: Slice): void {
     for (const listener of this.#listeners.get(slice) ?? []) listener();
   }
 
   setConnection(connection: Connection): void {
     if (connection === this.connection) return;
     this.connection = connection;
-    this.#tell("connection");
+    this.#notify("connection");
   }
 
   takeHello(hello: Hello): void {
     this.hello = hello;
-    this.#tell("connection");
+    this.#notify("connection");
   }
 
   takeLinks(sample: LinksSample): void {
     this.linkHistory.take(sample);
     this.links = sample;
-    this.#tell("links");
+    this.#notify("links");
   }
 
   takeFlows(sample: FlowsSample): void {
     this.flowHistory.take(sample);
     this.flows = sample;
-    this.#tell("flows");
+    this.#notify("flows");
   }
 
   takeEvent(topic: LogTopic, event: EventHead): void {
     if (topic === "modes" && event.kind === "mode-changed") {
       const { at, leaf, mode, cause } = event as unknown as ModeChange;
       this.modes = [...this.modes.slice(1 - KEPT_MODES), { at, leaf, mode, cause }];
-      this.#tell("modes");
+      this.#notify("modes");
     }
     // Modes change many times a second: the log is for what a person reads.
     if (event.kind === "mode-switched" || event.kind === "mode-changed" || event.kind === "state-sent")
       return;
     this.log = [{ ...event, topic }, ...this.log].slice(0, KEPT_LOG);
-    this.#tell("log");
+    this.#notify("log");
   }
 
   takeGap(lost: number): void {
     this.missed += lost;
-    this.#tell("connection");
+    this.#notify("connection");
   }
 }

@@ -1,6 +1,6 @@
 /** When a stream counts as old, dead, or to be opened again. Times are milliseconds of a monotonic clock. */
 
-/** Links are told of four times a second: silence of this long means that what is shown is old. */
+/** Links are reported four times a second: silence of this long means that what is shown is old. */
 export const OLD_AFTER_MS = 3_000;
 /** The server sends something at least every 10 s: after this the connection is dead (docs/api.md). */
 export const DEAD_AFTER_MS = 25_000;
@@ -11,36 +11,36 @@ const LONGEST_RETRY_MS = 10_000;
 export type Health = "live" | "quiet" | "old" | "dead";
 
 export class StreamWatch {
-  #heardAt: number;
+  #receivedAt: number;
   #greeted = false;
   #sampled = false;
   #failures = 0;
 
   constructor(now: number) {
-    this.#heardAt = now;
+    this.#receivedAt = now;
   }
 
   /** Something came. */
-  heard(now: number): void {
-    this.#heardAt = now;
+  received(now: number): void {
+    this.#receivedAt = now;
     this.#greeted = true;
     this.#failures = 0;
   }
 
   /** A sample came: from now on silence is no good sign. Without switches there are none. */
   sampled(now: number): void {
-    this.heard(now);
+    this.received(now);
     this.#sampled = true;
   }
 
   /** A connection is being opened: it has as long as a silent one. */
   opening(now: number): void {
-    this.#heardAt = now;
+    this.#receivedAt = now;
     this.#greeted = this.#sampled = false;
   }
 
   health(now: number): Health {
-    const silence = now - this.#heardAt;
+    const silence = now - this.#receivedAt;
     if (!this.#greeted) return silence >= DEAD_AFTER_MS ? "dead" : "live";
     if (!this.#sampled) return silence >= OLD_AFTER_MS ? "quiet" : "live";
     if (silence >= DEAD_AFTER_MS) return "dead";

@@ -34,16 +34,19 @@ const BOTTOM = 22;
 /** Values over the last seconds, a line a series. */
 export function TimeChart({ title, series, from, to, atLeast, format, height = 130, limit }: Props) {
   const heading = useId();
-  const highest = Math.max(atLeast, ...series.flatMap((one) => one.points.map(([, value]) => value ?? 0)));
+  const highest = Math.max(
+    atLeast,
+    ...series.flatMap((curve) => curve.points.map(([, value]) => value ?? 0)),
+  );
   const x = scaleLinear([from, to], [LEFT, WIDTH - RIGHT]);
   const y = scaleLinear([0, highest * 1.05], [height - BOTTOM, TOP]).nice(3);
   const path = line<readonly [number, number | null]>()
     .defined(([, value]) => value !== null)
-    .x(([at]) => x(at))
+    .x(([second]) => x(second))
     .y(([, value]) => y(value ?? 0));
   const fill = area<readonly [number, number | null]>()
     .defined(([, value]) => value !== null)
-    .x(([at]) => x(at))
+    .x(([second]) => x(second))
     .y0(y(0))
     .y1(([, value]) => y(value ?? 0));
   const seconds = [0, 0.25, 0.5, 0.75, 1].map((share) => from + (to - from) * share);
@@ -52,12 +55,12 @@ export function TimeChart({ title, series, from, to, atLeast, format, height = 1
       <figcaption id={heading}>
         {title}
         {series.length > 1 &&
-          series.map((one) => (
-            <span key={one.name} className="key">
+          series.map((curve) => (
+            <span key={curve.name} className="key">
               <svg width="26" height="8" aria-hidden="true">
-                <line x1="0" x2="26" y1="4" y2="4" className={`line ${one.className}`} />
+                <line x1="0" x2="26" y1="4" y2="4" className={`line ${curve.className}`} />
               </svg>
-              {one.name}
+              {curve.name}
             </span>
           ))}
       </figcaption>
@@ -70,23 +73,23 @@ export function TimeChart({ title, series, from, to, atLeast, format, height = 1
             </text>
           </g>
         ))}
-        {seconds.map((at) => (
+        {seconds.map((second) => (
           <text
-            key={at}
-            x={x(at)}
+            key={second}
+            x={x(second)}
             y={height - 5}
-            textAnchor={at === from ? "start" : at === to ? "end" : "middle"}
+            textAnchor={second === from ? "start" : second === to ? "end" : "middle"}
           >
-            {at === to ? "now" : `−${Math.round(to - at)} s`}
+            {second === to ? "now" : `−${Math.round(to - second)} s`}
           </text>
         ))}
         {limit && limit.value <= y.domain()[1]! && (
           <line className="limit" x1={LEFT} x2={WIDTH - RIGHT} y1={y(limit.value)} y2={y(limit.value)} />
         )}
-        {series.map((one) => (
-          <g key={one.name}>
-            {one.filled && <path className={`fill ${one.className}`} d={fill(one.points) ?? ""} />}
-            <path className={`line ${one.className}`} d={path(one.points) ?? ""} />
+        {series.map((curve) => (
+          <g key={curve.name}>
+            {curve.filled && <path className={`fill ${curve.className}`} d={fill(curve.points) ?? ""} />}
+            <path className={`line ${curve.className}`} d={path(curve.points) ?? ""} />
           </g>
         ))}
       </svg>

@@ -1,4 +1,4 @@
-/** Shapes that tell schemes apart without colour: matplotlib's markers as SVG paths around 0, 0. */
+/** Shapes that distinguish schemes without colour: matplotlib's markers as SVG paths around 0, 0. */
 
 const star = (points: number, inner: number): string =>
   polygon(points * 2, (index) => (index % 2 === 0 ? 1 : inner), -90);
@@ -11,21 +11,21 @@ function polygon(corners: number, radius: (index: number) => number, turn: numbe
   return `M${path.join("L")}Z`;
 }
 
-const one = (): number => 1;
+const unit = (): number => 1;
 
 /** In units of the marker's radius. */
 export const MARKER_PATHS: Readonly<Record<string, string>> = {
   o: "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z",
   s: "M-.85,-.85H.85V.85H-.85Z",
   D: "M0,-1.1L1.1,0L0,1.1L-1.1,0Z",
-  "^": polygon(3, one, -90),
-  v: polygon(3, one, 90),
-  "<": polygon(3, one, 180),
-  ">": polygon(3, one, 0),
+  "^": polygon(3, unit, -90),
+  v: polygon(3, unit, 90),
+  "<": polygon(3, unit, 180),
+  ">": polygon(3, unit, 0),
   P: "M-.35,-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z",
   X: "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z",
   "*": star(5, 0.45),
-  p: polygon(5, one, -90),
-  h: polygon(6, one, -90),
-  H: polygon(6, one, 0),
+  p: polygon(5, unit, -90),
+  h: polygon(6, unit, -90),
+  H: polygon(6, unit, 0),
 };

@@ -48,21 +48,21 @@ export function percent(share: number): string {
 }
 
 /** `14:05:09` of this day. */
-export function clockTime(at: number): string {
-  const date = new Date(at * 1000);
+export function clockTime(seconds: number): string {
+  const date = new Date(seconds * 1000);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
 }
 
 const two = (value: number): string => String(value).padStart(2, "0");
 
 /** `2026-11-21 14:05`. */
-export function dayTime(at: number): string {
-  const date = new Date(at * 1000);
+export function dayTime(seconds: number): string {
+  const date = new Date(seconds * 1000);
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
 /** `1 link`, `3 links`. */
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number.toLocaleString("en-US")} ${number === 1 ? one : many}`;
+export function count(number: number, singular: string, many = `${singular}s`): string {
+  return `${number.toLocaleString("en-US")} ${number === 1 ? singular : many}`;
 }

@@ -16,9 +16,11 @@ export function ClassPaths() {
   const history = useStore().flowHistory;
   const names = stampNames(fabric);
   const counts = sample ? classCounts(history.recent(WINDOW_S), sample.at - WINDOW_S) : new Map();
-  const top = Math.max(0, ...(fabric?.switches.map((one) => one.tier ?? 0) ?? []));
+  const top = Math.max(0, ...(fabric?.switches.map((switchView) => switchView.tier ?? 0) ?? []));
   const turns =
-    fabric?.switches.filter((one) => one.tier === top && one.stamp).map((one) => String(one.stamp)) ?? [];
+    fabric?.switches
+      .filter((switchView) => switchView.tier === top && switchView.stamp)
+      .map((switchView) => String(switchView.stamp)) ?? [];
   return (
     <Panel title={`All flows of the last ${WINDOW_S} s`}>
       {scheme && (

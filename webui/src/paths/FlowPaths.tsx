@@ -1,7 +1,7 @@
 import { hasModes } from "../fabric/modes";
-import { useFabric, useFlowStory, useScheme } from "../api/queries";
-import type { FlowStory } from "../api/types";
-import { Asked } from "../parts/Asked";
+import { useFabric, useFlowDetail, useScheme } from "../api/queries";
+import type { FlowDetail } from "../api/types";
+import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
 import { bitRate, byteSize } from "../parts/units";
 import { inOrder, stampNames } from "./names";
@@ -14,26 +14,26 @@ const NOW_STEPS = 3;
 
 /** One flow's paths: now, and over its life. */
 export function FlowPaths({ id, heading, close }: { id: number; heading: string; close?: () => void }) {
-  const story = useFlowStory(id);
+  const detail = useFlowDetail(id);
   return (
     <Panel title={heading} {...(close ? { close } : {})}>
-      <Asked query={story} what={`flow ${id}`}>
-        {(data) => <Story story={data} />}
-      </Asked>
+      <QueryResult query={detail} what={`flow ${id}`}>
+        {(data) => <Detail detail={data} />}
+      </QueryResult>
     </Panel>
   );
 }
 
-function Story({ story }: { story: FlowStory }) {
+function Detail({ detail }: { detail: FlowDetail }) {
   const names = stampNames(useFabric().data);
   const scheme = useScheme().data?.scheme;
   const modal = scheme !== undefined && hasModes(scheme);
-  const { flow } = story;
+  const { flow } = detail;
   const stamps = inOrder(
-    [...story.paths.map((path) => String(path.stamp)), ...Object.keys(flow.paths)],
+    [...detail.paths.map((path) => String(path.stamp)), ...Object.keys(flow.paths)],
     names,
   );
-  const recent = added(story.timeline.slice(-NOW_STEPS).map((step) => step.paths));
+  const recent = added(detail.timeline.slice(-NOW_STEPS).map((step) => step.paths));
   const now = total(recent) > 0 ? recent : flow.paths;
   return (
     <div data-flow={flow.id} data-state={flow.state} data-class={flow.traffic_class}>
@@ -49,8 +49,8 @@ function Story({ story }: { story: FlowStory }) {
         {flow.lost > 0 && `, ▼ ${flow.lost} lost`}
       </p>
       <div className="flow-paths">
-        <PathDiagram source={flow.source} destination={flow.destination} paths={story.paths} now={now} />
-        <PathStrip story={story} stamps={stamps} names={names} modal={modal} to={flow.last_at} />
+        <PathDiagram source={flow.source} destination={flow.destination} paths={detail.paths} now={now} />
+        <PathStrip detail={detail} stamps={stamps} names={names} modal={modal} to={flow.last_at} />
       </div>
     </div>
   );

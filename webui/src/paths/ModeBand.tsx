@@ -13,7 +13,7 @@ export function ModeBand({
 }: {
   spans: readonly ModeSpan[];
   leaf: string;
-  x: (at: number) => number;
+  x: (seconds: number) => number;
 }) {
   if (spans.length === 0) return null;
   return (

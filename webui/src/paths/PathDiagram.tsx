@@ -21,11 +21,11 @@ export function PathDiagram({
   const { nodes, edges, columns, rows } = diagram(source, destination, paths, now);
   const step = Math.max(22, Math.min(38, 300 / Math.max(1, rows)));
   const height = Math.max(70, rows * step + 10);
-  const at = (column: number, place: number, members: number) => ({
+  const position = (column: number, place: number, members: number) => ({
     x: 26 + (column / Math.max(1, columns - 1)) * (WIDTH - 52),
     y: height / 2 + (place - (members - 1) / 2) * step,
   });
-  const spots = new Map(nodes.map((node) => [node.key, at(node.column, node.place, node.members)]));
+  const spots = new Map(nodes.map((node) => [node.key, position(node.column, node.place, node.members)]));
   return (
     <svg
       className="path-diagram"

@@ -1,4 +1,4 @@
-import type { FlowStory } from "../api/types";
+import type { FlowDetail } from "../api/types";
 import { clockTime, count, percent } from "../parts/units";
 import { pathName } from "./names";
 import { mainPath, total } from "./shares";
@@ -6,7 +6,7 @@ import { ModeBand } from "./ModeBand";
 import { modeSpans, visibleSteps } from "./strip";
 
 interface Props {
-  story: FlowStory;
+  detail: FlowDetail;
   stamps: readonly string[];
   names: ReadonlyMap<string, string>;
   /** Whether leaves have modes under the scheme in force. */
@@ -24,16 +24,16 @@ const TOP = 34;
 const MARKS = 34;
 
 /** A flow's packets over time: a row a path, darker where more of a half second's packets took it. */
-export function PathStrip({ story, stamps, names, modal, to, steps = 60 }: Props) {
+export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Props) {
   const row = Math.max(11, Math.min(24, 220 / Math.max(1, stamps.length)));
-  const shown = visibleSteps(story.timeline, steps);
+  const shown = visibleSteps(detail.timeline, steps);
   const bottom = TOP + row * stamps.length;
   const height = bottom + MARKS + 16;
   const from = shown.from ?? to - steps / 2;
   const until = Math.max(shown.to ?? to, from + 5);
-  const x = (at: number): number => LEFT + ((at - from) / (until - from)) * (WIDTH - LEFT - RIGHT);
+  const x = (seconds: number): number => LEFT + ((seconds - from) / (until - from)) * (WIDTH - LEFT - RIGHT);
   const width = Math.max(1.5, ((WIDTH - LEFT - RIGHT) * shown.stepS) / (until - from) - 1);
-  const leaf = story.paths[0]?.switches[0] ?? "";
+  const leaf = detail.paths[0]?.switches[0] ?? "";
   const jumps = shown.steps.filter((step, index) => {
     const before = shown.steps[index - 1];
     const main = mainPath(step);
@@ -83,7 +83,7 @@ export function PathStrip({ story, stamps, names, modal, to, steps = 60 }: Props
             );
           });
         })}
-        {modal && <ModeBand spans={modeSpans(story, from, until)} leaf={leaf} x={x} />}
+        {modal && <ModeBand spans={modeSpans(detail, from, until)} leaf={leaf} x={x} />}
         {shown.steps.map((step) => (
           <g key={step.at}>
             {step.lost > 0 && (

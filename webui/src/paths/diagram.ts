@@ -50,7 +50,7 @@ export function diagram(
   }
   const nodes = columns.flatMap((members, column) =>
     members
-      .sort((one, other) => one.localeCompare(other, "en", { numeric: true }))
+      .sort((left, right) => left.localeCompare(right, "en", { numeric: true }))
       .map((name, place) => ({
         key: `${column} ${name}`,
         name,

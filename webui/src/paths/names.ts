@@ -3,7 +3,8 @@ import type { FabricView } from "../api/types";
 /** Switches by the stamp that they leave on packets, as text. */
 export function stampNames(fabric: FabricView | undefined): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
-  for (const one of fabric?.switches ?? []) if (one.stamp) names.set(String(one.stamp), one.name);
+  for (const switchView of fabric?.switches ?? [])
+    if (switchView.stamp) names.set(String(switchView.stamp), switchView.name);
   return names;
 }
 
@@ -15,7 +16,7 @@ export function pathName(stamp: string, names: ReadonlyMap<string, string>): str
 
 /** Stamps in the order of their switches' names. */
 export function inOrder(stamps: Iterable<string>, names: ReadonlyMap<string, string>): string[] {
-  return [...new Set(stamps)].sort((one, other) =>
-    pathName(one, names).localeCompare(pathName(other, names), "en", { numeric: true }),
+  return [...new Set(stamps)].sort((left, right) =>
+    pathName(left, names).localeCompare(pathName(right, names), "en", { numeric: true }),
   );
 }

@@ -12,8 +12,8 @@ export function total(counts: Counts): number {
 /** Packets by stamp, added up. */
 export function added(counts: Iterable<Counts>): Record<string, number> {
   const sum: Record<string, number> = {};
-  for (const one of counts)
-    for (const [stamp, packets] of Object.entries(one)) sum[stamp] = (sum[stamp] ?? 0) + packets;
+  for (const packetsByStamp of counts)
+    for (const [stamp, packets] of Object.entries(packetsByStamp)) sum[stamp] = (sum[stamp] ?? 0) + packets;
   return sum;
 }
 
@@ -46,22 +46,22 @@ export function classCounts(
   since: number,
   matches: (trace: FlowTrace) => boolean = () => true,
 ): Map<string, Record<string, number>> {
-  const found = new Map<string, Record<string, number>[]>();
+  const byClass = new Map<string, Record<string, number>[]>();
   for (const trace of traces) {
     if (!carriesData(trace.flow) || !matches(trace)) continue;
     const counts = trace.moments.filter((moment) => moment.at > since).map((moment) => moment.paths);
-    const known = found.get(trace.flow.traffic_class) ?? [];
+    const known = byClass.get(trace.flow.traffic_class) ?? [];
     known.push(...counts);
-    found.set(trace.flow.traffic_class, known);
+    byClass.set(trace.flow.traffic_class, known);
   }
-  return new Map([...found].map(([name, counts]) => [name, added(counts)]));
+  return new Map([...byClass].map(([name, counts]) => [name, added(counts)]));
 }
 
 /** The stamp that most packets of *step* took, if it took one for *atLeast* of them. */
 export function mainPath(step: Pick<FlowStep, "paths">, atLeast = 0.6): string | null {
   const all = total(step.paths);
   const [stamp, packets] = Object.entries(step.paths).reduce(
-    (best, one) => (one[1] > best[1] ? one : best),
+    (best, entry) => (entry[1] > best[1] ? entry : best),
     ["", 0],
   );
   return all > 0 && packets / all >= atLeast ? stamp : null;

@@ -1,6 +1,6 @@
 /** Which steps of a flow's timeline are drawn. */
 
-import type { FlowStep, FlowStory, Mode } from "../api/types";
+import type { FlowStep, FlowDetail, Mode } from "../api/types";
 
 export interface VisibleSteps {
   steps: readonly FlowStep[];
@@ -29,9 +29,9 @@ export interface ModeSpan {
 }
 
 /** The modes of the leaf at which the flow starts, for all of *from* to *to* for which one is known. */
-export function modeSpans(story: Pick<FlowStory, "modes" | "paths">, from: number, to: number): ModeSpan[] {
-  const leaf = story.paths[0]?.switches[0];
-  const changes = story.modes.filter((one) => one.leaf === leaf).sort((one, other) => one.at - other.at);
+export function modeSpans(detail: Pick<FlowDetail, "modes" | "paths">, from: number, to: number): ModeSpan[] {
+  const leaf = detail.paths[0]?.switches[0];
+  const changes = detail.modes.filter((mode) => mode.leaf === leaf).sort((left, right) => left.at - right.at);
   const spans: ModeSpan[] = [];
   changes.forEach((change, index) => {
     const span = {

@@ -17,14 +17,17 @@ export function QueuesPage() {
     queryFn: ({ signal }) => get<QueuesView>("/queues", signal),
     refetchInterval: 1_000,
   }).data;
-  const told = sample ? portQueues(sample) : [];
-  const rows = told.length > 0 || !view ? told : waitingOnly(view);
+  const sampled = sample ? portQueues(sample) : [];
+  const rows = sampled.length > 0 || !view ? sampled : waitingOnly(view);
   const number = Math.max(1, ...rows.map((row) => row.queues.length));
   const problems =
-    view?.switches.flatMap((one) => one.problems.map((text) => `${one.switch}: ${text}`)) ?? [];
+    view?.switches.flatMap((switchView) =>
+      switchView.problems.map((text) => `${switchView.switch}: ${text}`),
+    ) ?? [];
   const full = Math.max(
     1,
-    ...(view?.switches.flatMap((one) => one.ports.map((port) => port.buffer_packets ?? 0)) ?? []),
+    ...(view?.switches.flatMap((switchView) => switchView.ports.map((port) => port.buffer_packets ?? 0)) ??
+      []),
   );
   return (
     <Panel title="Queues of ports">
@@ -32,7 +35,7 @@ export function QueuesPage() {
         <p>
           The scheme wants {view.wanted.number === 1 ? "one queue" : `${view.wanted.number} queues`} a port
           {view.wanted.number > 1 && "; queue 0 is served first"}.{" "}
-          {view.switches.every((one) => one.in_force)
+          {view.switches.every((switchView) => switchView.in_force)
             ? "✓ in force on all switches"
             : "◐ not in force everywhere yet"}
         </p>
@@ -43,8 +46,9 @@ export function QueuesPage() {
         </Notice>
       )}
       {rows.length === 0 ? (
-        <Notice title="No port tells of its queues">
-          Switches are asked while somebody watches; an own fabric's ports may not tell (docs/own-fabric.md).
+        <Notice title="No port reports its queues">
+          Switches are asked while a page shows them; ports of your own fabric may not report queues
+          (docs/own-fabric.md).
         </Notice>
       ) : (
         <div className="scroll tall" tabIndex={0} role="region" aria-label="All ports">
@@ -73,7 +77,7 @@ export function QueuesPage() {
                   </th>
                   <td>{waiting(row)} pkt</td>
                   <td>
-                    {row.queues.some((one) => one.dropped_per_s !== null)
+                    {row.queues.some((queue) => queue.dropped_per_s !== null)
                       ? `${digits(dropped(row))} /s`
                       : "–"}
                   </td>

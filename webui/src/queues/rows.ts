@@ -7,7 +7,7 @@ export interface PortQueues {
   link: string | null;
   /** `l1 → s1`, or the port's name. */
   direction: string;
-  /** Queue 0, which is served first, comes first; null: not told. */
+  /** Queue 0, which is served first, comes first; null: not reported. */
   queues: {
     queue: number;
     waiting_packets: number;
@@ -16,7 +16,7 @@ export interface PortQueues {
   }[];
 }
 
-/** What `GET /queues` tells, whose counts are totals. */
+/** The answer of `GET /queues`, whose counts are totals. */
 export interface QueuesView {
   wanted: { number: number; buffer_packets: number | null };
   switches: {
@@ -31,10 +31,10 @@ export interface QueuesView {
   }[];
 }
 
-/** The same from totals, for ports whose links do not tell: what waits only. */
+/** The same from totals, for ports whose links do not report: what waits only. */
 export function waitingOnly(view: QueuesView): PortQueues[] {
-  const rows = view.switches.flatMap((one) =>
-    one.ports.map((port) => ({
+  const rows = view.switches.flatMap((switchView) =>
+    switchView.ports.map((port) => ({
       link: null,
       direction: port.name,
       queues: port.counters.map(({ queue, waiting_packets }) => ({
@@ -48,7 +48,7 @@ export function waitingOnly(view: QueuesView): PortQueues[] {
   return inOrder(rows);
 }
 
-/** Directions that tell of their queues, those with most waiting first, then by name. */
+/** Directions that report their queues, those with most waiting first, then by name. */
 export function portQueues(sample: LinksSample): PortQueues[] {
   const rows: PortQueues[] = [];
   for (const link of sample.links) {
@@ -65,12 +65,13 @@ export function portQueues(sample: LinksSample): PortQueues[] {
 
 function inOrder(rows: PortQueues[]): PortQueues[] {
   return rows.sort(
-    (one, other) =>
-      waiting(other) - waiting(one) || one.direction.localeCompare(other.direction, "en", { numeric: true }),
+    (left, right) =>
+      waiting(right) - waiting(left) ||
+      left.direction.localeCompare(right.direction, "en", { numeric: true }),
   );
 }
 
 export const waiting = (port: PortQueues): number =>
-  port.queues.reduce((sum, one) => sum + one.waiting_packets, 0);
+  port.queues.reduce((sum, queue) => sum + queue.waiting_packets, 0);
 export const dropped = (port: PortQueues): number =>
-  port.queues.reduce((sum, one) => sum + (one.dropped_per_s ?? 0), 0);
+  port.queues.reduce((sum, queue) => sum + (queue.dropped_per_s ?? 0), 0);

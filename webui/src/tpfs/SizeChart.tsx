@@ -46,13 +46,13 @@ export function SizeChart({ learnt }: { learnt: Learnt }) {
       </text>
       {learnt.types.map((type, index) => {
         const { className, marker } = SERIES[index % SERIES.length]!;
-        const curve = type.cdf.map((share, at) => [points[at] ?? 1, share] as const);
+        const curve = type.cdf.map((share, index) => [points[index] ?? 1, share] as const);
         return (
           <g key={index} className={className}>
             <title>{typeName(type, learnt.features)}</title>
             <path className={`line ${className}`} d={path(curve) ?? ""} />
             {curve
-              .filter((_, at) => at % 8 === (index * 2) % 8)
+              .filter((_, place) => place % 8 === (index * 2) % 8)
               .map(([size, share]) => (
                 <path
                   key={size}

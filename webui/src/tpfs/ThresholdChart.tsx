@@ -15,12 +15,12 @@ export function ThresholdChart({ learnt }: { learnt: Learnt }) {
     { name: "default", thresholds: learnt.default_thresholds_bytes },
     ...learnt.types.map((type, index) => ({ name: `type ${index}`, thresholds: type.thresholds_bytes })),
   ];
-  const all = rows.flatMap((row) => row.thresholds).filter((one) => one > 0);
+  const all = rows.flatMap((row) => row.thresholds).filter((threshold) => threshold > 0);
   const [low, high] = [Math.min(...all) * 0.8, Math.max(...all) * 1.25];
   const x = scaleLog([low, high], [LEFT, WIDTH - 14]);
   const height = rows.length * ROW + 34;
   const words = rows
-    .map((row) => `${row.name}: ${row.thresholds.map((one) => byteSize(one)).join(", ")}`)
+    .map((row) => `${row.name}: ${row.thresholds.map((threshold) => byteSize(threshold)).join(", ")}`)
     .join("; ");
   return (
     <svg className="chart" viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={`Thresholds. ${words}`}>

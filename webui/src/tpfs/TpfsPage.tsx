@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
-import { Asked } from "../parts/Asked";
+import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { byteSize, clockTime, duration, percent } from "../parts/units";
@@ -9,7 +9,7 @@ import { ThresholdChart } from "./ThresholdChart";
 import { TypeMark } from "./TypeMark";
 import { type Learnt, type LearnerView, typeName } from "./types";
 
-/** Types of flows: what tells them apart, how large their flows are, and where they sink. */
+/** Types of flows: what distinguishes them, how large their flows are, and where they sink. */
 export function TpfsPage() {
   const view = useQuery({
     queryKey: ["tpfs"],
@@ -17,7 +17,7 @@ export function TpfsPage() {
     refetchInterval: 2_000,
   });
   return (
-    <Asked query={view} what="types of flows">
+    <QueryResult query={view} what="types of flows">
       {(learner) => (
         <>
           <Panel title="Learning">
@@ -40,14 +40,14 @@ export function TpfsPage() {
           )}
         </>
       )}
-    </Asked>
+    </QueryResult>
   );
 }
 
 function Types({ learnt }: { learnt: Learnt }) {
   if (learnt.types.length === 0) {
     return (
-      <Notice title="No feature tells flows apart">
+      <Notice title="No feature distinguishes flows">
         All flows have the default thresholds, as with PIAS.
       </Notice>
     );
@@ -109,15 +109,15 @@ function Types({ learnt }: { learnt: Learnt }) {
               <tr>
                 <th scope="col">features</th>
                 <th scope="col">types</th>
-                <th scope="col">spread (less tells more)</th>
+                <th scope="col">spread (less is better)</th>
               </tr>
             </thead>
             <tbody>
-              {learnt.tried.map((one) => (
-                <tr key={one.features.join()}>
-                  <th scope="row">{one.features.join(", ").replaceAll("_", " ")}</th>
-                  <td>{one.types}</td>
-                  <td>{one.spread.toFixed(3)}</td>
+              {learnt.tried.map((combination) => (
+                <tr key={combination.features.join()}>
+                  <th scope="row">{combination.features.join(", ").replaceAll("_", " ")}</th>
+                  <td>{combination.types}</td>
+                  <td>{combination.spread.toFixed(3)}</td>
                 </tr>
               ))}
             </tbody>

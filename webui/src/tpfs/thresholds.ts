@@ -26,8 +26,8 @@ export function marks(thresholds: readonly number[], x: (bytes: number) => numbe
 
 /** Ticks of a logarithmic axis: 1, 2 and 5 of each decade between *low* and *high*. */
 export function logTicks(low: number, high: number): number[] {
-  const found: number[] = [];
+  const ticks: number[] = [];
   for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); decade++)
-    for (const digit of [1, 2, 5]) found.push(digit * 10 ** decade);
-  return found.filter((tick) => tick >= low && tick <= high);
+    for (const digit of [1, 2, 5]) ticks.push(digit * 10 ** decade);
+  return ticks.filter((tick) => tick >= low && tick <= high);
 }

@@ -38,5 +38,5 @@ export interface LearnerView {
 export function typeName(type: FlowType, features: readonly string[], most = 4): string {
   const shown = type.values.slice(0, most).map((values) => values.join(" / "));
   const more = type.values.length > most ? ` and ${type.values.length - most} more` : "";
-  return `${features.map((one) => one.replaceAll("_", " ")).join(" / ")} ${shown.join(", ")}${more}`;
+  return `${features.map((feature) => feature.replaceAll("_", " ")).join(" / ")} ${shown.join(", ")}${more}`;
 }

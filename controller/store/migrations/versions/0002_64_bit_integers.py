@@ -1,4 +1,4 @@
-"""64-bit integers where the database tells them from 32-bit ones"""
+"""64-bit integers where the database distinguishes them from 32-bit ones"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents are told of paths, and what they tell each other of them, over their channels. In the channels' loop."""
+"""Distributes live paths to agents, and their reports of paths to their neighbours. Runs in the channels' loop."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 
 from controller.agents.path_loads import PathLoads
 from controller.agents.places import Places
-from controller.agents.session import Session
+from controller.agents.session import AgentSession
 from protocol.control import PathLoad, Paths, encode
 
 SHARE_S: Final = 0.05
-"""What agents say of paths within this time is shared at once."""
+"""Reports of paths within this time are shared at once."""
 
 
-class PathTelling:
+class PathDistribution:
     """located: the agents that have a channel: host, underlay address, channel."""
 
-    def __init__(self, located: Callable[[], Iterable[tuple[str, str, Session]]]) -> None:
+    def __init__(self, located: Callable[[], Iterable[tuple[str, str, AgentSession]]]) -> None:
         self.places: Final = Places()
         self._located = located
         self._loads = PathLoads()
@@ -30,43 +30,43 @@ class PathTelling:
             self._sharing.cancel()
 
     def set_leaf(self, underlay_ip: str, leaf: str) -> bool:
-        """At which leaf a host is. Whether that is news."""
+        """Set the leaf of a host, and send it that leaf's paths. Return True if the leaf changed."""
         changed = self.places.set_leaf(underlay_ip, leaf)
         if changed:
             for _, address, session in self._located():
                 if address == underlay_ip:
-                    self.tell(underlay_ip, session)
+                    self.send_paths(underlay_ip, session)
         return changed
 
     def set_paths(self, leaf: str, paths: Paths) -> None:
-        """Which paths the agents at a leaf have."""
+        """Set the paths of a leaf, and send them to its agents if they have changed."""
         if self.places.set_paths(leaf, paths):
             for _, address, session in self._located():
                 if self.places.leaf_of(address) == leaf:
-                    self.tell(address, session)
+                    self.send_paths(address, session)
 
-    def tell(self, underlay_ip: str, session: Session) -> None:
-        """Tell one agent the paths of its leaf, if they are known."""
+    def send_paths(self, underlay_ip: str, session: AgentSession) -> None:
+        """Send an agent the paths of its leaf, if they are known."""
         frame = self.places.paths_frame(underlay_ip)
         if frame is not None:
             session.put_newest("paths", frame)
 
     def came(self, host: str) -> None:
-        """An agent has a new channel: it is told everything again."""
+        """Note that an agent has a new channel: it receives everything again."""
         self._loads.forget(host)
 
     def gone(self, host: str) -> None:
-        """An agent's channel has ended: what it had is no longer there for the others."""
+        """Drop the load of an agent whose channel has ended."""
         self._loads.forget(host)
         self._plan()
 
     def load(self, host: str, load: PathLoad) -> None:
-        """What an agent has on its leaf's paths."""
+        """Store the load that an agent reports on its leaf's paths."""
         self._loads.put(host, load)
         self._plan()
 
     def clear_loads(self) -> None:
-        """Another policy: nobody has anything until told so."""
+        """Forget all reports: under another policy every host reports anew."""
         self._loads.clear()
 
     def _plan(self) -> None:
@@ -77,5 +77,5 @@ class PathTelling:
         self._sharing = None
         located = {host: (address, session) for host, address, session in self._located()}
         leaves = {host: self.places.leaf_of(address) for host, (address, _) in located.items()}
-        for host, load in self._loads.news(leaves).items():
+        for host, load in self._loads.changes(leaves).items():
             located[host][1].put_newest("path-load", encode(load))

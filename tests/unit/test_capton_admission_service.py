@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from controller.capton.desk import AdmissionDesk, CaptonCapacity
 from controller.capton.fabric import HostPlace, Rates, VirtualLink
+from controller.capton.service import AdmissionService, CaptonCapacity
 from controller.capton.single_path import SinglePath
-from controller.capton.surroundings import Reader, Surroundings
+from controller.capton.topology_view import SnapshotReader, TopologyView
 from controller.fabric.graph import PortRef
 from controller.plane.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from controller.schemes.scheme import Admission
@@ -49,8 +49,8 @@ def rates(seen: FabricSnapshot) -> dict[tuple[int, int], int]:
     return found | {(place.dpid, place.port): RATE for place in places}
 
 
-def read(seen: FabricSnapshot) -> Surroundings:
-    return Reader(seen, rates(seen)).surroundings()
+def read(seen: FabricSnapshot) -> TopologyView:
+    return SnapshotReader(seen, rates(seen)).topology()
 
 
 def test_the_links_above_a_leaf_are_one_of_their_sum() -> None:
@@ -66,7 +66,7 @@ def test_the_links_above_a_leaf_are_one_of_their_sum() -> None:
 def test_packets_in_turn_fill_parallel_links_as_far_as_the_slowest() -> None:
     fabric = snapshot()
     slow = rates(fabric) | {(1, 3): CORE // 5}
-    assert Reader(fabric, slow).surroundings().groups["l1"] == Rates(4 * CORE // 5, 4 * CORE)
+    assert SnapshotReader(fabric, slow).topology().groups["l1"] == Rates(4 * CORE // 5, 4 * CORE)
 
 
 def test_three_tiers_have_pods() -> None:
@@ -91,27 +91,27 @@ def test_three_tiers_have_pods() -> None:
         for i in (1, 2)
     ]
     fabric = FabricSnapshot(tuple(switches), tuple(links), tuple(hosts), (), "", True)
-    seen = Reader(fabric, {}).surroundings()
+    seen = SnapshotReader(fabric, {}).topology()
     assert [host.groups for host in seen.hosts[:3]] == [("e01", "pod 1"), ("e02", "pod 1"), ("e11", "pod 2")]
     assert seen.groups["e01"] == Rates(2_000_000, 2_000_000)
     assert seen.groups["pod 3"] == Rates(4_000_000, 4_000_000)
     cut = replace(fabric, links=(replace(links[0], up=False), *links[1:]))
-    without = Reader(cut, {}).surroundings()
+    without = SnapshotReader(cut, {}).topology()
     assert without.shape == seen.shape
     assert without.groups["e01"] == Rates(1_000_000, 1_000_000)
     # a03 loses one of its two links to the core: of three paths, two lead through a04
     cut = replace(fabric, links=tuple(replace(one, up=one.a != PortRef(3, 5)) for one in links))
-    without = Reader(cut, {}).surroundings()
+    without = SnapshotReader(cut, {}).topology()
     assert without.groups["e01"] == Rates(1_500_000, 1_500_000)
     assert without.groups["pod 1"] == Rates(3_000_000, 3_000_000)
     assert without.groups["e11"] == Rates(2_000_000, 2_000_000)
-    paths = Reader(fabric, {}).single_paths()
+    paths = SnapshotReader(fabric, {}).single_paths()
     assert sorted(path.stamp for path in paths["e01", "e11"]) == [50, 51, 52, 53]
 
 
 def test_single_paths_are_named_and_have_their_links() -> None:
     fabric = snapshot(down=frozenset({2}))
-    paths = Reader(fabric, rates(fabric)).single_paths()["l1", "l2"]
+    paths = SnapshotReader(fabric, rates(fabric)).single_paths()["l1", "l2"]
     assert [path.stamp for path in paths] == [11, 13, 14]
     assert paths[0] == SinglePath(11, (("l1-s1:3", CORE), ("s1-l2:2", CORE)))
 
@@ -122,13 +122,13 @@ class World:
     def __init__(self, channel: Served, rule: Admission = RULE) -> None:
         self.channel = channel
         self.events: list[Any] = []
-        self.desk = AdmissionDesk(channel.server, self.events.append)
+        self.desk = AdmissionService(channel.server, self.events.append)
         self.see(snapshot())
         self.desk.set_rule(rule)
 
     def see(self, fabric: FabricSnapshot) -> None:
-        reader = Reader(fabric, rates(fabric))
-        self.desk.set_surroundings(reader.surroundings(), reader.single_paths())
+        reader = SnapshotReader(fabric, rates(fabric))
+        self.desk.set_topology(reader.topology(), reader.single_paths())
 
     def agent(self, number: int) -> RawAgent:
         leaf = (number + 1) // 2

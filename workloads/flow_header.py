@@ -34,7 +34,7 @@ def encode_header(flow: int, size_bytes: int | None, copy: int = 0) -> bytes:
 
 
 def decode_header(data: bytes) -> Header | None:
-    """What a header says, or None if these bytes do not come from a generator."""
+    """Return what a header says, or None if these bytes do not come from a generator."""
     magic, flow, size = _HEADER.unpack(data)
     if magic != _MAGIC or size < HEADER_BYTES:
         return None

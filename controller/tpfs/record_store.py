@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from controller.tpfs.records import Finished, Names, Records, RecordsError, RecordWindow, checked
+from controller.tpfs.records import FinishedFlowColumns, Names, Records, RecordsError, RecordWindow, checked
 from protocol import control
 
 _LOG: Final = logging.getLogger("capstan.tpfs")
@@ -51,14 +51,14 @@ class KeptRecords:
         self._kept_at = 0.0
 
     def restore(self) -> None:
-        """What the store has comes back."""
+        """Load what the store has."""
         if self._store is None:
             return
         for records in self._store.load(time.time() - self.window.most_age_s, self._hosts, self.addresses):
             self.window.add(records, time.time())
 
     def take(self, host: str, owners: Mapping[str, str], said: control.FinishedFlows) -> None:
-        """What the agent of *host* says; owners: the host of each overlay address."""
+        """Check and add the records of *host*; owners: the host of each overlay address."""
         now = time.time()
         try:
             records, refused = checked(_finished_of(said), host, owners, self._hosts, self.addresses, now)
@@ -74,7 +74,7 @@ class KeptRecords:
             self._unkept.append(records)
 
     def forget(self, since: float) -> None:
-        """Let go of flows that ended before *since*, and of those that are told of later."""
+        """Let go of flows that ended before *since*, and of those that are reported later."""
         self.since = since
         before, self.window = self.window, RecordWindow()
         self._unkept.clear()
@@ -108,9 +108,9 @@ class KeptRecords:
             _LOG.error("records of finished flows are not kept: %s", error)
 
 
-def _finished_of(said: control.FinishedFlows) -> Finished:
-    """The same without the message round it."""
-    return Finished(
+def _finished_of(said: control.FinishedFlows) -> FinishedFlowColumns:
+    """Return the same without the message round it."""
+    return FinishedFlowColumns(
         said.now_s,
         said.protocol,
         said.source,

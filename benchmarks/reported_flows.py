@@ -23,7 +23,7 @@ from protocol.control import (
     proof,
 )
 
-HOST: Final = "told"
+HOST: Final = "reported"
 ADDRESSES: Final = ("10.0.99.99", "10.128.99.99")
 AT_A_TIME: Final = 5_000
 """Flows in one message."""
@@ -31,12 +31,12 @@ _FIRST_PORT: Final = 20_000
 _PORTS: Final = 40_000
 
 
-class TellingError(RuntimeError):
+class ReportingError(RuntimeError):
     """The controller did not take the agent in, or did not ask for flows."""
 
 
-def tell(agents_socket: Path, token: str, count: int, peer: str, patience_s: float = 20.0) -> None:
-    """Join as an agent, tell of *count* short flows to *peer* (an overlay address) when asked for flows, and leave.
+def report_flows(agents_socket: Path, token: str, count: int, peer: str, patience_s: float = 20.0) -> None:
+    """Join as an agent, report *count* short flows to *peer* (an overlay address) when asked for flows, and leave.
 
     Raises:
         TellingError, OSError: and what happened instead.
@@ -50,7 +50,7 @@ def tell(agents_socket: Path, token: str, count: int, peer: str, patience_s: flo
         deadline = time.monotonic() + patience_s
         while reported < count:
             if time.monotonic() > deadline:
-                raise TellingError(f"the controller did not ask for flows within {patience_s:g} s")
+                raise ReportingError(f"the controller did not ask for flows within {patience_s:g} s")
             for message in _messages(channel, frames):
                 if isinstance(message, Challenge):
                     channel.sendall(encode(_hello(token, message.nonce, nonce)))
@@ -62,13 +62,13 @@ def tell(agents_socket: Path, token: str, count: int, peer: str, patience_s: flo
                         channel.sendall(encode(_flows(reported, part, peer)))
                         reported += part
                 elif not isinstance(message, Welcome) and message.type == "refused":
-                    raise TellingError(f"the controller refused: {message}")
+                    raise ReportingError(f"the controller refused: {message}")
 
 
 def _messages(channel: socket.socket, frames: FrameReader) -> list[Message]:
     data = channel.recv(1 << 18)
     if not data:
-        raise TellingError("the controller ended the channel")
+        raise ReportingError("the controller ended the channel")
     return frames.feed(data)
 
 
@@ -87,7 +87,8 @@ def _hello(token: str, challenge: str, nonce: str) -> Hello:
 
 
 def _flows(first: int, count: int, peer: str) -> ActiveFlows:
-    """Flows of 1 to 100 kB, one after the other, of the hour before now; each 5-tuple again with another beginning."""
+    """Return flows of 1 to 100 kB, one after the other, of the hour before now; each 5-tuple again with another
+    beginning."""
     now = time.monotonic()
     entries = [
         FlowEntry(

@@ -16,7 +16,7 @@ from controller.agents.asking import Unconfirmed
 from controller.agents.listeners import ChannelError
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
-from controller.capton.desk import AdmissionDesk
+from controller.capton.service import AdmissionService
 from controller.capton.watching import FabricWatch
 from controller.control_plane import ControlPlane
 from controller.fabric.graph import PortRef
@@ -100,12 +100,12 @@ class RunningController:
         self.shell = OpenFlowShell(self._plane, *openflow, on_event=self._note, allowed=allowed, tls=tls)
         self._snapshot = SharedCall(self.shell.post, self._plane.snapshot)
         self.queues = QueueService()
-        self.learner = TypeLearner(self._tell_types, self.events.add, finished_flows)
+        self.learner = TypeLearner(self._publish_types, self.events.add, finished_flows)
         self.agents = AgentServer(channel, token)
         self.agents.joined.subscribe(self._joined)
         self.agents.left.subscribe(self._left)
-        self.agents.finished_flows.subscribe(self.learner.heard)
-        self.admission = AdmissionDesk(self.agents, self.events.add)
+        self.agents.finished_flows.subscribe(self.learner.receive)
+        self.admission = AdmissionService(self.agents, self.events.add)
         self._fabric_watch = FabricWatch(
             self.admission, self.agents, self.events.add, self.snapshot, self.queues.rates_bps
         )
@@ -151,7 +151,7 @@ class RunningController:
         return self._snapshot()
 
     def ready(self) -> bool:
-        """Whether everything that is known is set up."""
+        """Return whether everything that is known is set up."""
         return self.shell.call(self._plane.ready)
 
     def set_scheme(
@@ -181,7 +181,7 @@ class RunningController:
             self.current = current
             self.queues.set_queues(port_queues(current.scheme))
             self.admission.set_rule(current.scheme.admission)
-            self._fabric_watch.stir()
+            self._fabric_watch.wake()
             # agents first: their classes mean the same to the switches before and after
             self.agents.set_policy(policy)
             self.learner.set_scheme(current.scheme, current.version, forget_flows)
@@ -213,7 +213,10 @@ class RunningController:
         ]
 
     def paths(self, host_a: str, host_b: str) -> tuple[PathInfo, ...]:
-        """All equal-cost paths between two hosts, by name or address. Raises KeyError for one that is not known."""
+        """Return all equal-cost paths between two hosts, by name or address.
+
+        Raises KeyError for one that is not known.
+        """
         return self.shell.call(lambda: self._plane.paths(host_a, host_b))
 
     # What faults are made with (`controller.plane.faults.Reach`)
@@ -234,9 +237,9 @@ class RunningController:
         self.agents.crash(host, CRASH_S)
 
     def rates(self, names: FabricNames) -> Mapping[str, float]:
-        """What links carry, kbit/s by name, where it is known better than from their ports.
+        """Return what links carry, kbit/s by name, where it is known better than from their ports.
 
-        Switches' databases say it (`controller.queues`) where somebody shapes their ports. A lab's ports are veths,
+        Switches' databases say it (`controller.queues`) where a program shapes their ports. A lab's ports are veths,
         which say 10 Gbit/s themselves: without such a database the packet time counts, that of the slowest fabric link.
         """
         known = self.queues.rates_bps() if self._lab else {}
@@ -256,10 +259,10 @@ class RunningController:
         if isinstance(event, PathsChanged):
             paths = {_leaf_key(leaf): stamps for leaf, stamps in event.paths.items()}
             self.agents.set_paths(_leaf_key(event.leaf), Paths(paths, dict(event.by_class)))
-            return  # not news in itself: what changed it is
+            return  # no event of its own: the change behind it is one
         self.events.add(event)
         if isinstance(event, LinkUp | LinkDown | SwitchUp | SwitchDown | HostSeen | HostLinkChanged):
-            self._fabric_watch.stir()
+            self._fabric_watch.wake()
         if isinstance(event, SwitchUp) and (down := self.faults.held_down(event.dpid)):
             self.shell.take_down(down)
         if isinstance(event, SwitchUp):
@@ -271,7 +274,7 @@ class RunningController:
         if isinstance(event, HostSeen):
             self.agents.set_leaf(event.ipv4, _leaf_key(event.place.dpid))
 
-    def _tell_types(self, types: FlowTypes) -> None:
+    def _publish_types(self, types: FlowTypes) -> None:
         with contextlib.suppress(ChannelError):  # we are ending
             self.agents.set_flow_types(types)
 
@@ -279,7 +282,7 @@ class RunningController:
         self.events.add(AgentEvent(member.host, joined=True))
         if self.faults.holds_agent(member.host):
             self.agents.crash_soon(member.host)
-        self._fabric_watch.stir()
+        self._fabric_watch.wake()
         self.shell.post(
             lambda: self._plane.agent_joined(
                 member.host, member.underlay_ip, member.underlay_mac, self.shell.now()
@@ -334,16 +337,16 @@ class RunningController:
 
 
 def port_queues(scheme: Scheme) -> PortQueues:
-    """The queues that every port has under *scheme*."""
+    """Return the queues that every port has under *scheme*."""
     asked = scheme.queues
     return ONE_QUEUE if asked is None else PortQueues(asked.number, asked.buffer_packets)
 
 
 def _leaf_key(dpid: int) -> str:
-    """A leaf in messages to agents."""
+    """Return a leaf in messages to agents."""
     return f"{dpid:016x}"
 
 
 def leaf_names(snapshot: FabricSnapshot) -> dict[int, str]:
-    """Names of all switches by dpid; the dpid in hex where the name is not known."""
+    """Return names of all switches by dpid; the dpid in hex where the name is not known."""
     return {switch.dpid: switch.name or f"{switch.dpid:#x}" for switch in snapshot.switches}

@@ -2,8 +2,8 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Notice } from "./Notice";
 
-/** What was asked for, or why it is not there. What is known stays while it is asked for again. */
-export function Asked<T>({
+/** A query's data, or its error. Old data stays while the query runs again. */
+export function QueryResult<T>({
   query,
   what,
   children,

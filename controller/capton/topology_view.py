@@ -13,13 +13,13 @@ from controller.fabric.paths import Routing, compute_routing
 from controller.plane.snapshot import FabricSnapshot, LinkInfo
 
 UNKNOWN_BPS: Final = 10_000_000_000
-"""A link whose rate nobody tells."""
+"""A link whose rate is not known."""
 UNKNOWN_POD: Final = "no pod"
 """Of leaves whose links are still being found."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class TopologyView:
     """``addresses``: host by underlay address. ``groups``: capacities of leaves and pods."""
 
     hosts: tuple[HostPlace, ...] = ()
@@ -28,11 +28,11 @@ class Surroundings:
 
     @property
     def shape(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """What is the same as long as only capacities change."""
+        """Return what is the same as long as only capacities change."""
         return tuple((host.name, host.groups) for host in self.hosts)
 
 
-class Reader:
+class SnapshotReader:
     """Reads one snapshot. *rates*: bit/s that ports are known to send."""
 
     def __init__(self, snapshot: FabricSnapshot, rates: Mapping[tuple[int, int], int]) -> None:
@@ -48,8 +48,8 @@ class Reader:
         ]
         self._pods = self._pods_by_leaf()
 
-    def surroundings(self) -> Surroundings:
-        """Hosts that have agents and are at a leaf, and all virtual links."""
+    def topology(self) -> TopologyView:
+        """Return hosts that have agents and are at a leaf, and all virtual links."""
         located = [host for host in self._snapshot.hosts if host.agent and host.name and host.place]
         places = []
         for host in located:
@@ -67,14 +67,14 @@ class Reader:
                 dpid for dpid, tier in self._tiers.items() if tier == 1 and self._pod_above(dpid) == pod
             ]
             capacities[pod] = self._above(inside)
-        return Surroundings(
+        return TopologyView(
             tuple(sorted(places, key=lambda place: place.name)),
             capacities,
             {host.ipv4: host.name for host in located},
         )
 
     def single_paths(self) -> dict[tuple[str, str], tuple[SinglePath, ...]]:
-        """By pair of leaves all paths that packets can be sent by name, each with its links, up and down."""
+        """Return by pair of leaves all paths that have a label, each with its links, up and down."""
         routing = self._routing()
         leaves = sorted({host.place.dpid for host in self._snapshot.hosts if host.agent and host.place})
         stamps = {switch.dpid: switch.stamp for switch in self._snapshot.switches}
@@ -108,7 +108,7 @@ class Reader:
         return compute_routing(Wiring(links, links, leaves, usable, leaf_transit=False))
 
     def _above(self, switches: Iterable[int]) -> Rates:
-        """Capacity of the links from these switches to the tier above, and back.
+        """Return capacity of the links from these switches to the tier above, and back.
 
         Packets take parallel links in turn, so every link carries as much as the slowest one.
         """
@@ -122,7 +122,8 @@ class Reader:
         return Rates(len(up) * min(up, default=0), len(down) * min(down, default=0))
 
     def _above_leaf(self, leaf: int) -> Rates:
-        """The same for a leaf of three tiers, whose packets take the *paths* in turn: a link carries its share of them.
+        """Return the same for a leaf of three tiers, whose packets take the *paths* in turn: a link carries its
+        share of them.
 
         Where each switch above has as many links upwards, that is the sum. Traffic within the pod takes the switches
         in turn; of both the lower counts.
@@ -155,7 +156,7 @@ class Reader:
         return Rates(min(even.up, rates[0]), min(even.down, rates[1]))
 
     def _end_rate(self, link: LinkInfo, leaf: int, inner: bool) -> int:
-        """Of what the leaf's end of a link sends (*inner*), or the other one."""
+        """Return the rate of what the leaf's end of a link sends (*inner*), or the other one."""
         return self._rate(link.a if (link.a.dpid == leaf) is inner else link.b, link.speed_kbps)
 
     def _is_above(self, high: int, low: int) -> bool:
@@ -169,7 +170,8 @@ class Reader:
         return next((link.speed_kbps for link in self._up if end in (link.a, link.b)), 0)
 
     def _pods_by_leaf(self) -> dict[int, str]:
-        """Leaves that share switches of the first tier, where there is a second one; empty where there is none."""
+        """Return leaves that share switches of the first tier, where there is a second one; empty where there is
+        none."""
         if max((tier for tier in self._tiers.values() if tier is not None), default=0) < 2:
             return {}
         pod_of = {dpid: dpid for dpid, tier in self._tiers.items() if tier in (0, 1)}
@@ -194,6 +196,6 @@ class Reader:
 
 
 def root_of(link: LinkInfo, inside: Mapping[int, int]) -> tuple[int, int] | None:
-    """The ends of a link, if both are inside a pod."""
+    """Return the ends of a link, if both are inside a pod."""
     ends = link.a.dpid, link.b.dpid
     return ends if all(port in inside for port in ends) else None

@@ -7,7 +7,7 @@ import { App } from "./App";
 import { type ReaderRole, RoleContext } from "./role";
 
 /** Asks for a token where the controller wants one, then watches it and shows the page. */
-export function Entrance() {
+export function Login() {
   const store = useStore();
   const queries = useQueryClient();
   const [role, setRole] = useState<ReaderRole | null>(null);
@@ -42,7 +42,7 @@ export function Entrance() {
   }
   if (refused === null) return null;
   return (
-    <main className="entrance">
+    <main className="login">
       <title>Capstan</title>
       <h1>Capstan</h1>
       {refused.status === 401 ? (

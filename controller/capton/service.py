@@ -1,4 +1,4 @@
-"""CAPTON beside the agents' channel: the scheduler of the scheme in force, asked by agents, told of the fabric.
+"""CAPTON beside the agents' channel: the scheduler of the scheme in force, asked by agents, informed of the fabric.
 
 All of it lives in the channel's loop, so a request is answered in the same step in which it is read; other threads come
 in by `AgentServer.post` and `call`.
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controller.agents.server import AgentServer
-from controller.capton.admission import Admission, Answers, FlowScheduler, StandingFlow
+from controller.capton.admission import AdmissionControl, Answers, FlowScheduler, StandingFlow
 from controller.capton.fabric import VirtualFabric, VirtualLink
 from controller.capton.resent import ResentLog, ResentView
 from controller.capton.scheduler import LinkUse, Parameters, Scheduler
 from controller.capton.single_path import Pair, SinglePath, SinglePathScheduler
-from controller.capton.surroundings import Surroundings
+from controller.capton.topology_view import TopologyView
 from controller.schemes.scheme import Admission as AdmissionRule
 from protocol.admission import Finished, Request
 from protocol.sent_again import SentAgain
@@ -38,7 +38,7 @@ class CaptonCapacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AdmissionState:
     """All that is granted at one moment (monotonic seconds)."""
 
     at: float
@@ -50,19 +50,19 @@ class Standing:
     counters: dict[str, int]
 
 
-class AdmissionDesk:
+class AdmissionService:
     """Answers the agents of *agents* by the rule of the scheme in force; silent where that has none."""
 
     def __init__(self, agents: AgentServer, on_event: Callable[[Any], None]) -> None:
         self._agents: Final = agents
         self._on_event: Final = on_event
         self._rule: AdmissionRule | None = None
-        self._seen = Surroundings()
+        self._seen = TopologyView()
         self._paths: Paths = {}
-        self._admission: Admission | None = None
+        self._admission: AdmissionControl | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._resent: Final = ResentLog()
-        agents.admission.subscribe(self._heard)
+        agents.admission.subscribe(self._receive)
         agents.sent_again.subscribe(self._sent_again)
         agents.gone.subscribe(self._gone)
 
@@ -70,7 +70,7 @@ class AdmissionDesk:
 
     @property
     def rule(self) -> AdmissionRule | None:
-        """Of the scheme in force."""
+        """Return the admission rule of the scheme in force."""
         return self._rule
 
     def set_rule(self, rule: AdmissionRule | None) -> None:
@@ -78,16 +78,16 @@ class AdmissionDesk:
         self._rule = rule
         self._agents.post(lambda: self._begin(rule))
 
-    def set_surroundings(self, seen: Surroundings, paths: Paths) -> None:
+    def set_topology(self, seen: TopologyView, paths: Paths) -> None:
         """The fabric as it is now. *paths*: by pair of leaves, for rules with single paths."""
-        self._agents.post(lambda: self._surround(seen, paths))
+        self._agents.post(lambda: self._set_topology(seen, paths))
 
-    def standing(self) -> Standing | None:
-        """What is granted now; None under schemes without admission. Raises ChannelError."""
+    def standing(self) -> AdmissionState | None:
+        """Return what is granted now; None under schemes without admission. Raises ChannelError."""
         return self._agents.call(self._standing)
 
     def resent(self) -> ResentView:
-        """What hosts have sent again since the start, under whatever scheme. Raises ChannelError."""
+        """Return what hosts have sent again since the start, under whatever scheme. Raises ChannelError."""
         return self._agents.call(lambda: self._resent.view(time.monotonic()))
 
     # in the loop
@@ -95,7 +95,7 @@ class AdmissionDesk:
     def _begin(self, rule: AdmissionRule | None) -> None:
         self._admission = None
         if rule is not None:
-            self._admission = Admission(self._scheduler(rule), self._seen.addresses)
+            self._admission = AdmissionControl(self._scheduler(rule), self._seen.addresses)
         self._plan()
 
     def _scheduler(self, rule: AdmissionRule) -> FlowScheduler:
@@ -104,7 +104,7 @@ class AdmissionDesk:
             return SinglePathScheduler(self._seen.hosts, self._paths, parameters)
         return Scheduler(VirtualFabric(self._seen.hosts, self._seen.groups), parameters)
 
-    def _surround(self, seen: Surroundings, paths: Paths) -> None:
+    def _set_topology(self, seen: TopologyView, paths: Paths) -> None:
         before, paths_before = self._seen, self._paths
         if (seen, paths) == (before, paths_before):
             return
@@ -129,13 +129,13 @@ class AdmissionDesk:
             LOG.error("the fabric cannot be scheduled: %s", error)
         self._plan()
 
-    def _heard(self, host: str, message: Request | Finished) -> None:
+    def _receive(self, host: str, message: Request | Finished) -> None:
         if self._admission is not None:
             self._answer(self._admission.receive(host, message, time.monotonic()))
             self._plan()
 
     def _sent_again(self, host: str, said: SentAgain) -> None:
-        self._on_event(self._resent.heard(host, said, time.monotonic()))
+        self._on_event(self._resent.add(host, said, time.monotonic()))
 
     def _gone(self, host: str) -> None:
         if self._admission is not None:
@@ -161,14 +161,14 @@ class AdmissionDesk:
             wait = max(0.0, due - time.monotonic())
             self._timer = asyncio.get_running_loop().call_later(wait, self._expire)
 
-    def _standing(self) -> Standing | None:
+    def _standing(self) -> AdmissionState | None:
         if self._admission is None or self._rule is None:
             return None
         now = time.monotonic()
         kinds = dict.fromkeys((host.name for host in self._seen.hosts), "host")
         for host in self._seen.hosts:
             kinds.update(zip(host.groups, ("leaf", "pod"), strict=False))
-        return Standing(
+        return AdmissionState(
             now,
             self._rule.paths,
             self._admission.standing(now),
@@ -178,10 +178,10 @@ class AdmissionDesk:
         )
 
 
-def changes(before: Surroundings, after: Surroundings) -> dict[VirtualLink, int]:
+def changes(before: TopologyView, after: TopologyView) -> dict[VirtualLink, int]:
     """Links that both have, and whose capacity is another: what it is now, bit/s."""
 
-    def rates(seen: Surroundings) -> dict[VirtualLink, int]:
+    def rates(seen: TopologyView) -> dict[VirtualLink, int]:
         several = [(host.name, host.access) for host in seen.hosts] + list(seen.groups.items())
         return {
             link: rate

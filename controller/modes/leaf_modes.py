@@ -49,11 +49,9 @@ class LeafModes:
 
     def of(self, dpid: int, below: Mapping[int, frozenset[int]]) -> Mode:
         """A leaf's own mode; above the leaves ON while any leaf below is."""
-        monitor = self._monitor
-        if monitor is None:
+        if self._monitor is None:
             return "off"
-        leaves = below.get(dpid, frozenset((dpid,))) & frozenset(monitor.leaves())
-        return "on" if any(monitor.mode(leaf) == "on" for leaf in leaves) else "off"
+        return self._monitor.mode_above(below.get(dpid, frozenset((dpid,))))
 
     def infos(self) -> tuple[ModeInfo, ...]:
         """Modes of the leaves, by dpid."""

@@ -6,6 +6,7 @@
 mod agent;
 mod capton;
 mod datapath;
+mod fabric;
 mod feedback;
 mod inbox;
 mod simulator;
@@ -289,6 +290,7 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ldpc_rows, module)?)?;
     agent::register(module)?;
     capton::register(module)?;
+    fabric::register(module)?;
     feedback::register(module)?;
     datapath::register(module)?;
     tun::register(module)?;

@@ -188,6 +188,14 @@ def test_a_sudo_that_asks_for_a_password_is_asked_all_the_same(unprivileged: Unp
     assert len(unprivileged.seen()) == 2
 
 
+@pytest.mark.parametrize("command", ["serve", "model", "lab-check", "simulate"])
+def test_commands_that_import_the_kernels_ask_for_them(unprivileged: Unprivileged, command: str) -> None:
+    a_rust(unprivileged.folder / ".cargo" / "bin", "1.99.0")
+    done = unprivileged.start(command)
+    assert done.returncode == 1
+    assert "the native kernels are missing or old" in done.stderr
+
+
 def rows() -> list[list[str]]:
     lines = (ROOT / "setup" / "packages").read_text().splitlines()
     return [line.split(maxsplit=4) for line in lines if line and not line.startswith("#")]

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from simulation.fabrics import Fabric, SettingsError, picoseconds
 from simulation.tcp import Tcp
 
-Queue = Literal["fifo", "strict", "pfabric"]
+Queue = Literal["fifo", "strict", "queues", "pfabric"]
 Paths = Literal["random", "turn", "hash", "sum"]
 
 PATHS: Final[Mapping[Paths, str]] = {
@@ -25,12 +25,14 @@ class Buffer:
     """Of every port, the hosts' own too; without a limit it is endless.
 
     mark_from_packets: so many waiting packets, the arriving one counted, mark it if it can be marked; 0: never.
+    queues: with queue `queues`, so many strict ones with a buffer each.
     """
 
     queue: Queue = "fifo"
     limit_bytes: int | None = None
     limit_packets: int | None = None
     mark_from_packets: int = 0
+    queues: int = 8
 
     def to_native(self) -> dict[str, Any]:
         """Return the buffer as `capstan_native.Simulation` takes it."""
@@ -39,6 +41,7 @@ class Buffer:
             "limit_bytes": self.limit_bytes,
             "limit_packets": self.limit_packets,
             "mark_from_packets": self.mark_from_packets,
+            "queues": self.queues,
         }
 
 

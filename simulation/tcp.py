@@ -18,7 +18,7 @@ class Tcp:
 
     duplicates: packets beyond a missing one from which it counts as lost. rack: losses by time, which forgives
     reordering; needs sack. marks: packets may be marked instead of dropped (ECN). delayed_packets: an acknowledgement
-    waits for so many packets in order, for at most delayed_us.
+    waits for so many packets in order, for at most delayed_us. opening: a packet goes to and fro before any data.
     """
 
     control: Control = "newreno"
@@ -33,6 +33,7 @@ class Tcp:
     marks: bool = False
     delayed_packets: int = 1
     delayed_us: float = 0.0
+    opening: bool = False
 
     def to_native(self) -> dict[str, Any]:
         """Return the transport as `capstan_native.Simulation` takes it."""
@@ -50,12 +51,13 @@ class Tcp:
             "marks": self.marks,
             "delayed_packets": self.delayed_packets,
             "delayed_ps": picoseconds(self.delayed_us),
+            "opening": self.opening,
         }
 
 
 PROFILES: Final[Mapping[Profile, Tcp]] = {
     "ns2": Tcp("newreno", initial_window=2, initial_timeout_us=3_000_000.0, sack=False),
-    "linux": Tcp("cubic", rack=True, delayed_packets=2, delayed_us=40_000.0),
+    "linux": Tcp("cubic", rack=True, delayed_packets=2, delayed_us=40_000.0, opening=True),
     "datacenter": Tcp("dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True),
 }
 """ns2: ns-2's defaults, which the papers used. linux: what a kernel's TCP does, but for its tail loss probes, HyStart

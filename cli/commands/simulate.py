@@ -1,4 +1,4 @@
-"""``capstan simulate``: flows of a trace over a simulated fabric, packet by packet."""
+"""``capstan simulate``: a spec, or flows of a trace, over a simulated fabric, packet by packet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 
 from cli.console import fail, json_option, progress, results, write_json
+from cli.simulated_spec import run_simulated
 from simulation.fabrics import Fabric, LinkChange, SettingsError
 from simulation.reference import read_reference
 from simulation.runs import Result, run
@@ -19,6 +20,10 @@ from simulation.summary import Figure, summarise
 from simulation.tcp import PROFILES, Control, Profile, Tcp
 from simulation.trace import TraceError, read_trace
 
+RESULTS: Final = Path("results")
+OF_SPEC: Final = frozenset({"repeats", "schemes", "wanted", "directory"})
+"""Options that only a spec has."""
+OF_BOTH: Final = frozenset({"spec", "trace_file", "seed", "json_file"})
 TRANSPORTS: Final = ("window", "pfabric", *get_args(Control))
 _PROFILE_OF: Final[Mapping[str, Profile]] = {"newreno": "ns2", "cubic": "linux", "dctcp": "datacenter"}
 _PFABRIC_BUFFER_BYTES: Final = 36_864
@@ -28,13 +33,21 @@ _MARK_FROM_PACKETS: Final = 65
 
 @click.command(
     "simulate",
-    epilog="Examples:  ./capstan simulate --trace-file flows.csv    "
+    epilog="Examples:  ./capstan simulate small    ./capstan simulate my-experiment.yaml --scheme ecmp --scheme rps    "
     "./capstan simulate --trace-file flows.csv --transport pfabric --spines 4 --fabric-gbps 40 --json -",
 )
+@click.argument("spec", required=False)
+@click.option("--repeats", type=click.IntRange(1), help="Of SPEC, instead of its own.")
+@click.option(
+    "--scheme", "schemes", multiple=True, help="Of SPEC, instead of its own: a name or file; repeatable."
+)
+@click.option(
+    "--point", "wanted", multiple=True, help="Of SPEC: only this point of its first axis; repeatable."
+)
+@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
 @click.option(
     "--trace-file",
     "trace_file",
-    required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     help="CSV: start_ns,src,dst,bytes, and level where queues are strict; hosts are numbered from 0, leaf by leaf.",
 )
@@ -83,24 +96,50 @@ _MARK_FROM_PACKETS: Final = 65
     show_default=True,
     help="; ".join(f"{name}: {meaning}" for name, meaning in PATHS.items()) + ".",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--seed", type=click.IntRange(0), help="Instead of SPEC's; of a trace: 1.")
 @click.option(
     "--reference",
     type=click.Path(path_type=Path, dir_okay=False),
     help="CSV with another simulator's figures, to stand beside: simulation/yaps-websearch-144-load60.csv.",
 )
 @json_option
+@click.pass_context
 def simulate_command(
-    trace_file: Path,
+    context: click.Context,
+    /,
+    spec: str | None,
+    repeats: int | None,
+    schemes: tuple[str, ...],
+    wanted: tuple[str, ...],
+    directory: Path,
+    trace_file: Path | None,
     flows: int | None,
     reference: Path | None,
     json_file: str | None,
     **options: Any,
 ) -> None:
-    """Simulate a trace's flows packet by packet, each to its end: no root, no switches.
+    """Simulate the experiment SPEC, or a trace's flows, packet by packet: no root, no switches.
 
-    The defaults are the settings of the public trace's reference runs with a fixed window (docs/simulator.md).
+    SPEC is a YAML file or a preset's name, as ./capstan run takes it; the result has the same tables, files and
+    figures. Of a trace, the defaults are the settings of the public trace's reference runs with a fixed window
+    (docs/simulator.md).
     """
+    if (spec is None) == (trace_file is None):
+        raise click.UsageError("give SPEC or --trace-file FILE")
+    _need_options_of(context, of_trace=trace_file is not None)
+    if spec is not None:
+        run_simulated(
+            spec,
+            seed=options["seed"],
+            repeats=repeats,
+            schemes=schemes,
+            wanted=wanted,
+            directory=directory,
+            json_file=json_file,
+        )
+        return
+    assert trace_file is not None
+    options["seed"] = 1 if options["seed"] is None else options["seed"]
     try:
         settings = _settings(**options)
         trace = read_trace(trace_file)
@@ -119,6 +158,18 @@ def simulate_command(
         write_json(_document(settings, result, figures, others), json_file)
     if json_file != "-":
         _print(len(trace), settings, result, figures, others)
+
+
+def _need_options_of(context: click.Context, *, of_trace: bool) -> None:
+    """Raise UsageError for an option of SPEC beside a trace, or of a trace beside SPEC."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        of_spec = name in OF_SPEC
+        wrong = of_spec if of_trace else not of_spec and name not in OF_BOTH
+        if given and wrong:
+            where = "SPEC" if of_spec else "a trace"
+            raise click.UsageError(f"{parameter.opts[0]} is an option of {where}: leave it out")
 
 
 def _settings(

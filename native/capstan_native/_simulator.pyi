@@ -13,6 +13,22 @@ class SimulatedFlows(TypedDict):
     dropped: list[int]
     timeouts: list[int]
     early: list[int]
+    duplicates: list[int]
+    acknowledged: list[int]
+    round_trip_ps: list[int]
+    least_round_trip_ps: list[int]
+
+class SimulatedRecord(TypedDict):
+    """What agents counted of a flow; paths: datagrams by path stamp."""
+
+    packets: int
+    repairs: int
+    recovered: int
+    lost: int
+    reordered: int
+    held: int
+    release_timeouts: int
+    paths: dict[int, int]
 
 class SimulatedLink(TypedDict):
     """A link in one direction; bps is 0 where it is down. Queues do not count the packet on the wire."""
@@ -40,6 +56,8 @@ class Simulation:
         destinations: Sequence[int],
         sizes: Sequence[int],
         levels: Sequence[int] | None = None,
+        scheme: Mapping[str, Any] | None = None,
+        rooms: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         """Raises ValueError for settings or flows that cannot be, or that would carry nothing."""
     def run(self, most_events: int) -> bool:
@@ -48,6 +66,15 @@ class Simulation:
         Raises:
             ValueError: flows never end, or packets are not accounted for.
         """
+    def run_until(self, most_events: int, until_ps: int) -> bool:
+        """As `run`, but return True also if the next event is behind until_ps; flows without an end need not end."""
+    def stop(self) -> None:
+        """End the run, whatever is under way. Raises ValueError if packets are not accounted for, or none came."""
+    def is_over(self) -> bool: ...
+    def acknowledged(self, rows: Sequence[int]) -> list[int]:
+        """Return the bytes of flows, by their rows, that their senders know to have arrived."""
+    def records(self) -> list[SimulatedRecord]:
+        """Return what agents counted of each flow; complete when the run is over."""
     def finished(self) -> int: ...
     def now_ps(self) -> int: ...
     def flows(self) -> SimulatedFlows: ...

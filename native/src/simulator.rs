@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::simulator::config::{Config, Lengths};
 use ::simulator::flow::Demand;
+use ::simulator::overlay::{self, Group, Groups, Line};
 use ::simulator::paths::Balancing;
 use ::simulator::queue::{Buffer, Discipline, Limit};
 use ::simulator::simulation::Simulation;
@@ -15,6 +16,8 @@ use ::simulator::Error;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::agent::core::policy::Document;
 
 fn raised(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -68,6 +71,7 @@ struct BufferSettings {
     limit_bytes: Option<u64>,
     limit_packets: Option<u32>,
     mark_from_packets: u32,
+    queues: u8,
 }
 
 impl BufferSettings {
@@ -76,6 +80,7 @@ impl BufferSettings {
             "fifo" => Discipline::Fifo,
             "strict" => Discipline::Strict,
             "pfabric" => Discipline::PFabric,
+            "queues" => Discipline::Queues(self.queues),
             other => return Err(unknown("queue", other)),
         };
         let limit = match (self.limit_bytes, self.limit_packets) {
@@ -117,6 +122,7 @@ struct TcpSettings {
     marks: bool,
     delayed_packets: u32,
     delayed_ps: u64,
+    opening: bool,
 }
 
 impl TcpSettings {
@@ -140,6 +146,57 @@ impl TcpSettings {
             marks: self.marks,
             delayed_packets: self.delayed_packets,
             delayed_time: self.delayed_ps,
+            opening: self.opening,
+        })
+    }
+}
+
+/// What a scheme asks of agents and switches.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct SchemeSettings<'py> {
+    /// `protocol.policy.Policy`, in seconds of agents' clocks.
+    policy: Bound<'py, PyAny>,
+    /// Of none, short, long and control: the groups while the leaf is on, and off.
+    groups: Vec<(String, String)>,
+    clock: f64,
+    addresses: Vec<[u8; 4]>,
+    /// Ports, and whether it goes on until the run is over.
+    lines: Vec<(u16, u16, bool)>,
+}
+
+fn group_named(name: &str) -> PyResult<Group> {
+    match name {
+        "spray" => Ok(Group::Spray),
+        "hash" => Ok(Group::Hash),
+        "label" => Ok(Group::Label),
+        other => Err(unknown("group", other)),
+    }
+}
+
+impl SchemeSettings<'_> {
+    fn settings(self) -> PyResult<overlay::Settings> {
+        let document = Document::of(&self.policy)?;
+        let [Some(none), Some(short), Some(long), Some(control)] = document.paths else {
+            return Err(PyValueError::new_err("a simulation has no path policies of files"));
+        };
+        let groups =
+            self.groups.iter().map(|(on, off)| Ok(Groups { on: group_named(on)?, off: group_named(off)? }));
+        let groups: Vec<Groups> = groups.collect::<PyResult<_>>()?;
+        let groups = groups.try_into().map_err(|_| PyValueError::new_err("there are four classes"))?;
+        let lines = self.lines.into_iter().map(|(source_port, destination_port, endless)| Line {
+            source_port,
+            destination_port,
+            endless,
+        });
+        Ok(overlay::Settings {
+            send: document.send,
+            paths: [none, short, long, control],
+            receive: document.receive,
+            groups,
+            clock: self.clock,
+            addresses: self.addresses,
+            lines: lines.collect(),
         })
     }
 }
@@ -183,7 +240,8 @@ impl Run {
 #[pymethods]
 impl Run {
     #[new]
-    #[pyo3(signature = (settings, transport, starts_ps, sources, destinations, sizes, levels=None))]
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (settings, transport, starts_ps, sources, destinations, sizes, levels=None, scheme=None, rooms=None))]
     fn new(
         settings: RunSettings,
         transport: &Bound<'_, PyAny>,
@@ -192,6 +250,8 @@ impl Run {
         destinations: Vec<u32>,
         sizes: Vec<u64>,
         levels: Option<Vec<u32>>,
+        scheme: Option<SchemeSettings<'_>>,
+        rooms: Option<Vec<(u32, u32)>>,
     ) -> PyResult<Run> {
         let count = starts_ps.len();
         let levels = levels.unwrap_or_else(|| vec![0; count]);
@@ -220,12 +280,59 @@ impl Run {
             balancing: balancing_named(&settings.balancing)?,
             seed: settings.seed,
         };
-        let simulation = Simulation::new(config, (0..count).map(demand).collect()).map_err(raised)?;
+        let demands = (0..count).map(demand).collect();
+        let made = match scheme {
+            Some(scheme) => Simulation::with_overlay(config, demands, scheme.settings()?),
+            None => Simulation::new(config, demands),
+        };
+        let mut simulation = made.map_err(raised)?;
+        simulation.set_rooms(&rooms.unwrap_or_default()).map_err(raised)?;
         Ok(Run(Mutex::new(simulation)))
     }
 
     fn run(&self, py: Python<'_>, most_events: u64) -> PyResult<bool> {
         py.detach(|| self.held().run(most_events)).map_err(raised)
+    }
+
+    fn run_until(&self, py: Python<'_>, most_events: u64, until_ps: u64) -> PyResult<bool> {
+        py.detach(|| self.held().run_until(most_events, until_ps)).map_err(raised)
+    }
+
+    fn stop(&self) -> PyResult<()> {
+        self.held().stop().map_err(raised)
+    }
+
+    fn is_over(&self) -> bool {
+        self.held().is_over()
+    }
+
+    fn acknowledged(&self, rows: Vec<usize>) -> PyResult<Vec<u64>> {
+        let simulation = self.held();
+        if rows.iter().any(|&row| row >= simulation.outcomes().len()) {
+            return Err(PyValueError::new_err("there is no such flow"));
+        }
+        Ok(rows.into_iter().map(|row| simulation.acknowledged(row)).collect())
+    }
+
+    fn records<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let simulation = self.held();
+        let rows = simulation.records().iter().map(|of| {
+            let row = PyDict::new(py);
+            for (name, value) in [
+                ("packets", of.packets),
+                ("repairs", of.repairs),
+                ("recovered", of.recovered),
+                ("reordered", of.reordered),
+                ("held", of.held),
+                ("release_timeouts", of.release_timeouts),
+            ] {
+                row.set_item(name, value)?;
+            }
+            row.set_item("lost", of.lost)?;
+            row.set_item("paths", of.paths.clone())?;
+            Ok(row)
+        });
+        rows.collect()
     }
 
     fn finished(&self) -> usize {
@@ -246,6 +353,13 @@ impl Run {
         columns.set_item("resent", of.iter().map(|flow| flow.resent).collect::<Vec<_>>())?;
         columns.set_item("dropped", of.iter().map(|flow| flow.dropped).collect::<Vec<_>>())?;
         columns.set_item("early", of.iter().map(|flow| flow.early).collect::<Vec<_>>())?;
+        columns.set_item("duplicates", of.iter().map(|flow| flow.duplicates).collect::<Vec<_>>())?;
+        columns.set_item("acknowledged", of.iter().map(|flow| flow.acknowledged).collect::<Vec<_>>())?;
+        columns.set_item("round_trip_ps", of.iter().map(|flow| flow.round_trip).collect::<Vec<_>>())?;
+        columns.set_item(
+            "least_round_trip_ps",
+            of.iter().map(|flow| flow.least_round_trip).collect::<Vec<_>>(),
+        )?;
         columns.set_item("timeouts", of.iter().map(|flow| flow.timeouts).collect::<Vec<_>>())?;
         Ok(columns)
     }

@@ -171,6 +171,17 @@ impl<P: Packet> Peers<P> {
         changes
     }
 
+    /// Takes in one agent more, which no directory has named yet. Returns its peer.
+    pub fn add(&mut self, known: Known) -> PeerId {
+        let id = PeerId(self.slots.len() as u32);
+        self.known = true;
+        self.by_overlay.extend(known.overlay.iter().map(|&overlay| (overlay, id)));
+        self.by_address.insert(known.address, id);
+        self.order.push(id);
+        self.slots.push(Some(Box::new(Peer::new(known))));
+        id
+    }
+
     /// Forgets what dropped peers sent, and those that are not there any more.
     pub fn settle(&mut self, changes: &Changes) {
         let there: HashSet<PeerId> = changes.there.iter().copied().collect();

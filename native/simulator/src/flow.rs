@@ -1,5 +1,6 @@
 //! Flows: made at their arrival, freed when they have ended and none of their packets is in the network.
 
+use crate::opening::Opening;
 use crate::time::{Time, NEVER};
 use crate::transport::receiver::Receiver;
 use crate::transport::{Sender, Transport};
@@ -30,6 +31,11 @@ pub struct Outcome {
     pub duplicates: u32,
     /// Packets that arrived before one that was to come first.
     pub early: u32,
+    /// Bytes that the sender knows to have arrived, and what its round trips took, the last of them smoothed; 0: not
+    /// measured.
+    pub acknowledged: u64,
+    pub round_trip: Time,
+    pub least_round_trip: Time,
 }
 
 /// Packets of a flow, data and acknowledgements.
@@ -46,6 +52,8 @@ pub struct Flow {
     pub number: u32,
     pub demand: Demand,
     pub packets: u32,
+    /// Until the connection is there.
+    pub opening: Option<Opening>,
     pub sender: Sender,
     pub receiver: Receiver,
     pub tally: Tally,
@@ -60,6 +68,7 @@ impl Flow {
             number,
             demand,
             packets,
+            opening: None,
             sender: transport.sender(packets),
             receiver: Receiver::new(transport.delay()),
             tally: Tally::default(),
@@ -70,6 +79,17 @@ impl Flow {
 
     pub fn finished(&self) -> bool {
         self.outcome.completed.is_some()
+    }
+
+    /// Return when something of it is due.
+    pub fn deadline(&self) -> Time {
+        let opening = self.opening.as_ref().map_or(NEVER, Opening::deadline);
+        self.sender.deadline().min(self.receiver.deadline()).min(opening)
+    }
+
+    /// Return the bytes before the first packet that is not acknowledged.
+    pub fn acknowledged_bytes(&self, payload: u32) -> u64 {
+        (u64::from(self.sender.acknowledged().0) * u64::from(payload)).min(self.demand.bytes)
     }
 
     /// Return how many of its packets should be in the network.

@@ -6,9 +6,12 @@
 
 pub mod config;
 mod conservation;
+mod endpoints;
 pub mod events;
 pub mod flow;
+mod opening;
 mod outgoing;
+pub mod overlay;
 pub mod packets;
 pub mod paths;
 pub mod port;

@@ -11,7 +11,7 @@ use crate::transport::{Answer, Segment};
 pub fn data(flow: &Flow, place: u32, segment: Segment, config: &Config, now: Time) -> Packet {
     let priority = match config.buffer.discipline {
         Discipline::Fifo => 0,
-        Discipline::Strict => flow.demand.level,
+        Discipline::Strict | Discipline::Queues(_) => flow.demand.level,
         Discipline::PFabric => u32::try_from(flow.remaining(config.lengths.payload)).unwrap_or(u32::MAX),
     };
     Packet {
@@ -25,6 +25,32 @@ pub fn data(flow: &Flow, place: u32, segment: Segment, config: &Config, now: Tim
         marks: Marks { capable: config.transport.takes_marks(), ..Marks::default() },
         beyond: 0,
         stamp: now,
+        blocks: Default::default(),
+    }
+}
+
+/// Return the packet by which a flow begins.
+pub fn opening(flow: &Flow, place: u32, now: Time, lengths: &Lengths) -> Packet {
+    control(place, Cargo::Opening, flow.demand.destination, now, lengths)
+}
+
+/// Return the answer to the packet by which a flow begins, which was sent at `stamp`.
+pub fn opened(flow: &Flow, place: u32, stamp: Time, lengths: &Lengths) -> Packet {
+    control(place, Cargo::Opened, flow.demand.source, stamp, lengths)
+}
+
+fn control(place: u32, cargo: Cargo, destination: u32, stamp: Time, lengths: &Lengths) -> Packet {
+    Packet {
+        flow: place,
+        number: 0,
+        bytes: lengths.acknowledgement,
+        priority: 0,
+        destination,
+        path: NO_PATH,
+        cargo,
+        marks: Marks::default(),
+        beyond: 0,
+        stamp,
         blocks: Default::default(),
     }
 }

@@ -4,6 +4,9 @@ use crate::time::Time;
 
 pub type Handle = u32;
 
+/// The packet is of no flow.
+pub const NO_FLOW: u32 = u32::MAX;
+
 /// No path has been chosen yet.
 pub const NO_PATH: u16 = u16::MAX;
 
@@ -14,6 +17,11 @@ pub enum Cargo {
     Data,
     /// `number` is that of the first packet that is missing.
     Acknowledgement,
+    /// The first packet of a flow's sender, and its answer.
+    Opening,
+    Opened,
+    /// An agent's, whatever is inside.
+    Datagram,
 }
 
 /// Marks of congestion that a packet carries.

@@ -60,6 +60,11 @@ impl Port {
         }
     }
 
+    /// Give it another buffer, before anything came.
+    pub fn set_buffer(&mut self, buffer: Buffer) {
+        self.queue = Queue::new(buffer);
+    }
+
     /// Return how many packets wait, and how many are on their way.
     pub fn held(&self) -> (usize, usize) {
         (self.queue.len(), self.flying.len())

@@ -13,6 +13,8 @@ pub enum Purpose {
     Starts = 3,
     /// The hash functions of switches.
     Hashes = 4,
+    /// What hosts' agents draw: entropy values, seeds of codes.
+    Agents = 5,
 }
 
 /// Mix 64 bits so that each of the result depends on each of `value` (SplitMix64's finaliser).

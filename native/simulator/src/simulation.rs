@@ -3,16 +3,14 @@
 use crate::config::{check_demands, Config};
 use crate::events::{Event, Events, Kind};
 use crate::flow::{Demand, Flow, Flows, Outcome, Tally};
-use crate::packets::{Cargo, Handle, Packet, Packets, NO_PATH};
+use crate::overlay::{Overlay, AGENT};
+use crate::packets::{Cargo, Handle, Packets, NO_PATH};
 use crate::paths::{PathChoice, Place, Request};
 use crate::port::{Next, Port};
-use crate::time::{Time, NEVER, SECOND};
+use crate::queue::{Buffer, Limit};
+use crate::time::{Time, NEVER};
 use crate::topology::Topology;
-use crate::transport::Answer;
-use crate::{conservation, outgoing, Error};
-
-/// A run in which nothing arrives for so long while flows are under way will not end.
-const STALL: Time = 600 * SECOND;
+use crate::{conservation, Error};
 
 /// Totals of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +21,9 @@ pub struct Totals {
     pub acknowledgements_dropped: u64,
     pub timeouts: u64,
     pub duplicates: u64,
-    /// All packets, at hosts.
+    /// All packets, at hosts; and those of them that are of no flow: what agents say to each other.
     pub packets: Tally,
+    pub feedback: Tally,
 }
 
 pub struct Simulation {
@@ -34,17 +33,21 @@ pub struct Simulation {
     pub(crate) packets: Packets,
     pub(crate) flows: Flows,
     pub(crate) totals: Totals,
-    events: Events,
-    demands: Vec<Demand>,
+    pub(crate) overlay: Option<Box<Overlay>>,
+    /// Flows that go on until the run is over.
+    pub(crate) endless: usize,
+    pub(crate) events: Events,
+    pub(crate) demands: Vec<Demand>,
     /// Rows of the workload in order of their starts, and how many have started.
     order: Vec<u32>,
     started: usize,
-    finished: usize,
-    outcomes: Vec<Outcome>,
+    pub(crate) finished: usize,
+    pub(crate) outcomes: Vec<Outcome>,
     choice: Box<dyn PathChoice>,
-    place: Place,
-    now: Time,
-    progress: Time,
+    pub(crate) place: Place,
+    pub(crate) now: Time,
+    pub(crate) progress: Time,
+    over: bool,
 }
 
 impl Simulation {
@@ -77,6 +80,8 @@ impl Simulation {
             packets: Packets::default(),
             flows: Flows::default(),
             totals: Totals::default(),
+            overlay: None,
+            endless: 0,
             events,
             outcomes: vec![Outcome::default(); demands.len()],
             demands,
@@ -87,6 +92,7 @@ impl Simulation {
             choice,
             now: 0,
             progress: 0,
+            over: false,
             config,
         })
     }
@@ -96,15 +102,74 @@ impl Simulation {
     /// # Errors
     /// Nothing arrives any more though flows are under way; a packet was lost from the books.
     pub fn run(&mut self, most: u64) -> Result<bool, Error> {
+        self.run_until(most, NEVER)?;
+        Ok(self.over)
+    }
+
+    /// Run until all is over or the next event is behind `until`, but for at most so many events; return whether either is.
+    /// A run with endless flows is over when all others have ended.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn run_until(&mut self, most: u64, until: Time) -> Result<bool, Error> {
         for _ in 0..most {
-            let Some(event) = self.events.first() else {
-                conservation::check(self)?;
+            let done = self.endless > 0 && self.finished + self.endless == self.demands.len();
+            let next = self.events.first().filter(|_| !done);
+            let Some(event) = next else {
+                if !self.over {
+                    self.close(!done)?;
+                }
                 return Ok(true);
             };
+            if event.time > until {
+                self.now = self.now.max(until);
+                return Ok(true);
+            }
             self.totals.events += 1;
             self.step(event)?;
         }
-        Ok(self.events.is_empty())
+        Ok(self.over)
+    }
+
+    /// End the run now, whatever is under way.
+    ///
+    /// # Errors
+    /// A packet was lost from the books, or nothing was carried.
+    pub fn stop(&mut self) -> Result<(), Error> {
+        if self.over {
+            return Ok(());
+        }
+        self.close(false)
+    }
+
+    fn close(&mut self, empty: bool) -> Result<(), Error> {
+        self.over = true;
+        conservation::check(self, empty)?;
+        self.account_all();
+        self.settle_all();
+        Ok(())
+    }
+
+    /// Give some links' ports room for so many packets instead of the configuration's, before anything runs.
+    pub fn set_rooms(&mut self, rooms: &[(u32, u32)]) -> Result<(), Error> {
+        for &(link, packets) in rooms {
+            let buffer = Buffer { limit: Limit::Packets(packets), ..self.config.buffer };
+            let port = self.ports.get_mut(link as usize);
+            let port = port.ok_or_else(|| Error(format!("there is no link {link} to give a buffer")))?;
+            port.set_buffer(buffer);
+        }
+        Ok(())
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Return the bytes that a flow's sender knows to have arrived, by row.
+    pub fn acknowledged(&self, row: usize) -> u64 {
+        let payload = self.config.lengths.payload;
+        let live = self.flows.live().find(|flow| flow.number as usize == row);
+        live.map_or(self.outcomes[row].acknowledged, |flow| flow.acknowledged_bytes(payload))
     }
 
     pub fn now(&self) -> Time {
@@ -144,6 +209,10 @@ impl Simulation {
         match event.kind() {
             Kind::Start => self.start(),
             Kind::Arrival | Kind::Release => self.link(event),
+            Kind::Timer if event.subject() & AGENT != 0 => {
+                self.events.pop();
+                self.agent_timer(event.subject() & !AGENT, event.time);
+            }
             Kind::Timer => self.timer(event)?,
         }
         Ok(())
@@ -160,7 +229,8 @@ impl Simulation {
         let packets = self.config.lengths.packets(demand.bytes);
         let place = self.flows.add(Flow::new(row, demand, packets, &self.config.transport));
         self.progress = self.now;
-        self.send(place);
+        self.announce(row, &demand);
+        self.open(place);
     }
 
     fn link(&mut self, event: Event) {
@@ -189,7 +259,8 @@ impl Simulation {
         let packet = self.packets.get(handle);
         let (destination, mut path) = (packet.destination, packet.path);
         if path == NO_PATH && link < self.topology.hosts() {
-            path = self.choose(link, handle);
+            path =
+                if packet.cargo == Cargo::Datagram { self.switch(handle) } else { self.choose(link, handle) };
         }
         match self.topology.next(link, destination, path) {
             Some(next) => self.offer(next, handle),
@@ -198,7 +269,7 @@ impl Simulation {
     }
 
     /// Choose the path of a packet of `host`; none if there is no choice.
-    fn choose(&mut self, host: u32, handle: Handle) -> u16 {
+    pub(crate) fn choose(&mut self, host: u32, handle: Handle) -> u16 {
         let packet = self.packets.get_mut(handle);
         let paths = self.topology.paths(host, packet.destination);
         if paths.is_empty() {
@@ -217,7 +288,7 @@ impl Simulation {
         packet.path
     }
 
-    fn offer(&mut self, link: u32, handle: Handle) {
+    pub(crate) fn offer(&mut self, link: u32, handle: Handle) {
         let port = &mut self.ports[link as usize];
         let dropped = port.offer(self.now, handle, &mut self.packets);
         if !port.scheduled {
@@ -231,146 +302,5 @@ impl Simulation {
         if let Some(handle) = dropped {
             self.lose(handle);
         }
-    }
-
-    fn lose(&mut self, handle: Handle) {
-        let packet = self.packets.remove(handle);
-        self.totals.packets.dropped += 1;
-        let data = packet.cargo == Cargo::Data;
-        if data {
-            self.totals.data_dropped += 1;
-        } else {
-            self.totals.acknowledgements_dropped += 1;
-        }
-        if let Some(flow) = self.flows.get(packet.flow) {
-            flow.tally.dropped += 1;
-            flow.outcome.dropped += u64::from(data);
-        }
-        self.retire(packet.flow);
-    }
-
-    fn deliver(&mut self, handle: Handle) {
-        let packet = self.packets.remove(handle);
-        self.totals.packets.delivered += 1;
-        let Some(flow) = self.flows.get(packet.flow) else { return };
-        flow.tally.delivered += 1;
-        if flow.finished() {
-            self.retire(packet.flow);
-            return;
-        }
-        match packet.cargo {
-            Cargo::Data => {
-                let answers = flow.receiver.arrived(self.now, &packet, flow.packets);
-                if flow.outcome.delivered.is_none() && flow.receiver.received.missing() == flow.packets {
-                    flow.outcome.delivered = Some(self.now);
-                }
-                self.progress = self.now;
-                for answer in answers.into_iter().flatten() {
-                    self.acknowledge(packet.flow, &answer);
-                }
-                self.arm(packet.flow);
-            }
-            Cargo::Acknowledgement => {
-                let answer = Answer {
-                    missing: packet.number,
-                    beyond: packet.beyond,
-                    blocks: packet.blocks,
-                    stamp: packet.stamp,
-                    marked: packet.marks.echo,
-                };
-                flow.sender.answered(self.now, &answer);
-                if flow.sender.acknowledged().0 >= flow.packets {
-                    flow.outcome.completed = Some(self.now);
-                    self.finished += 1;
-                    self.retire(packet.flow);
-                } else {
-                    self.send(packet.flow);
-                }
-            }
-        }
-    }
-
-    /// Send what the flow's sender wants to send now, and set its timer.
-    fn send(&mut self, place: u32) {
-        while let Some(flow) = self.flows.get(place) {
-            let Some(segment) = flow.sender.next(self.now, &flow.receiver.received) else { break };
-            let packet = outgoing::data(flow, place, segment, &self.config, self.now);
-            flow.outcome.sent += 1;
-            flow.outcome.resent += u64::from(segment.again);
-            let source = flow.demand.source;
-            self.totals.data_sent += 1;
-            self.inject(source, packet);
-        }
-        self.arm(place);
-    }
-
-    fn acknowledge(&mut self, place: u32, answer: &Answer) {
-        let Some(flow) = self.flows.get(place) else { return };
-        let host = flow.demand.destination;
-        let packet = outgoing::acknowledgement(flow, place, answer, &self.config.lengths);
-        self.inject(host, packet);
-    }
-
-    fn inject(&mut self, host: u32, packet: Packet) {
-        self.totals.packets.made += 1;
-        if let Some(flow) = self.flows.get(packet.flow) {
-            flow.tally.made += 1;
-        }
-        let handle = self.packets.add(packet);
-        if self.place == Place::Host {
-            self.choose(host, handle);
-        }
-        self.offer(self.topology.first(host), handle);
-    }
-
-    /// Put the flow's next timer into the heap, unless an earlier entry is there: it will find that it came too early.
-    fn arm(&mut self, place: u32) {
-        let Some(flow) = self.flows.get(place) else { return };
-        let deadline = flow.sender.deadline().min(flow.receiver.deadline());
-        if deadline < flow.timer {
-            flow.timer = deadline;
-            self.events.push(deadline, Kind::Timer, place);
-        }
-    }
-
-    fn timer(&mut self, event: Event) -> Result<(), Error> {
-        self.events.pop();
-        let place = event.subject();
-        let Some(flow) = self.flows.get(place).filter(|flow| flow.timer == event.time) else { return Ok(()) };
-        flow.timer = NEVER;
-        if flow.finished() {
-            return Ok(());
-        }
-        if self.now - self.progress > STALL {
-            return Err(Error(format!(
-                "nothing has arrived for {} s though flow {} is under way: look at buffers and links",
-                STALL / SECOND,
-                flow.number
-            )));
-        }
-        let answer = (flow.receiver.deadline() <= self.now).then(|| flow.receiver.expired());
-        if flow.sender.deadline() <= self.now {
-            flow.sender.expired(self.now);
-        }
-        if let Some(answer) = answer {
-            self.acknowledge(place, &answer);
-        }
-        self.send(place);
-        Ok(())
-    }
-
-    /// Free a flow that has ended and has no packet in the network.
-    fn retire(&mut self, place: u32) {
-        let Some(flow) = self.flows.get(place) else { return };
-        if !flow.finished() || flow.in_network() > 0 {
-            return;
-        }
-        flow.outcome.timeouts = flow.sender.timeouts();
-        flow.outcome.duplicates = flow.receiver.duplicates;
-        flow.outcome.early = flow.receiver.early;
-        self.totals.timeouts += u64::from(flow.outcome.timeouts);
-        self.totals.duplicates += u64::from(flow.outcome.duplicates);
-        self.outcomes[flow.number as usize] = flow.outcome;
-        self.flows.remove(place);
     }
 }

@@ -27,6 +27,7 @@ fn settings(control: Control) -> Settings {
         marks: control == Control::Dctcp,
         delayed_packets: 1,
         delayed_time: 0,
+        opening: false,
     }
 }
 

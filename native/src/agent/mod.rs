@@ -3,7 +3,7 @@
 mod admission;
 mod blocking;
 mod coding;
-mod core;
+pub mod core;
 mod decoder;
 mod outcomes;
 mod paths;

@@ -246,6 +246,15 @@ impl<P: Packet> Receiver<P> {
         }
     }
 
+    /// Forgets a peer's flow that is over, with what is held of it, and returns it.
+    pub fn end(&mut self, peer: &mut Peer<P>, name: u32) -> Option<ReceiveFlow<P>> {
+        let flow = peer.flows.end(&name)?;
+        if let Some(place) = flow.holding {
+            self.holding.remove(&place);
+        }
+        Some(flow)
+    }
+
     /// Forgets flows that were idle for so long that nothing can be held for them any more.
     pub fn sweep(&mut self, peers: &mut Peers<P>, now: Seconds) {
         for id in peers.ids() {

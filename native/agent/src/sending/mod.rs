@@ -225,6 +225,16 @@ impl<P: Packets> Sender<P> {
         self.wrapping.leave(peer, leaving, now);
     }
 
+    /// Forgets a flow that is over, and returns it.
+    pub fn end(&mut self, key: &FlowKey) -> Option<SendFlow<P>> {
+        let flow = self.flows.end(key)?;
+        if let Some(open) = flow.coded.as_ref().and_then(|coded| coded.open) {
+            self.open.remove(&open);
+        }
+        self.wrapping.steering.forget(flow.id.into());
+        Some(flow)
+    }
+
     /// Forgets idle flows.
     pub fn sweep(&mut self, now: Seconds) {
         for flow in self.flows.expire(now) {

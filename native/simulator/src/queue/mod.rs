@@ -34,6 +34,8 @@ pub enum Discipline {
     Fifo,
     /// The lowest of eight levels first, each first come, first served; what finds the buffer full is dropped.
     Strict,
+    /// As strict, but so many queues, the last of which takes all lower priorities, and each has a buffer of its own.
+    Queues(u8),
     /// The flow with the packet of best priority first, its earliest packet; the worst priority is dropped.
     PFabric,
 }
@@ -91,7 +93,7 @@ impl Queue {
     pub fn new(buffer: Buffer) -> Queue {
         let waiting = match buffer.discipline {
             Discipline::Fifo => Waiting::Fifo(fifo::Fifo::default()),
-            Discipline::Strict => Waiting::Strict(Box::default()),
+            Discipline::Strict | Discipline::Queues(_) => Waiting::Strict(Box::default()),
             Discipline::PFabric => Waiting::PFabric(pfabric::PFabric::default()),
         };
         Queue { waiting, bytes: 0, count: 0, buffer }
@@ -118,11 +120,21 @@ impl Queue {
     /// Add a packet. A packet that is dropped, this or another, no longer counts here.
     pub fn add(&mut self, handle: Handle, packet: &Packet) -> Admission {
         let (bytes, count) = (self.bytes + u64::from(packet.bytes), self.count + 1);
-        let full = self.buffer.limit.exceeded(bytes, count);
+        let level = match self.buffer.discipline {
+            Discipline::Queues(number) => packet.priority.min(u32::from(number.max(1)) - 1),
+            _ => packet.priority,
+        };
+        let full = match (&self.waiting, self.buffer.discipline) {
+            (Waiting::Strict(strict), Discipline::Queues(_)) => {
+                let (bytes, count) = strict.held(level);
+                self.buffer.limit.exceeded(bytes + u64::from(packet.bytes), count + 1)
+            }
+            _ => self.buffer.limit.exceeded(bytes, count),
+        };
         match &mut self.waiting {
             Waiting::Fifo(_) | Waiting::Strict(_) if full => return Admission::Refused,
             Waiting::Fifo(fifo) => fifo.add(handle, packet.bytes),
-            Waiting::Strict(strict) => strict.add(handle, packet),
+            Waiting::Strict(strict) => strict.add(handle, level, packet.bytes),
             Waiting::PFabric(pfabric) => pfabric.add(handle, packet),
         }
         (self.bytes, self.count) = (bytes, count);

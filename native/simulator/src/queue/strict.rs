@@ -2,7 +2,7 @@
 
 use super::fifo::Fifo;
 use super::Entry;
-use crate::packets::{Handle, Packet};
+use crate::packets::Handle;
 
 /// Levels of a port; a packet of a higher priority number counts as the last level.
 pub const LEVELS: usize = 8;
@@ -15,9 +15,14 @@ pub struct Strict {
 }
 
 impl Strict {
-    pub fn add(&mut self, handle: Handle, packet: &Packet) {
-        let level = (packet.priority as usize).min(LEVELS - 1);
-        self.levels[level].add(handle, packet.bytes);
+    /// Return the bytes and packets that wait at a level.
+    pub fn held(&self, level: u32) -> (u64, usize) {
+        self.levels[(level as usize).min(LEVELS - 1)].held()
+    }
+
+    pub fn add(&mut self, handle: Handle, level: u32, bytes: u32) {
+        let level = (level as usize).min(LEVELS - 1);
+        self.levels[level].add(handle, bytes);
         self.used |= 1 << level;
     }
 

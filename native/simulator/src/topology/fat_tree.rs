@@ -44,6 +44,15 @@ impl FatTree {
         self.half() * self.half()
     }
 
+    /// Return how many aggregation switches come before the cores that turn paths between two edges.
+    pub fn first_turning(&self, from: u32, to: u32) -> u16 {
+        if self.pod_of(from) == self.pod_of(to) {
+            0
+        } else {
+            self.half() as u16
+        }
+    }
+
     pub fn paths_between(&self, from: u32, to: u32) -> u32 {
         if self.pod_of(from) == self.pod_of(to) {
             self.half()

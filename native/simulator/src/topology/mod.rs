@@ -145,6 +145,15 @@ impl Topology {
         }
     }
 
+    /// Return how many of the switches that turn paths downwards come before those of paths between two hosts: those
+    /// within a pod before those between pods.
+    pub fn first_turning(&self, source: u32, destination: u32) -> u16 {
+        match &self.shape {
+            Shape::LeafSpine(_) => 0,
+            Shape::FatTree(of) => of.first_turning(self.leaf_of(source), self.leaf_of(destination)),
+        }
+    }
+
     /// Return the link of a host's own port.
     pub fn first(&self, host: u32) -> u32 {
         host

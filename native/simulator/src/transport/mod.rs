@@ -58,10 +58,28 @@ impl Transport {
         }
     }
 
+    /// Return the first and the largest time-out of a connection's beginning; None: there is none.
+    pub fn opening(&self) -> Option<(Time, Time)> {
+        match self {
+            Transport::Tcp(of) if of.opening => Some((of.initial_timeout, of.largest_timeout)),
+            _ => None,
+        }
+    }
+
     /// Return whether its packets may be marked.
     pub fn takes_marks(&self) -> bool {
         matches!(self, Transport::Tcp(of) if of.marks)
     }
+}
+
+/// Data, or a beginning, as its receiver gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    pub number: u32,
+    /// When it was sent.
+    pub stamp: Time,
+    /// Whether it was marked.
+    pub marked: bool,
 }
 
 /// What an acknowledgement says.
@@ -135,6 +153,21 @@ impl Sender {
             Sender::Fixed(sender) => sender.acknowledged(),
             Sender::PFabric(sender) => sender.acknowledged(),
             Sender::Tcp(sender) => sender.acknowledged(),
+        }
+    }
+
+    /// Take a round trip that was measured before any data.
+    pub fn measured(&mut self, time: Time) {
+        if let Sender::Tcp(sender) = self {
+            sender.measured(time);
+        }
+    }
+
+    /// Return what round trips take, smoothed, and the least that one took; 0: not measured.
+    pub fn round_trips(&self) -> (Time, Time) {
+        match self {
+            Sender::Tcp(sender) => sender.round_trips(),
+            _ => (0, 0),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The receiving end of a flow: what has arrived, and when it is acknowledged.
 
 use super::received::Received;
-use super::Answer;
-use crate::packets::{Block, Packet, BLOCKS};
+use super::{Answer, Arrived};
+use crate::packets::{Block, BLOCKS};
 use crate::time::{Time, NEVER};
 
 /// How acknowledgements are put off: one for so many packets in order, at the latest after so long.
@@ -52,8 +52,8 @@ impl Receiver {
     }
 
     /// Take data; `last` is the number of packets in the flow.
-    pub fn arrived(&mut self, now: Time, packet: &Packet, last: u32) -> Answers {
-        let marked = packet.marks.congested;
+    pub fn arrived(&mut self, now: Time, packet: Arrived, last: u32) -> Answers {
+        let marked = packet.marked;
         let before = if marked != self.marked && self.unanswered > 0 { Some(self.answer()) } else { None };
         self.marked = marked;
         let in_order = packet.number == self.received.missing() && self.received.beyond() == 0;

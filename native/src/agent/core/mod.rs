@@ -1,7 +1,7 @@
 //! One host's agent, for Python: `agent::host::Core`.
 
 mod carry;
-mod policy;
+pub mod policy;
 mod records;
 
 use std::collections::HashMap;

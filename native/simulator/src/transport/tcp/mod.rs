@@ -39,6 +39,8 @@ pub struct Settings {
     /// Packets in order that an acknowledgement waits for, and for how long.
     pub delayed_packets: u32,
     pub delayed_time: Time,
+    /// Whether a packet goes to and fro before any data.
+    pub opening: bool,
 }
 
 impl Settings {
@@ -167,6 +169,14 @@ impl Tcp {
             self.timeout_at = now + self.round_trip.timeout();
         }
         Some(segment)
+    }
+
+    pub fn measured(&mut self, time: Time) {
+        self.round_trip.measured(time);
+    }
+
+    pub fn round_trips(&self) -> (Time, Time) {
+        (self.round_trip.smoothed(), self.round_trip.least())
     }
 
     pub fn deadline(&self) -> Time {

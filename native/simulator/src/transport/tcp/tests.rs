@@ -18,6 +18,7 @@ fn settings(sack: bool, rack: bool) -> Settings {
         marks: false,
         delayed_packets: 1,
         delayed_time: 0,
+        opening: false,
     }
 }
 

@@ -1,0 +1,225 @@
+//! Between hosts, agents and the network: packets are wrapped as they leave a host and come out as agents release them.
+
+use super::inner::Inner;
+use super::{switching, Lingering, Overlay, Record, Settings};
+use crate::config::Config;
+use crate::events::Kind;
+use crate::flow::Demand;
+use crate::packets::{Cargo, Handle, Marks, Packet, NO_FLOW, NO_PATH};
+use crate::simulation::Simulation;
+use crate::time::{Time, NEVER};
+use crate::transport::{Answer, Arrived};
+use crate::Error;
+
+/// Set in the number of an entry of the heap: it is a host's agent's.
+pub const AGENT: u32 = 1 << 31;
+
+impl Simulation {
+    /// Make a run of hosts with agents.
+    pub fn with_overlay(
+        config: Config,
+        demands: Vec<Demand>,
+        settings: Settings,
+    ) -> Result<Simulation, Error> {
+        let (seed, flows) = (config.seed, demands.len());
+        let endless: Vec<bool> = settings.lines.iter().map(|line| line.endless).collect();
+        let mut simulation = Simulation::new(config, demands)?;
+        simulation.overlay = Some(Box::new(Overlay::new(settings, &simulation.topology, seed, flows)?));
+        simulation.endless = endless.iter().filter(|&&endless| endless).count();
+        Ok(simulation)
+    }
+
+    /// Return what agents counted of each flow, by row; nothing where there are none.
+    pub fn records(&self) -> &[Record] {
+        self.overlay.as_ref().map_or(&[], |overlay| overlay.records())
+    }
+
+    /// Take in that a host will send a flow, which its sender announces.
+    pub(crate) fn announce(&mut self, row: u32, demand: &Demand) {
+        let Some(overlay) = &mut self.overlay else { return };
+        let key = datapath::inner::FlowKey::V4(overlay.key(row, demand.source, demand.destination));
+        let endless = overlay.settings.lines[row as usize].endless;
+        let bytes = if endless { f64::INFINITY } else { demand.bytes as f64 };
+        overlay.hosts[demand.source as usize].announce(key, bytes);
+    }
+
+    /// Send a packet of a host through its agent.
+    pub(crate) fn wrap(&mut self, host: u32, packet: &Packet) {
+        let payload = self.config.lengths.payload;
+        let Some(flow) = self.flows.get(packet.flow) else { return };
+        let (row, bytes, last) = (flow.number, flow.demand.bytes, flow.packets - 1);
+        let Some(overlay) = &mut self.overlay else { return };
+        let data = packet.cargo == Cargo::Data;
+        let answer = Answer {
+            missing: packet.number,
+            beyond: packet.beyond,
+            blocks: packet.blocks,
+            stamp: packet.stamp,
+            marked: packet.marks.echo,
+        };
+        let behind = (u64::from(packet.number) * u64::from(payload)).min(bytes);
+        let inner = Inner {
+            place: packet.flow,
+            row,
+            key: overlay.key(row, host, packet.destination),
+            cargo: packet.cargo,
+            marks: packet.marks,
+            push: !data || packet.number == last,
+            number: packet.number,
+            sequence: behind as u32,
+            bytes: packet.bytes,
+            payload: if data { packet.bytes - self.config.lengths.header } else { 0 },
+            stamp: packet.stamp,
+            answer: (packet.cargo == Cargo::Acknowledgement).then(|| Box::new(answer)),
+        };
+        let (to, now) = (overlay.places[packet.destination as usize], overlay.seconds(self.now));
+        overlay.hosts[host as usize].send(inner, to, now, &mut overlay.out);
+        self.depart(host);
+        self.arm_agent(host);
+    }
+
+    /// Send the datagrams that wait to leave a host.
+    fn depart(&mut self, host: u32) {
+        let Some(overlay) = &mut self.overlay else { return };
+        let mut out = std::mem::take(&mut overlay.out);
+        for datagram in out.drain(..) {
+            let of = datagram.of_flow();
+            let alive =
+                |&(place, row): &(u32, u32)| self.flows.get(place).is_some_and(|flow| flow.number == row);
+            let flow = of.filter(alive).map_or(NO_FLOW, |(place, _)| place);
+            let packet = Packet {
+                flow,
+                number: datagram.number,
+                bytes: datagram.bytes,
+                priority: u32::from(datagram.priority),
+                destination: datagram.to,
+                path: NO_PATH,
+                cargo: Cargo::Datagram,
+                marks: Marks { capable: datagram.ecn != 0, ..Marks::default() },
+                beyond: 0,
+                stamp: self.now,
+                blocks: Default::default(),
+            };
+            let handle = self.launch(packet);
+            self.totals.feedback.made += u64::from(flow == NO_FLOW);
+            let Some(overlay) = &mut self.overlay else { return };
+            if overlay.inside.len() <= handle as usize {
+                overlay.inside.resize_with(handle as usize + 1, || None);
+            }
+            overlay.inside[handle as usize] = Some(datagram);
+            self.offer(self.topology.first(host), handle);
+        }
+        if let Some(overlay) = &mut self.overlay {
+            overlay.out = out;
+        }
+    }
+
+    /// Return what a packet carries that is dropped, and forget it; None: a repair, or agents' own.
+    pub(crate) fn cargo_of(&mut self, handle: Handle, packet: &Packet) -> Option<Cargo> {
+        if packet.cargo != Cargo::Datagram {
+            return Some(packet.cargo);
+        }
+        self.totals.feedback.dropped += u64::from(packet.flow == NO_FLOW);
+        let datagram = self.overlay.as_mut()?.inside.get_mut(handle as usize)?.take()?;
+        match datagram.carried {
+            super::datagram::Carried::Source(inner) => Some(inner.cargo),
+            _ => None,
+        }
+    }
+
+    /// Have the agent of its host take in a datagram that has arrived.
+    pub(crate) fn unwrap(&mut self, handle: Handle, packet: &Packet) {
+        self.totals.feedback.delivered += u64::from(packet.flow == NO_FLOW);
+        let Some(overlay) = &mut self.overlay else { return };
+        let Some(datagram) = overlay.inside.get_mut(handle as usize).and_then(Option::take) else { return };
+        let (host, from) = (datagram.to, overlay.places[datagram.from as usize]);
+        let stamp = match packet.path {
+            NO_PATH => 0,
+            path => switching::stamp(&self.topology, datagram.from, host, path),
+        };
+        let now = overlay.seconds(self.now);
+        let (out, delivered) = (&mut overlay.out, &mut overlay.delivered);
+        overlay.hosts[host as usize].receive(
+            datagram,
+            from,
+            (stamp, packet.marks.congested),
+            now,
+            out,
+            delivered,
+        );
+        self.hand_up(host);
+    }
+
+    /// Hand packets that an agent has released to their host.
+    fn hand_up(&mut self, host: u32) {
+        self.depart(host);
+        let Some(overlay) = &mut self.overlay else { return };
+        let mut delivered = std::mem::take(&mut overlay.delivered);
+        for inner in delivered.drain(..) {
+            let Inner { place, row, cargo, number, stamp, marks, answer, .. } = inner;
+            if self.flows.get(place).is_some_and(|flow| flow.number == row) {
+                let arrived = Arrived { number, stamp, marked: marks.congested };
+                self.take_in(place, cargo, arrived, &answer.map(|answer| *answer).unwrap_or_default());
+            }
+        }
+        if let Some(overlay) = &mut self.overlay {
+            overlay.delivered = delivered;
+        }
+        self.arm_agent(host);
+    }
+
+    /// Put the agent's next timer into the heap, unless an earlier entry is there.
+    fn arm_agent(&mut self, host: u32) {
+        let Some(overlay) = &mut self.overlay else { return };
+        let Some(deadline) = overlay.hosts[host as usize].deadline() else { return };
+        let instant = overlay.instant(deadline, self.now);
+        let timer = &mut overlay.hosts[host as usize].timer;
+        if instant < *timer {
+            *timer = instant;
+            self.events.push(instant, Kind::Timer, AGENT | host);
+        }
+    }
+
+    pub(crate) fn agent_timer(&mut self, host: u32, time: Time) {
+        let Some(overlay) = &mut self.overlay else { return };
+        if overlay.hosts[host as usize].timer != time {
+            return; // an earlier one came in between
+        }
+        overlay.hosts[host as usize].timer = NEVER;
+        overlay.settle(self.now, false);
+        let now = overlay.seconds(self.now);
+        let (out, delivered) = (&mut overlay.out, &mut overlay.delivered);
+        overlay.hosts[host as usize].expired(now, out, delivered);
+        self.hand_up(host);
+    }
+
+    /// Choose the path of a datagram at its leaf.
+    pub(crate) fn switch(&mut self, handle: Handle) -> u16 {
+        let Some(overlay) = &self.overlay else { return NO_PATH };
+        let Some(Some(datagram)) = overlay.inside.get(handle as usize) else { return NO_PATH };
+        let paths = self.topology.paths(datagram.from, datagram.to);
+        if paths.is_empty() {
+            return NO_PATH;
+        }
+        let path = overlay.switching.path(datagram, false, paths, &self.topology);
+        self.packets.get_mut(handle).path = path;
+        path
+    }
+
+    /// A flow is over: its agents forget it when none of its packets can come any more.
+    pub(crate) fn linger(&mut self, row: u32) {
+        let demand = self.demands[row as usize];
+        let Some(overlay) = &mut self.overlay else { return };
+        let (from, to) =
+            (overlay.places[demand.source as usize], overlay.places[demand.destination as usize]);
+        overlay.lingering.push_back(Lingering { until: self.now + overlay.linger, row, from, to });
+    }
+
+    /// Take what agents have counted of all flows.
+    pub(crate) fn settle_all(&mut self) {
+        let now = self.now;
+        if let Some(overlay) = &mut self.overlay {
+            overlay.settle(now, true);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! One host's agent: the decisions of `native/agent` round packets without bytes.
+
+use agent::departure::{Content, Departure};
+use agent::flow_record::FlowRecord;
+use agent::packet::{Burst, Packet as _, Sizes};
+use agent::paths::LivePaths;
+use agent::peers::{Known, PeerId, Peers};
+use agent::receiving::{Incoming, Receiver, Repair, UnitShape};
+use agent::sending::Sender;
+use agent::{Generator, LeafId, Seconds};
+use datapath::inner::{Address, FlowKey};
+
+use super::datagram::{Carried, Datagram};
+use super::inner::{symbol, Inner};
+use super::Settings;
+use crate::time::{Time, NEVER};
+
+/// Headers round a datagram's body: protocol/datagram.py's, UDP's, IPv4's; and Ethernet's, without its checksum.
+const HEADERS: u32 = 32 + 8 + 20 + 14;
+/// Code, k, r, index, seed: what a repair begins with.
+const REPAIR_HEAD: u32 = agent::sending::REPAIR_HEAD_BYTES;
+
+/// Where a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub host: u32,
+    pub leaf: u16,
+    /// Of the overlay.
+    pub address: [u8; 4],
+}
+
+pub struct Host {
+    place: Place,
+    sender: Sender<Inner>,
+    receiver: Receiver<Inner>,
+    peers: Peers<Inner>,
+    sweep_at: Seconds,
+    /// Its entry in the heap.
+    pub timer: Time,
+}
+
+impl Host {
+    pub fn new(place: Place, settings: &Settings, paths: LivePaths, random: &mut Generator) -> Host {
+        let serving = settings.serving(random);
+        let mut sender = Sender::new(settings.send.clone(), serving, random.split());
+        sender.wrapping.steering.routes.set_paths(paths);
+        let receiver = Receiver::new(settings.receive);
+        Host { place, sender, receiver, peers: Peers::default(), sweep_at: 1.0, timer: NEVER }
+    }
+
+    /// Take in that the host will send so much on a flow.
+    pub fn announce(&mut self, key: FlowKey, bytes: f64) {
+        self.sender.announce(key, bytes);
+    }
+
+    /// Send a packet of the host to another host, and append what leaves for it.
+    pub fn send(&mut self, inner: Inner, to: Place, now: Seconds, out: &mut Vec<Datagram>) {
+        let peer = self.peer(to);
+        let (seen, bytes) = (inner.seen(), inner.bytes);
+        let burst = Burst {
+            flow: seen.flow,
+            seen,
+            ecn: inner.ecn(),
+            sequence: Some(inner.sequence),
+            step: inner.payload,
+            sizes: Sizes { count: 1, each: bytes, last: bytes },
+            packets: inner,
+        };
+        self.sender.send(&burst, peer, &mut self.peers, now);
+        self.depart(out);
+    }
+
+    /// Take in a datagram of another host. Append what leaves for it, and what the host gets.
+    pub fn receive(
+        &mut self,
+        datagram: Datagram,
+        from: Place,
+        (stamp, congested): (u16, bool),
+        now: Seconds,
+        out: &mut Vec<Datagram>,
+        delivered: &mut Vec<Inner>,
+    ) {
+        let from = self.peer(from);
+        let peer = &mut self.peers[from];
+        if !peer.arrivals.accept(datagram.number, now) {
+            return;
+        }
+        let ecn = if congested { 0b11 } else { datagram.ecn };
+        let Datagram { number, sent_us, class, coded, flow, position, .. } = datagram;
+        let incoming = Incoming { from, number, sent_us, class, coded, flow, position, stamp, ecn };
+        match datagram.carried {
+            Carried::Feedback(feedback) => self.sender.feedback(peer, &feedback, now),
+            Carried::Source(inner) => {
+                self.receiver.receipt(&mut self.sender, peer, &incoming, now);
+                // what is malformed cannot be here
+                let _ = self.receiver.source(&mut self.sender, peer, &incoming, *inner, now);
+            }
+            Carried::Repair { unit, index, symbol } => {
+                self.receiver.receipt(&mut self.sender, peer, &incoming, now);
+                let repair = Repair { position, unit, index, symbol };
+                self.receiver.repair(peer, incoming, repair, now);
+            }
+        }
+        self.depart(out);
+        delivered.append(&mut self.receiver.deliver);
+    }
+
+    /// Do what is due.
+    pub fn expired(&mut self, now: Seconds, out: &mut Vec<Datagram>, delivered: &mut Vec<Inner>) {
+        self.sender.handle_timer(&mut self.peers, now);
+        self.receiver.handle_timer(&mut self.sender, &mut self.peers, now);
+        if now >= self.sweep_at {
+            self.sweep_at = now + 1.0;
+            self.sender.sweep(now);
+            self.receiver.sweep(&mut self.peers, now);
+        }
+        self.depart(out);
+        delivered.append(&mut self.receiver.deliver);
+    }
+
+    /// Return when `expired` has something to do.
+    pub fn deadline(&self) -> Option<Seconds> {
+        let others = [self.sender.deadline(), self.receiver.deadline(&self.peers)];
+        others.into_iter().flatten().min_by(f64::total_cmp)
+    }
+
+    /// End a flow of this host; return what was counted of it, and its number at its receiver.
+    pub fn end_sent(&mut self, key: FlowKey) -> Option<(FlowRecord, u32)> {
+        self.sender.end(&key).map(|flow| (flow.entry(), flow.id))
+    }
+
+    /// End a flow of another host; return what was counted of it.
+    pub fn end_received(&mut self, from: Place, flow: u32) -> Option<FlowRecord> {
+        let peer = self.peers.at(underlay(from.host))?;
+        self.receiver.end(&mut self.peers[peer], flow).map(|flow| flow.entry())
+    }
+
+    /// Return the peer of a place: peers are known when they are first spoken of.
+    fn peer(&mut self, place: Place) -> PeerId {
+        let address = underlay(place.host);
+        if let Some(peer) = self.peers.at(address) {
+            return peer;
+        }
+        let overlay = vec![Address::V4(place.address)];
+        let peer = self.peers.add(Known { address, session: 1, leaf: LeafId(place.leaf), overlay });
+        self.sender.adopt(&mut self.peers[peer]);
+        peer
+    }
+
+    fn depart(&mut self, out: &mut Vec<Datagram>) {
+        for departure in self.sender.wrapping.out.drain(..) {
+            Leaving { departure: &departure, from: self.place.host, sealed: 0, out }.all();
+        }
+    }
+}
+
+/// A departure on its way to be datagrams.
+struct Leaving<'a> {
+    departure: &'a Departure<Inner>,
+    from: u32,
+    sealed: u32,
+    out: &'a mut Vec<Datagram>,
+}
+
+impl Leaving<'_> {
+    fn all(mut self) {
+        match &self.departure.content {
+            Content::Feedback(feedback) => {
+                let bytes = feedback.encoded_bytes();
+                self.push(Carried::Feedback(Box::new(feedback.clone())), bytes, 0);
+            }
+            Content::Packets { sources, repairs } => {
+                if let Some(sources) = sources {
+                    let inner = &sources.packets;
+                    self.push(Carried::Source(Box::new(inner.clone())), inner.bytes, sources.position);
+                }
+                for one in repairs {
+                    let unit = &one.unit;
+                    let shape = UnitShape { code: unit.code, k: unit.k, r: unit.r, seed: unit.seed };
+                    let symbol = symbol(&unit.payloads, unit.symbol_bytes);
+                    for index in 0..unit.r {
+                        let carried = Carried::Repair { unit: shape, index, symbol: symbol.clone() };
+                        self.push(carried, REPAIR_HEAD + unit.symbol_bytes, unit.position);
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, carried: Carried, body: u32, position: u32) {
+        let departure = self.departure;
+        let source = matches!(carried, Carried::Source(_));
+        let repair = matches!(carried, Carried::Repair { .. });
+        self.out.push(Datagram {
+            from: self.from,
+            to: u32::from_be_bytes(departure.outer.address),
+            number: departure.number.wrapping_add(self.sealed),
+            sent_us: departure.sent_us,
+            class: departure.class,
+            coded: departure.coded || repair,
+            flow: departure.flow,
+            position,
+            source_port: departure.ports.get(self.sealed as usize).copied().unwrap_or_default(),
+            destination_port: departure.outer.port,
+            priority: departure.outer.tos >> 2 & 7,
+            ecn: if source { departure.outer.ecn } else { 0 },
+            bytes: HEADERS + body,
+            carried,
+        });
+        self.sealed += 1;
+    }
+}
+
+/// A host's address of the underlay: its number.
+fn underlay(host: u32) -> [u8; 4] {
+    host.to_be_bytes()
+}

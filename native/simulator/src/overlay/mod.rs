@@ -1,0 +1,201 @@
+//! Hosts whose packets go through agents and a tunnel, as those of the lab do: what `native/agent` decides, the path that
+//! switches choose by ports and class, and what is counted of each flow.
+
+mod crossing;
+mod datagram;
+mod host;
+mod inner;
+mod record;
+mod switching;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use agent::paths::{LivePaths, PathSettings};
+use agent::receiving::ReceivePolicy;
+use agent::sending::{SendPolicy, Serving};
+use agent::{Generator, LeafId, Seconds};
+use datapath::inner::{FlowKey, Key, TCP};
+
+use crate::random::{key, Purpose};
+use crate::time::{Time, SECOND};
+use crate::topology::Topology;
+use crate::Error;
+
+pub use crossing::AGENT;
+pub use datagram::Datagram;
+pub use host::Place;
+pub use inner::Inner;
+pub use record::Record;
+pub use switching::{Group, Groups};
+
+use host::Host;
+use switching::Switching;
+
+/// Ports of a flow, and whether it goes on until the run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub source_port: u16,
+    pub destination_port: u16,
+    pub endless: bool,
+}
+
+/// What a scheme asks of agents and switches.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub send: SendPolicy,
+    /// Path policies by class.
+    pub paths: [PathSettings; 4],
+    pub receive: ReceivePolicy,
+    /// What serves a class at a leaf.
+    pub groups: [Groups; 4],
+    /// Seconds of agents' clocks a second: agents of fast fabrics see time slowed down.
+    pub clock: f64,
+    /// Addresses of the overlay, by host.
+    pub addresses: Vec<[u8; 4]>,
+    /// By row of the workload.
+    pub lines: Vec<Line>,
+}
+
+impl Settings {
+    /// Return path policies: one for all classes that ask for the same.
+    fn serving(&self, random: &mut Generator) -> Serving {
+        let mut made: Vec<PathSettings> = Vec::new();
+        let (mut policies, mut serves) = (Vec::new(), [0; 4]);
+        for (place, settings) in serves.iter_mut().zip(self.paths) {
+            let known = made.iter().position(|one| *one == settings);
+            *place = known.unwrap_or(made.len());
+            if known.is_none() {
+                made.push(settings);
+                policies.push(settings.policy(random.split()));
+            }
+        }
+        Serving { policies, serves }
+    }
+
+    fn check(&self, hosts: u32, flows: usize) -> Result<(), Error> {
+        if self.addresses.len() != hosts as usize || self.lines.len() != flows {
+            return Err(Error(format!(
+                "{hosts} hosts have {} addresses, {flows} flows have {} pairs of ports: give one each",
+                self.addresses.len(),
+                self.lines.len()
+            )));
+        }
+        if !(self.clock > 0.0 && self.clock.is_finite()) {
+            return Err(Error(format!("agents' clocks go by {} s a second: give more than 0", self.clock)));
+        }
+        Ok(())
+    }
+}
+
+/// A flow that has ended, whose agents may still get some of its packets.
+struct Lingering {
+    until: Time,
+    row: u32,
+    from: Place,
+    to: Place,
+}
+
+/// The agents of all hosts, and how switches serve their datagrams.
+pub struct Overlay {
+    settings: Settings,
+    hosts: Vec<Host>,
+    places: Vec<Place>,
+    switching: Switching,
+    records: Vec<Record>,
+    lingering: VecDeque<Lingering>,
+    linger: Time,
+    /// Datagrams that wait to leave, and packets that wait to be handed to hosts; empty between events.
+    out: Vec<Datagram>,
+    delivered: Vec<Inner>,
+    /// What is inside of packets in the network, by handle.
+    inside: Vec<Option<Datagram>>,
+}
+
+impl Overlay {
+    pub fn new(settings: Settings, topology: &Topology, seed: u64, flows: usize) -> Result<Overlay, Error> {
+        settings.check(topology.hosts(), flows)?;
+        let mut random = Generator::new(key(seed, Purpose::Agents));
+        let place = |host: u32| Place {
+            host,
+            leaf: topology.leaf_of(host) as u16,
+            address: settings.addresses[host as usize],
+        };
+        let places: Vec<Place> = (0..topology.hosts()).map(place).collect();
+        let hosts = places
+            .iter()
+            .map(|&place| Host::new(place, &settings, live_paths(topology, place.host), &mut random));
+        Ok(Overlay {
+            hosts: hosts.collect(),
+            places,
+            switching: Switching::new(settings.groups, seed),
+            records: vec![Record::default(); flows],
+            lingering: VecDeque::new(),
+            linger: (settings.receive.loss_after_s / settings.clock * SECOND as f64) as Time,
+            settings,
+            out: Vec::new(),
+            delivered: Vec::new(),
+            inside: Vec::new(),
+        })
+    }
+
+    /// Return what agents counted of each flow, by row of the workload.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    fn seconds(&self, now: Time) -> Seconds {
+        now as f64 / SECOND as f64 * self.settings.clock
+    }
+
+    /// Return the first instant at which agents' clocks have come to `seconds`.
+    fn instant(&self, seconds: Seconds, now: Time) -> Time {
+        let mut instant = ((seconds / self.settings.clock * SECOND as f64) as Time).max(now);
+        while self.seconds(instant) < seconds {
+            instant += 1 + instant / (1 << 52);
+        }
+        instant
+    }
+
+    fn key(&self, row: u32, from: u32, to: u32) -> Key {
+        let line = &self.settings.lines[row as usize];
+        let mut key = [TCP; 13];
+        key[1..5].copy_from_slice(&self.settings.addresses[from as usize]);
+        key[5..9].copy_from_slice(&self.settings.addresses[to as usize]);
+        key[9..11].copy_from_slice(&line.source_port.to_be_bytes());
+        key[11..].copy_from_slice(&line.destination_port.to_be_bytes());
+        key
+    }
+
+    /// Take what agents counted of the flows that have lingered, or of all.
+    fn settle(&mut self, now: Time, all: bool) {
+        while let Some(one) = self.lingering.front().filter(|one| all || one.until <= now) {
+            let &Lingering { row, from, to, .. } = one;
+            self.lingering.pop_front();
+            self.end(row, from, to);
+        }
+    }
+
+    fn end(&mut self, row: u32, from: Place, to: Place) {
+        let key = FlowKey::V4(self.key(row, from.host, to.host));
+        if let Some((sent, flow)) = self.hosts[from.host as usize].end_sent(key) {
+            let received = self.hosts[to.host as usize].end_received(from, flow);
+            self.records[row as usize].add(&sent, received.as_ref());
+        }
+        if let Some((_, flow)) = self.hosts[to.host as usize].end_sent(key.reverse()) {
+            self.hosts[from.host as usize].end_received(to, flow);
+        }
+    }
+}
+
+/// Return the live paths from a host's leaf to every other.
+fn live_paths(topology: &Topology, from: u32) -> LivePaths {
+    let mut stamps: BTreeMap<LeafId, _> = BTreeMap::new();
+    for to in 0..topology.hosts() {
+        let leaf = LeafId(topology.leaf_of(to) as u16);
+        stamps.entry(leaf).or_insert_with(|| {
+            let paths = topology.paths(from, to);
+            paths.iter().map(|&path| switching::stamp(topology, from, to, path)).collect()
+        });
+    }
+    LivePaths { stamps, by_class: BTreeMap::new() }
+}

@@ -1,0 +1,107 @@
+"""A spec's fabric as the simulator takes it: rates, delays, links that are down, and room at every port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import capstan_native
+
+from simulation.fabrics import SettingsError
+from topologies.fabric_spec import FabricSpec
+from topologies.links import Link
+
+_PS_PER_MS: Final = 10**9
+_BITS_PER_MBIT: Final = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedFabric:
+    """native: as `capstan_native.Simulation` takes it; rooms: packets that links' ports hold, by the link's number."""
+
+    native: Mapping[str, Any]
+    rooms: tuple[tuple[int, int], ...]
+
+
+def simulated_fabric(fabric: FabricSpec) -> SimulatedFabric:
+    """Return the fabric of a spec for the simulator.
+
+    Raises:
+        SettingsError: what it has none of: links without a rate, a fat tree with another number of hosts.
+    """
+    if fabric.topology == "fat-tree" and fabric.hosts_on_leaf != fabric.k // 2:
+        raise SettingsError(
+            f"fabric.hosts_per_leaf: a simulated fat tree of k = {fabric.k} has {fabric.k // 2} hosts on each leaf; "
+            "leave it out"
+        )
+    leaf_spine = fabric.topology == "leaf-spine"
+    plain: dict[str, Any] = {
+        "shape": fabric.topology,
+        "sizes": [fabric.leaves, fabric.hosts_on_leaf, fabric.spines] if leaf_spine else [fabric.k],
+        "host_bps": _bps("access", fabric.access),
+        "fabric_bps": _bps("link", fabric.link),
+        "delay_ps": 0,
+        "changes": [],
+    }
+    changes: list[tuple[int, int, int | None]] = []
+    rooms: list[tuple[int, int]] = []
+    numbers = _link_numbers(fabric, plain)
+    for name, pair in numbers.items():
+        common = fabric.access if name.startswith("h") else fabric.link
+        link = fabric.overrides.get(name, common)
+        rate = 0 if name in fabric.down else _bps(name, link)
+        for number in pair:
+            if rate != _bps(name, common) or link.delay_ms:
+                changes.append((number, rate, round(link.delay_ms * _PS_PER_MS)))
+            rooms.append((number, link.buffer_packets))
+    return SimulatedFabric(plain | {"changes": changes}, tuple(rooms))
+
+
+def _bps(name: str, link: Link) -> int:
+    if link.rate_mbps is None:
+        raise SettingsError(
+            f"fabric.{name}.rate_mbps: a simulated link has a rate; give one in Mbit/s (null is the lab's: unshaped)"
+        )
+    return round(link.rate_mbps * _BITS_PER_MBIT)
+
+
+def _link_numbers(fabric: FabricSpec, plain: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return the simulator's numbers of each link, upwards and downwards, by its name."""
+    hosts, on_leaf = len(fabric.hosts()), fabric.hosts_on_leaf
+    numbers = {
+        f"h{host + 1}-{'l' if fabric.topology == 'leaf-spine' else 'e'}{host // on_leaf + 1}": (
+            host,
+            hosts + host,
+        )
+        for host in range(hosts)
+    }
+    walk = _leaf_spine_links if fabric.topology == "leaf-spine" else _fat_tree_links
+    numbers.update(walk(fabric, plain))
+    return numbers
+
+
+def _leaf_spine_links(fabric: FabricSpec, plain: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, int]]]:
+    if fabric.leaves < 2:
+        return
+    for leaf in range(fabric.leaves):
+        here, there = leaf * fabric.hosts_on_leaf, (0 if leaf else 1) * fabric.hosts_on_leaf
+        for spine in range(fabric.spines):
+            up = capstan_native.simulated_route(plain, here, there, spine)[1]
+            down = capstan_native.simulated_route(plain, there, here, spine)[2]
+            yield f"l{leaf + 1}-s{spine + 1}", (up, down)
+
+
+def _fat_tree_links(fabric: FabricSpec, plain: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, int]]]:
+    half = fabric.k // 2
+    for edge in range(fabric.k * half):
+        pod = edge // half
+        here, there = edge * half, (0 if pod else half) * half
+        for aggregation in range(half):
+            for core in range(half):
+                path = aggregation * half + core
+                up = capstan_native.simulated_route(plain, here, there, path)
+                down = capstan_native.simulated_route(plain, there, here, path)
+                name = f"a{pod * half + aggregation + 1}"
+                yield f"e{edge + 1}-{name}", (up[1], down[4])
+                yield f"{name}-c{path + 1}", (up[2], down[3])

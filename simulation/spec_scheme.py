@@ -1,0 +1,81 @@
+"""A scheme as the simulator takes it: the agents' policy document, the groups of leaves, and the queues of ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from controller.schemes import loader
+from controller.schemes.overrides import with_overrides
+from controller.schemes.policy import policy_for
+from controller.schemes.scheme import ClassScheme, Scheme
+from experiments.spec.spec import SchemeChoice, Spec, merge_overrides
+from protocol.policy import Policy
+from simulation.fabrics import SettingsError
+
+LEAST_PACKET_TIME_S: Final = 0.0006
+"""Agents have times that no packet time shortens (5 ms for feedback), for hosts' clocks are no better. Where packets
+are faster than this, agents' clocks go slower by as much, so that those times mean what they mean in a lab."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedScheme:
+    """policy: in seconds of agents' clocks, `clock` of which are a second. groups: of plain, short, long and control
+    traffic, while short flows are present at a leaf and while not. queues, room: of every port, None: as the link's."""
+
+    scheme: Scheme
+    policy: Policy
+    clock: float
+    groups: tuple[tuple[str, str], ...]
+    queues: int
+    room: int | None
+
+
+def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
+    """Return a spec's scheme with its overrides.
+
+    Raises:
+        SettingsError: what a simulation has none of yet.
+        SchemeError, PlainError, PolicyError: as when the scheme is read.
+    """
+    overrides: Mapping[str, Any] = merge_overrides(spec.policy, choice.overrides)
+    scheme = with_overrides(loader.load(choice.name), overrides)
+    problem = missing(scheme)
+    if problem is not None:
+        raise SettingsError(f"scheme {choice.label}: {problem}; ./capstan run has it")
+    clock = max(1.0, LEAST_PACKET_TIME_S / spec.packet_time_s)
+    policy = policy_for(scheme, spec.packet_time_s * clock, version=1)
+    queues = scheme.queues
+    return SimulatedScheme(
+        scheme,
+        replace(policy, short_limit_bytes=scheme.limit_bytes),
+        clock,
+        (("hash", "hash"), *(_groups(one) for one in (scheme.short, scheme.long, scheme.control))),
+        1 if queues is None else queues.number,
+        None if queues is None else queues.buffer_packets,
+    )
+
+
+def missing(scheme: Scheme) -> str | None:
+    """Return what of a scheme a simulation cannot do yet; None: it can do all of it."""
+    classes = (scheme.short, scheme.long, scheme.control)
+    if any(one.entropy == "file" for one in classes):
+        return "`entropy: file` (a path policy of your own) is not simulated"
+    if scheme.mode is not None:
+        return "`mode` (leaves that follow short flows) is not simulated yet"
+    if scheme.partition is not None:
+        return "`partition` (paths split by load) is not simulated yet"
+    if scheme.admission is not None:
+        return "`admission` (flows that ask before they send) is not simulated yet"
+    if scheme.replication is not None:
+        return "`replication` (flows that are opened twice) is not simulated yet"
+    if scheme.priority is not None and scheme.priority.prediction is not None:
+        return "`priority.prediction` (types of flows that are learnt) is not simulated yet"
+    if any(one.entropy == "tr" for one in classes):
+        return "`entropy: tr` (agents of a leaf that share loads) is not simulated yet"
+    return None
+
+
+def _groups(one: ClassScheme) -> tuple[str, str]:
+    return one.group_in("on"), one.group_in("off")

@@ -1,0 +1,168 @@
+"""Specs in simulation: the flows of `run`, whole results, the same bytes for the same seed, and what cannot be."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cli.app import capstan
+from cli.specs import load_spec
+from controller.schemes import loader
+from experiments.results.document import json_text
+from experiments.results.report import read_result
+from experiments.spec.spec import Spec
+from simulation.experiment import simulate_document, simulate_spec
+from simulation.fabrics import SettingsError
+from simulation.spec_fabric import simulated_fabric
+from simulation.spec_scheme import missing
+from topologies.fabric_spec import FabricSpec
+from topologies.links import Link
+
+SIMULATED = sorted(scheme.name for scheme in loader.all_schemes() if missing(scheme) is None)
+
+
+def small(*schemes: str, **changes: Any) -> Spec:
+    spec = load_spec("small", schemes or ("ecmp", "rps")).spec
+    return replace(spec, **changes)
+
+
+def without_times(document: dict[str, Any]) -> str:
+    return json_text(
+        {key: value for key, value in document.items() if key not in ("started", "duration_s", "machine")}
+    )
+
+
+def test_a_result_has_the_flows_of_run_and_the_files_of_run(tmp_path: Path) -> None:
+    spec = small()
+    result = simulate_spec(spec, "text", tmp_path)
+    assert result.document["kind"] == "simulation"
+    assert {run["plan"] for run in result.document["runs"]} == {spec.plan(0).digest()}
+    document, flows = read_result(result.directory)
+    assert document["schemes"].keys() == {"ecmp", "rps"}
+    planned = {str(flow.id): flow for flow in spec.plan(0).flows}
+    assert len(flows) == 2 * len(planned)
+    for flow in flows:
+        assert flow["source_port"] == str(planned[flow["id"]].source_port)
+        assert flow["state"] == ("finished" if flow["size_bytes"] else "background")
+        if flow["size_bytes"]:
+            least_s = int(flow["size_bytes"]) * 8 / 5e6 / (4 if flow["scheme"] == "rps" else 1)
+            assert float(flow["fct_s"]) > least_s
+    assert (result.directory / "spec.yaml").read_text(encoding="utf-8") == "text"
+    assert "Completion time of short flows" in (result.directory / "tables.txt").read_text(encoding="utf-8")
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_else_runs() -> None:
+    spec = small("rps", "ecmp", "caps-spray")
+    first, _ = simulate_document(spec)
+    assert without_times(simulate_document(spec)[0]) == without_times(first)
+    alone, _ = simulate_document(small("rps"))
+    assert alone["schemes"]["rps"]["short"]["afct_ms"] == first["schemes"]["rps"]["short"]["afct_ms"]
+    other, _ = simulate_document(replace(spec, seed=2))
+    assert without_times(other) != without_times(first)
+
+
+def test_under_ecmp_a_flow_has_one_path_and_its_packets_come_in_order() -> None:
+    _, runs = simulate_document(small("ecmp"))
+    for flow in runs[0].flows:
+        assert len(flow.paths) == 1
+        assert flow.reordered == 0
+
+
+def test_a_link_that_is_down_or_slow_is_that_link() -> None:
+    plain = FabricSpec(leaves=2, spines=3, link=Link(5), access=Link(15))
+    fabric = replace(plain, down=("l1-s2",), overrides={"l2-s3": Link(1, 7, 2.0), "h3-l2": Link(8)})
+    spec = replace(small("rps"), fabric=fabric)
+    _, runs = simulate_document(spec)
+    used = {stamp for flow in runs[0].flows for stamp in flow.paths}
+    assert used <= {"1", "3"}
+    simulated = simulated_fabric(fabric)
+    changes = {number: (bps, delay) for number, bps, delay in simulated.native["changes"]}
+    assert sorted(changes.values()) == sorted([(0, 0)] * 2 + [(10**6, 2 * 10**9)] * 2 + [(8 * 10**6, 0)] * 2)
+    assert (changes[2], changes[6]) == ((8 * 10**6, 0),) * 2
+    assert sorted(room for _, room in simulated.rooms if room != 256) == [7, 7]
+
+
+def test_a_fat_tree_carries_a_spec() -> None:
+    fabric = FabricSpec("fat-tree", k=4, link=Link(5), access=Link(15), down=("a1-c1",))
+    _, runs = simulate_document(replace(small("rps"), fabric=fabric))
+    assert all(flow.state != "failed" for flow in runs[0].flows)
+    numbers = [number for number, _ in simulated_fabric(fabric).rooms]
+    assert len(set(numbers)) == len(numbers) == 2 * len(fabric.link_names())
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_every_scheme_that_is_simulated_ends_all_flows(name: str) -> None:
+    document, runs = simulate_document(small(name))
+    assert all(flow.state in ("finished", "background") for flow in runs[0].flows)
+    assert document["schemes"][name]["short"]["failed"] == 0
+    scheme = loader.load(name)
+    coded = scheme.short.coding is not None
+    assert (sum(flow.repairs for flow in runs[0].flows) > 0) == coded
+
+
+@pytest.mark.parametrize("name", sorted({*loader.scheme_names()} - {*SIMULATED}))
+def test_a_scheme_that_is_not_simulated_says_why(name: str) -> None:
+    with pytest.raises(SettingsError, match=r"is not simulated( yet)?; ./capstan run has it"):
+        simulate_document(small(name))
+
+
+@pytest.mark.parametrize(
+    ("fabric", "words"),
+    [
+        (FabricSpec(link=Link(None), access=Link(15)), "fabric.link.rate_mbps"),
+        (FabricSpec(link=Link(5), access=Link(None)), "fabric.access.rate_mbps"),
+        (FabricSpec("fat-tree", k=4, hosts_per_leaf=3, link=Link(5), access=Link(5)), "leave it out"),
+    ],
+)
+def test_fabrics_that_cannot_be_say_why(fabric: FabricSpec, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        simulated_fabric(fabric)
+
+
+def test_a_run_that_would_carry_nothing_is_an_error() -> None:
+    crawling = FabricSpec(leaves=2, spines=4, link=Link(0.001), access=Link(15))
+    with pytest.raises(SettingsError, match="no short flow"):
+        simulate_document(replace(small("ecmp"), fabric=crawling, timeout_s=0.1))
+
+
+def test_the_command_prints_tables_and_keeps_the_result(tmp_path: Path) -> None:
+    answer = CliRunner().invoke(
+        capstan,
+        [
+            "simulate",
+            "small",
+            "--scheme",
+            "ecmp",
+            "--results",
+            str(tmp_path),
+            "--json",
+            str(tmp_path / "r.json"),
+        ],
+    )
+    assert answer.exit_code == 0, answer.output
+    document = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert document["kind"] == "simulation"
+    (kept,) = tmp_path.glob("small-*")
+    with (kept / "flows.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 21
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give SPEC or --trace-file"),
+        (["small", "--trace-file", "x.csv"], "give SPEC or --trace-file"),
+        (["small", "--spines", "4"], "--spines is an option of a trace"),
+        (["--trace-file", "x.csv", "--scheme", "ecmp"], "--scheme is an option of SPEC"),
+    ],
+)
+def test_options_of_the_other_kind_are_refused(arguments: list[str], words: str) -> None:
+    answer = CliRunner().invoke(capstan, ["simulate", *arguments])
+    assert answer.exit_code == 2
+    assert words in answer.output

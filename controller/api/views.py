@@ -28,7 +28,8 @@ from controller.live.queue_history import Way
 from controller.live.topics import event_object, fault_object
 from controller.queues.ports import PortState
 from controller.queues.service import SwitchQueues
-from controller.running import CurrentScheme, RunningController, leaf_names
+from controller.running import RunningController, leaf_names
+from controller.scheme_file import CurrentScheme
 from controller.schemes.loader import scheme_to_dict
 from controller.schemes.policy import policy_for
 from controller.snapshot import FabricSnapshot, HostInfo, PathInfo

@@ -123,15 +123,19 @@ class Hosts:
         if host is not None and host.place is None:
             self._forget(host)
 
-    def held(self, dpid: int, hosts: Iterable[HeldHost], now: float) -> None:
+    def held(self, dpid: int, hosts: Iterable[HeldHost], now: float) -> list[HostEvent]:
         """What a switch delivered to under an earlier controller. What is known since is believed more."""
+        events: list[HostEvent] = []
         for one in hosts:
             known = self._by_ip.get(one.ipv4)
             if known is None:
                 known = self._by_ip[one.ipv4] = Host(one.ipv4, one.mac, agent=one.agent)
             if known.place is None and known.mac == one.mac:
                 known.agent |= one.agent
-                self._place(known, PortRef(dpid, one.port), now)
+                place = PortRef(dpid, one.port)
+                self._place(known, place, now)
+                events.append(HostSeen(now, one.ipv4, one.mac, place))
+        return events
 
     def heard(
         self, ipv4: str, mac: str, place: PortRef, now: float, *, old_place_up: bool

@@ -138,7 +138,7 @@ class ControlPlane:
         out.events.append(SwitchUp(now, dpid, switch.held is not None))
         out.events += self._discovery.switch_connected(dpid, ports, now)
         if switch.held is not None:
-            self._hosts.held(dpid, switch.held.hosts, now)
+            out.events += self._hosts.held(dpid, switch.held.hosts, now)
             switch.usable_at = now
             out.punts.add(dpid)
             self._plan.mark(now + GROWTH_DELAY_S)

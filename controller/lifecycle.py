@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
-import logging
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -44,6 +42,7 @@ from controller.plane.snapshot import FabricSnapshot, PathInfo
 from controller.process.control_thread import check_control_threads
 from controller.process.shared_call import SharedCall
 from controller.queues.service import QueueService
+from controller.scheme_file import CurrentScheme, SchemeFile
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
@@ -56,18 +55,6 @@ from protocol.control import FlowTypes, Paths
 PACKET_BITS: Final = 1500 * 8
 """What a packet time is the time of."""
 CRASH_S: Final = 2.0
-_LOG: Final = logging.getLogger("capstan")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CurrentScheme:
-    """What is in force. ``base``: the name or file it began as; ``scheme``: with its overrides."""
-
-    scheme: Scheme
-    base: str
-    overrides: dict[str, Any]
-    packet_time_s: float
-    version: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,9 +101,9 @@ class RunningController:
         )
         self._lab = lab
         self.faults = Faults(state_file.with_name("faults.json"), self, self.events.add)
-        self._state_file = state_file
+        self._scheme_file = SchemeFile(state_file)
         self._changing = threading.Lock()
-        self.current = self._remembered() or self._compose(initial[0], {}, initial[1], version=1)
+        self.current = self._scheme_file.read() or self._compose(initial[0], {}, initial[1], version=1)
 
     def start(self) -> None:
         """Listen for switches and agents. Raises OSError, ChannelError."""
@@ -177,7 +164,7 @@ class RunningController:
                 scheme, dict(overrides), packet_time_s or self.current.packet_time_s, self.current.version + 1
             )
             policy = policy_for(current.scheme, current.packet_time_s, current.version)
-            self._remember(current)  # before all else: what is in force is what a restart would find
+            self._scheme_file.write(current)  # before all else: what is in force is what a restart would find
             self.current = current
             self.queues.set_queues(port_queues(current.scheme))
             self.admission.set_rule(current.scheme.admission)
@@ -302,38 +289,6 @@ class RunningController:
         return CurrentScheme(
             scheme, base if isinstance(base, str) else scheme.name, overrides, packet_time_s, version
         )
-
-    def _remember(self, current: CurrentScheme) -> None:
-        """So that a restarted controller goes on with the same scheme. Raises OSError; then the file is as it was."""
-        data = {
-            "scheme": loader.scheme_to_dict(current.scheme),
-            "base": current.base,
-            "overrides": current.overrides,
-            "packet_time_s": current.packet_time_s,
-            "version": current.version,
-        }
-        fresh = self._state_file.with_suffix(".new")
-        fresh.write_text(json.dumps(data))
-        fresh.replace(self._state_file)
-
-    def _remembered(self) -> CurrentScheme | None:
-        try:
-            data = json.loads(self._state_file.read_text())
-            scheme = loader.scheme_from_dict(data["scheme"])
-            current = CurrentScheme(
-                scheme,
-                str(data["base"]),
-                dict(data["overrides"]),
-                float(data["packet_time_s"]),
-                int(data["version"]) + 1,
-            )
-            policy_for(scheme, current.packet_time_s, current.version)
-            return current
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            _LOG.warning("%s cannot be used, starting afresh: %s", self._state_file, error)
-            return None
 
 
 def port_queues(scheme: Scheme) -> PortQueues:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 from pathlib import Path
 from typing import Final
@@ -29,16 +30,17 @@ _LONGEST_FIRST: Final = ("--dist=loadfile", "--no-loadscope-reorder")
 """A file at a time, in the order of `tests/longest_first.py`."""
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
 _IMPORTS: Final = Path(sys.executable).with_name("lint-imports")
-_WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz"]
+_WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz", "tests/world"]
 _LABS_A_CORE: Final = 2.0
 """Tests with a lab wait for its clocks for half of their time: more of them at once than there are cores."""
+_MOST_SEED: Final = 1 << 40
 
 
 @click.command(
     "test",
     context_settings={"ignore_unknown_options": True},
     epilog="Examples:  ./capstan test    ./capstan test --quick    ./capstan test tests/unit -k scheme    "
-    "./capstan test --chaos --seed 7    ./capstan test --fuzz 10",
+    "./capstan test --chaos --seed 7    ./capstan test --fuzz 10    ./capstan test --world 10000",
 )
 @click.option("--quick", is_flag=True, help="Style, types, unit tests and one small lab: minutes.")
 @click.option(
@@ -47,7 +49,7 @@ _LABS_A_CORE: Final = 2.0
 @click.option(
     "--seed",
     type=click.IntRange(0),
-    help="Of --chaos: which parts, in which order (default: drawn, and printed).",
+    help="Of --chaos: which parts, in which order; of --world: the first (default: drawn, and printed).",
 )
 @click.option(
     "--kills", type=click.IntRange(1), help=f"Of --chaos: how many parts, one by one (default: {_KILLS})."
@@ -58,6 +60,12 @@ _LABS_A_CORE: Final = 2.0
     type=click.FloatRange(0, min_open=True),
     help="Feed what parses remote input with wrong messages instead, each parser for MINUTES.",
 )
+@click.option(
+    "--world",
+    metavar="SEEDS",
+    type=click.IntRange(1),
+    help="Run so many seeds of the whole system in made-up time instead, and say which find something.",
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def test_command(
     quick: bool,
@@ -65,16 +73,24 @@ def test_command(
     seed: int | None,
     kills: int | None,
     fuzz: float | None,
+    world: int | None,
     arguments: tuple[str, ...],
 ) -> None:
     """Check style, types and imports, then run the tests: all of them, or what pytest's ARGUMENTS select."""
     _keep_bytecode()
-    if not chaos and (seed is not None or kills is not None):
-        raise click.UsageError("--seed and --kills go with --chaos")
-    if fuzz is not None and chaos:
-        raise click.UsageError("--fuzz and --chaos are runs of their own: leave one out")
-    if quick and (chaos or fuzz is not None or arguments):
-        others = ["--chaos"] if chaos else ["--fuzz"] if fuzz is not None else list(arguments)
+    if not chaos and (kills is not None or (seed is not None and world is None)):
+        raise click.UsageError("--kills goes with --chaos, --seed with --chaos or --world")
+    own = [
+        name
+        for name, given in (("--chaos", chaos), ("--fuzz", fuzz is not None), ("--world", world is not None))
+        if given
+    ]
+    if len(own) > 1:
+        raise click.UsageError(f"{' and '.join(own)} are runs of their own: choose one")
+    if world is not None and arguments:
+        raise click.UsageError(f"--world runs seeds, and no tests: leave {' '.join(arguments)!r} out")
+    if quick and (own or arguments):
+        others = own or list(arguments)
         raise click.UsageError(f"--quick runs a choice of its own: leave {' '.join(others)!r} or --quick out")
     if chaos:
         kills = kills or _KILLS
@@ -84,6 +100,11 @@ def test_command(
             os.environ["CAPSTAN_CHAOS_SEED"] = str(seed)
         test = "tests/lab/test_chaos.py::test_parts_killed_at_random"
         arguments = (test, "--capture=no", f"--timeout={_CHAOS_START_S + kills * _MOST_S_A_KILL}", *arguments)
+    elif world is not None:
+        first = random.SystemRandom().randrange(_MOST_SEED) if seed is None else seed
+        command = [sys.executable, "-m", "tests.world.run", "--first", str(first), "--seeds", str(world)]
+        os.chdir(_ROOT)
+        os.execv(sys.executable, [*command, "--processes", str(own_cores().workers())])
     elif fuzz is not None:
         os.environ["CAPSTAN_FUZZ_S"] = str(fuzz * 60)
         arguments = ("tests/fuzz", "--capture=no", f"--timeout={fuzz * 60 + _FUZZ_START_S:.0f}", *arguments)

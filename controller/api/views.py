@@ -20,7 +20,7 @@ from controller.api.answers import (
 )
 from controller.api.answers_live import FaultChange, ModeAt
 from controller.fabric.graph import PortRef
-from controller.lifecycle import CurrentScheme, RunningController, leaf_names
+from controller.lifecycle import RunningController, leaf_names
 from controller.live.event_log import EventLog, Logged
 from controller.live.naming import FabricNames
 from controller.live.queue_history import Way
@@ -30,6 +30,7 @@ from controller.plane.faults import FaultBegan, FaultEnded
 from controller.plane.snapshot import FabricSnapshot, HostInfo, PathInfo
 from controller.queues.ports import PortState
 from controller.queues.service import SwitchQueues
+from controller.scheme_file import CurrentScheme
 from controller.schemes.loader import scheme_to_dict
 from controller.schemes.policy import policy_for
 from ovsdb.port_queues import PortQueues, QueueCounters

@@ -126,15 +126,19 @@ class Hosts:
         if host is not None and host.place is None:
             self._forget(host)
 
-    def held(self, dpid: int, hosts: Iterable[HeldHost], now: float) -> None:
+    def held(self, dpid: int, hosts: Iterable[HeldHost], now: float) -> list[HostEvent]:
         """What a switch delivered to under an earlier controller. What is known since is believed more."""
+        events: list[HostEvent] = []
         for host in hosts:
             known = self._by_ip.get(host.ipv4)
             if known is None:
                 known = self._by_ip[host.ipv4] = Host(host.ipv4, host.mac, agent=host.agent)
             if known.place is None and known.mac == host.mac:
                 known.agent |= host.agent
-                self._place(known, PortRef(dpid, host.port), now)
+                place = PortRef(dpid, host.port)
+                self._place(known, place, now)
+                events.append(HostSeen(now, host.ipv4, host.mac, place))
+        return events
 
     def seen(self, ipv4: str, mac: str, place: PortRef, now: float, *, old_place_up: bool) -> list[HostEvent]:
         """Learn from an ARP packet of *ipv4*, *mac* that came in at *place*. Return what has changed.

@@ -8,6 +8,7 @@ there, a field that is written without the match that it needs.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -98,12 +99,10 @@ def every_bucket(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[i
     return tuple(first.values())
 
 
-@dataclass
-class _Table:
-    """Entries by what their first condition looks at, then by the value that it wants; the rest match anything."""
-
-    by_first: dict[tuple[str, int], dict[int | str, list[tuple[FlowRule, tuple[_Condition, ...]]]]]
-    unconditional: list[FlowRule]
+_Shape = tuple[tuple[str, int], ...]
+"""What an entry looks at: fields and masks (-1: the whole field)."""
+_Table = dict[_Shape, dict[tuple[int | str, ...], list[FlowRule]]]
+"""Entries by what they look at, then by the values that they want there."""
 
 
 @dataclass
@@ -169,14 +168,10 @@ class FakeSwitch:
                 yield done + rest
 
     def _lookup(self, table: int, packet: Packet, in_port: int, metadata: int) -> FlowRule | None:
-        entries = self._by_table().get(table)
-        if entries is None:
-            return None
-        matching = list(entries.unconditional)
-        for (name, mask), by_value in entries.by_first.items():
-            for flow, rest in by_value.get(_masked(name, mask, packet, in_port, metadata), ()):
-                if _matches(rest, packet, in_port, metadata):
-                    matching.append(flow)
+        matching: list[FlowRule] = []
+        for shape, by_values in self._by_table().get(table, {}).items():
+            values = tuple([_masked(name, mask, packet, in_port, metadata) for name, mask in shape])
+            matching += by_values.get(values, ())
         if not matching:
             return None
         hit = max(matching, key=lambda flow: flow.priority)
@@ -189,14 +184,9 @@ class FakeSwitch:
         if self._indexed[0] is not self.state:
             tables: dict[int, _Table] = {}
             for flow in self.state.flows.values():
-                table = tables.setdefault(flow.table, _Table({}, []))
-                conditions = _conditions(flow.match)
-                if not conditions:
-                    table.unconditional.append(flow)
-                    continue
-                name, mask, value = conditions[0]
-                by_value = table.by_first.setdefault((name, mask), {})
-                by_value.setdefault(value, []).append((flow, conditions[1:]))
+                shape, values = _conditions(flow.match)
+                by_values = tables.setdefault(flow.table, {}).setdefault(shape, {})
+                by_values.setdefault(values, []).append(flow)
             self._indexed = (self.state, tables)
         return self._indexed[1]
 
@@ -292,26 +282,22 @@ class FakeSwitch:
                     pass
 
 
-_Condition = tuple[str, int, int | str]
-"""Field, mask (-1: the whole field) and value."""
-
-
-def _conditions(match: Match) -> tuple[_Condition, ...]:
-    """Return what *match* asks for, the most selective fields first."""
-    conditions: list[_Condition] = []
+@functools.lru_cache(maxsize=100_000)
+def _conditions(match: Match) -> tuple[_Shape, tuple[int | str, ...]]:
+    """Return what *match* looks at, and the values that it wants there."""
+    shape: list[tuple[str, int]] = []
+    values: list[int | str] = []
     for name in ("metadata", "udp_dst", "udp_src"):
         masked: Masked | None = getattr(match, name)
         if masked is not None:
-            conditions.append((name, masked[1], masked[0]))
+            shape.append((name, masked[1]))
+            values.append(masked[0])
     for name in ("ipv4_dst", "ip_dscp", "in_port", "eth_type", "eth_dst", "ip_proto", "ipv4_src", "arp_op"):
         value = getattr(match, name)
         if value is not None:
-            conditions.append((name, -1, value))
-    return tuple(conditions)
-
-
-def _matches(conditions: tuple[_Condition, ...], packet: Packet, in_port: int, metadata: int) -> bool:
-    return all(_masked(name, mask, packet, in_port, metadata) == value for name, mask, value in conditions)
+            shape.append((name, -1))
+            values.append(value)
+    return tuple(shape), tuple(values)
 
 
 def _masked(name: str, mask: int, packet: Packet, in_port: int, metadata: int) -> int | str:

@@ -20,6 +20,8 @@ class Refusals:
         self._errors: deque[SwitchError] = deque(maxlen=KEPT_ERRORS)
         self._healed: dict[int, float] = {}
         self._unlike: dict[int, tuple[float, tuple[SwitchError, ...]]] = {}
+        self._heal_at: dict[int, float] = {}
+        """Of switches that are to begin anew, but did so too short a time ago."""
 
     def note(self, error: SwitchError) -> None:
         self._errors.append(error)
@@ -31,7 +33,9 @@ class Refusals:
     def update_refused(self, dpid: int, errors: tuple[SwitchError, ...], now: float) -> bool:
         """Note that the switch refused a part of an update. Return whether it is to begin anew now."""
         self._unlike[dpid] = (now, errors)
-        if now - self._healed.get(dpid, -HEAL_EVERY_S) < HEAL_EVERY_S:
+        heal_at = self._healed.get(dpid, -HEAL_EVERY_S) + HEAL_EVERY_S
+        if now < heal_at:
+            self._heal_at[dpid] = heal_at
             return False
         self._healed[dpid] = now
         return True
@@ -39,6 +43,19 @@ class Refusals:
     def began_anew(self, dpid: int) -> None:
         """It gets its whole state now."""
         self._unlike.pop(dpid, None)
+        self._heal_at.pop(dpid, None)
+
+    def due(self, now: float) -> list[int]:
+        """Return the switches that are to begin anew now; each is named once."""
+        due = [dpid for dpid, at in self._heal_at.items() if at <= now]
+        for dpid in due:
+            del self._heal_at[dpid]
+            self._healed[dpid] = now
+        return due
+
+    def deadline(self) -> float | None:
+        """Return when `due` names a switch next, or None."""
+        return min(self._heal_at.values(), default=None)
 
     def open(self, connected: Container[int], now: float) -> list[SwitchError]:
         """Errors of switches that have not begun anew since; of one that is gone only while it may come back."""

@@ -55,6 +55,7 @@ T = TypeVar("T")
 
 POLL_EVERY_S: Final = 0.0005
 """While there is other work, urgent messages are looked for this often."""
+BEGINS_ANEW: Final = "it refused an update; it gets its whole state when it connects again"
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long Python lets another thread (the API, agents' channel) compute before this one may go on.
 
@@ -208,7 +209,12 @@ class OpenFlowShell:
         """Return the seconds until something is due; None: nothing is, before something comes."""
         if self._board.lost:
             return 0.0
-        times = (self._board.deadline(), self._newcomers.deadline(), self._control_plane.deadline())
+        times = (
+            self._board.deadline(),
+            self._newcomers.deadline(),
+            self._refusals.deadline(),
+            self._control_plane.deadline(),
+        )
         deadlines = [time for time in times if time is not None]
         return max(0.0, min(deadlines) - self.now()) if deadlines else None
 
@@ -244,6 +250,10 @@ class OpenFlowShell:
         if wanted is not None and wanted <= now:
             self._guarded("a tick", lambda: self._control_plane.tick(now), now)
         self._board.tick(now)
+        for dpid in self._refusals.due(now):
+            connection = self._switches.get(dpid)
+            if connection is not None:
+                self._board.close(connection, BEGINS_ANEW)
 
     def _begin_stop(self) -> None:
         self._stopping = True
@@ -362,9 +372,7 @@ class OpenFlowShell:
         dpid = connection.introduced
         assert dpid is not None
         if self._refusals.update_refused(dpid, errors, self.now()):
-            self._board.close(
-                connection, "it refused an update; it gets its whole state when it connects again"
-            )
+            self._board.close(connection, BEGINS_ANEW)
 
     def _new_waiter(self) -> Waiter:
         waiter = self._confirmations.wait_for(

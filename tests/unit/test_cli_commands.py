@@ -208,7 +208,9 @@ def test_a_reader_that_goes_away_is_no_error_to_talk_about(arguments: list[str],
         (["serve", "--agents-tls", "127.0.0.1:6654"], 2, "--agents-tls needs --certificate and --key"),
         (["serve", "--database", "nonsense"], 1, "database 'nonsense' is no SQLAlchemy URL"),
         (["agent"], 2, "Missing option"),
-        (["test", "--seed", "7"], 2, "--seed and --kills go with --chaos"),
+        (["test", "--seed", "7"], 2, "--seed with --chaos or --world"),
+        (["test", "--world", "5", "--fuzz", "1"], 2, "--fuzz and --world are runs of their own: choose one"),
+        (["test", "--world", "5", "tests/unit"], 2, "--world runs seeds, and no tests"),
     ],
 )
 def test_what_was_asked_wrongly_is_one_clear_line(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.fabric.discovery import QUIET_S
-from controller.plane.effects import Held, StateSent
+from controller.plane.effects import Held, HostSeen, StateSent
 from controller.plane.takeover import TAKEOVER_LIMIT_S
 from protocol.underlay import TrafficClass
 from tests.unit.simulated_fabric import CAPS, Shape, SimHost, Simulation, fat_tree, leaf_spine, pairs
@@ -116,6 +116,18 @@ def test_a_switch_without_hosts_in_its_state_is_not_waited_for() -> None:
     sim = Simulation(leaf_spine(2, 2, 1))
     effects = sim.plane.switch_connected(0x20001, sim.ports(0x20001), Held(), sim.now)
     assert effects.resync == {0x20001}
+
+
+def test_hosts_that_switches_held_are_seen() -> None:
+    """Agents learn by it at which leaf each host is, and with that their paths. Found by seed 1 of the world."""
+    sim = running(leaf_spine(2, 2, 1))
+    sim.restart_controller()
+    sim.set_scheme(CAPS)
+    sim.events.clear()
+    for dpid in sim.shape.ports:
+        sim.connect(dpid)
+    seen = {(event.ipv4, event.place) for event in sim.events if isinstance(event, HostSeen)}
+    assert seen == {(host.ipv4, host.place) for host in sim.shape.hosts}
 
 
 def test_a_link_that_failed_while_the_controller_was_away_is_routed_round() -> None:

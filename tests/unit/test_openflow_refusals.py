@@ -34,3 +34,20 @@ def test_the_latest_errors_are_kept() -> None:
     for number in range(KEPT_ERRORS + 5):
         refusals.note(error(number, 0.0))
     assert [one.dpid for one in refusals.latest()] == list(range(5, KEPT_ERRORS + 5))
+
+
+def test_a_switch_that_refuses_again_too_soon_begins_anew_when_it_may() -> None:
+    """Found by seeds 70 and 475 of the world: it stayed unlike what is wanted until another update was refused."""
+    refusals = Refusals()
+    assert refusals.update_refused(1, (error(1, 100.0),), 100.0)
+    refusals.began_anew(1)
+    assert refusals.deadline() is None
+    assert not refusals.update_refused(1, (error(1, 100.0),), 110.0)
+    assert refusals.deadline() == 100.0 + HEAL_EVERY_S
+    assert refusals.due(100.0 + HEAL_EVERY_S - 0.1) == []
+    assert refusals.due(100.0 + HEAL_EVERY_S) == [1]
+    assert refusals.due(100.0 + HEAL_EVERY_S) == []
+    refusals.began_anew(1)
+    assert not refusals.update_refused(1, (error(1, 100.0),), 135.0)
+    refusals.began_anew(1)  # by itself, before its time
+    assert refusals.deadline() is None

@@ -1,0 +1,98 @@
+"""Seeds of the whole system: some hundred drawn ones, those that found something once, and that defects are found.
+
+``./capstan test --world SEEDS`` runs more, ``python -m tests.world.run --first SEED --seeds 1`` one again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.control_plane import ControlPlane
+from controller.fabric.hosts import Hosts
+from controller.openflow.refusals import Refusals
+from controller.scheme_file import SchemeFile
+from tests.world.seeds import SeedError, run_seed
+
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS = 500
+MOST_SEEDS = 150
+"""Within which a defect is found."""
+PARTS = 10
+"""Tests that the seeds are shared by, so that several processes take them."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_drawn_seeds_find_nothing(part: int) -> None:
+    """From a first seed that is drawn and printed; in CI from one that stays. CAPSTAN_WORLD_SEEDS: how many."""
+    first = 0 if "CAPSTAN_CI_RUN" in os.environ else random.SystemRandom().randrange(1 << 40)
+    each = int(os.environ.get("CAPSTAN_WORLD_SEEDS", SEEDS)) // PARTS
+    print(f"seeds {first + part * each} to {first + (part + 1) * each - 1}")
+    for seed in range(first + part * each, first + (part + 1) * each):
+        run_seed(seed)
+
+
+DEFECTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    # what seeds have found in the product, as it was
+    "a switch that refuses an update twice in 30 s stays unlike what is wanted": lambda patch: patch.setattr(
+        Refusals, "due", lambda self, now: []
+    ),
+    "after a restart agents learn no paths of hosts that switches held": lambda patch: _without_held_events(
+        patch
+    ),
+    # what it never had
+    "ports that go dark are not noticed": lambda patch: patch.setattr(
+        ControlPlane, "port_changed", lambda self, dpid, port, now: self.tick(now)
+    ),
+    "a scheme is in force before it is kept": lambda patch: patch.setattr(
+        SchemeFile, "write", lambda self, one: None
+    ),
+}
+
+
+def _without_held_events(patch: pytest.MonkeyPatch) -> None:
+    held = Hosts.held
+
+    def silent(self: Hosts, *arguments: Any) -> list[Any]:
+        held(self, *arguments)
+        return []
+
+    patch.setattr(Hosts, "held", silent)
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_defect_is_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    DEFECTS[defect](monkeypatch)
+    for seed in range(MOST_SEEDS):
+        try:
+            run_seed(seed)
+        except SeedError as error:
+            print(str(error).splitlines()[0])
+            return
+    pytest.fail(f"{MOST_SEEDS} seeds have not found it")
+
+
+def test_a_seed_is_a_run() -> None:
+    """Whatever order Python gives to sets of text."""
+    program = "from tests.world.seeds import run_seed\nprint([run_seed(seed) for seed in (1, 2, 3)])"
+    said = set()
+    for number in ("1", "2"):
+        argv = [sys.executable, "-c", program]
+        done = subprocess.run(
+            argv,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": number},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        said.add(done.stdout)
+    assert len(said) == 1, said

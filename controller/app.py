@@ -34,8 +34,8 @@ from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
 from controller.store.retention import Retention
+from protocol.version import VERSION
 
-VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
 LLDP_KEY_BYTES: Final = 16
 LAST_S: Final = 10.0

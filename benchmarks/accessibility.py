@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from benchmarks.browser import program
 from benchmarks.figures import ToolError
-from experiments.deployment import ROOT
+from experiments.run.deployment import ROOT
 
 GOAL: Final = 95.0
 VIEWS: Final = ("fabric", "paths", "fct", "flows", "experiments", "control", "queues", "tpfs", "capton")

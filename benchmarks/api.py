@@ -29,8 +29,8 @@ from benchmarks.figures import Figure, Goal, document
 from benchmarks.mode import ON_P99_GOAL_MS, STEADY_NOTE, Evaluation, evaluate, mode_spec, percentile, traffic
 from controller.modes.monitor import ModeMonitor
 from controller.schemes import loader
-from experiments.cpu import CpuSample
-from experiments.deployment import ROOT, Deployment
+from experiments.results.cpu_use import CpuSample
+from experiments.run.deployment import ROOT, Deployment
 
 READERS: Final = 200
 SPINES: Final = 8

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.api_clients import SCRIPT
 from benchmarks.figures import ToolError
-from experiments.deployment import ROOT, Deployment
+from experiments.run.deployment import ROOT, Deployment
 
 CLIENTS: Final = 50
 PATIENCE_S: Final = 30.0

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from benchmarks.figures import Figure, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
-from experiments.deployment import Deployment
-from experiments.spec import Spec, spec_from_dict
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import Spec, spec_from_dict
 from topologies.processes import find_processes
 from topologies.registry import RUN_ROOT
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.figures import Figure
-from experiments.cpu import CpuSample, sample
+from experiments.results.cpu_use import CpuSample
+from experiments.run.cpu import sample
 
 
 def idle_percent(samples: list[tuple[CpuSample, CpuSample]]) -> float:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from benchmarks.figures import Figure, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
-from experiments.deployment import ROOT, Deployment
-from experiments.spec import spec_from_dict
+from experiments.run.deployment import ROOT, Deployment
+from experiments.spec.spec import spec_from_dict
 
 RTT_GOAL_MS: Final = 0.25
 THROUGHPUT_GOAL_MBPS: Final = 600.0

@@ -14,8 +14,8 @@ import time
 from typing import Any, Final
 
 from benchmarks.figures import Figure, Goal, ToolError, document
-from experiments.deployment import ROOT, Deployment
-from experiments.spec import Spec, spec_from_dict
+from experiments.run.deployment import ROOT, Deployment
+from experiments.spec.spec import Spec, spec_from_dict
 from protocol.latency import Latencies
 
 MEDIAN_GOAL_MS: Final = Goal(1.0, cores=2)

@@ -1,8 +1,8 @@
 """What a lab costs its machine: processor time a packet and hop, a packet and host agent, and where it is saturated.
 
 Four TCP flows, sprayed over eight paths, are held by their hosts' links at a rate, step by step: packets are counted by
-the ports' queueing disciplines, processor time by the kernel. `experiments.load.REFERENCE` is this benchmark's outcome
-on two cores at about half of their capacity; a demo or an experiment is sized by it.
+the ports' queueing disciplines, processor time by the kernel. `experiments.spec.load.REFERENCE` is this benchmark's
+outcome on two cores at about half of their capacity; a demo or an experiment is sized by it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any, Final
 
 from benchmarks.figures import Figure, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
-from experiments.cpu import parse_stat
-from experiments.deployment import Deployment
-from experiments.spec import Spec, spec_from_dict
+from experiments.run.cpu import parse_stat
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import Spec, spec_from_dict
 from topologies.processes import cpu_s
 from topologies.switch_cost import measure_switch_us
 

@@ -26,8 +26,8 @@ from benchmarks.figures import Figure, Goal, ToolError, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.modes.monitor import LONGEST_HOLD, ModeMonitor
 from controller.schemes import loader
-from experiments.deployment import ROOT, Deployment
-from experiments.spec import Spec, spec_from_dict
+from experiments.run.deployment import ROOT, Deployment
+from experiments.spec.spec import Spec, spec_from_dict
 from protocol.underlay import TrafficClass
 
 ON_MEDIAN_GOAL_MS: Final = Goal(5.0, cores=2)

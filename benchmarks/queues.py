@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from benchmarks.figures import Figure, Goal, ToolError, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
-from experiments.deployment import ROOT, Deployment
-from experiments.spec import SchemeChoice, spec_from_dict
+from experiments.run.deployment import ROOT, Deployment
+from experiments.spec.spec import SchemeChoice, spec_from_dict
 
 GOODPUT_GOAL_PERCENT: Final = Goal(2.0, cores=2)
 P99_GOAL_MS: Final = Goal(1.0, cores=2)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.agent_pair import HOSTS, OVERLAY, AgentPair
-from experiments.traffic import Traffic
+from experiments.run.traffic import Traffic
 from protocol.control import FlowTypes
 from protocol.policy import ClassPolicy, PathSettings, Policy
 from protocol.priority import PriorityPolicy, TypePriority

@@ -24,8 +24,8 @@ from benchmarks.mode import percentile
 from benchmarks.reported_flows import report_flows
 from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.live.past_flows import KEPT_PAST
-from experiments.deployment import ROOT, Deployment
-from experiments.spec import Spec, spec_from_dict
+from experiments.run.deployment import ROOT, Deployment
+from experiments.spec.spec import Spec, spec_from_dict
 
 SIDE: Final = 8
 """Leaves, and spines: 64 links between them."""

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 import click
 
 from cli.console import error_text, fail
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 from protocol.version import VERSION
 
 _COMMANDS: Final[dict[str, str]] = {

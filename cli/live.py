@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import progress
-from experiments.deployment import Deployment
-from experiments.progress import Progress
-from experiments.supervision import Restart
+from experiments.run.deployment import Deployment
+from experiments.run.progress import Progress
+from experiments.run.supervision import Restart
 
 PLAIN_EVERY_S = 10.0
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from cli.console import fail, progress
-from experiments.fitting import Fit, FitError, busiest, fit, scaled
-from experiments.load import CARRIED_SHARE, REFERENCE, PacketCosts
-from experiments.progress import Steps
-from experiments.spec import Spec
-from experiments.sweep import points
+from experiments.run.progress import Steps
+from experiments.spec.fitting import Fit, FitError, busiest, fit, scaled
+from experiments.spec.load import CARRIED_SHARE, REFERENCE, PacketCosts
+from experiments.spec.spec import Spec
+from experiments.spec.sweep import points
 from topologies.cores import own_cores
 
 _SURE_SHARE = CARRIED_SHARE / 3

@@ -12,9 +12,9 @@ from cli.console import fail
 from controller.schemes import loader
 from controller.schemes.overrides import overrides_problem
 from controller.schemes.scheme import Scheme
-from experiments import check as checking
-from experiments.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
-from experiments.yaml_source import Problem, read
+from experiments.spec import check as checking
+from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
+from experiments.spec.yaml_source import Problem, read
 from host_agent.paths.own import PathFileError, read_path_policy
 
 

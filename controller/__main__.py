@@ -1,12 +1,13 @@
-"""``python -m controller``: the controller alone."""
+"""``python -m controller``: the controller alone. `capstan serve` has the same options, and the engine beside it."""
 
 from __future__ import annotations
 
 import ipaddress
 import logging
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -15,115 +16,104 @@ if TYPE_CHECKING:
 
 from controller.agents.listeners import ChannelError, TcpListener
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 
-@click.command(
-    "serve",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Example:  capstan serve --data /var/lib/capstan --openflow 192.0.2.1:6653 "
-    "--switch-authority cacert.pem --agents-tls 192.0.2.1:6654 --certificate cert.pem --key key.pem "
-    "--link-rate-mbps 1000",
+
+OPTIONS: Final = (
+    click.option(
+        "--data",
+        default="capstan-data",
+        show_default=True,
+        type=click.Path(path_type=Path),
+        help="Directory.",
+    ),
+    click.option("--database", help="SQLAlchemy URL (default: SQLite in the data directory)."),
+    click.option(
+        "--openflow",
+        default="127.0.0.1:6653",
+        show_default=True,
+        help="ADDRESS:PORT for switches. One that is not loopback needs TLS: --switch-authority, --certificate, --key.",
+    ),
+    click.option(
+        "--switch-authority",
+        type=click.Path(path_type=Path),
+        help="Certificates of the authorities that sign switches' certificates, PEM: switches connect by TLS then.",
+    ),
+    click.option(
+        "--openflow-without-tls",
+        is_flag=True,
+        help="Let switches connect in clear to an --openflow that is not loopback: only where nothing else reaches it.",
+    ),
+    click.option(
+        "--switches",
+        type=click.Path(path_type=Path),
+        help="File of the switches that may connect: a datapath id a line, and the name in its certificate if it must "
+        "show one (default: all).",
+    ),
+    click.option("--api", default="127.0.0.1:8080", show_default=True, help="ADDRESS:PORT of the REST API."),
+    click.option(
+        "--api-without-token",
+        is_flag=True,
+        help="Ask for no token at an --api that is not loopback: only where no other user reaches it, as in a container "
+        "whose port is published on loopback.",
+    ),
+    click.option(
+        "--agents-socket", type=click.Path(path_type=Path), help="Unix socket for agents of this machine."
+    ),
+    click.option("--agents-tls", help="ADDRESS:PORT for agents of other machines."),
+    click.option(
+        "--certificate",
+        type=click.Path(path_type=Path),
+        help="Our certificate for switches and --agents-tls, PEM.",
+    ),
+    click.option("--key", type=click.Path(path_type=Path), help="Its key, PEM."),
+    click.option(
+        "--token-file", type=click.Path(path_type=Path), help="Token shared with the agents; made if missing."
+    ),
+    click.option(
+        "--agent-host",
+        "agent_hosts",
+        multiple=True,
+        metavar="HOST",
+        help="A host that may have an agent, with a token of its own, kept (made if missing) in agent-tokens/HOST in "
+        "the data directory; again for each. Without it all agents share --token-file, and each may take another's "
+        "name.",
+    ),
+    click.option("--scheme", default="ecmp", show_default=True, help="Scheme to begin with."),
+    click.option("--link-rate-mbps", default=20.0, show_default=True, help="Slowest fabric link, Mbit/s."),
+    click.option("--lab", is_flag=True, help="This fabric is a lab: faults may be injected by the API."),
+    click.option(
+        "--link-samples-per-s",
+        default=4.0,
+        show_default=True,
+        type=click.FloatRange(0.1, 50),
+        help="Samples a second of what links carry, while a client watches.",
+    ),
+    click.option(
+        "--keep-records-days",
+        type=click.FloatRange(0, min_open=True),
+        help="Let go of flow records of experiments that ended before (default: never); their results stay.",
+    ),
+    click.option(
+        "--log-level",
+        default="info",
+        show_default=True,
+        type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+    ),
 )
-@click.option(
-    "--data", default="capstan-data", show_default=True, type=click.Path(path_type=Path), help="Directory."
-)
-@click.option("--database", help="SQLAlchemy URL (default: SQLite in the data directory).")
-@click.option(
-    "--openflow",
-    default="127.0.0.1:6653",
-    show_default=True,
-    help="ADDRESS:PORT for switches. One that is not loopback needs TLS: --switch-authority, --certificate, --key.",
-)
-@click.option(
-    "--switch-authority",
-    type=click.Path(path_type=Path),
-    help="Certificates of the authorities that sign switches' certificates, PEM: switches connect by TLS then.",
-)
-@click.option(
-    "--openflow-without-tls",
-    is_flag=True,
-    help="Let switches connect in clear to an --openflow that is not loopback: only where nothing else reaches it.",
-)
-@click.option(
-    "--switches",
-    type=click.Path(path_type=Path),
-    help="File of the switches that may connect: a datapath id a line, and the name in its certificate if it must "
-    "show one (default: all).",
-)
-@click.option("--api", default="127.0.0.1:8080", show_default=True, help="ADDRESS:PORT of the REST API.")
-@click.option(
-    "--api-without-token",
-    is_flag=True,
-    help="Ask for no token at an --api that is not loopback: only where no other user reaches it, as in a container "
-    "whose port is published on loopback.",
-)
-@click.option(
-    "--agents-socket", type=click.Path(path_type=Path), help="Unix socket for agents of this machine."
-)
-@click.option("--agents-tls", help="ADDRESS:PORT for agents of other machines.")
-@click.option(
-    "--certificate",
-    type=click.Path(path_type=Path),
-    help="Our certificate for switches and --agents-tls, PEM.",
-)
-@click.option("--key", type=click.Path(path_type=Path), help="Its key, PEM.")
-@click.option(
-    "--token-file", type=click.Path(path_type=Path), help="Token shared with the agents; made if missing."
-)
-@click.option(
-    "--agent-host",
-    "agent_hosts",
-    multiple=True,
-    metavar="HOST",
-    help="A host that may have an agent, with a token of its own, kept (made if missing) in agent-tokens/HOST in the "
-    "data directory; again for each. Without it all agents share --token-file, and each may take another's name.",
-)
-@click.option("--scheme", default="ecmp", show_default=True, help="Scheme to begin with.")
-@click.option("--link-rate-mbps", default=20.0, show_default=True, help="Slowest fabric link, Mbit/s.")
-@click.option("--lab", is_flag=True, help="This fabric is a lab: faults may be injected by the API.")
-@click.option(
-    "--link-samples-per-s",
-    default=4.0,
-    show_default=True,
-    type=click.FloatRange(0.1, 50),
-    help="Samples a second of what links carry, while a client watches.",
-)
-@click.option(
-    "--experiments/--no-experiments",
-    default=None,
-    help="Run experiments that are submitted by the API (default: where specs can be read, with Mininet).",
-)
-@click.option(
-    "--labs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0, 16),
-    help="Labs that a machine may have at a time, for submitted experiments; 0: only workers that others start.",
-)
-@click.option(
-    "--dask",
-    metavar="tcp://ADDRESS:PORT",
-    envvar="CAPSTAN_DASK",
-    help="Run them on the workers of this Dask scheduler, not here [env: CAPSTAN_DASK].",
-)
-@click.option(
-    "--patience-s",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(1, 3600),
-    help="How long workers wait for a controller, or its database, that is away.",
-)
-@click.option(
-    "--keep-records-days",
-    type=click.FloatRange(0, min_open=True),
-    help="Let go of flow records of experiments that ended before (default: never); their results stay.",
-)
-@click.option(
-    "--log-level",
-    default="info",
-    show_default=True,
-    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
-)
-def serve_command(
+"""Of every command that runs a controller."""
+
+
+def controller_options(command: Command) -> Command:
+    """Decorate a command with `OPTIONS`, in their order."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def run_controller(
+    extension: Callable[[], MakeExtension | None] = lambda: None,
+    *,
     data: Path,
     database: str | None,
     openflow: str,
@@ -142,17 +132,19 @@ def serve_command(
     link_rate_mbps: float,
     lab: bool,
     link_samples_per_s: float,
-    experiments: bool | None,
-    labs: int,
-    dask: str | None,
-    patience_s: float,
     keep_records_days: float | None,
     log_level: str,
 ) -> None:
-    """Run the controller alone, for switches and agents of a fabric that is not our lab."""
+    """Run a controller until a signal ends it, with the values of `OPTIONS`.
+
+    extension: makes what the API serves besides; called once the options are known to be right.
+
+    Raises:
+        click.ClickException: an option is wrong, or something cannot be had.
+    """
     from controller.app import Settings, serve  # a second's work, which --help need not wait for
-    from controller.control_thread import ControlThreadDiedError
     from controller.openflow.tls import SwitchTls
+    from controller.process.control_thread import ControlThreadDiedError
     from controller.store.database import DatabaseError
 
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -198,9 +190,7 @@ def serve_command(
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,
         links_every_s=1 / link_samples_per_s,
-        extension=_experiments(labs, dask, patience_s, experiments is not None)
-        if experiments is not False
-        else None,
+        extension=extension(),
         keep_records_days=keep_records_days,
     )
     try:
@@ -209,23 +199,6 @@ def serve_command(
         about = f"{error.filename}: " if error.filename is not None else ""
         raise click.ClickException(f"{about}{error.strerror or error}") from None
     except (ValueError, ChannelError, DatabaseError, ControlThreadDiedError) as error:
-        raise click.ClickException(str(error)) from None
-
-
-def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) -> MakeExtension | None:
-    """Return the engine; None, with a message, where it is not installed and was not asked for."""
-    try:
-        from engine.serving import ExecutorError, experiments_extension
-    except ModuleNotFoundError as error:
-        if asked or dask is not None:
-            raise click.ClickException(f"experiments cannot be run: {error}") from None
-        logging.getLogger("capstan").warning(
-            "experiments cannot be submitted here: %s; --experiments sets up what they need", error
-        )
-        return None
-    try:
-        return experiments_extension(labs, dask, patience_s)
-    except ExecutorError as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -243,5 +216,15 @@ def _address(text: str, option: str) -> tuple[str, int]:
     return host, int(port)
 
 
+@click.command(
+    "controller",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@controller_options
+def controller_command(**options: Any) -> None:
+    """Run the controller alone: experiments cannot be submitted to it."""
+    run_controller(**options)
+
+
 if __name__ == "__main__":
-    serve_command()
+    controller_command()

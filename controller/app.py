@@ -24,12 +24,12 @@ from controller.api.body_limits import long_bodies
 from controller.api.front.limits import FrontSettings, Tokens
 from controller.api.front.process import HttpFront
 from controller.api.server import ApiSettings, Extension, make_app
-from controller.control_thread import first_death, on_first_death
-from controller.events import http_restarted
 from controller.lifecycle import RunningController
+from controller.live.event_log import http_restarted
 from controller.live.link_sampling import EVERY_S
 from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
 from controller.openflow.tls import SwitchTls, SwitchTlsContexts
+from controller.process.control_thread import first_death, on_first_death
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore

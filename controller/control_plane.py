@@ -7,9 +7,9 @@ are asked, and when a switch gets it.
 **When.** Changes wait a few milliseconds for others of the same cause, then all of them are computed at once, and
 each switch gets the difference. A mode change waits for nothing.
 
-**In which order.** See `controller.rollout`. Answers to ARP wait until all updates are in force.
+**In which order.** See `controller.plane.rollout`. Answers to ARP wait until all updates are in force.
 
-**Take-over.** See `controller.takeover`.
+**Take-over.** See `controller.plane.takeover`.
 
 **Lost switches.** A leaf or spine whose connection is lost keeps its place in the graph, for it may still forward; but
 other leaves' packets avoid it where they can (`controller.fabric.paths`). One that comes back empty gets its state
@@ -23,7 +23,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from controller.effects import (
+from controller.fabric.arp import decode_arp, is_host_address, is_host_mac
+from controller.fabric.discovery import LinkDiscovery
+from controller.fabric.graph import PortRef, Wiring
+from controller.fabric.host_learning import HostLearning
+from controller.fabric.lldp import decode_lldp, encode_lldp
+from controller.fabric.numbers import SwitchNumbers
+from controller.fabric.paths import Routing, compute_routing
+from controller.modes.leaf_modes import LeafModes
+from controller.modes.monitor import ModeChange
+from controller.openflow.cookies import Rule, rule_of
+from controller.openflow.punts import punt_flows, punt_meters
+from controller.openflow.tables import SHORT_METER
+from controller.openflow.wanted import Difference, SwitchState
+from controller.openflow.wanted_switch import WantedSwitch
+from controller.plane.effects import (
     LOCAL_PORT_FIRST,
     Effects,
     Event,
@@ -42,27 +56,12 @@ from controller.effects import (
     SwitchTurnedAway,
     SwitchUp,
 )
-from controller.fabric.arp import decode_arp, is_host_address, is_host_mac
-from controller.fabric.discovery import LinkDiscovery
-from controller.fabric.graph import PortRef, Wiring
-from controller.fabric.host_learning import HostLearning
-from controller.fabric.lldp import decode_lldp, encode_lldp
-from controller.fabric.numbers import SwitchNumbers
-from controller.fabric.paths import Routing, compute_routing
-from controller.fabric_views import FabricViews
-from controller.forgetting import MOST_SWITCHES, Forgetting
-from controller.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S
-from controller.modes.leaf_modes import LeafModes
-from controller.modes.monitor import ModeChange
-from controller.openflow.cookies import Rule, rule_of
-from controller.openflow.punts import punt_flows, punt_meters
-from controller.openflow.tables import SHORT_METER
-from controller.openflow.wanted import Difference, SwitchState
-from controller.openflow.wanted_switch import WantedSwitch
-from controller.path_announcements import PathAnnouncements
-from controller.rollout import Rollout
-from controller.schemes.scheme import Mode, Scheme
-from controller.snapshot import (
+from controller.plane.fabric_views import FabricViews
+from controller.plane.forgetting import MOST_SWITCHES, Forgetting
+from controller.plane.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S
+from controller.plane.path_announcements import PathAnnouncements
+from controller.plane.rollout import Rollout
+from controller.plane.snapshot import (
     FabricSnapshot,
     ModeInfo,
     PathInfo,
@@ -71,13 +70,14 @@ from controller.snapshot import (
     link_infos,
     path_infos,
 )
-from controller.takeover import (
+from controller.plane.takeover import (
     TAKEOVER_LIMIT_S,
     TAKEOVER_POLL_S,
     KnownSwitch,
     leaves_are_in_place,
     reaches,
 )
+from controller.schemes.scheme import Mode, Scheme
 
 FAILURE_DELAY_S: Final = 0.003
 """How long a failure waits for others of the same cause; groups' watch ports bridge the time."""

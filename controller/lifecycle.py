@@ -19,8 +19,17 @@ from controller.agents.server import AgentServer, ChannelSettings
 from controller.capton.service import AdmissionService
 from controller.capton.watching import FabricWatch
 from controller.control_plane import ControlPlane
-from controller.control_thread import check_control_threads
-from controller.effects import (
+from controller.fabric.graph import PortRef
+from controller.live.event_log import EventLog
+from controller.live.link_sampling import EVERY_S
+from controller.live.naming import FabricNames
+from controller.live.watching import LiveView
+from controller.openflow.allowed import AllowedSwitches
+from controller.openflow.errors import OpenFlowError
+from controller.openflow.shell import OpenFlowShell
+from controller.openflow.shell_events import PortCounters
+from controller.openflow.tls import SwitchTlsContexts
+from controller.plane.effects import (
     HostLinkChanged,
     HostSeen,
     LinkDown,
@@ -30,24 +39,15 @@ from controller.effects import (
     SwitchDown,
     SwitchUp,
 )
-from controller.events import EventLog
-from controller.fabric.graph import PortRef
-from controller.faults import Faults
-from controller.live.link_sampling import EVERY_S
-from controller.live.naming import FabricNames
-from controller.live.watching import LiveView
-from controller.openflow.allowed import AllowedSwitches
-from controller.openflow.errors import OpenFlowError
-from controller.openflow.shell import OpenFlowShell
-from controller.openflow.shell_events import PortCounters
-from controller.openflow.tls import SwitchTlsContexts
+from controller.plane.faults import Faults
+from controller.plane.snapshot import FabricSnapshot, PathInfo
+from controller.process.control_thread import check_control_threads
+from controller.process.shared_call import SharedCall
 from controller.queues.service import QueueService
 from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
-from controller.shared_call import SharedCall
-from controller.snapshot import FabricSnapshot, PathInfo
 from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.learner import TypeLearner
 from ovsdb.port_queues import ONE_QUEUE, PortLimit, PortQueues
@@ -222,7 +222,7 @@ class RunningController:
         """
         return self.shell.call(lambda: self._plane.paths(host_a, host_b))
 
-    # What faults are made with (`controller.faults.Reach`)
+    # What faults are made with (`controller.plane.faults.Reach`)
 
     def names(self) -> FabricNames:
         return self.live.names()

@@ -13,7 +13,7 @@ LEASE_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerReportBody:
-    """What a worker says of its run: as `experiments.progress.Progress`, and who it is. lab: id of its lab."""
+    """What a worker says of its run: as `experiments.run.progress.Progress`, and who it is. lab: id of its lab."""
 
     attempt: int
     worker: str

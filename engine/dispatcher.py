@@ -12,8 +12,13 @@ from typing import Any, Final, Literal
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from controller.control_thread import ControlThread
-from controller.events import ExperimentChanged, ExperimentEnded, ExperimentProgress, ExperimentSubmitted
+from controller.live.event_log import (
+    ExperimentChanged,
+    ExperimentEnded,
+    ExperimentProgress,
+    ExperimentSubmitted,
+)
+from controller.process.control_thread import ControlThread
 from controller.store.experiments import NotFoundError, StateError
 from controller.store.queue import Claimed, ExperimentQueue
 from controller.store.queue_rows import Change

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from experiments.progress import BETWEEN_RUNS_S, TAIL_S
-from experiments.spec import Spec
+from experiments.run.progress import BETWEEN_RUNS_S, TAIL_S
+from experiments.spec.spec import Spec
 from workloads.applications import mean_bytes, parts
 from workloads.arrivals import flow_rate
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from experiments.admissions import Admissions
-from experiments.cpu import CpuUse
-from experiments.outcome import FlowOutcome
-from experiments.results import Run
+from experiments.results.admissions import Admissions
+from experiments.results.cpu_use import CpuUse
+from experiments.results.document import Run
+from experiments.results.outcome import FlowOutcome
 from workloads.plan import Plan
 
 _OF_PLAN: Final = ("id", "application", "counted")

@@ -31,8 +31,8 @@ from engine.submission import (
     read_submission,
 )
 from engine.whole import result_table
-from experiments.check import preset_names
-from experiments.schema import schema
+from experiments.spec.check import preset_names
+from experiments.spec.schema import schema
 
 ONE: Final = "/experiments/<number:experiment>"
 YAML: Final = ("application/yaml", "text/yaml", "application/x-yaml")

@@ -14,8 +14,8 @@ from controller.schemes.loader import scheme_names
 from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s
-from experiments.check import check, find_spec, preset_names
-from experiments.spec import (
+from experiments.spec.check import check, find_spec, preset_names
+from experiments.spec.spec import (
     Spec,
     is_scheme_file,
     plain,
@@ -24,9 +24,9 @@ from experiments.spec import (
     spec_to_dict,
     with_all_schemes,
 )
-from experiments.sweep import SweepError, points, set_field, words
-from experiments.yaml_source import Problem, read
-from protocol.plain import did_you_mean
+from experiments.spec.sweep import SweepError, points, set_field, words
+from experiments.spec.yaml_source import Problem, read
+from plain.reading import did_you_mean
 
 MOST_BYTES: Final = 1 << 20
 """Of a spec's text."""

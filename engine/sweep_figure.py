@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from experiments.drawing import draw_sweep
+from experiments.results.drawing import draw_sweep
 
 
 def main(part: int, kind: str, source: IO[bytes], target: IO[bytes]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.spec import spec_from_dict
-from experiments.sweep_results import point_table, sweep_document
+from experiments.results.sweep_results import point_table, sweep_document
+from experiments.spec.spec import spec_from_dict
 
 
 def sweep_summary(

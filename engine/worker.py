@@ -18,12 +18,12 @@ from typing import Any, Final
 from engine.board import WorkerReportBody
 from engine.kept_runs import kept_run
 from engine.worker_client import WorkerClient
-from experiments.controller_client import ControllerError
-from experiments.deployment import Deployment
-from experiments.experiment import Experiment
-from experiments.progress import Progress, Steps
-from experiments.results import Run, json_text, machine
-from experiments.spec import Spec, spec_from_dict
+from experiments.results.document import Run, json_text, machine
+from experiments.run.controller_client import ControllerError
+from experiments.run.deployment import Deployment
+from experiments.run.experiment import Experiment
+from experiments.run.progress import Progress, Steps
+from experiments.spec.spec import Spec, spec_from_dict
 from workloads.plan import Plan
 
 BEAT_S: Final = 0.5

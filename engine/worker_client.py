@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from engine.board import WorkerReportBody
 from engine.executors import PATIENCE_S
-from experiments.controller_client import ANSWER_TIMEOUT_S, ControllerClient, ControllerError
+from experiments.run.controller_client import ANSWER_TIMEOUT_S, ControllerClient, ControllerError
 
 _NOT_NOW: Final = (None, 429, 500, 502, 503, 504)
 """Statuses after which asking again may help; None: no answer."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from host_agent.inner_packet import TCP, UDP
-from protocol.plain import PlainError, build
+from plain.reading import PlainError, build
 
 NAME: Final = "\0capstan-announcements"
 MAX_BYTES: Final = 1024

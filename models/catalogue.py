@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from models.study import Study
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 
 CAPS: Final = "CAPS, IEEE/ACM ToN 27(6), 2019"
 HTPC: Final = "HTPC, Journal of Cloud Computing 10, 2021"

@@ -13,10 +13,10 @@ from controller.schemes.overrides import with_overrides
 from controller.schemes.scheme import Priority
 from controller.tpfs.records import RECORD
 from controller.tpfs.types import flow_types
-from experiments.check import find_spec
-from experiments.spec import SchemeChoice, Spec, merge_overrides, spec_from_dict
-from experiments.sweep import only, points
-from experiments.yaml_source import read
+from experiments.spec.check import find_spec
+from experiments.spec.spec import SchemeChoice, Spec, merge_overrides, spec_from_dict
+from experiments.spec.sweep import only, points
+from experiments.spec.yaml_source import read
 from models.strict_queues import Job, by_bytes_sent, by_remaining, by_size, completion_times
 from models.strict_queues import Priority as Order
 from models.study import Axis, Panel, Study, curve

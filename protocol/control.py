@@ -23,8 +23,8 @@ import struct
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Final
 
+from plain.reading import PlainError, build
 from protocol import admission
-from protocol.plain import PlainError, build
 from protocol.priority import FeatureName, TypePriority
 from protocol.sent_again import SentAgain
 

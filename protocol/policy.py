@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from plain.reading import PlainError, build
 from protocol.admission import AdmissionPolicy
-from protocol.plain import PlainError, build
 from protocol.priority import PriorityPolicy, priority_problem
 from protocol.underlay import PRIORITIES
 

@@ -23,10 +23,10 @@ from topologies.directory import HOSTS_FILE, describe_hosts, describe_switches, 
 from topologies.fabric_spec import FabricSpec, unknown_link
 from topologies.interrupts import without_interrupts
 from topologies.links import Link, shape_commands
-from topologies.machine import best_datapath, check_machine, free_port, netem_present
+from topologies.machine import Datapath, best_datapath, check_machine, free_port, netem_present
 from topologies.namespaces import Namespace, run_batch, write_sysctls
 from topologies.nodes import MANAGER, Nodes, T
-from topologies.ovs import Datapath, OvsSwitch, SwitchSetting, create_database, faster_allocator
+from topologies.ovs import OvsSwitch, SwitchSetting, create_database, faster_allocator
 from topologies.port_trees import PortTrees
 from topologies.port_writer import PortWriter
 from topologies.processes import (

@@ -9,14 +9,13 @@ import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final, Literal
 
 from topologies.namespaces import complete, run
 from topologies.registry import LabError
 
-if TYPE_CHECKING:
-    from topologies.ovs import Datapath
-
+Datapath = Literal["netdev", "system"]
+"""Of Open vSwitch: userspace, or the kernel's."""
 PROGRAMS: Final = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovsdb-server": "openvswitch-switch",

@@ -18,17 +18,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from mininet.node import Switch
 
 from ovsdb.port_queues import NO_WRITER_TYPE, OVSDB_PORT, WRITER
+from topologies.machine import Datapath
 from topologies.namespaces import CommandError, Namespace, run
 from topologies.packet_sockets import enlarge_packet_sockets
 from topologies.processes import Spawner, lab_environment
 from topologies.shells import LimitedShell
 
-Datapath = Literal["netdev", "system"]
 SCHEMA: Final = Path("/usr/share/openvswitch/vswitch.ovsschema")
 START_TIMEOUT: Final = 60.0
 PROBE_INTERVAL_MS: Final = 5000

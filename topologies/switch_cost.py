@@ -18,7 +18,7 @@ PACKETS: Final = 400
 GAP_S: Final = 0.0025
 """Every packet comes alone, as on the slow links of a lab."""
 REFERENCE_US: Final = 99.0
-"""On the machine of `experiments.load.REFERENCE`."""
+"""On the machine of `experiments.spec.load.REFERENCE`."""
 # An EtherType for local experiments (IEEE Std 802, 88B5), from h1's port to h2's.
 _FRAME: Final = bytes.fromhex("02ca000000fd02ca000000fc88b5") + bytes(1400)
 _ETH_P_ALL: Final = 3

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 from workloads.description import HEADER_BYTES, SizeKind, Sizes
 
 TABLES: Final = Path(__file__).parent / "flow_sizes"

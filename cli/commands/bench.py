@@ -12,8 +12,8 @@ from benchmarks.busy import idle_figure
 from benchmarks.figures import goal_words, verdict, verdict_notes
 from cli.console import fail, json_option, progress, results, write_json
 from cli.privileges import need_lab
-from experiments.cpu import sample
-from protocol.plain import did_you_mean
+from experiments.run.cpu import sample
+from plain.reading import did_you_mean
 
 BENCHMARKS: Final = {
     "lab": "processor time that a lab takes a packet and hop, a packet and host agent, and where it is saturated",

@@ -17,7 +17,7 @@ from cli.specs import load_scheme, load_spec, need_path_policy
 from controller.schemes import loader
 
 if TYPE_CHECKING:
-    from experiments.controller_client import ControllerClient
+    from experiments.run.controller_client import ControllerClient
 
 
 @click.command("lab", epilog="Examples:  ./capstan lab small --scheme caps    ./capstan lab my-fabric.yaml")
@@ -34,7 +34,7 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
     Then ./capstan exec runs programs on its hosts, and ./capstan scheme switches the scheme.
     """
     need_lab("lab")
-    from experiments.deployment import Deployment
+    from experiments.run.deployment import Deployment
 
     loaded = load_spec(spec, (scheme,) if scheme else ())
     single = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
@@ -96,7 +96,7 @@ def scheme_command(name: str, lab_id: str | None) -> None:
 
 def lab_client(lab_id: str | None) -> ControllerClient:
     """Return a client of the controller of a running lab. Raises LabError if there is none of that name, or not one."""
-    from experiments.controller_client import ControllerClient
+    from experiments.run.controller_client import ControllerClient
     from topologies.registry import find_lab
 
     endpoints = json.loads((find_lab(lab_id).run_dir / "controller" / "endpoints.json").read_text())

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
+from classroom.answer import AnswerError
+from classroom.labs import LABS
 from cli.commands.run import RESULTS
 from cli.console import fail, results
-from experiments.classroom.answer import AnswerError
-from experiments.classroom.labs import LABS
 
 MOST_S = 60
 

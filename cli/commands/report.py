@@ -8,7 +8,7 @@ import click
 
 from cli.console import progress
 from cli.privileges import give_to_caller
-from experiments.report import write_report
+from experiments.results.report import write_report
 
 
 @click.command(

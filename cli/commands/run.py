@@ -14,15 +14,15 @@ from cli.live import Display, hold
 from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
 from cli.sizing import notice, scale_option, sized
 from cli.specs import LoadedSpec, load_spec, need_path_policy
-from experiments.deployment import Deployment
-from experiments.experiment import Result
-from experiments.fitting import Fit
-from experiments.results import json_text
-from experiments.runner import SweepResult, run_experiment, run_sweep
-from experiments.spec import spec_text
-from experiments.sweep import SweepError, only
-from experiments.sweep_results import sweep_tables
-from experiments.tables import tables
+from experiments.results.document import json_text
+from experiments.results.sweep_results import sweep_tables
+from experiments.results.tables import tables
+from experiments.run.deployment import Deployment
+from experiments.run.experiment import Result
+from experiments.run.runner import SweepResult, run_experiment, run_sweep
+from experiments.spec.fitting import Fit
+from experiments.spec.spec import spec_text
+from experiments.spec.sweep import SweepError, only
 from topologies.cores import own_cores
 
 RESULTS = Path("results")

@@ -1,6 +1,80 @@
-"""``capstan serve`` and ``capstan agent``: controller and host agent alone, as their own rooms define them."""
+"""``capstan serve``, which joins the engine to the controller, and ``capstan agent``, the host agent alone."""
 
-from controller.__main__ import serve_command
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from controller.__main__ import controller_options, run_controller
 from host_agent.__main__ import agent_command
+
+if TYPE_CHECKING:
+    from controller.app import MakeExtension
+
+
+@click.command(
+    "serve",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example:  capstan serve --data /var/lib/capstan --openflow 192.0.2.1:6653 "
+    "--switch-authority cacert.pem --agents-tls 192.0.2.1:6654 --certificate cert.pem --key key.pem "
+    "--link-rate-mbps 1000",
+)
+@controller_options
+@click.option(
+    "--experiments/--no-experiments",
+    default=None,
+    help="Run experiments that are submitted by the API (default: where specs can be read, with Mininet).",
+)
+@click.option(
+    "--labs",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0, 16),
+    help="Labs that a machine may have at a time, for submitted experiments; 0: only workers that others start.",
+)
+@click.option(
+    "--dask",
+    metavar="tcp://ADDRESS:PORT",
+    envvar="CAPSTAN_DASK",
+    help="Run them on the workers of this Dask scheduler, not here [env: CAPSTAN_DASK].",
+)
+@click.option(
+    "--patience-s",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1, 3600),
+    help="How long workers wait for a controller, or its database, that is away.",
+)
+def serve_command(
+    experiments: bool | None, labs: int, dask: str | None, patience_s: float, **options: Any
+) -> None:
+    """Run the controller alone, for switches and agents of a fabric that is not our lab."""
+
+    def extension() -> MakeExtension | None:
+        if experiments is False:
+            return None
+        return _experiments(labs, dask, patience_s, asked=experiments is not None)
+
+    run_controller(extension, **options)
+
+
+def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) -> MakeExtension | None:
+    """Return the engine; None, with a message, where it is not installed and was not asked for."""
+    try:
+        from engine.serving import ExecutorError, experiments_extension
+    except ModuleNotFoundError as error:
+        if asked or dask is not None:
+            raise click.ClickException(f"experiments cannot be run: {error}") from None
+        logging.getLogger("capstan").warning(
+            "experiments cannot be submitted here: %s; --experiments sets up what they need", error
+        )
+        return None
+    try:
+        return experiments_extension(labs, dask, patience_s)
+    except ExecutorError as error:
+        raise click.ClickException(str(error)) from None
+
 
 __all__ = ["agent_command", "serve_command"]

@@ -13,12 +13,12 @@ from cli.live import Display, print_restart
 from cli.privileges import need_lab
 from cli.sizing import notice, scale_option, sized
 from cli.specs import load_spec, need_path_policy
-from experiments.deployment import Deployment
-from experiments.experiment import Result
-from experiments.served import ServedController
-from experiments.showing import show
-from experiments.spec import spec_text
-from experiments.tables import tables
+from experiments.results.tables import tables
+from experiments.run.deployment import Deployment
+from experiments.run.experiment import Result
+from experiments.run.served import ServedController
+from experiments.run.showing import show
+from experiments.spec.spec import spec_text
 from topologies.cores import own_cores
 
 

@@ -29,6 +29,7 @@ _FUZZ_START_S: Final = 300
 _LONGEST_FIRST: Final = ("--dist=loadfile", "--no-loadscope-reorder")
 """A file at a time, in the order of `tests/longest_first.py`."""
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
+_IMPORTS: Final = Path(sys.executable).with_name("lint-imports")
 _WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz"]
 
 
@@ -65,7 +66,7 @@ def test_command(
     fuzz: float | None,
     arguments: tuple[str, ...],
 ) -> None:
-    """Check style and types, then run the tests: all of them, or what pytest's ARGUMENTS select."""
+    """Check style, types and imports, then run the tests: all of them, or what pytest's ARGUMENTS select."""
     _keep_bytecode()
     workers = f"--numprocesses={own_cores().workers()}"
     if not chaos and (seed is not None or kills is not None):
@@ -90,6 +91,7 @@ def test_command(
         need_lab("test")
         for step in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
             _check(step, [sys.executable, "-m", *step])
+        _check([_IMPORTS.name], [str(_IMPORTS)])
         if not quick:
             _check(_CARGO, _CARGO)
         # Those without a lab share nothing; those of a file with labs share its lab.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from controller.server_tls import CertificateError, server_context
+from controller.process.server_tls import CertificateError, server_context
 
 BACKLOG: Final = 256
 TLS_HANDSHAKE_S: Final = 5.0

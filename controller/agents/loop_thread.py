@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from controller.agents.listeners import ChannelError
-from controller.control_thread import ControlThread
+from controller.process.control_thread import ControlThread
 
 T = TypeVar("T")
 NICE: Final = -10

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from controller.agents.membership import Member, members_from_plain, members_to_plain
-from protocol.plain import PlainError
+from plain.reading import PlainError
 
 LOG: Final = logging.getLogger("capstan.agents")
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from plain.reading import PlainError, build
 from protocol.control import Hello, Peer
-from protocol.plain import PlainError, build
 
 GRACE_S: Final = 15.0
 """How long, in seconds, a member without a channel stays one."""

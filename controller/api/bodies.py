@@ -13,7 +13,7 @@ from flask import request
 from controller.api.describing import LARGEST, MOST, SCHEMA, UNIT
 from controller.api.problems import ProblemError
 from ovsdb.port_queues import LONGEST_DELAY_US
-from protocol.plain import PlainError, build, did_you_mean
+from plain.reading import PlainError, build, did_you_mean
 
 T = TypeVar("T")
 MOST_EXACT: Final = (1 << 53) - 1

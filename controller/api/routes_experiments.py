@@ -18,8 +18,8 @@ from controller.api.bodies import EndBody, ExperimentBody, RunBody, body, number
 from controller.api.comparing import compare
 from controller.api.describing import RESULTS_BYTES, Description, Query, Text, describe
 from controller.api.problems import ProblemError
-from controller.events import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.lifecycle import RunningController
+from controller.live.event_log import ExperimentCreated, ExperimentEnded, RunAdded
 from controller.store.experiments import ExperimentStore, flow_columns
 
 ONE: Final = "/<number:experiment>"

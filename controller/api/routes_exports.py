@@ -15,7 +15,7 @@ from controller.api.exporting import parquet_file, picture, pieces
 from controller.api.problems import ProblemError
 from controller.store.experiments import ExperimentStore
 from figures.draw import FIELDS, FIGURES, FORMATS
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 
 PARQUET: Final = "application/vnd.apache.parquet"
 MEDIA: Final = {"svg": "image/svg+xml", "png": "image/png"}

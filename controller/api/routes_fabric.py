@@ -18,8 +18,8 @@ from controller.lifecycle import RunningController
 from controller.live.naming import FabricNames
 from controller.schemes import loader
 from controller.schemes.loader import SchemeError
+from plain.reading import PlainError, did_you_mean
 from protocol.control import Impair
-from protocol.plain import PlainError, did_you_mean
 from protocol.policy import PolicyError
 
 MAX_WAIT_S = 60.0

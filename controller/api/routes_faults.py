@@ -10,9 +10,9 @@ from controller.api import answers_live
 from controller.api.bodies import FaultBody, body
 from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
-from controller.faults import FaultConflictError, FaultError
 from controller.lifecycle import RunningController
 from controller.live.topics import fault_object
+from controller.plane.faults import FaultConflictError, FaultError
 
 
 def fault_routes(running: RunningController, lab: bool) -> Blueprint:

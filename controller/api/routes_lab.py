@@ -8,8 +8,8 @@ from controller.api import answers_live
 from controller.api.bodies import RestartBody, body
 from controller.api.describing import Description, describe
 from controller.api.problems import ProblemError
-from controller.events import PartRestarted
 from controller.lifecycle import RunningController
+from controller.live.event_log import PartRestarted
 
 
 def lab_routes(running: RunningController, lab: bool) -> Blueprint:

@@ -32,8 +32,8 @@ from controller.api.routes_fabric import fabric_routes
 from controller.api.routes_faults import fault_routes
 from controller.api.routes_lab import lab_routes
 from controller.api.routes_live import live_routes
-from controller.control_thread import ControlThreadDiedError
 from controller.lifecycle import RunningController
+from controller.process.control_thread import ControlThreadDiedError
 from controller.store.database import database_words
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError
 

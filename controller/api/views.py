@@ -19,19 +19,19 @@ from controller.api.answers import (
     SchemeView,
 )
 from controller.api.answers_live import FaultChange, ModeAt
-from controller.effects import ModeChanged
-from controller.events import EventLog, Logged
 from controller.fabric.graph import PortRef
-from controller.faults import FaultBegan, FaultEnded
 from controller.lifecycle import CurrentScheme, RunningController, leaf_names
+from controller.live.event_log import EventLog, Logged
 from controller.live.naming import FabricNames
 from controller.live.queue_history import Way
 from controller.live.topics import event_object, fault_object
+from controller.plane.effects import ModeChanged
+from controller.plane.faults import FaultBegan, FaultEnded
+from controller.plane.snapshot import FabricSnapshot, HostInfo, PathInfo
 from controller.queues.ports import PortState
 from controller.queues.service import SwitchQueues
 from controller.schemes.loader import scheme_to_dict
 from controller.schemes.policy import policy_for
-from controller.snapshot import FabricSnapshot, HostInfo, PathInfo
 from ovsdb.port_queues import PortQueues, QueueCounters
 
 

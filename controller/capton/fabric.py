@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 
 Direction = Literal["up", "down"]
 _DIRECTIONS: Final[tuple[Direction, Direction]] = ("up", "down")

@@ -16,7 +16,7 @@ from typing import Final
 
 from controller.capton.fabric import HostPlace, VirtualLink
 from controller.capton.scheduler import ActiveFlow, Decision, LinkUse, Parameters
-from protocol.plain import did_you_mean
+from plain.reading import did_you_mean
 
 Pair = tuple[str, str]
 """Leaf of the source and of the destination."""

@@ -10,7 +10,7 @@ from controller.capton.fabric import HostPlace, Rates
 from controller.capton.single_path import SinglePath
 from controller.fabric.graph import Hop, PortRef, Wiring, link_between
 from controller.fabric.paths import Routing, compute_routing
-from controller.snapshot import FabricSnapshot, LinkInfo
+from controller.plane.snapshot import FabricSnapshot, LinkInfo
 
 UNKNOWN_BPS: Final = 10_000_000_000
 """A link whose rate is not known."""

@@ -13,8 +13,8 @@ from controller.agents.server import AgentServer
 from controller.capton.fail_safe import FailSafes
 from controller.capton.service import AdmissionService
 from controller.capton.topology_view import SnapshotReader
-from controller.control_thread import ControlThread
-from controller.snapshot import FabricSnapshot
+from controller.plane.snapshot import FabricSnapshot
+from controller.process.control_thread import ControlThread
 
 LOG: Final = logging.getLogger("capstan.capton")
 LOOK_S: Final = 1.0

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.effects import LOCAL_PORT_FIRST, LinkDown, LinkDownCause, LinkUp, Port
 from controller.fabric.graph import Link, PortRef, link_between
+from controller.plane.effects import LOCAL_PORT_FIRST, LinkDown, LinkDownCause, LinkUp, Port
 
 PERIOD_S: Final = 1.0
 """Between two frames of a link's port."""

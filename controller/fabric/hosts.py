@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from controller.effects import HeldHost, HostConflict, HostSeen
 from controller.fabric.graph import PortRef
+from controller.plane.effects import HeldHost, HostConflict, HostSeen
 
 CHALLENGE_S: Final = 1.0
 CHALLENGES: Final = 3

@@ -4,7 +4,7 @@ A number is 1..4095 (`protocol.underlay`: STAMP_FIRST, STAMP_LAST) and derived f
 16-17 of it, which is the datapath id itself below 1024 and distinguishes tier and number of a lab's switches; where
 these are 0 or taken, a hash of the datapath id, and on from there. So the same switches get the same numbers after a
 restart, whichever connects first. (Only where two switches want one number may their order of arrival decide.) A
-number never changes while its switch is known, also if that is not connected (`controller.forgetting`).
+number never changes while its switch is known, also if that is not connected (`controller.plane.forgetting`).
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from controller.effects import PacketOut
 from controller.fabric.arp import BROADCAST_MAC, NO_ADDRESS, NO_MAC, REPLY, REQUEST, Arp
 from controller.fabric.graph import PortRef
 from controller.fabric.hosts import Host
 from controller.fabric.lldp import CONTROLLER_MAC
+from controller.plane.effects import PacketOut
 
 FIRST_RETRY_S: Final = 1.0
 LAST_RETRY_S: Final = 30.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from controller.fabric.graph import PortRef, link_between
-from controller.snapshot import FabricSnapshot
+from controller.plane.snapshot import FabricSnapshot
 
 Role = Literal["leaf", "spine", "aggregation", "core"]
 _LAST: Final = 1 << 30

@@ -16,12 +16,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from controller.control_thread import ControlThread
-from controller.events import EventLog, Logged
 from controller.live.backlog import Backlog
+from controller.live.event_log import EventLog, Logged
 from controller.live.naming import FabricNames
 from controller.live.reader import Reader
 from controller.live.topics import LOG_TOPICS, event_object, frame, topic_of
+from controller.process.control_thread import ControlThread
 
 LOG: Final = logging.getLogger("capstan.stream")
 GATHER_S: Final = 0.02

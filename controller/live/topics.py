@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from controller.events import Logged, kind_of
 from controller.fabric.graph import PortRef
-from controller.faults import Fault
+from controller.live.event_log import Logged, kind_of
 from controller.live.naming import FabricNames
+from controller.plane.faults import Fault
 
 LOG_TOPICS: Final = ("fabric", "modes", "scheme", "agents", "experiments", "faults")
 """Topics of events: each is sent once, in order."""

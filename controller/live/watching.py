@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from controller.agents.server import AgentServer
-from controller.events import EventLog
+from controller.live.event_log import EventLog
 from controller.live.flow_sampling import FlowSampler
 from controller.live.link_sampling import EVERY_S, LinkSampler, Queues
 from controller.live.naming import FabricNames
 from controller.live.stream import EventStream
 from controller.openflow.shell import OpenFlowShell
-from controller.snapshot import FabricSnapshot
+from controller.plane.snapshot import FabricSnapshot
 from protocol.version import VERSION
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller.modes.monitor import ModeChange, ModeMonitor
+from controller.plane.snapshot import ModeInfo
 from controller.schemes.scheme import Mode, Scheme
-from controller.snapshot import ModeInfo
 
 
 class LeafModes:

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from controller.effects import ModeChanged
 from controller.openflow.connection import SwitchConnection
 from controller.openflow.errors import SwitchError
+from controller.plane.effects import ModeChanged
 from controller.schemes.scheme import Mode
 
 Ticket = tuple[SwitchConnection, int]

@@ -17,7 +17,6 @@ from typing import Any, Final
 from os_ken.ofproto import ofproto_v1_5 as ofp
 from os_ken.ofproto import ofproto_v1_5_parser as parser
 
-from controller.effects import MeterReading, Port
 from controller.openflow import bundle, codec, reading
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.holdings import Holdings, What
@@ -34,6 +33,7 @@ from controller.openflow.session_events import (
     UpdateDone,
 )
 from controller.openflow.wanted import Difference
+from controller.plane.effects import MeterReading, Port
 
 LOG: Final = logging.getLogger(__name__)
 

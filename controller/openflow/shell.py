@@ -2,7 +2,7 @@
 
 One thread does all of it: it waits for sockets, posted closures and the control plane's deadline, calls the control
 plane and carries out what that returns. So a packet-in becomes a flow change on the wire without a change of
-threads, nothing needs a lock, and a switch that does not read fills its own buffer and stops nobody.
+threads, nothing needs a lock, and a switch that does not read fills its own buffer and stops no other.
 
 os-ken makes the messages that we send (`os_ken.ofproto`), but it gives no threads: its native hub reports a lost switch
 only when the switch comes back, leaks two threads each time, blocks senders behind 16 messages, ignores time-outs and
@@ -24,8 +24,6 @@ from functools import partial
 from typing import Final, TypeVar
 
 from controller.control_plane import ControlPlane
-from controller.control_thread import ControlThread, check_control_threads
-from controller.effects import Effects, ModeChanged, SwitchTurnedAway
 from controller.fabric.graph import PortRef
 from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
@@ -49,6 +47,8 @@ from controller.openflow.session_events import (
 from controller.openflow.shell_events import PortCounters, ShellEvent, SwitchRefused
 from controller.openflow.switchboard import Switchboard
 from controller.openflow.tls import SwitchTlsContexts
+from controller.plane.effects import Effects, ModeChanged, SwitchTurnedAway
+from controller.process.control_thread import ControlThread, check_control_threads
 
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.effects import Event
 from controller.openflow.confirmations import ModeSwitched
 from controller.openflow.errors import SwitchError
+from controller.plane.effects import Event
 
 
 @dataclass(frozen=True, slots=True)

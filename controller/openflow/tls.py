@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from controller.openflow.errors import PeerError
-from controller.server_tls import CertificateError, server_context, why_not
+from controller.process.server_tls import CertificateError, server_context, why_not
 
 LOG: Final = logging.getLogger(__name__)
 _RECORD_BYTES: Final = 1 << 14

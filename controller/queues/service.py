@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from controller.control_thread import ControlThread
 from controller.fabric.graph import PortRef
+from controller.process.control_thread import ControlThread
 from controller.queues.ports import COLUMNS, PortState, SwitchPlan, plan
 from ovsdb.port_queues import (
     ANSWERED,

@@ -17,7 +17,7 @@ from typing import Any, Final
 from controller.schemes.scheme import PATH_TIMES, ClassScheme, Scheme
 from controller.schemes.yaml_file import YamlError, parse
 from ovsdb.port_queues import queues_problem
-from protocol.plain import PlainError, build, did_you_mean
+from plain.reading import PlainError, build, did_you_mean
 from protocol.policy import PATH_PARAMETERS, coding_problem, one_estimator, path_problem
 from protocol.priority import thresholds_problem
 

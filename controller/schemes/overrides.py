@@ -7,7 +7,7 @@ from typing import Any
 
 from controller.schemes.loader import load, scheme_from_dict, scheme_to_dict
 from controller.schemes.scheme import Scheme
-from protocol.plain import PlainError
+from plain.reading import PlainError
 
 
 def with_overrides(scheme: Scheme, overrides: Mapping[str, Any], where: str = "overrides") -> Scheme:

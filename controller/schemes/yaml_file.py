@@ -29,7 +29,7 @@ class YamlFile:
     _node: yaml.Node | None
 
     def place(self, where: str, text: str) -> tuple[int, int]:
-        """Line and column, from 1 on, of what an error of `protocol.plain` is about.
+        """Line and column, from 1 on, of what an error of `plain.reading` is about.
 
         where: the error's path, beginning with a name of the whole: ``scheme.short.coding``. text: its text; an
         unknown field is reported there, and its own place is better than that of the object that has it.

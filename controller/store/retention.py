@@ -11,7 +11,7 @@ from typing import Final
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from controller.control_thread import ControlThread
+from controller.process.control_thread import ControlThread
 from controller.store.flow_records import forget_flows
 
 EVERY_S: Final = 3600.0

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from controller.tpfs.features import Feature
+from controller.tpfs.flow_type import FlowType
 from controller.tpfs.selection import Choice
-
-if TYPE_CHECKING:
-    from controller.tpfs.types import FlowType
 
 _SHOWN: Final = 5
 _WORDS: Final[dict[Feature, str]] = {

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.parent_death import end_with
+from controller.process.parent_death import end_with
 from controller.schemes.scheme import Printed
 from controller.tpfs.records import RECORD
 

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from controller.schemes.scheme import Priority, Scheme
-from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.job import Job, Question
-from controller.tpfs.record_store import KeptRecords
+from controller.tpfs.record_store import KeptRecords, RecordStore
 from controller.tpfs.types import LearntTypes, differ
 from protocol import control
 from protocol.priority import TypePriority
@@ -107,7 +106,7 @@ class TypeLearner:
         self,
         publish: Callable[[control.FlowTypes], None],
         note: Callable[[object], None],
-        store: FinishedFlowStore | None,
+        store: RecordStore | None,
     ) -> None:
         self._publish, self._note = publish, note
         self._changed = threading.Condition()

@@ -5,18 +5,33 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
 import numpy as np
 
-from controller.store.finished_flows import FinishedFlowStore
 from controller.tpfs.records import FinishedFlowColumns, Names, Records, RecordsError, RecordWindow, checked
 from protocol import control
 
 _LOG: Final = logging.getLogger("capstan.tpfs")
 KEEP_EVERY_S: Final = 5.0
 """How often records go into the store."""
+
+
+class RecordStore(Protocol):
+    """Keeps records over restarts, in batches of one host each. Times are Unix seconds."""
+
+    def add(self, host: str, records: Records, addresses: Sequence[str]) -> None:
+        """Keep *records* of *host* as one batch. addresses: what the numbers in them stand for."""
+
+    def load(self, since: float, hosts: Names, addresses: Names) -> Iterable[Records]:
+        """Return batches with records that ended after *since*, oldest first, numbered by *hosts* and *addresses*."""
+
+    def forget(self) -> None:
+        """Drop all records."""
+
+    def prune(self, since: float, most: int) -> None:
+        """Drop records that ended before *since*, and old ones beyond *most*."""
 
 
 class KeptRecords:
@@ -26,7 +41,7 @@ class KeptRecords:
     count.
     """
 
-    def __init__(self, store: FinishedFlowStore | None) -> None:
+    def __init__(self, store: RecordStore | None) -> None:
         self._store = store
         self._hosts, self.addresses = Names(), Names()
         self.window = RecordWindow()

@@ -13,6 +13,7 @@ from controller.tpfs.clustering import UNKNOWN
 from controller.tpfs.distributions import Spacing
 from controller.tpfs.explanation import explain
 from controller.tpfs.features import Feature, fair_share
+from controller.tpfs.flow_type import FlowType
 from controller.tpfs.printed_solution import printed_thresholds
 from controller.tpfs.records import Records
 from controller.tpfs.selection import Candidate, choose
@@ -24,23 +25,6 @@ MOST_VALUES: Final = 4096
 
 SAME: Final = 0.05
 """Relative: thresholds that are no further apart are the same to agents."""
-
-
-@dataclass(frozen=True, slots=True)
-class FlowType:
-    """values: texts of the chosen fields, in their order, those with most flows first. thresholds_bytes: K - 1.
-
-    cdf: share of flows that are at most ``points_bytes``; queue_bytes: what its flows send from each of the K queues.
-    """
-
-    flows: int
-    values: tuple[tuple[str, ...], ...]
-    thresholds_bytes: tuple[int, ...]
-    mean_bytes: float
-    median_bytes: float
-    p90_bytes: float
-    cdf: tuple[float, ...]
-    queue_bytes: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from experiments.deployment import Deployment
-from experiments.spec import spec_from_dict
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import spec_from_dict
 from tests.e2e.browser_network import BrowserNetwork, browser_network
 from tests.e2e.live_traffic import LONG, SHORT, SINK
 from tests.lab.conftest import nothing_left  # noqa: F401

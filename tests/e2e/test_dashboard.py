@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from experiments.deployment import Deployment
+from experiments.run.deployment import Deployment
 from tests.e2e.conftest import HOSTS, LEAVES, PATIENCE_MS, SPINES
 
 pytestmark = pytest.mark.timeout(600)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from experiments.controller_client import ControllerError
-from experiments.deployment import Deployment
-from experiments.supervision import MOST_DEATHS, WITHIN_S
+from experiments.run.controller_client import ControllerError
+from experiments.run.deployment import Deployment
+from experiments.run.supervision import MOST_DEATHS, WITHIN_S
 from tests.lab import overlay_transfer as programs
 from tests.lab.lab_processes import pid_of
 from tests.lab.test_openflow_takeover import held, wait_whole

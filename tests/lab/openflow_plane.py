@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.effects import Effects, Held, MeterReading, Port
 from controller.openflow.wanted import (
     Bucket,
     FlowRule,
@@ -21,6 +20,7 @@ from controller.openflow.wanted import (
     ToGroup,
     difference,
 )
+from controller.plane.effects import Effects, Held, MeterReading, Port
 
 
 @dataclass

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from experiments.deployment import Deployment
-from experiments.spec import SchemeChoice
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import SchemeChoice
 from tests.lab.test_capton_on_switches import ANNOUNCED, FAIL_SAFE_S, PATHS, counter, flows_of, receive, send
 from tests.lab.test_schemes_on_switches import (
     PORT,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from experiments.deployment import Deployment
-from experiments.spec import SchemeChoice
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import SchemeChoice
 from tests.lab.test_schemes_on_switches import (
     PORT,
     RECEIVER,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from experiments.deployment import Deployment
+from experiments.run.deployment import Deployment
 from tests.lab.test_capton_on_switches import ANNOUNCED
 from tests.lab.test_schemes_on_switches import deployment, programs, said, start
 from tests.waiting import eventually

@@ -11,7 +11,7 @@ import secrets
 import time
 from typing import Final
 
-from experiments.supervision import MOST_DEATHS
+from experiments.run.supervision import MOST_DEATHS
 from tests.lab.chaos import BOUNDS_S, Chaos, Draw, Killed, Target, late, report
 from tests.lab.test_schemes_on_switches import deployment, fabric
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from experiments.classroom.labs import LABS
+from classroom.labs import LABS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.controller_client import ControllerClient, ControllerError
+from experiments.run.controller_client import ControllerClient, ControllerError
 from tests.lab.lab_processes import pid_of
 from tests.waiting import eventually
 

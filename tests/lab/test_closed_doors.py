@@ -11,8 +11,8 @@ import requests
 
 from controller.openflow.punts import PORT_PPS
 from controller.openflow.tables import PORT_METERS, PUNT_METER, SHORT_METER, Table
-from experiments.deployment import Deployment
-from experiments.spec import SchemeChoice
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import SchemeChoice
 from tests.lab.test_openflow_takeover import python, wait_whole
 from tests.lab.test_schemes_on_switches import deployment, fabric
 from tests.waiting import eventually

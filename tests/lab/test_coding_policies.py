@@ -17,8 +17,8 @@ import pytest
 from benchmarks.agent_pair import INTERFACE, OVERLAY, AgentPair, end, wait_until
 from controller.schemes.loader import load
 from controller.schemes.policy import policy_for
-from experiments.deployment import Deployment
-from experiments.spec import SchemeChoice, spec_from_dict
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import SchemeChoice, spec_from_dict
 from protocol.control import Impair
 from protocol.policy import Policy, Weight
 from tests.unit.coded_units import UnitWatch

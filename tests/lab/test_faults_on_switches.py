@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import capstan
-from experiments.controller_client import ControllerError
-from experiments.deployment import Deployment
+from experiments.run.controller_client import ControllerError
+from experiments.run.deployment import Deployment
 from tests.lab.test_live_view import ask
 from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start
 from tests.waiting import eventually

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments.deployment import Deployment
+from experiments.run.deployment import Deployment
 from tests.lab.test_schemes_on_switches import (
     PORT,
     RECEIVER,

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 import requests
 
-from experiments.deployment import Deployment
+from experiments.run.deployment import Deployment
 from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start
 from tests.waiting import eventually
 

@@ -14,8 +14,8 @@ import pytest
 from benchmarks.mode import Passage, _start, _traces
 from controller.modes.monitor import ModeMonitor
 from controller.schemes import loader
-from experiments.deployment import Deployment
-from experiments.spec import spec_from_dict
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import spec_from_dict
 from protocol.underlay import TrafficClass
 from tests.waiting import eventually
 

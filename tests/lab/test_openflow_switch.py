@@ -14,7 +14,6 @@ from functools import partial
 
 import pytest
 
-from controller.effects import Effects, HeldHost, MeterReading, ModeChanged, PacketOut
 from controller.openflow import connection
 from controller.openflow import shell as shell_module
 from controller.openflow.confirmations import ModeSwitched
@@ -35,6 +34,7 @@ from controller.openflow.wanted import (
     ToController,
     ToGroup,
 )
+from controller.plane.effects import Effects, HeldHost, MeterReading, ModeChanged, PacketOut
 from tests.lab.openflow_plane import ScriptedPlane, change, everything, state, whole
 from tests.lab.openflow_rig import switch
 from tests.waiting import eventually

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.unused_workload import UNUSED_WORKLOAD
-from controller.takeover import TAKEOVER_LIMIT_S
-from experiments.deployment import Deployment
-from experiments.spec import SchemeChoice, spec_from_dict
+from controller.plane.takeover import TAKEOVER_LIMIT_S
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import SchemeChoice, spec_from_dict
 from tests.waiting import eventually
 
 RECEIVE = """

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.check import find_spec, load
-from experiments.deployment import Deployment
-from experiments.drain import wait_until_empty
-from experiments.outcome import FlowOutcome, join
-from experiments.spec import SchemeChoice, Spec
-from experiments.traffic import Traffic
+from experiments.results.outcome import FlowOutcome, join
+from experiments.run.deployment import Deployment
+from experiments.run.drain import wait_until_empty
+from experiments.run.traffic import Traffic
+from experiments.spec.check import find_spec, load
+from experiments.spec.spec import SchemeChoice, Spec
 from tests.waiting import eventually
 from workloads.flow_header import SINK_PORT
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from experiments.check import load
-from experiments.controller_client import ControllerError
-from experiments.deployment import Deployment, DeploymentError
-from experiments.experiment import Result
-from experiments.progress import Progress
-from experiments.results import text_of
-from experiments.runner import run_experiment, run_sweep
-from experiments.spec import Axis, Spec
-from experiments.tables import tables
-from experiments.traffic import Traffic, TrafficError
+from experiments.results.document import text_of
+from experiments.results.tables import tables
+from experiments.run.controller_client import ControllerError
+from experiments.run.deployment import Deployment, DeploymentError
+from experiments.run.experiment import Result
+from experiments.run.progress import Progress
+from experiments.run.runner import run_experiment, run_sweep
+from experiments.run.traffic import Traffic, TrafficError
+from experiments.spec.check import load
+from experiments.spec.spec import Axis, Spec
 from tests.lab.lab_processes import pid_of
 
 TEXT = """\

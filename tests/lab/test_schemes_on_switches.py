@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from experiments.deployment import Deployment
-from experiments.spec import SchemeChoice, spec_from_dict
+from experiments.run.deployment import Deployment
+from experiments.spec.spec import SchemeChoice, spec_from_dict
 from tests.lab import overlay_transfer as programs
 from tests.waiting import eventually
 

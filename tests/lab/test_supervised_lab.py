@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from experiments.deployment import Deployment, DeploymentError
+from experiments.run.deployment import Deployment, DeploymentError
 from tests.lab.test_openflow_takeover import held, wait_whole
 from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start
 from tests.waiting import eventually

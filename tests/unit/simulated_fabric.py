@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from controller.control_plane import ControlPlane
-from controller.effects import Effects, Event, Held, HeldHost, MeterReading, Port
 from controller.fabric.arp import REPLY, REQUEST, Arp, decode_arp
 from controller.fabric.graph import Link, PortRef, Wiring, link_between
 from controller.fabric.hosts import Host
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import compute_routing
-from controller.fabric_views import FabricViews
 from controller.openflow.cookies import Rule
 from controller.openflow.fake_fabric import FakeFabric
 from controller.openflow.fake_tables import FakeSwitch, Packet, by_hash
 from controller.openflow.pipeline import switch_state
 from controller.openflow.tables import Table
 from controller.openflow.wanted import Difference, Match, Output, SetField, SwitchState, difference
+from controller.plane.effects import Effects, Event, Held, HeldHost, MeterReading, Port
+from controller.plane.fabric_views import FabricViews
 from controller.schemes.scheme import ByMode, ClassScheme, Mode, ModeRule, Scheme
 from protocol.underlay import BASE_PORT, TrafficClass, dscp
 

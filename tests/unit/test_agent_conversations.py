@@ -22,9 +22,9 @@ import pytest
 
 from host_agent.core import AgentCore
 from host_agent.wire import Outgoing
+from plain.reading import build
 from protocol.control import Peer
 from protocol.datagram import Kind, decode
-from protocol.plain import build
 from protocol.policy import Policy
 from protocol.underlay import EV_FIRST
 

@@ -18,7 +18,7 @@ from benchmarks.api_load import Load, LoadError, parse
 from benchmarks.blocks import apart
 from controller.api.front.limits import FrontSettings
 from controller.api.front.process import HttpFront
-from experiments.deployment import ROOT
+from experiments.run.deployment import ROOT
 from tests.unit.api_world import api_world
 
 PROGRAMS = ["python", *(["wrk"] if shutil.which("wrk") else [])]  # the benchmark, too, goes without it

@@ -20,7 +20,7 @@ from controller.api.body_limits import long_bodies
 from controller.api.describing import RESULTS_BYTES
 from controller.api.front.limits import FrontSettings
 from controller.api.server import MAX_BODY_BYTES
-from controller.effects import ModeChanged
+from controller.plane.effects import ModeChanged
 from controller.store.models import FlowRecord
 from tests.unit.api_world import BASE, World, api_world
 

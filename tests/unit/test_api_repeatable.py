@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller.api.repeatable import Repeatable
-from experiments.controller_client import ControllerClient, ControllerError
+from experiments.run.controller_client import ControllerClient, ControllerError
 from tests.unit.api_world import api_world, obedient_agent
 from tests.waiting import PATIENCE_S, eventually
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.busy import idle_figure, idle_percent, sampled
 from benchmarks.figures import Figure, Goal, document, goal_words, verdict, verdict_notes
-from experiments.cpu import CpuSample
+from experiments.results.cpu_use import CpuSample
 
 FOUR = Goal(40.0, cores=4)
 

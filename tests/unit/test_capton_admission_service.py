@@ -14,8 +14,8 @@ from controller.capton.service import AdmissionService, CaptonCapacity
 from controller.capton.single_path import SinglePath
 from controller.capton.topology_view import SnapshotReader, TopologyView
 from controller.fabric.graph import PortRef
+from controller.plane.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from controller.schemes.scheme import Admission
-from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import Ping, Pong
 from tests.unit.agents_channel import RawAgent, Served, served

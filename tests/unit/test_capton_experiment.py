@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.capton.fail_safe import CaptonFailSafe, FailSafes
-from experiments.admissions import AdmissionCount, admission_entry, admission_note
+from experiments.results.admissions import AdmissionCount, admission_entry, admission_note
 from protocol.latency import COUNTER, MOST, Latencies, bounds_us, bucket_of
 from workloads.description import Sizes
 from workloads.sizes import TABLES, distribution

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from controller.api.routes_capton import resent_view
 from controller.capton.resent import ResentLog
-from experiments.admissions import AdmissionCount, admission_entry, admission_note
+from experiments.results.admissions import AdmissionCount, admission_entry, admission_note
 from host_agent.admission.sent_again import IDLE_S, SETTLE_S, ResentBytes
 from host_agent.inner_packet import look
 from protocol.control import FrameReader, encode

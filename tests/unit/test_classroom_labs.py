@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from classroom import collisions, mode_time, repairs
+from classroom.answer import AnswerError
+from classroom.labs import DIRECTORY, LABS, ClassroomLab
 from cli.app import capstan
 from controller.modes.monitor import ModeMonitor
 from controller.schemes.scheme import ModeRule
-from experiments.classroom import collisions, mode_time, repairs
-from experiments.classroom.answer import AnswerError
-from experiments.classroom.labs import DIRECTORY, LABS, ClassroomLab
 from host_agent.coding.codes import code_named
 
 WITHOUT_LAB = [lab for lab in LABS.values() if lab.number != 1]  # lab 1 asks for a result: tests/lab

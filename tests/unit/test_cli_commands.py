@@ -20,8 +20,8 @@ from cli.commands.bench import BENCHMARKS
 from cli.commands.test import SMALL_LAB
 from cli.specs import load_spec
 from controller.schemes import loader
-from experiments.check import preset_names
-from experiments.sweep import points
+from experiments.spec.check import preset_names
+from experiments.spec.sweep import points
 
 ROOT = Path(__file__).resolve().parents[2]
 CLI = [sys.executable, "-P", "-m", "cli"]
@@ -261,7 +261,7 @@ def test_an_empty_token_file_is_not_taken_for_a_token(tmp_path: Path, capstan_sa
 AS_NOBODY = """
 import importlib, json, os, sys
 from cli import app
-for module in {*app._COMMANDS.values(), "topologies.registry", "topologies.exec", "experiments.controller_client"}:
+for module in {*app._COMMANDS.values(), "topologies.registry", "topologies.exec", "experiments.run.controller_client"}:
     importlib.import_module(module)
 if os.geteuid() == 0:
     os.setgroups([])

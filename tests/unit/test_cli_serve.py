@@ -18,7 +18,7 @@ import pytest
 import requests
 from click.testing import CliRunner
 
-from controller.__main__ import serve_command
+from cli.commands.serve import serve_command
 from controller.app import Settings
 from host_agent.channel import Connected
 from protocol.control import Challenge, Refused, Report, Welcome

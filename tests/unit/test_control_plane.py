@@ -7,7 +7,13 @@ import dataclasses
 import pytest
 
 from controller.control_plane import ControlPlane
-from controller.effects import (
+from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REPLY, REQUEST, Arp, decode_arp
+from controller.fabric.graph import PortRef
+from controller.fabric.hosts import CHALLENGE_S
+from controller.fabric.lldp import encode_lldp
+from controller.openflow.cookies import Rule
+from controller.openflow.tables import Table
+from controller.plane.effects import (
     HostConflict,
     HostLinkChanged,
     HostSeen,
@@ -19,12 +25,6 @@ from controller.effects import (
     SwitchDown,
     SwitchUp,
 )
-from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REPLY, REQUEST, Arp, decode_arp
-from controller.fabric.graph import PortRef
-from controller.fabric.hosts import CHALLENGE_S
-from controller.fabric.lldp import encode_lldp
-from controller.openflow.cookies import Rule
-from controller.openflow.tables import Table
 from protocol.underlay import TrafficClass
 from tests.unit.simulated_fabric import (
     CAPS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from controller import control_plane
-from controller.effects import SwitchForgotten, SwitchTurnedAway
 from controller.fabric.numbers import NumbersExhaustedError, SwitchNumbers
-from controller.forgetting import FORGET_AFTER_S, LOOK_EVERY_S, MOST_SWITCHES
+from controller.plane.effects import SwitchForgotten, SwitchTurnedAway
+from controller.plane.forgetting import FORGET_AFTER_S, LOOK_EVERY_S, MOST_SWITCHES
 from protocol.underlay import TrafficClass
 from tests.unit.simulated_fabric import Simulation, leaf_spine
 from tests.unit.test_control_plane import all_deliver, running, since

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.effects import PathsChanged, StateSent
+from controller.plane.effects import PathsChanged, StateSent
 from protocol.underlay import TrafficClass, label_of
 from tests.unit.simulated_fabric import (
     CAPS,

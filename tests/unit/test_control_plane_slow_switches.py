@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.effects import LinkUp
 from controller.fabric.arp import REPLY, decode_arp
-from controller.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S, InFlight
+from controller.plane.effects import LinkUp
+from controller.plane.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S, InFlight
 from protocol.underlay import TrafficClass
 from tests.unit.simulated_fabric import CAPS, LABELS, Shape, Simulation, fat_tree, leaf_spine, pairs
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.control_plane import TAKEOVER_LIMIT_S
-from controller.effects import Held, StateSent
 from controller.fabric.discovery import QUIET_S
+from controller.plane.effects import Held, StateSent
 from protocol.underlay import TrafficClass
 from tests.unit.simulated_fabric import CAPS, Shape, SimHost, Simulation, fat_tree, leaf_spine, pairs
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from controller import control_thread
-from controller.control_thread import ControlThread, ControlThreadDiedError
+from controller.process import control_thread
+from controller.process.control_thread import ControlThread, ControlThreadDiedError
 from tests.unit.api_world import World, api_world
 from tests.waiting import eventually
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DYING_CONTROLLER = """
 import sys
 from pathlib import Path
-from controller.__main__ import serve_command
+from cli.commands.serve import serve_command
 from controller.openflow.shell import OpenFlowShell
 
 tick = OpenFlowShell._tick

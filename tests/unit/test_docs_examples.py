@@ -14,7 +14,7 @@ import pytest
 
 from cli.app import _COMMANDS, capstan
 from controller.schemes import loader
-from experiments import check as checking
+from experiments.spec import check as checking
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

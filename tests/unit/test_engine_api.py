@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import update
 
 from controller.api.server import ApiSettings, make_app
-from controller.events import ExperimentProgress
+from controller.live.event_log import ExperimentProgress
 from controller.store.models import Experiment
 from engine.executors import DaskWorkers, ExecutorError
 from engine.serving import address_for_workers
-from experiments.check import preset_names
+from experiments.spec.check import preset_names
 from figures.draw import FIGURES
 from tests.unit.api_world import World, api_world
 from tests.unit.experiments_store import flow_row

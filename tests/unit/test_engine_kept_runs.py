@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.kept_runs import kept_run
-from experiments.admissions import Admissions
-from experiments.cpu import CpuUse
-from experiments.experiment import run_body
-from experiments.outcome import FlowOutcome
-from experiments.progress import Steps
-from experiments.results import Run
-from experiments.spec import spec_from_dict
+from experiments.results.admissions import Admissions
+from experiments.results.cpu_use import CpuUse
+from experiments.results.document import Run
+from experiments.results.outcome import FlowOutcome
+from experiments.run.experiment import run_body
+from experiments.run.progress import Steps
+from experiments.spec.spec import spec_from_dict
 from tests.unit.api_world import api_world
 from workloads.plan import Plan
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from engine.estimate import BRING_UP_S, expected_s
 from engine.submission import MOST_BYTES, SubmissionBody, SubmissionError, read_submission
-from experiments.check import preset_names
-from experiments.spec import spec_from_dict
+from experiments.spec.check import preset_names
+from experiments.spec.spec import spec_from_dict
 
 SMALL = Path("experiments/presets/small.yaml").read_text()
 

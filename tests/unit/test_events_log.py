@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller import events
-from controller.effects import ModeChanged
-from controller.events import EventLog
+from controller.live import event_log as events
+from controller.live.event_log import EventLog
+from controller.plane.effects import ModeChanged
 from tests.waiting import eventually
 
 

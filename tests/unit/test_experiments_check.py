@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.schemes.loader import scheme_names
-from experiments.check import SpecError, check, find_spec, load, preset_names
-from experiments.schema import PUBLISHED, published_text, schema
-from experiments.spec import merge_overrides, spec_from_dict, spec_to_dict
-from experiments.sweep import points
+from experiments.spec.check import SpecError, check, find_spec, load, preset_names
+from experiments.spec.schema import PUBLISHED, published_text, schema
+from experiments.spec.spec import merge_overrides, spec_from_dict, spec_to_dict
+from experiments.spec.sweep import points
 
 SCHEMES = ["ecmp", "rps", "caps", "caps-spray", "rps-inorder"]
 GOOD = """\
@@ -47,7 +47,9 @@ def test_a_good_spec_has_no_problem_and_can_be_read() -> None:
 
 
 def test_the_published_schema_is_the_one_in_use() -> None:
-    assert PUBLISHED.read_text() == published_text(), "run: python -m experiments.schema > " + str(PUBLISHED)
+    assert PUBLISHED.read_text() == published_text(), "run: python -m experiments.spec.schema > " + str(
+        PUBLISHED
+    )
     jsonschema.Draft202012Validator.check_schema(schema())
 
 

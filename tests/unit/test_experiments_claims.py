@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.claims import RATIOS, compared, find, found, heading
-from experiments.spec import Comparison
+from experiments.results.claims import RATIOS, compared, find, found, heading
+from experiments.spec.spec import Comparison
 
 
 def schemes(measure: str, ratio: float | None, low: float, high: float, **more: Any) -> dict[str, Any]:

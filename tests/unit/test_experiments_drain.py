@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.drain import DrainError, Stillness, wait_until_empty
+from experiments.run.drain import DrainError, Stillness, wait_until_empty
 
 Report = dict[str, list[dict[str, Any]]]
 

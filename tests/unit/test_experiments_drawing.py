@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from experiments.drawing import draw_comparison, draw_sweep
+from experiments.results.drawing import draw_comparison, draw_sweep
 
 
 def scheme(name: str, factor: float, baseline: str = "caps", p99: bool = True, **more: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cli.sizing import words
 from controller.schemes.loader import scheme_names
-from experiments.check import find_spec, preset_names
-from experiments.fitting import (
+from experiments.spec.check import find_spec, preset_names
+from experiments.spec.fitting import (
     LEAST_PATHS,
     LEAST_SCALE,
     Fit,
@@ -22,10 +22,10 @@ from experiments.fitting import (
     scaled,
     slower,
 )
-from experiments.load import CARRIED_SHARE, REFERENCE, load_of
-from experiments.spec import Spec, spec_from_dict, spec_text, with_all_schemes
-from experiments.sweep import points
-from experiments.yaml_source import read
+from experiments.spec.load import CARRIED_SHARE, REFERENCE, load_of
+from experiments.spec.spec import Spec, spec_from_dict, spec_text, with_all_schemes
+from experiments.spec.sweep import points
+from experiments.spec.yaml_source import read
 
 
 def preset(name: str) -> Spec:

@@ -4,14 +4,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.check import check
-from experiments.claims import find
-from experiments.kinds import add_kinds
-from experiments.outcome import FlowOutcome
-from experiments.results import text_of
-from experiments.spec import Comparison
-from experiments.statistics import summarize
-from experiments.tables import applications_table, completion_table
+from experiments.results.claims import find
+from experiments.results.document import text_of
+from experiments.results.flow_kinds import add_kinds
+from experiments.results.outcome import FlowOutcome
+from experiments.results.statistics import summarize
+from experiments.results.tables import applications_table, completion_table
+from experiments.spec.check import check
+from experiments.spec.spec import Comparison
 from tests.unit.test_experiments_check import GOOD, SCHEMES
 from tests.unit.test_experiments_statistics import flow
 

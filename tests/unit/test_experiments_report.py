@@ -11,10 +11,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from experiments.cpu import CpuUse
-from experiments.report import CPU_WARNING, ReportError, drawings, html_report, read_result, write_report
-from experiments.results import Run, write_result
-from experiments.sweep_results import write_sweep
+from experiments.results.cpu_use import CpuUse
+from experiments.results.document import Run, write_result
+from experiments.results.report import (
+    CPU_WARNING,
+    ReportError,
+    drawings,
+    html_report,
+    read_result,
+    write_report,
+)
+from experiments.results.sweep_results import write_sweep
 from figures.results import on_spans
 from tests.unit.test_experiments_results import FINE, document, runs_of, spec_small
 from tests.unit.test_experiments_sweep import whole

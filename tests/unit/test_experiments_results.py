@@ -9,11 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from experiments.check import find_spec, load
-from experiments.claims import find
-from experiments.cpu import CpuSample, CpuUse, CpuWatch, judge, parse_pressure, parse_stat
-from experiments.outcome import FlowOutcome, OutcomeError, join
-from experiments.results import (
+from experiments.results.claims import find
+from experiments.results.cpu_use import CpuSample, CpuUse, judge
+from experiments.results.document import (
     Run,
     flow_table,
     json_text,
@@ -22,8 +20,11 @@ from experiments.results import (
     text_of,
     write_result,
 )
-from experiments.spec import Comparison, Spec
-from experiments.tables import tables
+from experiments.results.outcome import FlowOutcome, OutcomeError, join
+from experiments.results.tables import tables
+from experiments.run.cpu import CpuWatch, parse_pressure, parse_stat
+from experiments.spec.check import find_spec, load
+from experiments.spec.spec import Comparison, Spec
 from protocol.control import FlowEntry
 from workloads.plan import Plan
 from workloads.records import ReceivedFlow, SentFlow

@@ -6,17 +6,18 @@ from dataclasses import replace
 import pytest
 
 from controller.api.bodies import RunBody
-from experiments.check import find_spec, load
-from experiments.controller_client import ControllerClient, ControllerError
-from experiments.cpu import CpuUse
-from experiments.deployment import scheme_body
-from experiments.experiment import _learns_types, _prove_agents_saw, rotated, run_body
-from experiments.outcome import OutcomeError, join
-from experiments.progress import Progress, Steps
-from experiments.results import Run
-from experiments.run_events import fabric_changes, fabric_notices, path_splits, types_learnt, types_notices
-from experiments.spec import SchemeChoice, Spec, fabric_words
-from protocol.plain import build
+from experiments.results.cpu_use import CpuUse
+from experiments.results.document import Run
+from experiments.results.notices import fabric_notices, types_notices
+from experiments.results.outcome import OutcomeError, join
+from experiments.run.controller_client import ControllerClient, ControllerError
+from experiments.run.deployment import scheme_body
+from experiments.run.experiment import _learns_types, _prove_agents_saw, rotated, run_body
+from experiments.run.progress import Progress, Steps
+from experiments.run.run_events import fabric_changes, path_splits, types_learnt
+from experiments.spec.check import find_spec, load
+from experiments.spec.spec import SchemeChoice, Spec, fabric_words
+from plain.reading import build
 from workloads.records import SentFlow
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.outcome import FlowOutcome
-from experiments.statistics import (
+from experiments.results.outcome import FlowOutcome
+from experiments.results.statistics import (
     Completion,
     EmptyError,
     Goodput,

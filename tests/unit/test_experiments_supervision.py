@@ -7,7 +7,15 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.supervision import MOST_DEATHS, WITHIN_S, GiveUp, Restart, StartAgain, Supervision, how_ended
+from experiments.run.supervision import (
+    MOST_DEATHS,
+    WITHIN_S,
+    GiveUp,
+    Restart,
+    StartAgain,
+    Supervision,
+    how_ended,
+)
 
 LONGEST_WAIT_S = 1.0
 DEATHS = st.lists(st.tuples(st.floats(0.0, 40.0), st.sampled_from(["a", "b", "c"])), max_size=60)

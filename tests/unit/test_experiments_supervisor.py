@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from experiments import supervisor as module
-from experiments.parts import PartError, ProcessPart
-from experiments.supervision import Restart
-from experiments.supervisor import Supervisor
+from experiments.run import supervisor as module
+from experiments.run.parts import PartError, ProcessPart
+from experiments.run.supervision import Restart
+from experiments.run.supervisor import Supervisor
 from tests.waiting import eventually
 
 LASTS = "print('begins', flush=True); import signal; signal.pause()"

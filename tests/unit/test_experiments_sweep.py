@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.check import SpecError, check, load
-from experiments.cpu import CpuUse
-from experiments.outcome import join
-from experiments.results import Run, json_text, result_document, text_of
-from experiments.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
-from experiments.sweep import SweepError, check_axes, grid, only, points, words
-from experiments.sweep_results import sweep_document, sweep_tables, write_sweep
-from experiments.yaml_source import read
+from experiments.results.cpu_use import CpuUse
+from experiments.results.document import Run, json_text, result_document, text_of
+from experiments.results.outcome import join
+from experiments.results.sweep_results import sweep_document, sweep_tables, write_sweep
+from experiments.spec.check import SpecError, check, load
+from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
+from experiments.spec.sweep import SweepError, check_axes, grid, only, points, words
+from experiments.spec.yaml_source import read
 from workloads.records import SentFlow
 
 SCHEMES = ["caps", "ecmp", "repflow", "rps"]

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.effects import LinkDown, LinkUp, Port
 from controller.fabric.discovery import (
     EDGE_PERIOD_S,
     HASTE_S,
@@ -23,6 +22,7 @@ from controller.fabric.discovery import (
     LinkEvent,
 )
 from controller.fabric.graph import Link, PortRef
+from controller.plane.effects import LinkDown, LinkUp, Port
 
 A, B, C = PortRef(1, 1), PortRef(2, 1), PortRef(3, 1)
 

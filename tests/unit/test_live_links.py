@@ -17,7 +17,7 @@ from controller.live.naming import FabricNames
 from controller.live.queue_history import FullestQueue, QueueHistory
 from controller.openflow import codec
 from controller.openflow.session_events import PortsCounted
-from controller.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
+from controller.plane.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from ovsdb.port_queues import QueueCounters
 from tests.unit.simulated_fabric import CAPS, Simulation, leaf_spine
 from tests.unit.switch_messages import port, ready_session

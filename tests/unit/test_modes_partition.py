@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.effects import PartitionChanged, PathsChanged
 from controller.modes.partition import LATE, LONG_UTILISATION, SLACK, PathPartition, highest_load
 from controller.openflow.tables import LONG_METER, PUNT_METER, SHORT_METER
+from controller.plane.effects import PartitionChanged, PathsChanged
 from controller.schemes.loader import scheme_from_dict, scheme_to_dict
 from controller.schemes.scheme import ClassScheme, PartitionRule, Scheme
-from protocol.plain import PlainError
+from plain.reading import PlainError
 from protocol.underlay import TrafficClass, label_of
 from tests.unit.simulated_fabric import LABELS, Simulation, datagram, fat_tree, leaf_spine, stamp_of
 

@@ -18,8 +18,6 @@ from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller import control_plane
 from controller.control_plane import ControlPlane
-from controller.control_thread import check_control_threads, forget_deaths
-from controller.effects import SwitchTurnedAway
 from controller.openflow import listener
 from controller.openflow.allowed import AllowedSwitches, AllowedSwitchesError, read_allowed_switches
 from controller.openflow.cookies import Rule
@@ -27,7 +25,9 @@ from controller.openflow.listener import PAUSE_S
 from controller.openflow.shell import OpenFlowShell
 from controller.openflow.tables import Table
 from controller.openflow.wanted import FlowRule, Match, Output
-from controller.snapshot import SwitchInfo
+from controller.plane.effects import SwitchTurnedAway
+from controller.plane.snapshot import SwitchInfo
+from controller.process.control_thread import check_control_threads, forget_deaths
 from tests.unit.raw_switch import raw_switch
 from tests.unit.switch_messages import features, flow_description, hello, message, multipart, packet_in
 from tests.waiting import eventually

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
-from controller.effects import Held, HeldHost, MeterReading
 from controller.openflow import reading, session
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
@@ -27,6 +26,7 @@ from controller.openflow.wanted import (
     Output,
     SetField,
 )
+from controller.plane.effects import Held, HeldHost, MeterReading
 from tests.unit.switch_messages import (
     DPID,
     features,

@@ -13,10 +13,10 @@ from controller.fabric.graph import Link, Wiring
 from controller.fabric.hosts import Host
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import compute_routing
-from controller.fabric_views import FabricViews
 from controller.openflow.fake_fabric import FakeFabric
 from controller.openflow.fake_tables import by_hash
 from controller.openflow.wanted import Difference, ToGroup, difference
+from controller.plane.fabric_views import FabricViews
 from protocol.underlay import (
     EV_FIRST,
     EV_LAST,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.in_flight import DATAPATH_LAG_S
+from controller.plane.in_flight import DATAPATH_LAG_S
 from protocol.underlay import TrafficClass
 from tests.unit.simulated_fabric import CAPS, Simulation, datagram, leaf_spine
 

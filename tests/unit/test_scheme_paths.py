@@ -11,7 +11,7 @@ from controller.schemes.loader import all_schemes, scheme_from_dict, scheme_to_d
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from host_agent.paths import Spray, path_policy
-from protocol.plain import PlainError
+from plain.reading import PlainError
 from protocol.policy import PATH_PARAMETERS, PathKind, Policy, PolicyError
 
 

@@ -18,7 +18,7 @@ from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Queues
 from ovsdb.port_queues import ONE_QUEUE, PortQueues
-from protocol.plain import PlainError
+from plain.reading import PlainError
 from protocol.policy import ClassPolicy, PathSettings, Policy, PolicyError
 from protocol.underlay import TrafficClass, class_of_dscp, dscp, queue_of_dscp
 from tests.unit.api_world import World, api_world

@@ -21,7 +21,7 @@ from controller.schemes.yaml_file import YamlError, parse
 from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY
 from host_agent.coding.redundancy import paper_rule, repairs_for
 from models.printed.capton import TABLE_4
-from protocol.plain import PlainError
+from plain.reading import PlainError
 from protocol.policy import Policy, PolicyError
 
 GOOD = """\

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.shared_call import SharedCall
+from controller.process.shared_call import SharedCall
 
 
 class Thread:

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from benchmarks.figures import machine as benchmark_machine
 from cli.sizing import notice, words
-from experiments.check import find_spec
-from experiments.fitting import fit
-from experiments.load import CARRIED_SHARE, REFERENCE
-from experiments.results import machine as result_machine
-from experiments.spec import spec_from_dict
-from experiments.yaml_source import read
+from experiments.results.document import machine as result_machine
+from experiments.spec.check import find_spec
+from experiments.spec.fitting import fit
+from experiments.spec.load import CARRIED_SHARE, REFERENCE
+from experiments.spec.spec import spec_from_dict
+from experiments.spec.yaml_source import read
 from topologies.cores import Cores, own_cores, quota
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -238,7 +238,7 @@ def test_names_are_those_of_the_mininet_topology_in_its_order(spec: FabricSpec) 
 def test_a_spec_is_read_where_there_is_no_mininet() -> None:
     code = (
         "import sys; sys.modules['mininet'] = None\n"
-        "from experiments.check import find_spec, check\n"
+        "from experiments.spec.check import find_spec, check\n"
         "path = find_spec('demo')\n"
         "assert check(path.read_text(), str(path), ['ecmp', 'rps', 'caps']) == []\n"
     )

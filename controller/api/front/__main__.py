@@ -15,7 +15,7 @@ import sys
 
 from controller.api.front.limits import FrontSettings
 from controller.api.front.server import HttpServer
-from controller.parent_death import end_with
+from controller.process.parent_death import end_with
 
 
 async def main(control: int, listener: int, settings: FrontSettings) -> None:

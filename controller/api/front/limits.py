@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass, field
 
-from protocol.plain import build
+from plain.reading import build
 
 MIB = 1 << 20
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from controller.control_plane import ControlPlane
-from controller.effects import Port
 from controller.fabric.arp import REPLY, REQUEST, Arp
 from controller.fabric.graph import PortRef
 from controller.fabric.lldp import encode_lldp
 from controller.openflow.cookies import Rule
+from controller.plane.effects import Port
 from tests.fuzz.target import Target
 
 

@@ -10,7 +10,6 @@ from typing import Final
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
 from controller.control_plane import ControlPlane
-from controller.control_thread import check_control_threads
 from controller.fabric.arp import Arp
 from controller.openflow.cookies import Rule
 from controller.openflow.errors import PeerError
@@ -19,6 +18,7 @@ from controller.openflow.session_events import Ready
 from controller.openflow.shell import OpenFlowShell
 from controller.openflow.tables import Table
 from controller.openflow.wanted import FlowRule, Match, Output, SetField
+from controller.process.control_thread import check_control_threads
 from tests.fuzz.target import Target
 from tests.unit.raw_switch import raw_switch
 from tests.unit.switch_messages import (

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from experiments.check import PRESETS, check
+from experiments.spec.check import PRESETS, check
 from tests.fuzz.target import Target
 
 

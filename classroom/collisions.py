@@ -1,0 +1,100 @@
+"""Lab 1: which long flows share a path under ECMP."""
+
+from __future__ import annotations
+
+import csv
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from classroom.answer import Answer, Finding
+
+TABLES: Final = 40
+CHANCE: Final = 1 - 4 * 3 * 2 * 1 / 4**4
+"""That of four flows on four paths, each drawn evenly and on its own, at least two share one."""
+
+
+def check(file: Path, results: Path) -> list[Finding]:
+    """The function `collisions` on tables that we know, and on the student's own experiment. Raises AnswerError."""
+    answer = Answer(file)
+    found = [_on_known_tables(answer)]
+    own = newest_result(results)
+    if own is None:
+        found.append(Finding(False, f"step 2: no result of lab 1 in {results}/: run the experiment first"))
+    else:
+        rows = [row for row in csv.DictReader(own.read_text(encoding="utf-8").splitlines()) if is_long(row)]
+        said = _pairs(answer.function("collisions")(rows))
+        found.append(
+            Finding(
+                said == sharing(rows),
+                f"step 5: in {own} you find {_words(said)}"
+                + ("" if said == sharing(rows) else "; compare the column paths of its long flows by eye"),
+            )
+        )
+    chance = answer.value("CHANCE")
+    right = isinstance(chance, int | float) and abs(chance - CHANCE) < 0.005
+    found.append(
+        Finding(
+            right,
+            f"step 6: CHANCE is {chance}" + ("" if right else ": count how many of 4^4 ways have no two"),
+        )
+    )
+    return found
+
+
+def newest_result(results: Path) -> Path | None:
+    """The table of flows of the last run of lab 1."""
+    tables = sorted(results.glob("lab1-*/flows.csv"), key=lambda path: path.stat().st_mtime)
+    return tables[-1] if tables else None
+
+
+def is_long(row: dict[str, Any]) -> bool:
+    return str(row["traffic_class"]) == "long"
+
+
+def main_path(row: dict[str, Any]) -> str:
+    """The path that carried most of a flow's packets."""
+    words = (word.split(":") for word in row["paths"].split())
+    return str(max(words, key=lambda word: int(word[1]))[0])
+
+
+def sharing(rows: list[dict[str, Any]]) -> set[frozenset[str]]:
+    """Pairs of flows of one run and direction that share a path."""
+    return {
+        frozenset((one["id"], other["id"]))
+        for one, other in combinations(rows, 2)
+        if (one["repeat"], main_path(one)) == (other["repeat"], main_path(other))
+    }
+
+
+def _on_known_tables(answer: Answer) -> Finding:
+    rng = np.random.default_rng(1)
+    collisions = answer.function("collisions")
+    for _ in range(TABLES):
+        rows = []
+        for number in range(int(rng.integers(2, 7))):
+            stamps = rng.choice(8, size=2, replace=False) + 2049
+            most, few = int(rng.integers(500, 900)), int(rng.integers(1, 40))
+            rows.append(
+                {
+                    "id": str(number),
+                    "repeat": "0",
+                    "traffic_class": "long",
+                    "paths": f"{stamps[0]}:{few} {stamps[1]}:{most}",
+                }
+            )
+        said, true = _pairs(collisions(rows)), sharing(rows)
+        if said != true:
+            shown = ", ".join(f"{row['id']} on {row['paths']}" for row in rows)
+            return Finding(False, f"step 4: of the flows {shown} you find {_words(said)}, not {_words(true)}")
+    return Finding(True, f"step 4: collisions() is right on {TABLES} made-up tables")
+
+
+def _pairs(said: Any) -> set[frozenset[str]]:
+    return {frozenset(str(one) for one in pair) for pair in said or ()}
+
+
+def _words(pairs: set[frozenset[str]]) -> str:
+    return ", ".join(" and ".join(sorted(pair)) for pair in sorted(pairs, key=sorted)) or "no two that share"

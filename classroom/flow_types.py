@@ -1,0 +1,91 @@
+"""Lab 5: types of flows, found from the flows of the past, that tell the size of the next one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from classroom.answer import Answer, AnswerError, Finding
+
+APPLICATIONS: Final = {
+    "rpc": ((30001, 30002, 30003, 30004), 2e3, 0.3),
+    "web": ((80, 443, 8080), 2e4, 0.5),
+    "storage": ((2049, 3260), 1e6, 0.4),
+    "backup": ((873,), 3e7, 0.3),
+}
+"""Destination ports, median of the sizes in bytes, and their spread (of the natural logarithm)."""
+SEEDS: Final = (1, 2, 3)
+LEAST_AGREEMENT: Final = 0.99
+MOST_SPREAD: Final = 0.6
+
+
+def flows(seed: int, count: int = 1200) -> list[dict[str, Any]]:
+    """Flows that have ended: host, destination_port, bytes. Hosts are drawn at random: they tell nothing."""
+    rng = np.random.default_rng(seed)
+    names = list(APPLICATIONS)
+    made = []
+    for _ in range(count):
+        ports, median, spread = APPLICATIONS[names[int(rng.integers(len(names)))]]
+        made.append(
+            {
+                "host": f"h{rng.integers(1, 9)}",
+                "destination_port": int(ports[int(rng.integers(len(ports)))]),
+                "bytes": max(1, int(median * np.exp(rng.normal(0, spread)))),
+            }
+        )
+    return made
+
+
+def check(file: Path, results: Path) -> list[Finding]:
+    """The types of each port, on three days of flows. Raises AnswerError."""
+    types_of_ports = Answer(file).function("types_of_ports")
+    from sklearn.metrics import adjusted_rand_score  # two seconds of processor time
+
+    application = {port: name for name, (ports, _, _) in APPLICATIONS.items() for port in ports}
+    found = []
+    for seed in SEEDS:
+        day = flows(seed)
+        said = types_of_ports(day)
+        if not isinstance(said, dict):
+            raise AnswerError(
+                f"types_of_ports() gave {type(said).__name__}: a dict from port to type is wanted"
+            )
+        missing = sorted(set(application) - set(said))
+        if missing:
+            found.append(
+                Finding(False, f"step 4, day {seed}: no type of port {missing[0]}: every port needs one")
+            )
+            continue
+        ports = sorted(application)
+        agreement = float(
+            adjusted_rand_score([application[port] for port in ports], [said[port] for port in ports])
+        )
+        number = len({said[port] for port in ports})
+        right = agreement >= LEAST_AGREEMENT
+        text = f"step 5, day {seed}: {number} types; agreement with {len(APPLICATIONS)} applications {agreement:.2f}"
+        if not right:
+            text += "; too many: ports with like sizes are one type" if number > len(APPLICATIONS) else ""
+            text += "; too few: sizes within a type differ too much" if number < len(APPLICATIONS) else ""
+        found.append(Finding(right, text))
+    test = flows(SEEDS[-1] + 1)
+    said = types_of_ports(flows(SEEDS[0]))
+    spread = _spread(test, said)
+    found.append(
+        Finding(
+            spread <= MOST_SPREAD,
+            f"step 6: a new flow's size is told within a factor of {np.exp(spread):.1f} by its type"
+            + ("" if spread <= MOST_SPREAD else f"; {np.exp(MOST_SPREAD):.1f} is wanted"),
+        )
+    )
+    return found
+
+
+def _spread(test: list[dict[str, Any]], types: dict[int, Any]) -> float:
+    """Standard deviation of the logarithm of sizes within types, over new flows."""
+    of_type: dict[Any, list[float]] = {}
+    for flow in test:
+        of_type.setdefault(types.get(flow["destination_port"]), []).append(float(np.log(flow["bytes"])))
+    residual = [value - float(np.mean(values)) for values in of_type.values() for value in values]
+    return float(np.std(residual))

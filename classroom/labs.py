@@ -1,0 +1,44 @@
+"""The five labs by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from classroom import collisions, flow_types, mode_time, own_path, repairs
+from classroom.answer import Finding
+
+DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs" / "labs"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassroomLab:
+    """folder: below docs/labs, with README.md, start.* and solution.*. check: (student's file, results)."""
+
+    number: int
+    title: str
+    folder: str
+    start: str
+    check: Callable[[Path, Path], list[Finding]]
+
+    @property
+    def directory(self) -> Path:
+        return DIRECTORY / self.folder
+
+    @property
+    def solution(self) -> Path:
+        return self.directory / self.start.replace("start", "solution")
+
+
+LABS: Final = {
+    lab.number: lab
+    for lab in (
+        ClassroomLab(1, "Why ECMP collides", "1-ecmp-collides", "start.py", collisions.check),
+        ClassroomLab(2, "A path policy of your own", "2-path-policy", "start.py", own_path.check),
+        ClassroomLab(3, "Reordering and FEC: choose r", "3-choose-r", "start.py", repairs.check),
+        ClassroomLab(4, "ON and OFF: find T", "4-find-t", "start.yaml", mode_time.check),
+        ClassroomLab(5, "Predict priorities", "5-predict-priorities", "start.py", flow_types.check),
+    )
+}

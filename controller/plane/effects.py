@@ -1,0 +1,240 @@
+"""What goes into the control plane and what comes out of it, as plain data.
+
+The OpenFlow shell turns a switch's messages into `Port`, `Held` and the arguments of `ControlPlane`'s methods, and
+turns the `Effects` that these return into messages. Times are seconds of one monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from controller.fabric.graph import PortRef
+from controller.openflow.wanted import Difference
+from controller.schemes.scheme import Mode
+
+LOCAL_PORT_FIRST = 0xFFFFFF00
+"""Port numbers from here on are reserved by OpenFlow; OFPP_LOCAL among them carries the bridge's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of a switch. ``up``: link and administrative state both up. A removed port is a port that is down."""
+
+    number: int
+    name: str
+    mac: str
+    up: bool
+    speed_kbps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldHost:
+    """A host that a switch delivers to: an entry of `Table.DELIVER` that outputs to ``port``.
+
+    Matched ``ipv4_dst`` is ``ipv4``, written ``eth_dst`` is ``mac``. A host with an agent has two such entries.
+    """
+
+    ipv4: str
+    mac: str
+    port: int
+    agent: bool = False
+    """Whether one of its entries writes ``udp_dst``: an agent listens there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a switch holds when it connects, read back from its deliver table."""
+
+    hosts: tuple[HeldHost, ...] = ()
+    remote: frozenset[str] = frozenset()
+    """IPv4 addresses that it forwards towards other leaves: ``ipv4_dst`` of the deliver table's other entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeterReading:
+    """What a meter has counted since it was made."""
+
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PacketOut:
+    """Send ``data`` (a whole Ethernet frame) out of ``port``; in_port is OFPP_CONTROLLER."""
+
+    dpid: int
+    port: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchUp:
+    at: float
+    dpid: int
+    taken_over: bool
+    """It held a state (of a controller before this one, or before a lost connection)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchDown:
+    at: float
+    dpid: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchForgotten:
+    """A switch that has been away, and has no link, is known no more (`controller.plane.forgetting`)."""
+
+    at: float
+    dpid: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchTurnedAway:
+    """A switch may not connect; those that are known are served as before."""
+
+    at: float
+    dpid: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUp:
+    at: float
+    a: PortRef
+    b: PortRef
+
+
+LinkDownCause = Literal["port down", "no LLDP", "rewired"]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDown:
+    at: float
+    a: PortRef
+    b: PortRef
+    cause: LinkDownCause
+
+
+@dataclass(frozen=True, slots=True)
+class HostSeen:
+    """A host's place is known, for the first time or anew. ``moved_from``: where it was, if it moved."""
+
+    at: float
+    ipv4: str
+    mac: str
+    place: PortRef
+    moved_from: PortRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostLinkChanged:
+    """The switch's port at which a host is has gone down, or is up again."""
+
+    at: float
+    ipv4: str
+    place: PortRef
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HostConflict:
+    """Somebody at ``place`` claims an address that belongs to another host; the claim is not believed."""
+
+    at: float
+    ipv4: str
+    mac: str
+    place: PortRef
+    owner_mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChanged:
+    at: float
+    leaf: int
+    mode: Mode
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathsChanged:
+    """Which paths from ``leaf`` (a dpid) are alive: stamps, ascending, by dpid of the destination leaf.
+
+    ``by_class``: those that a class ("short", "long", "control") is to keep to; no entry: all of them.
+    """
+
+    at: float
+    leaf: int
+    paths: Mapping[int, tuple[int, ...]]
+    by_class: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChanged:
+    """Which paths (stamps, ascending) carry short flows from now on, and which long ones.
+
+    ``share``: of all paths, how much the loads ask for as low-latency paths (`controller.modes.partition`).
+    """
+
+    at: float
+    low_latency: tuple[int, ...]
+    throughput: tuple[int, ...]
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeChanged:
+    at: float
+    scheme: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateSent:
+    """A switch was sent the whole wanted state (not just a difference)."""
+
+    at: float
+    dpid: int
+
+
+Event = (
+    SwitchUp
+    | SwitchDown
+    | SwitchForgotten
+    | SwitchTurnedAway
+    | LinkUp
+    | LinkDown
+    | HostSeen
+    | HostLinkChanged
+    | HostConflict
+    | ModeChanged
+    | PathsChanged
+    | PartitionChanged
+    | SchemeChanged
+    | StateSent
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a call of the control plane wants done.
+
+    ``updates``: per dpid, one atomic bundle each, in this order of switches (upper tiers first, so that a path's far
+    end exists before it is used). A dpid in ``resync`` gets a whole state: under a fresh cookie generation add or
+    modify all of it, then delete every flow of another generation and every group and meter that the update does not
+    name. An update of a switch that has had no resync yet adds single entries (LLDP, ARP) and must leave all else as
+    it is. ``packet_outs`` go out after the updates. The connection of a switch in ``turned_away`` is to be closed; the
+    text says why.
+    """
+
+    updates: Mapping[int, Difference] = field(default_factory=dict)
+    resync: frozenset[int] = frozenset()
+    packet_outs: tuple[PacketOut, ...] = ()
+    read_meters: tuple[int, ...] = ()
+    """Leaves (dpids) whose meters to read; answer by `ControlPlane.meter_sample`."""
+    events: tuple[Event, ...] = ()
+    turned_away: Mapping[int, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.updates or self.packet_outs or self.read_meters or self.events)

@@ -1,0 +1,134 @@
+"""What papers claim, beside what was measured here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from experiments.spec.spec import Claim, Comparison, Measure
+
+Verdict = Literal["seen", "not seen", "open", "no figure"]
+"""seen, not seen: by the whole 95 % interval; open: the interval has both; no figure: `why` says so."""
+
+RATIOS: Final[Mapping[Measure, str]] = {
+    "all-mean": "all_afct_ratio",
+    "short-mean": "short_afct_ratio",
+    "short-p99": "short_p99_ratio",
+    "long-mean": "long_afct_ratio",
+    "medium-mean": "medium_afct_ratio",
+    "large-mean": "large_afct_ratio",
+    "long-goodput": "goodput_ratio",
+}
+"""Where the result document keeps each measure's ratio."""
+WORDS: Final[Mapping[Measure, str]] = {
+    "all-mean": "mean completion time of all sized flows",
+    "short-mean": "mean completion time of short flows",
+    "short-p99": "p99 of the completion time of short flows",
+    "long-mean": "mean completion time of long flows",
+    "medium-mean": "mean completion time of medium flows",
+    "large-mean": "mean completion time of large flows",
+    "long-goodput": "goodput of long flows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Our figure for a claim: ratio scheme / against with its 95 % interval (None: of one repeat there is none)."""
+
+    verdict: Verdict
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    why: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "ratio": self.ratio, "interval": self.interval, "why": self.why}
+
+
+def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
+    """What the schemes' figures (of a result document) say of a comparison."""
+    for label in (comparison.scheme, comparison.against):
+        if label not in schemes:
+            return Finding("no figure", why=f"{label} was not run")
+    ours = schemes[comparison.scheme]
+    entry = ours["against"][comparison.against]
+    name = RATIOS[comparison.measure]
+    ratio = entry.get(name)
+    if ratio is None:
+        return Finding("no figure", why=_why_none(comparison.measure, ours, schemes[comparison.against]))
+    span = entry.get(f"{name}_ci")
+    interval = None if span is None else (float(span[0]), float(span[1]))
+    limited = [
+        label for label in (comparison.scheme, comparison.against) if schemes[label].get("cpu_limited")
+    ]
+    if limited:
+        return Finding("no figure", ratio, interval, f"{' and '.join(limited)} limited by the processor")
+    disturbed = [
+        label for label in (comparison.scheme, comparison.against) if schemes[label].get("disturbed")
+    ]
+    if disturbed:
+        why = f"a part of the lab ended during runs of {' and '.join(disturbed)}"
+        return Finding("no figure", ratio, interval, why)
+    if interval is None:
+        return Finding("open", ratio, None, "one repeat has no interval")
+    return Finding(_verdict(comparison, interval), ratio, interval)
+
+
+def _verdict(comparison: Comparison, interval: tuple[float, float]) -> Verdict:
+    low, high = interval
+    if comparison.between is not None:
+        least, most = comparison.between
+        return (
+            "seen" if least <= low and high <= most else "not seen" if high < least or low > most else "open"
+        )
+    more = comparison.measure == "long-goodput"
+    if more:  # as if it were a time: less is better
+        low, high = (1 / high if high > 0 else math.inf), (1 / low if low > 0 else math.inf)
+    claimed = comparison.at_least if more else comparison.at_most
+    if claimed is None:
+        return "seen" if high < 1 else "not seen" if low > 1 else "open"
+    limit = 1 / claimed if more else claimed
+    return "seen" if high <= limit else "not seen" if low > limit else "open"
+
+
+def _why_none(measure: Measure, *schemes: Mapping[str, Any]) -> str:
+    kind = measure.partition("-")[0]
+    if measure == "short-p99" and all("n" in scheme.get(kind, {}) for scheme in schemes):
+        return f"{min(scheme[kind]['n'] for scheme in schemes)} flows are too few for a p99"
+    return f"there are no such {kind} flows"
+
+
+def findings(claims: tuple[Claim, ...], schemes: Mapping[str, Any]) -> list[dict[str, Any] | None]:
+    """One for each claim, plain; None for a claim without a comparison."""
+    return [None if claim.compare is None else find(claim.compare, schemes).to_dict() for claim in claims]
+
+
+def heading(claim: Mapping[str, Any]) -> str:
+    """`Claim (CAPS, INFOCOM 2018, Fig. 11; qualitative): ...`, of a claim as the result document has it."""
+    where = ", ".join(text for text in (claim.get("source", ""), claim.get("figure", "")) if text)
+    kind = "qualitative" if claim.get("kind", "qualitative") == "qualitative" else ""
+    inside = "; ".join(text for text in (where, kind) if text)
+    return f"Claim{f' ({inside})' if inside else ''}: {claim['text'].strip()}"
+
+
+def compared(comparison: Mapping[str, Any]) -> str:
+    """`caps / rps, mean completion time of short flows`, with the limit if one is claimed."""
+    text = f"{comparison['scheme']} / {comparison['against']}, {WORDS[comparison['measure']]}"
+    if comparison.get("at_most") is not None:
+        text += f", claimed at most {comparison['at_most']:g}"
+    if comparison.get("at_least") is not None:
+        text += f", claimed at least {comparison['at_least']:g}"
+    if comparison.get("between") is not None:
+        text += ", claimed {:g} to {:g}".format(*comparison["between"])
+    return text
+
+
+def found(finding: Mapping[str, Any]) -> str:
+    """`0.43 [0.31, 0.60] seen`."""
+    if finding["ratio"] is None:
+        return f"- ({finding['why']})"
+    text = f"{finding['ratio']:.2f}"
+    if finding["interval"] is not None:
+        text += f" [{finding['interval'][0]:.2f}, {finding['interval'][1]:.2f}]"
+    return f"{text} {finding['verdict']}" + (f" ({finding['why']})" if finding["why"] else "")

@@ -1,0 +1,281 @@
+"""The result document, and the files in which a result is kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console, RenderableType
+
+from experiments.results.admissions import Admissions, admission_entry, retransmitted_bytes
+from experiments.results.claims import findings
+from experiments.results.cpu_use import CpuUse
+from experiments.results.flow_kinds import add_kinds
+from experiments.results.notices import disturbance_notices, fabric_notices, types_notices
+from experiments.results.outcome import FlowOutcome
+from experiments.results.statistics import summarize
+from experiments.results.tables import tables
+from experiments.spec.spec import Spec, spec_to_dict
+from topologies.cores import own_cores
+from workloads.applications import describe
+
+FORMAT: Final = 1
+TABLE_COLUMNS: Final = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of one scheme.
+
+    plan: digest of the planned flows; modes: mode changes that the controller saw, plain data, with times in
+    seconds since the run's start; splits: likewise, how paths were split (Freeway), the first one before the start;
+    changes: likewise, links and switches that went or came; types: likewise, types of flows that agents were told of
+    (None: the scheme learns none); run_id: what the controller's database calls it.
+    """
+
+    label: str
+    scheme: str
+    repeat: int
+    plan: str
+    duration_s: float
+    flows: tuple[FlowOutcome, ...]
+    cpu: CpuUse
+    modes: tuple[Mapping[str, Any], ...] = ()
+    splits: tuple[Mapping[str, Any], ...] = ()
+    changes: tuple[Mapping[str, Any], ...] = ()
+    types: tuple[Mapping[str, Any], ...] | None = None
+    run_id: int | None = None
+    admitted: Admissions | None = None
+    """Under schemes with admission."""
+    disturbed: tuple[Mapping[str, Any], ...] = ()
+    """Parts of the lab that ended by themselves during it, and were started again."""
+    repeated: int = 0
+    """How often it was begun anew since it was disturbed."""
+    not_counted: int = 0
+    """Flows that are not among `flows` since they are in no figure: the database has none of them."""
+
+    @property
+    def counted(self) -> tuple[FlowOutcome, ...]:
+        """The flows that figures are of."""
+        return tuple(flow for flow in self.flows if flow.counted)
+
+
+def result_document(
+    spec: Spec,
+    runs: Sequence[Run],
+    started: datetime,
+    duration_s: float,
+    notices: Iterable[str],
+    versions: Mapping[str, str],
+) -> dict[str, Any]:
+    """The whole result as plain data, ready for JSON.
+
+    Raises:
+        EmptyError: a class of flows without a finished one.
+        ValueError: schemes did not get the same flows.
+    """
+    by_label: dict[str, list[Run]] = {choice.label: [] for choice in spec.schemes}
+    for run in sorted(runs, key=lambda run: run.repeat):
+        by_label[run.label].append(run)
+    plans = {label: [run.plan for run in group] for label, group in by_label.items()}
+    if len({tuple(digests) for digests in plans.values()}) != 1:
+        raise ValueError(f"the schemes did not get the same flows: {plans}")
+    outcomes = {label: [run.counted for run in group] for label, group in by_label.items()}
+    schemes = summarize(outcomes, spec.baseline, spec.seed)
+    add_kinds(schemes, outcomes, spec.seed, spec.workload.large_limit_bytes)
+    for choice in spec.schemes:
+        group = by_label[choice.label]
+        entry = schemes[choice.label]
+        entry["scheme"] = choice.name
+        entry["overrides"] = dict(choice.overrides)
+        entry["cpu"] = _cpu([run.cpu for run in group])
+        entry["cpu_limited"] = any(run.cpu.limited for run in group)
+        entry["disturbed"] = any(run.disturbed for run in group)
+        entry["retransmitted_bytes"] = retransmitted_bytes(run.counted for run in group)
+        entry["admission"] = admission_entry(
+            [run.admitted for run in group if run.admitted is not None],
+            sum(len(run.flows) + run.not_counted for run in group),
+        )
+        entry["mode_changes"] = sum(len(run.modes) for run in group)
+    return {
+        "format": FORMAT,
+        "name": spec.name,
+        "title": spec.title,
+        "started": started.isoformat(timespec="seconds"),
+        "duration_s": round(duration_s, 1),
+        "seed": spec.seed,
+        "repeats": spec.repeats,
+        "baseline": spec.baseline,
+        "cpu_limited": any(run.cpu.limited for run in runs),
+        "disturbed": any(run.disturbed for run in runs),
+        "packet_time_ms": spec.packet_time_s * 1e3,
+        "long_flow_pressure": spec.long_flow_pressure(),
+        "flow_sizes": describe(spec.workload.flows),
+        "transport": {
+            "congestion_control": spec.transport.congestion,
+            "profile": spec.transport.profile,
+        },
+        "schemes": schemes,
+        "runs": [_run(run) for run in runs],
+        "claims": [
+            asdict(claim) | {"ours": ours}
+            for claim, ours in zip(spec.claims, findings(spec.claims, schemes), strict=True)
+        ],
+        "notices": [
+            *notices,
+            *(notice for run in runs for notice in fabric_notices(run.label, run.repeat, run.changes)),
+            *(
+                notice
+                for run in runs
+                for notice in disturbance_notices(run.label, run.repeat, run.disturbed, run.repeated)
+            ),
+            *(
+                notice
+                for run in runs
+                if run.types is not None
+                for notice in types_notices(
+                    run.label, run.repeat, run.types, spec.warm_up_s + spec.workload.flows.lead_in_s
+                )
+            ),
+        ],
+        "versions": dict(versions),
+        "machine": machine(),
+        "spec": spec_to_dict(spec),
+    }
+
+
+def _cpu(uses: Sequence[CpuUse]) -> dict[str, Any]:
+    stalled = [use.stalled_share for use in uses if use.stalled_share is not None]
+    return {
+        "idle_share": sum(use.idle_share for use in uses) / len(uses),
+        "lowest_idle_share": min(use.lowest_idle_share for use in uses),
+        "stalled_share": max(stalled) if stalled else None,
+        "late_ms": max(use.late_ms for use in uses),
+        "pressure": _whose_pressure(uses),
+    }
+
+
+def _whose_pressure(uses: Sequence[CpuUse]) -> str | None:
+    """Whose tasks waited: the machine's, if in any run."""
+    found = {use.pressure for use in uses} - {None}
+    return "machine" if "machine" in found else next(iter(found), None)
+
+
+def _run(run: Run) -> dict[str, Any]:
+    short = [flow.fct_s for flow in run.counted if flow.traffic_class == "short" and flow.fct_s is not None]
+    return {
+        "scheme": run.label,
+        "repeat": run.repeat,
+        "run_id": run.run_id,
+        "plan": run.plan,
+        "duration_s": round(run.duration_s, 3),
+        "finished": sum(flow.state == "finished" for flow in run.flows),
+        "failed": [{"id": flow.id, "error": flow.error} for flow in run.flows if flow.state == "failed"],
+        "short_afct_ms": sum(short) / len(short) * 1e3 if short else None,
+        "goodput_mbps": sum(
+            flow.window_bytes * 8e-6 / flow.window_s for flow in run.flows if flow.window_s > 0
+        ),
+        "late_start_ms": max(
+            ((flow.started_s - flow.planned_s) * 1e3 for flow in run.flows if flow.started_s is not None),
+            default=0.0,
+        ),
+        "modes": [dict(change) for change in run.modes],
+        "path_splits": [dict(split) for split in run.splits],
+        "fabric_changes": [dict(change) for change in run.changes],
+        "types_learnt": None if run.types is None else [dict(one) for one in run.types],
+        "disturbed": [dict(one) for one in run.disturbed],
+        "repeated": run.repeated,
+        "cpu": asdict(run.cpu),
+        "cpu_limited": run.cpu.limited,
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What ran it: how many cores it could use, and the kernel."""
+    return {
+        "cores": own_cores().effective,
+        "processor": platform.machine(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+
+
+def own_versions() -> dict[str, str]:
+    """Versions of the parts that decide what a result is."""
+    found = {"kernel": platform.release(), "python": platform.python_version()}
+    for package in ("numpy", "os-ken", "mininet"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """The document as JSON; raises ValueError for a figure that is no number (none may be)."""
+    return json.dumps(_plain(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Mappings, lists and rounded numbers: nine digits are more than any figure here has."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and math.isfinite(value):
+        return float(f"{value:.9g}")
+    return value
+
+
+def flow_table(runs: Iterable[Run]) -> str:
+    """All flow records as CSV: one row a flow and run; `paths` as ``stamp:datagrams`` words."""
+    names = [item.name for item in fields(FlowOutcome)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["scheme", "repeat", *names])
+    for run in runs:
+        for flow in run.flows:
+            values = [getattr(flow, name) for name in names[:-1]]
+            paths = " ".join(f"{stamp}:{count}" for stamp, count in flow.paths.items())
+            writer.writerow([run.label, run.repeat, *("" if v is None else v for v in values), paths])
+    return text.getvalue()
+
+
+def text_of(shown: RenderableType) -> str:
+    """Tables as plain text."""
+    console = Console(file=io.StringIO(), width=TABLE_COLUMNS, no_color=True)
+    console.print(shown)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def new_directory(results: Path, name: str, started: datetime) -> Path:
+    """A new directory below *results* for what began then; never one that is there already."""
+    stem = f"{name}-{started.astimezone(UTC).strftime('%Y%m%d-%H%M%S')}"
+    attempt = 0
+    while True:
+        directory = results / (f"{stem}-{attempt}" if attempt else stem)
+        try:
+            directory.mkdir(parents=True)
+        except FileExistsError:
+            attempt += 1
+        else:
+            return directory
+
+
+def write_result(directory: Path, document: Mapping[str, Any], runs: Sequence[Run], spec_text: str) -> Path:
+    """Write result.json, flows.csv, tables.txt and spec.yaml into a directory; returns it."""
+    (directory / "result.json").write_text(json_text(document), encoding="utf-8")
+    (directory / "flows.csv").write_text(flow_table(runs), encoding="utf-8")
+    (directory / "tables.txt").write_text(text_of(tables(document)), encoding="utf-8")
+    (directory / "spec.yaml").write_text(spec_text, encoding="utf-8")
+    return directory

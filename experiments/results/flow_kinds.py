@@ -1,0 +1,100 @@
+"""Figures of finer kinds of flows than short and long: medium, large, and each application's short ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from experiments.results.outcome import FlowOutcome
+from experiments.results.statistics import RESAMPLES, Completion, EmptyError, Resampled, Runs, draw, ratio_of
+
+Holds = Callable[[FlowOutcome], bool]
+_FIRST_STREAM: Final = 100
+"""Random streams of resampling, beyond those of `experiments.results.statistics`."""
+
+
+def add_kinds(
+    schemes: dict[str, dict[str, Any]],
+    outcomes: Mapping[str, Runs],
+    seed: int,
+    large_limit_bytes: int | None,
+    resamples: int = RESAMPLES,
+) -> None:
+    """Put blocks of completion times into each scheme of *schemes* (`summarize`'s), and their ratios.
+
+    ``all`` (sized flows), ``medium`` and ``large``, where there is a limit, with ``medium_afct_ratio`` and so on
+    among the ratios; ``applications``: for each that has a name, its short flows' block, with ``ratios`` of their
+    mean over other schemes. A kind of which no flow was planned is left out; where some scheme finished none of it,
+    also.
+    """
+    for stream, (kind, holds) in enumerate(_sizes(large_limit_bytes).items()):
+        for label, (block, ratios) in _compared(
+            outcomes, holds, seed, _FIRST_STREAM + stream, resamples
+        ).items():
+            schemes[label][kind] = block
+            for other, (ratio, interval) in ratios.items():
+                schemes[label]["against"][other] |= {
+                    f"{kind}_afct_ratio": ratio,
+                    f"{kind}_afct_ratio_ci": interval,
+                }
+    names = sorted({flow.application for runs in outcomes.values() for run in runs for flow in run} - {""})
+    for stream, name in enumerate(names, 10):
+        for label, (block, ratios) in _compared(
+            outcomes, _short_of(name), seed, _FIRST_STREAM + stream, resamples
+        ).items():
+            of_each = schemes[label].setdefault("applications", {})
+            of_each[name] = block | {
+                "ratios": {
+                    other: {"afct_ratio": ratio, "afct_ratio_ci": interval}
+                    for other, (ratio, interval) in ratios.items()
+                }
+            }
+
+
+def _sizes(large_limit_bytes: int | None) -> dict[str, Holds]:
+    if large_limit_bytes is None:
+        return {}
+    limit = large_limit_bytes
+    return {
+        "all": lambda flow: flow.size_bytes is not None,
+        "medium": lambda flow: flow.traffic_class == "long" and (flow.size_bytes or 0) < limit,
+        "large": lambda flow: (flow.size_bytes or 0) >= limit,
+    }
+
+
+def _short_of(application: str) -> Holds:
+    return lambda flow: flow.traffic_class == "short" and flow.application == application
+
+
+_Ratios = dict[str, tuple[float, tuple[float, float]]]
+
+
+def _compared(
+    outcomes: Mapping[str, Runs], holds: Holds, seed: int, stream: int, resamples: int
+) -> dict[str, tuple[dict[str, Any], _Ratios]]:
+    """By scheme: the figures of flows for which *holds*, and the ratio of their mean over each other scheme's."""
+    times = {label: Completion.where(runs, holds) for label, runs in outcomes.items()}
+    counts = next(iter(times.values())).counts
+    if not sum(counts):
+        return {}
+    picks = draw(counts, np.random.default_rng([seed, stream]), resamples)
+    resampled: dict[str, Resampled] = {label: one.resampled(picks) for label, one in times.items()}
+    try:
+        blocks = {label: one.figures(resampled[label]) for label, one in times.items()}
+    except EmptyError:
+        return {}
+    return {
+        label: (
+            block,
+            {
+                other: ratio_of(
+                    block["afct_ms"], theirs["afct_ms"], resampled[label].means, resampled[other].means
+                )
+                for other, theirs in blocks.items()
+                if other != label
+            },
+        )
+        for label, block in blocks.items()
+    }

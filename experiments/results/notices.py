@@ -1,0 +1,55 @@
+"""Sentences for people on what happened to the fabric, or to parts of the lab, during a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def types_notices(
+    label: str, repeat: int, learnt: Sequence[Mapping[str, Any]], counted_from_s: float
+) -> list[str]:
+    """A sentence on a run in which types were not known when flows began to count. For schemes that learn types."""
+    known = next((one["at_s"] for one in learnt if one["types"]), None)
+    if known is not None and known <= counted_from_s:
+        return []
+    when = "never" if known is None else f"at {known:.1f} s"
+    return [
+        f"{label}'s run {repeat + 1}: types of flows were {when} known, and flows count from {counted_from_s:.1f} s "
+        "on: until then all had the default thresholds"
+    ]
+
+
+def fabric_notices(label: str, repeat: int, changes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for people on what happened to the fabric during one run, or none."""
+    if not changes:
+        return []
+    first = changes[0]
+    cause = f" ({first['cause']})" if first["cause"] else ""
+    what, how = first["kind"].split("-")
+    more = f", and {len(changes) - 1} more" if len(changes) > 1 else ""
+    return [
+        f"the fabric changed during {label}'s run {repeat + 1}: {what} {first['name']} {how} "
+        f"at {first['at_s']:.1f} s{cause}{more}; flows took other paths meanwhile"
+    ]
+
+
+def disturbance_notices(
+    label: str, repeat: int, disturbed: tuple[Mapping[str, Any], ...], repeated: int
+) -> list[str]:
+    """Return a sentence for people on a run that was disturbed or repeated, or none."""
+    times = "once" if repeated == 1 else f"{repeated} times"
+    found = []
+    if repeated:
+        found.append(
+            f"{label}'s run {repeat + 1} was repeated {times} with the same flows: "
+            "a part of the lab had ended during it"
+        )
+    if disturbed:
+        first = disturbed[0]
+        more = f", and {len(disturbed) - 1} more" if len(disturbed) > 1 else ""
+        found.append(
+            f"{label}'s run {repeat + 1} is disturbed: {first['part']} ended ({first['how']}) at {first['at_s']:.1f} s "
+            f"and was back after {first['after_s']:.1f} s{more}"
+        )
+    return found

@@ -1,0 +1,365 @@
+"""From flow outcomes to figures with intervals, per scheme and class.
+
+Intervals are 95 % percentile bootstrap intervals of two levels: repeats are drawn with replacement, then flows
+within each drawn repeat (flows of one repeat share their fabric and are not independent). All schemes are
+resampled alike, repeat by repeat and flow by flow, so ratios between schemes are paired: what a seed does to
+all of them cancels out. With one repeat only the flows are drawn, and the interval says nothing about seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.results.outcome import FlowOutcome
+from workloads.description import TrafficClassName
+
+RESAMPLES: Final = 1000
+CONFIDENCE: Final = 0.95
+FLOWS_FOR_P99: Final = 1000
+"""Tables show a p99 from this many flows on: of 100 flows it is one flow's luck."""
+
+PERCENTILES: Final = (0.5, 0.95, 0.99)
+
+Interval = tuple[float, float]
+Runs = Sequence[Sequence[FlowOutcome]]
+"""Outcomes of one scheme: one sequence for each repeat, planned flows in the plan's order."""
+
+
+class EmptyError(RuntimeError):
+    """A class of flows of which none finished: there is no figure, so there is no row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resamples:
+    """Which flows each bootstrap resample holds: repeats, then flow positions within each drawn repeat."""
+
+    repeats: NDArray[np.intp]
+    """Shape (resamples, number of repeats)."""
+    flows: tuple[tuple[NDArray[np.intp], ...], ...]
+    """Per resample and drawn repeat, positions among that repeat's flows of the class."""
+
+
+def draw(counts: Sequence[int], rng: np.random.Generator, resamples: int = RESAMPLES) -> Resamples:
+    """Two-level resamples; counts: flows of the class in each repeat."""
+    repeats = rng.integers(len(counts), size=(resamples, len(counts)))
+    flows = tuple(
+        tuple(rng.integers(max(1, counts[repeat]), size=counts[repeat]) for repeat in row) for row in repeats
+    )
+    return Resamples(repeats, flows)
+
+
+def _pick(values: Sequence[NDArray[np.float64]], resamples: Resamples, index: int) -> NDArray[np.float64]:
+    """The values of one resample; flows that did not finish (NaN) drop out."""
+    row, flows = resamples.repeats[index], resamples.flows[index]
+    picked = np.concatenate([values[repeat][positions] for repeat, positions in zip(row, flows, strict=True)])
+    kept: NDArray[np.float64] = picked[~np.isnan(picked)]
+    return kept
+
+
+def _interval(values: Sequence[float] | NDArray[np.float64]) -> Interval:
+    edge = (1 - CONFIDENCE) / 2
+    array = np.asarray(values)
+    low, high = np.quantile(array[~np.isnan(array)], [edge, 1 - edge])
+    return (float(low), float(high))
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Completion times of one scheme's flows of one class: milliseconds, repeat by repeat, NaN: failed."""
+
+    values: tuple[NDArray[np.float64], ...]
+
+    @classmethod
+    def of(cls, runs: Runs, traffic_class: TrafficClassName) -> Completion:
+        return cls.where(runs, lambda flow: flow.traffic_class == traffic_class)
+
+    @classmethod
+    def where(cls, runs: Runs, holds: Callable[[FlowOutcome], bool]) -> Completion:
+        """Of the flows with a size for which *holds*."""
+        return cls(
+            tuple(
+                np.array(
+                    [
+                        np.nan if flow.fct_s is None else flow.fct_s * 1e3
+                        for flow in run
+                        if flow.size_bytes is not None and holds(flow)
+                    ]
+                )
+                for run in runs
+            )
+        )
+
+    @property
+    def counts(self) -> list[int]:
+        """Flows per repeat, with those that failed."""
+        return [len(run) for run in self.values]
+
+    def resampled(self, resamples: Resamples) -> Resampled:
+        """Mean and percentiles of every resample."""
+        picks = [_pick(self.values, resamples, index) for index in range(len(resamples.flows))]
+        means = np.full(len(picks), np.nan)
+        percentiles = np.full((len(picks), len(PERCENTILES)), np.nan)
+        alike: dict[
+            int, list[int]
+        ] = {}  # resamples of one length are reckoned at once: one by one takes seconds
+        for index, pick in enumerate(picks):
+            if len(pick):
+                alike.setdefault(len(pick), []).append(index)
+        for indices in alike.values():
+            rows = np.stack([picks[index] for index in indices])
+            means[indices] = rows.mean(axis=1)
+            percentiles[indices] = np.quantile(rows, PERCENTILES, axis=1).T
+        return Resampled(means, percentiles)
+
+    @property
+    def finished(self) -> NDArray[np.float64]:
+        """Times of all flows that finished, repeats together."""
+        everything = np.concatenate(self.values)
+        finished: NDArray[np.float64] = everything[~np.isnan(everything)]
+        return finished
+
+    def figures(self, resampled: Resampled) -> dict[str, Any]:
+        """n, failed, mean and percentiles in ms with intervals. Raises EmptyError if no flow finished."""
+        finished = self.finished
+        if len(finished) == 0:
+            raise EmptyError("no flow finished")
+        p50, p95, p99 = np.quantile(finished, PERCENTILES)
+        return {
+            "n": len(finished),
+            "failed": sum(self.counts) - len(finished),
+            "afct_ms": float(finished.mean()),
+            "afct_ci_ms": _interval(resampled.means),
+            "p50_ms": float(p50),
+            "p50_ci_ms": _interval(resampled.percentiles[:, 0]),
+            "p95_ms": float(p95),
+            "p95_ci_ms": _interval(resampled.percentiles[:, 1]),
+            "p99_ms": float(p99),
+            "p99_ci_ms": _interval(resampled.percentiles[:, 2]),
+            "p99_shown": len(finished) >= FLOWS_FOR_P99,
+            "max_ms": float(finished.max()),
+            "afct_per_repeat_ms": [_mean(run) for run in self.values],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Resampled:
+    """What each resample gave, in ms; NaN for one without a finished flow."""
+
+    means: NDArray[np.float64]
+    """Shape (resamples,)."""
+    percentiles: NDArray[np.float64]
+    """Shape (resamples, 3): p50, p95, p99."""
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    kept = values[~np.isnan(values)]
+    return float(kept.mean()) if len(kept) else None
+
+
+def ratio_of(
+    ours: float, theirs: float, our_resamples: NDArray[np.float64], their_resamples: NDArray[np.float64]
+) -> tuple[float, Interval]:
+    """A figure of ours over theirs with its interval, paired: both were resampled alike."""
+    return ours / theirs, _interval(our_resamples / their_resamples)
+
+
+@dataclass(frozen=True, slots=True)
+class Goodput:
+    """Rates of one scheme's background flows over the measuring window, Mbit/s, shape (repeats, flows)."""
+
+    mbps: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, runs: Runs) -> Goodput | None:
+        """None if the workload has no background flows. One that failed counts with what it had sent."""
+        rows = [
+            [
+                flow.window_bytes * 8e-6 / flow.window_s if flow.window_s > 0 else 0.0
+                for flow in run
+                if flow.size_bytes is None
+            ]
+            for run in runs
+        ]
+        return cls(np.array(rows)) if rows and rows[0] else None
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """Sum over the flows, per repeat."""
+        total: NDArray[np.float64] = self.mbps.sum(axis=1)
+        return total
+
+    def figures(self, rng: np.random.Generator) -> dict[str, Any]:
+        """Sum (mean over repeats) with its interval over repeats (None with one repeat), and each flow's."""
+        return {
+            "goodput_mbps": float(self.total.mean()),
+            "goodput_ci_mbps": _over_repeats(self.total, lambda rows: float(rows.mean()), rng),
+            "per_flow_mbps": float(self.mbps.mean()),
+            "slowest_flow_mbps": float(self.mbps.min(axis=1).mean()),
+            "goodput_per_repeat_mbps": [float(value) for value in self.total],
+            "background_flows": int(self.mbps.shape[1]),
+        }
+
+
+def goodput_ratio(
+    ours: Goodput, theirs: Goodput, rng: np.random.Generator
+) -> tuple[float | None, Interval | None]:
+    """Sum of rates of ours over theirs, paired by repeat; None where theirs is zero."""
+    both = np.stack([ours.total, theirs.total], axis=1)
+    if both[:, 1].sum() == 0:
+        return None, None
+
+    def ratio(rows: NDArray[np.float64]) -> float:
+        return float(rows[:, 0].sum() / rows[:, 1].sum()) if rows[:, 1].sum() else float("nan")
+
+    interval = _over_repeats(both, ratio, rng)
+    return ratio(both), interval if interval is None or np.isfinite(interval).all() else None
+
+
+def _over_repeats(
+    rows: NDArray[np.float64], figure: Callable[[NDArray[np.float64]], float], rng: np.random.Generator
+) -> Interval | None:
+    if len(rows) < 2:
+        return None
+    picks = rng.integers(len(rows), size=(RESAMPLES, len(rows)))
+    return _interval([figure(rows[pick]) for pick in picks])
+
+
+def counts(runs: Runs) -> dict[str, Any]:
+    """Totals over all flows and repeats, and the share of repairs (and of copies) among the packets sent.
+
+    overhead: repairs and packets of second copies, over the flows' own packets.
+    """
+    flows = [flow for run in runs for flow in run]
+    packets = sum(flow.packets for flow in flows)
+    copies = sum(flow.copy_packets for flow in flows)
+    coded = [flow for flow in flows if flow.repairs]
+    return {
+        "retransmissions": sum(flow.retransmissions for flow in flows),
+        "spurious_retransmissions": sum(flow.duplicates_reported for flow in flows),
+        "reordering": sum(flow.out_of_order for flow in flows),
+        "reordered_in_fabric": sum(flow.reordered for flow in flows),
+        "recovered_packets": sum(flow.recovered for flow in flows),
+        "lost_packets": sum(flow.lost for flow in flows),
+        "release_timeouts": sum(flow.release_timeouts for flow in flows),
+        "packets": packets,
+        "repairs": sum(flow.repairs for flow in flows),
+        "copy_packets": copies,
+        "overhead": (sum(flow.repairs for flow in flows) + copies) / packets if packets else 0.0,
+        "coded_overhead": sum(flow.repairs for flow in coded) / max(1, sum(flow.packets for flow in coded)),
+    }
+
+
+def per_class(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
+    """The same totals for one class, the few that differ by class."""
+    flows = [flow for run in runs for flow in run if flow.traffic_class == traffic_class]
+    return {
+        "retransmissions": sum(flow.retransmissions for flow in flows),
+        "spurious_retransmissions": sum(flow.duplicates_reported for flow in flows),
+        "reordering": sum(flow.out_of_order for flow in flows),
+        "recovered_packets": sum(flow.recovered for flow in flows),
+    }
+
+
+def path_balance(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
+    """Datagrams by path stamp, how many paths flows used, and the busiest path's share times the paths used."""
+    flows = [flow for run in runs for flow in run if flow.traffic_class == traffic_class]
+    total: dict[str, int] = {}
+    used = []
+    for flow in flows:
+        stamped = {stamp: count for stamp, count in flow.paths.items() if stamp != "0" and count}
+        if stamped:
+            used.append(len(stamped))
+        for stamp, count in stamped.items():
+            total[stamp] = total.get(stamp, 0) + count
+    datagrams = sum(total.values())
+    return {
+        "datagrams": {stamp: total[stamp] for stamp in sorted(total, key=int)},
+        "paths_per_flow": float(np.mean(used)) if used else None,
+        "busiest_over_mean": max(total.values()) * len(total) / datagrams if datagrams else None,
+    }
+
+
+def summarize(
+    outcomes: Mapping[str, Runs], baseline: str, seed: int, resamples: int = RESAMPLES
+) -> dict[str, dict[str, Any]]:
+    """Figures of every scheme: ``{label: {"short": ..., "long": ..., "against": ..., ...}}``.
+
+    All schemes must have the same repeats and planned flows.
+
+    Raises:
+        EmptyError: a class that was planned has no finished flow under some scheme.
+    """
+    result: dict[str, dict[str, Any]] = {}
+    completions: dict[str, dict[TrafficClassName, Completion]] = {}
+    goodputs: dict[str, Goodput | None] = {}
+    resampled: dict[str, dict[TrafficClassName, Resampled]] = {label: {} for label in outcomes}
+    picks: dict[TrafficClassName, Resamples] = {}
+    classes: tuple[TrafficClassName, ...] = ("short", "long")
+    for label, runs in outcomes.items():
+        completions[label] = {kind: Completion.of(runs, kind) for kind in classes}
+        goodputs[label] = Goodput.of(runs)
+        entry: dict[str, Any] = {}
+        for kind in classes:
+            completion = completions[label][kind]
+            block: dict[str, Any] = {}
+            if sum(completion.counts):
+                if kind not in picks:
+                    picks[kind] = draw(
+                        completion.counts, np.random.default_rng([seed, len(picks)]), resamples
+                    )
+                resampled[label][kind] = completion.resampled(picks[kind])
+                try:
+                    block |= completion.figures(resampled[label][kind])
+                except EmptyError:
+                    raise EmptyError(f"scheme {label!r}: no {kind} flow finished") from None
+            if kind == "long" and (goodput := goodputs[label]) is not None:
+                block |= goodput.figures(np.random.default_rng([seed, 7]))
+                block["failed_background_flows"] = sum(
+                    flow.size_bytes is None and flow.state == "failed" for run in runs for flow in run
+                )
+            if block:
+                entry[kind] = block | per_class(runs, kind)
+        entry |= counts(runs)
+        entry["paths"] = {kind: path_balance(runs, kind) for kind in classes if kind in entry}
+        result[label] = entry
+    for label, entry in result.items():
+        entry["baseline"] = label == baseline
+        entry["against"] = {
+            other: _ratios(entry, result[other], resampled[label], resampled[other])
+            | _goodput_ratio(goodputs[label], goodputs[other], seed)
+            for other in outcomes
+            if other != label
+        }
+    return result
+
+
+def _ratios(
+    ours: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    our_resamples: Mapping[TrafficClassName, Resampled],
+    their_resamples: Mapping[TrafficClassName, Resampled],
+) -> dict[str, Any]:
+    """Ratios ours / theirs of mean completion time per class, and of p99 where there are flows enough."""
+    entry: dict[str, Any] = {}
+    for kind, one in our_resamples.items():
+        other = their_resamples[kind]
+        a, b = ours[kind], theirs[kind]
+        ratio, interval = ratio_of(a["afct_ms"], b["afct_ms"], one.means, other.means)
+        entry |= {f"{kind}_afct_ratio": ratio, f"{kind}_afct_ratio_ci": interval}
+        if a["p99_shown"] and b["p99_shown"]:
+            tails = one.percentiles[:, 2], other.percentiles[:, 2]
+            ratio, interval = ratio_of(a["p99_ms"], b["p99_ms"], *tails)
+            entry |= {f"{kind}_p99_ratio": ratio, f"{kind}_p99_ratio_ci": interval}
+    return entry
+
+
+def _goodput_ratio(ours: Goodput | None, theirs: Goodput | None, seed: int) -> dict[str, Any]:
+    if ours is None or theirs is None:
+        return {}
+    rate, span = goodput_ratio(ours, theirs, np.random.default_rng([seed, 8]))
+    return {"goodput_ratio": rate, "goodput_ratio_ci": span}

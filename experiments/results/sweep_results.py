@@ -1,0 +1,260 @@
+"""The result of a sweep: one document over all points, its tables, and the files in which it is kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from experiments.results.claims import RATIOS, WORDS, compared, found, heading
+from experiments.results.document import FORMAT, json_text, text_of
+from experiments.results.statistics import FLOWS_FOR_P99
+from experiments.results.tables import interval_text, marks, milliseconds, new_table, scheme_name, warnings
+from experiments.spec.spec import Spec, spec_to_dict
+from experiments.spec.sweep import show, words
+
+Document = Mapping[str, Any]
+_OF_ALL: Final = ("started", "seed", "repeats", "baseline", "transport", "versions", "machine")
+_INTERVALS: Final = {"afct_ms": "afct_ci_ms", "p99_ms": "p99_ci_ms", "goodput_mbps": "goodput_ci_mbps"}
+_FIGURES: Final = {
+    "short": ("n", "failed", "afct_ms", "p99_ms"),
+    "long": ("n", "failed", "afct_ms", "goodput_mbps"),
+    "medium": ("n", "failed", "afct_ms"),
+    "large": ("n", "failed", "afct_ms"),
+}
+_OF_EACH: Final = (
+    "experiment",
+    "schemes",
+    "cpu_limited",
+    "disturbed",
+    "duration_s",
+    "packet_time_ms",
+    "long_flow_pressure",
+    "flow_sizes",
+    "notices",
+)
+
+
+def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Document]]) -> dict[str, Any]:
+    """The whole sweep as plain data, ready for JSON.
+
+    results: for each point what its axes show, where it is kept, and its own result document.
+    """
+    first = results[0][2]
+    ours = [[claim["ours"] for claim in document["claims"]] for _, _, document in results]
+    return {
+        "format": FORMAT,
+        "kind": "sweep",
+        "name": spec.name,
+        "title": spec.title,
+        **{name: first[name] for name in _OF_ALL},
+        "duration_s": round(sum(document["duration_s"] for _, _, document in results), 1),
+        "cpu_limited": any(document["cpu_limited"] for _, _, document in results),
+        "disturbed": any(document.get("disturbed", False) for _, _, document in results),
+        "sweep": [asdict(axis) for axis in spec.sweep],
+        "points": [
+            {
+                "at": list(at),
+                "words": words(spec.sweep, at),
+                "directory": directory.name,
+                **{name: document[name] for name in _OF_EACH if name in document},
+            }
+            for at, directory, document in results
+        ],
+        "claims": [
+            asdict(claim) | {"ours": None if claim.compare is None else [point[index] for point in ours]}
+            for index, claim in enumerate(spec.claims)
+        ],
+        "spec": spec_to_dict(spec),
+    }
+
+
+def write_sweep(directory: Path, document: Document, spec_text: str) -> None:
+    """Write result.json, points.csv, tables.txt and spec.yaml of a sweep."""
+    (directory / "points.csv").write_text(point_table(document), encoding="utf-8")
+    (directory / "result.json").write_text(json_text(document), encoding="utf-8")
+    (directory / "tables.txt").write_text(text_of(sweep_tables(document)), encoding="utf-8")
+    (directory / "spec.yaml").write_text(spec_text, encoding="utf-8")
+
+
+def point_table(document: Document) -> str:
+    """Figures of every scheme at every point as CSV; empty where there is none. Times in ms, rates in Mbit/s."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = [(kind, name) for kind in _FIGURES for name in _FIGURES[kind]]
+    writer.writerow(
+        [*(axis["label"] for axis in document["sweep"]), "scheme", "cpu_limited"]
+        + [f"{kind}_{name}{part}" for kind, name in columns for part in _parts(name)]
+    )
+    for point in document["points"]:
+        for label, scheme in point["schemes"].items():
+            row: list[Any] = [*(show(value) for value in point["at"]), label, int(scheme["cpu_limited"])]
+            for kind, name in columns:
+                row += _csv_cells(scheme.get(kind, {}), name)
+            writer.writerow(row)
+    return text.getvalue()
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return ("", "_low", "_high") if name in _INTERVALS else ("",)
+
+
+def _csv_cells(block: Document, name: str) -> list[Any]:
+    value = block.get(name)
+    if name == "p99_ms" and not block.get("p99_shown"):
+        value = None
+    if name not in _INTERVALS:
+        return ["" if value is None else value]
+    interval = block.get(_INTERVALS[name]) if value is not None else None
+    return ["" if one is None else f"{one:.6g}" for one in (value, *(interval or (None, None)))]
+
+
+def sweep_tables(document: Document) -> Group:
+    """Everything that `capstan run` prints of a sweep: a table for each measure, schemes by points."""
+    return Group(
+        *warnings(document), *sweep_tables_of(document), *(Text(line) for line in sweep_notes(document))
+    )
+
+
+def sweep_tables_of(document: Document) -> list[Table]:
+    """The tables alone."""
+    parts: list[Table] = []
+    measures: list[tuple[str, Callable[[Document], str | None]]] = [
+        ("Mean completion time of short flows, ms [95 % CI]", lambda scheme: _time(scheme, "short", "afct")),
+        ("p99 of the completion time of short flows, ms [95 % CI]", _p99),
+        ("Mean completion time of long flows, ms [95 % CI]", lambda scheme: _time(scheme, "long", "afct")),
+        (
+            "Mean completion time of medium flows, ms [95 % CI]",
+            lambda scheme: _time(scheme, "medium", "afct"),
+        ),
+        ("Mean completion time of large flows, ms [95 % CI]", lambda scheme: _time(scheme, "large", "afct")),
+        ("Goodput of long flows, sum in Mbit/s [95 % CI]", _goodput),
+        ("Packets out of order before release, % of packets", _reordered),
+    ]
+    for title, cell in measures:
+        cells = _cells(document, cell)
+        if any(text is not None for row in cells.values() for text in row):
+            parts.append(_table(document, title, cells))
+    if len(document["points"][0]["schemes"]) > 1:
+        parts += _over_baseline(document)
+    return parts
+
+
+def _over_baseline(document: Document) -> list[Table]:
+    """A table for each measure of time: every other scheme over the baseline at every point."""
+    baseline = document["baseline"]
+
+    def ratio(scheme: Document, name: str) -> str | None:
+        value = scheme["against"].get(baseline, {}).get(name)
+        if value is None:
+            return None
+        return f"{value:.2f}\n{interval_text(scheme['against'][baseline][f'{name}_ci'], lambda one: f'{one:.2f}')}"
+
+    tables: list[Table] = []
+    for measure, name in RATIOS.items():
+        cells = _cells(document, lambda scheme, name=name: ratio(scheme, name))  # type: ignore[misc]
+        del cells[baseline]
+        if any(text is not None for row in cells.values() for text in row):
+            tables.append(
+                _table(
+                    document,
+                    f"{WORDS[measure][0].upper()}{WORDS[measure][1:]}, / {baseline} [95 % CI]",
+                    cells,
+                )
+            )
+    return tables
+
+
+def _cells(document: Document, cell: Callable[[Document], str | None]) -> dict[str, list[str | None]]:
+    labels = list(document["points"][0]["schemes"])
+    return {label: [cell(point["schemes"][label]) for point in document["points"]] for label in labels}
+
+
+def _table(document: Document, title: str, cells: Mapping[str, Sequence[str | None]]) -> Table:
+    axes = document["sweep"]
+    heads = ["\n".join(show(value) for value in point["at"]) for point in document["points"]]
+    units = "\n".join(f"{axis['label']}{', ' + axis['unit'] if axis['unit'] else ''}" for axis in axes)
+    table = new_table(title, heads, first=f"scheme \\ {units}")
+    for label, row in cells.items():
+        ours = [point["schemes"][label] for point in document["points"]]
+        marked = {name: any(one.get(name) for one in ours) for name in ("cpu_limited", "disturbed")}
+        texts = [
+            _marked("-" if text is None else text, marks(point["schemes"][label]))
+            for text, point in zip(row, document["points"], strict=True)
+        ]
+        table.add_row(scheme_name(label, marked), *texts)
+    return table
+
+
+def _marked(text: str, mark: str) -> str:
+    value, line, rest = text.partition("\n")
+    return f"{value}{mark}{line}{rest}"
+
+
+def _time(scheme: Document, kind: str, name: str) -> str | None:
+    block = scheme.get(kind, {})
+    if f"{name}_ms" not in block:
+        return None
+    return f"{milliseconds(block[f'{name}_ms'])}\n{interval_text(block[f'{name}_ci_ms'], milliseconds)}"
+
+
+def _p99(scheme: Document) -> str | None:
+    return _time(scheme, "short", "p99") if scheme.get("short", {}).get("p99_shown") else None
+
+
+def _goodput(scheme: Document) -> str | None:
+    block = scheme.get("long", {})
+    if "goodput_mbps" not in block:
+        return None
+    return f"{block['goodput_mbps']:.2f}\n{interval_text(block['goodput_ci_mbps'], lambda value: f'{value:.2f}')}"
+
+
+def _reordered(scheme: Document) -> str | None:
+    packets = scheme["packets"]
+    return f"{scheme['reordered_in_fabric'] / packets * 100:.2f}" if packets else None
+
+
+def sweep_notes(document: Document) -> list[str]:
+    """What stands below the tables."""
+    lines = [
+        f"{len(document['points'])} points, {document['repeats']} runs of each of "
+        f"{len(document['points'][0]['schemes'])} schemes at each, seed {document['seed']}, congestion control "
+        f"{document['transport']['congestion_control']}; at each point every scheme got the same flows.",
+    ]
+    few = [
+        point["words"]
+        for point in document["points"]
+        if any(
+            "n" in one.get("short", {}) and not one["short"]["p99_shown"] for one in point["schemes"].values()
+        )
+    ]
+    if few:
+        where = "all points" if len(few) == len(document["points"]) else "; ".join(few)
+        lines.append(
+            f"p99 is not shown for fewer than {FLOWS_FOR_P99} short flows of a scheme ({where}); more repeats give it."
+        )
+    failed = [
+        f"{label} at {point['words']}: {block['failed']}"
+        for point in document["points"]
+        for label, scheme in point["schemes"].items()
+        if (block := scheme.get("short", {})).get("failed")
+    ]
+    if failed:
+        lines.append(f"Short flows that failed, and are in no mean: {'; '.join(failed)}.")
+    for claim in document["claims"]:
+        lines.append(heading(claim))
+        if claim["ours"] is not None:
+            lines.append(f"  ours, {compared(claim['compare'])}:")
+            lines += [
+                f"    {point['words']}: {found(finding)}"
+                for point, finding in zip(document["points"], claim["ours"], strict=True)
+            ]
+    notices = dict.fromkeys(notice for point in document["points"] for notice in point["notices"])
+    return lines + [f"Note: {notice}" for notice in notices]

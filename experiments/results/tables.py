@@ -1,0 +1,321 @@
+"""The result document as tables for people: units in the headers, marks where a figure must not be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from experiments.results.admissions import admission_note
+from experiments.results.claims import compared, found, heading
+from experiments.results.statistics import FLOWS_FOR_P99
+
+Document = Mapping[str, Any]
+
+
+def tables(document: Document) -> Group:
+    """Everything that `capstan run` prints of a result."""
+    return Group(*warnings(document), *tables_of(document), *(Text(line) for line in notes(document)))
+
+
+def tables_of(document: Document) -> list[Table]:
+    """The tables alone."""
+    parts: list[Table] = []
+    for kind in ("short", "long", "medium", "large"):
+        if any("afct_ms" in scheme.get(kind, {}) for scheme in document["schemes"].values()):
+            parts.append(completion_table(document, kind))
+    if any("applications" in scheme for scheme in document["schemes"].values()):
+        parts.append(applications_table(document))
+    if any("goodput_mbps" in scheme.get("long", {}) for scheme in document["schemes"].values()):
+        parts.append(goodput_table(document))
+    parts.append(packets_table(document))
+    if len(document["schemes"]) > 2:
+        parts.append(overview_table(document))
+    return parts
+
+
+def warnings(document: Document) -> list[RenderableType]:
+    """What stands above the tables: marks that some of their figures have."""
+    found: list[RenderableType] = [cpu_warning()] if document["cpu_limited"] else []
+    return [*found, disturbed_warning()] if document.get("disturbed") else found
+
+
+def disturbed_warning() -> Text:
+    """What stands above tables with figures of runs during which a part of the lab ended."""
+    return Text(
+        "DISTURBED: a part of the lab ended during the runs marked # below, and again whenever they were repeated; "
+        "the notes say which. Run them again for figures to use.\n",
+        style="bold red",
+    )
+
+
+def cpu_warning() -> Text:
+    """What stands above tables with figures that must not be used."""
+    return Text(
+        "CPU LIMITED: the processor, not the fabric, set the pace of the runs marked * below; "
+        "do not use these figures. Lower the rates or use a machine with more cores.\n",
+        style="bold red",
+    )
+
+
+def completion_table(document: Document, kind: str) -> Table:
+    """Completion times of one class."""
+    baseline = document["baseline"]
+    enough = any(scheme.get(kind, {}).get("p99_shown") for scheme in document["schemes"].values())
+    columns = [
+        "flows",
+        "mean ms\n[95 % CI]",
+        "p50\nms",
+        "p95\nms",
+        *(["p99\nms"] if enough else []),
+        "worst\nms",
+    ]
+    table = new_table(
+        f"Completion time of {kind} flows", [*columns, f"mean / {baseline}\n[95 % CI]", "failed"]
+    )
+    for label, scheme in document["schemes"].items():
+        block = scheme.get(kind)
+        if block is None or "afct_ms" not in block:
+            continue
+        p99 = [milliseconds(block["p99_ms"]) if block["p99_shown"] else "-"] if enough else []
+        table.add_row(
+            scheme_name(label, scheme),
+            str(block["n"]),
+            f"{milliseconds(block['afct_ms'])} {interval_text(block['afct_ci_ms'], milliseconds)}",
+            milliseconds(block["p50_ms"]),
+            milliseconds(block["p95_ms"]),
+            *p99,
+            milliseconds(block["max_ms"]),
+            _against(scheme, baseline, f"{kind}_afct_ratio"),
+            Text(str(block["failed"]), style="bold red" if block["failed"] else ""),
+        )
+    return table
+
+
+def applications_table(document: Document) -> Table:
+    """Short flows of each application: mean completion time, and over the baseline."""
+    baseline, schemes = document["baseline"], document["schemes"]
+    names = list(dict.fromkeys(name for one in schemes.values() for name in one.get("applications", {})))
+    heads = [
+        f"{label}{marks(one)}\nmean ms" + ("" if one["baseline"] else f"\n/ {baseline} [95 % CI]")
+        for label, one in schemes.items()
+    ]
+    table = new_table("Completion time of short flows, by application", heads, first="application")
+    for name in names:
+        cells = []
+        for scheme in schemes.values():
+            block = scheme.get("applications", {}).get(name)
+            text = "-" if block is None else milliseconds(block["afct_ms"])
+            if block is not None and not scheme["baseline"]:
+                over = {"baseline": False, "against": block["ratios"]}
+                text += f"\n{_against(over, baseline, 'afct_ratio')}"
+            cells.append(text)
+        table.add_row(name, *cells)
+    return table
+
+
+def goodput_table(document: Document) -> Table:
+    """Rates of background flows."""
+    baseline = document["baseline"]
+    table = new_table(
+        "Goodput of long flows",
+        ["sum Mbit/s\n[95 % CI]", "per flow\nMbit/s", "slowest\nMbit/s", f"sum / {baseline}\n[95 % CI]"],
+    )
+    for label, scheme in document["schemes"].items():
+        block = scheme.get("long")
+        if block is None or "goodput_mbps" not in block:
+            continue
+        table.add_row(
+            scheme_name(label, scheme),
+            f"{block['goodput_mbps']:.2f} {interval_text(block['goodput_ci_mbps'], lambda value: f'{value:.2f}')}",
+            f"{block['per_flow_mbps']:.2f}",
+            f"{block['slowest_flow_mbps']:.2f}",
+            _against(scheme, baseline, "goodput_ratio"),
+        )
+    return table
+
+
+def overview_table(document: Document) -> Table:
+    """Everything over the baseline, as in the figure: one line a scheme."""
+    baseline = document["baseline"]
+    measures = [
+        (head, name)
+        for head, name in (
+            ("all flows\nmean time", "all_afct_ratio"),
+            ("short flows\nmean time", "short_afct_ratio"),
+            ("short flows\np99 time", "short_p99_ratio"),
+            ("long flows\nmean time", "long_afct_ratio"),
+            ("medium flows\nmean time", "medium_afct_ratio"),
+            ("large flows\nmean time", "large_afct_ratio"),
+            ("long flows\ngoodput", "goodput_ratio"),
+        )
+        if any(
+            scheme["against"].get(baseline, {}).get(name) is not None
+            for scheme in document["schemes"].values()
+        )
+    ]
+    table = new_table(f"Over {baseline} [95 % CI]", [head for head, _ in measures])
+    for label, scheme in document["schemes"].items():
+        table.add_row(scheme_name(label, scheme), *(_against(scheme, baseline, name) for _, name in measures))
+    return table
+
+
+def packets_table(document: Document) -> Table:
+    """What happened to packets, and how much processor was left."""
+    table = new_table(
+        "Packets, all runs of a scheme together",
+        [
+            "segments\nsent\nagain",
+            "of these\nin vain",
+            "out of\norder at\nreceiver",
+            "packets\nrebuilt",
+            "extra\n% of\npackets",
+            "paths\nshort\nflow",
+            "paths\nlong\nflow",
+            "CPU\nidle\n%",
+        ],
+    )
+    for label, scheme in document["schemes"].items():
+        idle = scheme["cpu"]["idle_share"]
+        mark = marks(scheme)
+        table.add_row(
+            scheme_name(label, scheme),
+            str(scheme["retransmissions"]),
+            str(scheme["spurious_retransmissions"]),
+            str(scheme["reordering"]),
+            str(scheme["recovered_packets"]),
+            f"{scheme['overhead'] * 100:.1f}",
+            _paths(scheme, "short"),
+            _paths(scheme, "long"),
+            Text(f"{idle * 100:.0f}{mark}", style="bold red" if mark else ""),
+        )
+    return table
+
+
+def notes(document: Document) -> list[str]:
+    """Lines below the tables: how to read them, what the papers claim, what to know of this fabric."""
+    runs = len(document["runs"])
+    lines = [
+        f"{runs} runs: {document['repeats']} repeats of {len(document['schemes'])} schemes, seed "
+        f"{document['seed']}, congestion control {document['transport']['congestion_control']}, packet time "
+        f"{document['packet_time_ms']:.3g} ms; every scheme got the same flows.",
+        "Extra packets are repairs, and second copies of replicated flows.",
+    ]
+    if "flow_sizes" in document:  # results of before are shown, too
+        lines += _flow_sizes(document["flow_sizes"])
+    limits = _limits(document.get("spec", {}).get("workload", {}))
+    if limits:
+        lines.append(limits)
+    if document["long_flow_pressure"] is not None:
+        pressure = document["long_flow_pressure"]
+        lines.append(
+            f"Long flows x access rate / fabric rate = {pressure:.2f}: sprayed long flows "
+            + ("can" if pressure >= 1 else "cannot")
+            + " fill every path."
+        )
+    for label, scheme in document["schemes"].items():
+        lost = scheme.get("long", {}).get("failed_background_flows", 0)
+        if lost:
+            lines.append(
+                f"{label}: {lost} long flows failed; the sum counts what they had sent (see flows.csv)."
+            )
+        if scheme.get("admission") is not None:
+            lines.append(admission_note(label, scheme["admission"], scheme["retransmitted_bytes"]))
+    small = [
+        scheme[kind]["n"]
+        for scheme in document["schemes"].values()
+        for kind in ("short", "long")
+        if "n" in scheme.get(kind, {})
+    ]
+    if small and max(small) < FLOWS_FOR_P99:
+        lines.append(f"p99 is not shown for fewer than {FLOWS_FOR_P99} flows; the JSON document has it.")
+    for claim in document["claims"]:
+        lines.append(heading(claim))
+        if claim.get("ours") is not None:
+            lines.append(f"  ours: {compared(claim['compare'])}: {found(claim['ours'])}")
+    return lines + [f"Note: {notice}" for notice in document["notices"]]
+
+
+def new_table(title: str, columns: Sequence[str], first: str = "scheme") -> Table:
+    """Scheme first, figures to the right; narrow enough for a terminal of 80 columns."""
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True
+    )
+    table.add_column(first, no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right", overflow="fold")
+    return table
+
+
+def scheme_name(label: str, scheme: Mapping[str, Any]) -> Text:
+    """The label, marked if the processor limited it, or a part of the lab ended meanwhile."""
+    return Text(label + marks(scheme), style="bold")
+
+
+def marks(scheme: Mapping[str, Any]) -> str:
+    """Return `*` for figures that the processor limited, `#` for disturbed ones."""
+    return ("*" if scheme["cpu_limited"] else "") + ("#" if scheme.get("disturbed") else "")
+
+
+def _paths(scheme: Mapping[str, Any], kind: str) -> str:
+    used = scheme["paths"].get(kind, {}).get("paths_per_flow")
+    return "-" if used is None else f"{used:.1f}"
+
+
+def milliseconds(value: float) -> str:
+    """Three digits or so."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def interval_text(interval: Sequence[float] | None, show: Any) -> str:
+    """`[low, high]`; `[-]` where there is none."""
+    return "[-]" if interval is None else f"[{show(interval[0])}, {show(interval[1])}]"
+
+
+def _against(scheme: Mapping[str, Any], baseline: str, name: str) -> str:
+    if scheme["baseline"]:
+        return "1"
+    figures = scheme["against"].get(baseline, {})
+    if figures.get(name) is None:
+        return "-"
+    return f"{figures[name]:.2f} {interval_text(figures[f'{name}_ci'], lambda value: f'{value:.2f}')}"
+
+
+def _flow_sizes(sizes: Document) -> list[str]:
+    """What was drawn; of several applications, each with how its sizes were scaled."""
+    each = sizes.get("applications")
+    if each is None:
+        return [f"Flow sizes: {_sizes(sizes)}, mean {sizes['mean_bytes'] / 1e3:.3g} kB."]
+    lines = [f"Flow sizes: {len(each)} applications, mean {sizes['mean_bytes'] / 1e3:.3g} kB."]
+    for one in each:
+        where = f" on port {one['port']}" if one["port"] is not None else ""
+        if one["hosts"]:
+            where += f" between {', '.join(one['hosts'])}"
+        lines.append(
+            f"  {one['name']}{where}: {one['share_of_load'] * 100:.3g} % of the load, "
+            f"{one['share_of_flows'] * 100:.3g} % of the flows; {_sizes(one)}, mean {one['mean_bytes'] / 1e3:.3g} kB"
+        )
+    return lines
+
+
+def _sizes(sizes: Document) -> str:
+    table = f"table {sizes['table']} ({sizes['source']})" if sizes["table"] else str(sizes["kind"])
+    return table + (f", sizes times {sizes['scale']:g}" if sizes["scale"] != 1 else "")
+
+
+def _limits(workload: Document) -> str:
+    """What short, medium and large are, where a workload says so itself, and what was not counted."""
+    text = ""
+    if workload.get("large_limit_bytes") is not None:
+        text += (
+            f"Short flows carry less than {workload['short_limit_bytes'] / 1e3:g} kB, large ones at least "
+            f"{workload['large_limit_bytes'] / 1e3:g} kB, medium ones are between."
+        )
+    lead_in_s = workload.get("flows", {}).get("lead_in_s")
+    if lead_in_s:
+        text += f" Flows of the first {lead_in_s:g} s of a run were sent, but are not counted."
+    return text.strip()

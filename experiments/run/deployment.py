@@ -1,0 +1,396 @@
+"""A fabric with everything on it: lab, controller and agents, up and forwarding, or an error that says why not."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from experiments.run.controller_client import ControllerClient, ControllerError, Health
+from experiments.run.parts import AgentPart, ControllerPart, DaemonPart, PartError, ProcessPart
+from experiments.run.probes import PROBE_S, lost_probes
+from experiments.run.restart_log import RestartLog
+from experiments.run.served import ServedController
+from experiments.run.supervision import Restart
+from experiments.run.supervisor import Supervisor
+from experiments.run.traffic import log_tail
+from experiments.spec.spec import SchemeChoice, Spec, fabric_words, is_scheme_file, merge_overrides
+from experiments.spec.yaml_source import read
+from plain.reading import PlainError
+from topologies.addressing import OVERLAY6_PREFIX, OVERLAY_PREFIX
+from topologies.lab import Lab
+
+READY_S: Final = 60.0
+STOP_S: Final = 30.0
+FOUND_AGAIN_S: Final = 5.0
+LOOK_EVERY_S: Final = 0.05
+SERVED_EVERY_S: Final = 2.0
+"""A controller that is not our process is asked whether it is there."""
+ROOT: Final = Path(__file__).parents[2]
+
+OnStage = Callable[[str], None]
+OnRestart = Callable[[Restart], None]
+
+
+class DeploymentError(RuntimeError):
+    """A part did not start, or ended again and again; the text names it, with the end of its log."""
+
+
+class Deployment:
+    """Lab, controller and agents of one spec. Use as a context manager.
+
+    Once it is up, parts that end are started again (`experiments.run.supervision`), but those that were ended on
+    purpose: by `kill`, by a fault "agent-down", by `Lab.kill_switch`.
+
+    on_stage: told in a few words what happens next. database: SQLAlchemy URL of the controller's; None: a file of
+    the lab's, gone with it. logs: directory for the logs of this deployment, which stay if it ends by an error;
+    None: with the lab, gone with it. controller_options: more of the controller's own (`capstan serve --help`).
+    served: a controller that runs already, in place of one of this deployment's own. path_policy: a file with the path
+    policy that ``entropy: file`` means. on_restart: gets each part that was started again, in a thread of its own.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        lab_id: str | None = None,
+        database: str | None = None,
+        logs: Path | None = None,
+        on_stage: OnStage = lambda text: None,
+        controller_options: Sequence[str] = (),
+        served: ServedController | None = None,
+        path_policy: Path | None = None,
+        on_restart: OnRestart = lambda restart: None,
+    ) -> None:
+        self.spec = spec
+        self.lab = Lab(
+            spec.fabric,
+            lab_id,
+            tcp=spec.transport.profile,
+            congestion_control=spec.transport.congestion,
+            controller_port=served.openflow_port if served is not None else None,
+        )
+        self._served = served
+        self._path_policy = path_policy
+        self._database = database
+        self._logs = logs
+        self._on_stage = on_stage
+        self._controller_options = list(controller_options)
+        self._on_restart = on_restart
+        self._parts: list[ProcessPart] = []
+        self._supervisor: Supervisor | None = None
+        self._restart_log = RestartLog(self._own_client)
+        self._client: ControllerClient | None = None
+        self._api: tuple[str, str | None] = ("", None)
+        """The controller's address and token."""
+        self._ask_again = 0.0
+
+    @property
+    def client(self) -> ControllerClient:
+        if self._client is None:
+            raise DeploymentError("the controller is not started")
+        return self._client
+
+    @property
+    def logs(self) -> Path:
+        """Directory of all parts' logs."""
+        return self._logs / self.lab.lab_id if self._logs is not None else self.lab.run_dir / "logs"
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        if error is None and self._logs is not None:
+            shutil.rmtree(self.logs, ignore_errors=True)
+
+    def start(self) -> Self:
+        """Bring everything up and prove that it forwards; whatever goes wrong leaves nothing behind."""
+        try:
+            self._on_stage(f"building the fabric: {fabric_words(self.spec)}")
+            self.lab.start()
+            self.logs.mkdir(parents=True, exist_ok=True)
+            if self._served is not None:
+                self._client = self._served.client()
+                self._api = self._client.url, self._client.token
+            else:
+                self._on_stage("starting the controller")
+                self._start_controller()
+            self._on_stage(f"starting {len(self.lab.hosts)} host agents")
+            self._start_agents()
+            self._on_stage("discovering switches, links and hosts")
+            self.set_scheme(self.spec.schemes[0])
+            self._wait_ready()
+            self._on_stage("trying every host")
+            self._probe()
+            self._supervise()
+        except PartError as error:
+            self.stop()
+            raise DeploymentError(str(error)) from None
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End agents, our controller and the lab. Harmless if nothing runs."""
+        if self._supervisor is not None:
+            for part in self._parts:
+                part.abandoned = True
+            self.lab.abandon()
+            self._supervisor.stop()
+            self._supervisor = None
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+        for part in reversed(self._parts):  # agents before the controller
+            if part.newest is not None:
+                part.newest.terminate()
+        deadline = time.monotonic() + STOP_S
+        for part in self._parts:
+            try:
+                if part.newest is not None:
+                    part.newest.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                part.end()
+        self._parts.clear()
+        self.lab.stop()
+
+    def check(self) -> None:
+        """Raises DeploymentError if the lab is to end: a part ended again and again, or, while it starts, once.
+
+        Raises ControllerError if a served controller is silent.
+        """
+        if self._served is not None and self._client is not None and time.monotonic() > self._ask_again:
+            self._client.health()
+            self._ask_again = time.monotonic() + SERVED_EVERY_S
+        if self._supervisor is None:
+            for part in self._parts:
+                part.check()
+        elif self._supervisor.failure is not None:
+            raise DeploymentError(self._supervisor.failure)
+
+    @property
+    def deaths(self) -> int:
+        """Ends of parts until now that nothing on purpose explains."""
+        return 0 if self._supervisor is None else self._supervisor.deaths
+
+    @property
+    def restarts(self) -> tuple[Restart, ...]:
+        """Parts that were started again until now."""
+        return () if self._supervisor is None else self._supervisor.restarts
+
+    @property
+    def complete(self) -> bool:
+        """Whether all parts run but those that are down on purpose."""
+        return self._supervisor is None or self._supervisor.complete
+
+    def wait_complete(self) -> None:
+        """Return when all parts run but those that are down on purpose. Raises DeploymentError where they will not."""
+        while not self.complete:
+            self.check()
+            time.sleep(LOOK_EVERY_S)
+        self.check()
+
+    def wait_whole(self) -> None:
+        """The same, and everything of the fabric is found again that no fault on purpose took."""
+        self.wait_complete()
+        if all(one["kind"] == "slow-link" for one in self.client.faults()):
+            self._wait_ready()
+
+    def check_health(self) -> Health:
+        """The same, and raises if the controller misses anything of the fabric that no fault on purpose took.
+
+        What such a fault has just given back gets some seconds to be found again.
+        """
+        deadline = time.monotonic() + FOUND_AGAIN_S
+        while True:
+            self.check()
+            health = self.client.health()
+            missing = self._missing(health)
+            if not missing or any(one["kind"] != "slow-link" for one in self.client.faults()):
+                return health
+            if time.monotonic() > deadline:
+                raise DeploymentError(f"the fabric is not whole: {'; '.join(missing)}{self._tails()}")
+            time.sleep(0.1)
+
+    def take(self, spec: Spec) -> None:
+        """Go on with another spec. Raises DeploymentError unless its fabric and transport are those of this one."""
+        if (spec.fabric, spec.transport) != (self.spec.fabric, self.spec.transport):
+            raise DeploymentError(
+                f"{spec.name!r} needs another fabric or transport: start a deployment for it"
+            )
+        self.spec = spec
+
+    def set_scheme(self, choice: SchemeChoice, forget_flows: bool = False) -> dict[str, Any]:
+        """Switch to a scheme of the spec, with its overrides; returns when all have confirmed.
+
+        forget_flows: what the controller has learnt of flows before does not count.
+        """
+        return self.client.set_scheme(
+            scheme_body(choice.name),
+            self.spec.packet_time_s,
+            merge_overrides(self.spec.policy, choice.overrides),
+            forget_flows=forget_flows,
+        )
+
+    def kill(self, name: str) -> None:
+        """End a part ("controller", "agent h1") at once, as a crash would; it stays down until `relaunch`."""
+        self._part(name).end()
+        if self._supervisor is not None:
+            self._supervisor.look_again()
+
+    def relaunch(self, name: str) -> None:
+        """Start a part that was killed again, as it was started first; a controller answers when this returns."""
+        part = self._part(name)
+        if isinstance(part, ControllerPart):
+            part.start()
+        else:
+            part.launch()
+        if self._supervisor is not None:
+            self._supervisor.look_again()
+
+    def _part(self, name: str) -> ProcessPart:
+        found = [part for part in self._parts if part.name == name]
+        if not found:
+            raise DeploymentError(
+                f"there is no part {name!r}; there are {', '.join(p.name for p in self._parts)}"
+            )
+        return found[0]
+
+    # -- parts ---------------------------------------------------------------------------------------
+
+    def _supervise(self) -> None:
+        """From now on parts that end are started again."""
+        switches = [self.lab.switch(name) for name in self.lab.switches]
+        daemons = [
+            DaemonPart(switch, program) for switch in switches for program in ("ovsdb-server", "ovs-vswitchd")
+        ]
+        supervisor = Supervisor([*self._parts, *daemons], self._restarted)
+        for switch in switches:
+            switch.on_purpose = supervisor.look_again
+        self._supervisor = supervisor
+        supervisor.start()
+
+    def _restarted(self, restart: Restart) -> None:
+        self._on_restart(restart)
+        self._restart_log.add(restart)
+
+    def _own_client(self) -> ControllerClient:
+        """Another client of the controller, for another thread: also for one that outlives `stop` for a moment."""
+        return ControllerClient(*self._api)
+
+    def _log(self, name: str) -> Path:
+        return self.logs / f"{name.replace(' ', '-')}.log"
+
+    def _start_controller(self) -> None:
+        data = self.lab.run_dir / "controller"
+        address, port = self.lab.controller_endpoint
+        argv = [sys.executable, "-m", "controller", "--lab"]
+        argv += ["--data", str(data), "--openflow", f"{address}:{port}", "--openflow-without-tls"]
+        argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file)]
+        argv += self._controller_options
+        if self._database is not None:
+            argv += ["--database", self._database]
+        part = ControllerPart(self.lab.popen, argv, self._log("controller"), ROOT, data)
+        self._parts.append(part)
+        part.start()
+        self._client, self._api = ControllerClient(part.url), (part.url, None)
+
+    @property
+    def _socket(self) -> Path:
+        return self._served.agents_socket if self._served is not None else self.lab.run_dir / "agents.sock"
+
+    @property
+    def _token_file(self) -> Path:
+        return self._served.token_file if self._served is not None else self.lab.run_dir / "agents-token"
+
+    def _start_agents(self) -> None:
+        for place in self.spec.fabric.hosts():
+            argv = [sys.executable, "-m", "host_agent", "--host", place.name]
+            argv += ["--interface", f"{place.name}-eth0", "--underlay-ip", place.underlay]
+            argv += ["--overlay", f"{place.overlay}/{OVERLAY_PREFIX}"]
+            argv += ["--overlay", f"{place.overlay6}/{OVERLAY6_PREFIX}"]
+            argv += ["--underlay-mtu", str(self.spec.fabric.mtu)]
+            argv += ["--congestion-control", self.lab.congestion_control]
+            argv += [
+                "--controller",
+                f"unix:{self._socket}",
+                "--token-file",
+                str(self._token_file),
+                "--keep-tun",
+            ]
+            if self._path_policy is not None:
+                argv += ["--path-policy", str(self._path_policy.absolute())]
+            log = self._log(f"agent {place.name}")
+            part = AgentPart(place.name, self.lab.popen, argv, log, ROOT, self._own_client)
+            self._parts.append(part)
+            part.launch()
+
+    # -- readiness -----------------------------------------------------------------------------------
+
+    def _missing(self, health: Health) -> list[str]:
+        """What is not there yet, in words."""
+        fabric = self.spec.fabric
+        links = [name for name in fabric.link_names() if not name.startswith("h") and name not in fabric.down]
+        wanted = {
+            "switches": (health.switches, len(self.lab.switches)),
+            "links between switches": (health.links, len(links)),
+            "agents": (health.agents, len(self.lab.hosts)),
+            "hosts": (health.hosts, len(self.lab.hosts)),
+        }
+        missing = [f"{have} of {want} {what}" for what, (have, want) in wanted.items() if have != want]
+        return missing + ([] if health.ready else [f"the controller waits for {r}" for r in health.reasons])
+
+    def _wait_ready(self) -> None:
+        deadline = time.monotonic() + READY_S
+        while True:
+            self.check()
+            missing = self._missing(self.client.health())
+            if not missing:
+                return
+            if time.monotonic() > deadline:
+                raise DeploymentError(
+                    f"the fabric is not ready after {READY_S:g} s: {'; '.join(missing)}{self._tails()}"
+                )
+            time.sleep(0.1)
+
+    def _tails(self) -> str:
+        """Ends of the logs of the controller and of agents that it does not know."""
+        try:
+            known = {agent["host"] for agent in self.client.agents() if agent["connected"]}
+        except ControllerError:
+            known = set()
+        text = ""
+        for part in self._parts:
+            if part.name == "controller" or part.name.removeprefix("agent ") not in known:
+                text += f"\n{part.name}{log_tail(part.log)}"
+                if text.count("\n") > 40:
+                    break
+        return text
+
+    def _probe(self) -> None:
+        """Raises DeploymentError unless a small flow from every host arrives."""
+        lost = lost_probes(self.lab.popen, self.spec, self.logs, self.check)
+        if lost:
+            raise DeploymentError(
+                f"the fabric does not forward: {len(lost)} of {len(self.spec.endpoints())} probes failed within "
+                f"{PROBE_S:g} s: {', '.join(lost[:5])}{self._tails()}"
+            )
+
+
+def scheme_body(name: str) -> str | dict[str, Any]:
+    """What the API is given: a scheme's name, or the whole scheme from a file of the user's."""
+    if not is_scheme_file(name):
+        return name
+    source = read(Path(name).read_text(encoding="utf-8"), name)
+    if source.problems or not isinstance(source.data, dict):
+        raise PlainError(name, str(source.problems[0]) if source.problems else "is no scheme")
+    return source.data

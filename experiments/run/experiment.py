@@ -1,0 +1,287 @@
+"""One experiment on a running fabric: all schemes on the same flows, interleaved, and what became of every flow."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.results.admissions import RESENT_S, SETTLE_S, AdmissionCount, Admissions
+from experiments.results.document import Run, own_versions, result_document
+from experiments.results.outcome import FlowOutcome, OutcomeError, join
+from experiments.run.controller_client import ControllerClient, ControllerError
+from experiments.run.cpu import CpuWatch
+from experiments.run.deployment import Deployment, DeploymentError
+from experiments.run.disturbed import MOST_REPEATS, DisturbedError, Watch
+from experiments.run.drain import DrainError, wait_until_empty
+from experiments.run.progress import Steps
+from experiments.run.recording import OwnRecord, Record
+from experiments.run.run_events import disturbances, fabric_changes, mode_changes, path_splits, types_learnt
+from experiments.run.traffic import Traffic
+from experiments.spec.spec import SchemeChoice, Spec
+from workloads.plan import Plan
+
+_IN_CSV_ONLY: Final = ("copy_packets", "application", "port", "counted")
+"""Fields of a flow that the database does not have so: its packets are the flow's own, and all its flows count."""
+Keep = Callable[[Mapping[str, Any], Sequence[Run]], Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """document: as in result.json; directory: where it is kept; experiment: its number in the database."""
+
+    document: dict[str, Any]
+    directory: Path
+    experiment: int
+
+
+class Experiment:
+    """One spec on a fabric that is up.
+
+    plans: one for each repeat. keep: takes the result document and its runs, returns where they are kept.
+    record: who is told; default: the controller of this fabric.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        deployment: Deployment,
+        steps: Steps,
+        plans: Sequence[Plan],
+        keep: Keep,
+        record: Record | None = None,
+    ) -> None:
+        self._spec = spec
+        self._plans = plans
+        self._keep = keep
+        self._deployment = deployment
+        self._client: ControllerClient = deployment.client
+        self._record: Record = record if record is not None else OwnRecord(deployment.client)
+        self._steps = steps
+        self._runs: list[Run] = []
+        self._quiet_since = time.monotonic() - spec.pause_s
+
+    def run(self) -> Result:
+        """All runs, the document of their results, and what the controller's database is told of them.
+
+        Raises:
+            DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
+        """
+        spec, started, begun = self._spec, datetime.now(UTC), time.monotonic()
+        versions = own_versions() | {"capstan": self._client.health().version} | _ovs_version()
+        number = self._record.begin(spec, versions)
+        try:
+            kept = {(run.label, run.repeat): run for run in self._record.kept(self._plans)}
+            with Traffic(self._deployment.lab.popen, spec.endpoints(), self._deployment.logs) as traffic:
+                traffic.configure(spec.transport)
+                for repeat, plan in enumerate(self._plans):
+                    for choice in rotated(spec.schemes, repeat):
+                        if (choice.label, repeat) in kept:
+                            self._runs.append(kept[choice.label, repeat])
+                            self._steps.skip_run()
+                            continue
+                        run, epoch = self._whole(traffic, choice, repeat, plan)
+                        body = run_body(run, spec.seed, epoch)
+                        self._runs.append(replace(run, run_id=self._add(run, body)))
+            self._steps.stage("computing intervals")
+            document = result_document(
+                spec,
+                self._runs,
+                started,
+                time.monotonic() - begun,
+                self._deployment.lab.notices,
+                versions,
+            )
+            document["experiment"] = number
+            directory = self._keep(document, self._runs)
+            self._record.finish(document)
+        except BaseException as error:
+            self._record.fail(error)
+            raise
+        return Result(document, directory, number)
+
+    def _admission_count(self) -> AdmissionCount:
+        time.sleep(SETTLE_S)
+        return AdmissionCount(self._client.agents(), self._client.capton_resent())
+
+    def _admitted(self, count: AdmissionCount, epoch: float) -> Admissions:
+        """What agents have counted until now; they take a moment to tell it."""
+        time.sleep(SETTLE_S)
+        deadline = time.monotonic() + RESENT_S
+        while True:
+            agents, resent = self._client.agents(), self._client.capton_resent()
+            if count.explained(agents, resent) or time.monotonic() > deadline:
+                return count.until(agents, resent, time.monotonic() - epoch)
+            time.sleep(0.2)
+
+    def _add(self, run: Run, body: Mapping[str, Any]) -> int:
+        """Record a run, also if the controller that takes it ends meanwhile; return its number."""
+        watch = Watch(self._deployment, last=True)
+        try:
+            return self._record.add(run, body)
+        except ControllerError:
+            watch.settle()
+            if not watch.disturbed:
+                raise
+        return self._record.add(run, body)  # the same run twice is kept once
+
+    def _whole(self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan) -> tuple[Run, float]:
+        """One run, and its start in Unix seconds. It is done anew if a part of the lab ends meanwhile; the last time it
+        counts all the same."""
+        for repeated in range(MOST_REPEATS):
+            watch = Watch(self._deployment, last=False)
+            try:
+                run, epoch = self._one(traffic, choice, repeat, plan, watch)
+                return replace(run, repeated=repeated), epoch
+            except (DisturbedError, ControllerError, DeploymentError, DrainError, OutcomeError):
+                self._deployment.wait_complete()
+                if not watch.disturbed:
+                    raise
+            traffic.stop_flows()
+            self._deployment.wait_whole()
+            self._steps.repeat_run()
+        run, epoch = self._one(traffic, choice, repeat, plan, Watch(self._deployment, last=True))
+        return replace(run, repeated=MOST_REPEATS), epoch
+
+    def _one(
+        self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan, parts: Watch
+    ) -> tuple[Run, float]:
+        """One attempt. Anything that is not whole raises: there is no half result."""
+        spec = self._spec
+        self._steps.begin_run(choice.label, plan)
+        _, before = self._client.modes()
+        scheme = self._deployment.set_scheme(choice, forget_flows=not spec.keep_learnt)["scheme"]
+        traffic.prepare(plan, scheme["replication"])
+        time.sleep(max(0.0, self._quiet_since + spec.pause_s - time.monotonic()))
+        wait_until_empty(lambda: self._client.report_flows(forget=True), spec.packet_time_s, parts.check)
+        _, cursor = self._client.modes()
+        admission = None if scheme.get("admission") is None else self._admission_count()
+
+        def check() -> None:
+            parts.check()
+            self._steps.tick()
+
+        deadline = plan.window_s[1] + spec.timeout_s
+        wall_offset = time.time() - time.monotonic()
+        with CpuWatch(spec.packet_time_s, self._deployment.lab.pressure_file) as watch:
+            epoch = traffic.run(deadline, self._steps.flows, check)
+            duration = time.monotonic() - epoch
+            sent, received = traffic.stop_flows()
+        self._quiet_since = time.monotonic()
+        self._steps.end_run(duration - plan.window_s[1])
+        parts.settle()
+        # entries of the last datagrams: what is in the air now belongs to aborted background flows
+        entries = self._client.report_flows(forget=True)
+        events, _ = self._client.modes(cursor)
+        happened, _ = self._client.events(before)
+        admitted = None if admission is None else self._admitted(admission, epoch)
+        self._deployment.check_health()
+        parts.settle()
+        if parts.controller_lost:
+            events, happened = [], []
+        if switched := [
+            one for one in happened if one["kind"] == "scheme-changed" and one["cursor"] > cursor
+        ]:
+            raise OutcomeError(
+                f"somebody switched the fabric to scheme {switched[0]['scheme']!r} during a run of {choice.label!r}"
+            )
+        outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
+        if not parts.disturbed:
+            _prove_agents_saw(outcomes)
+        epoch_wall = epoch + wall_offset
+        assert watch.use is not None
+        run = Run(
+            label=choice.label,
+            scheme=choice.name,
+            repeat=repeat,
+            plan=plan.digest(),
+            duration_s=duration,
+            flows=outcomes,
+            cpu=watch.use,
+            modes=mode_changes(events, epoch_wall, duration),
+            splits=path_splits(happened, epoch_wall, duration),
+            changes=fabric_changes(happened, epoch_wall, duration),
+            admitted=admitted,
+            types=types_learnt(happened, epoch_wall, duration) if _learns_types(scheme) else None,
+            disturbed=disturbances(parts.restarts, epoch),
+        )
+        return run, epoch_wall
+
+
+def rotated(schemes: tuple[SchemeChoice, ...], repeat: int) -> tuple[SchemeChoice, ...]:
+    """The order of one repeat: each scheme is first in turn, so that none always follows another."""
+    first = repeat % len(schemes)
+    return schemes[first:] + schemes[:first]
+
+
+def _learns_types(scheme: Mapping[str, Any]) -> bool:
+    priority = scheme.get("priority")
+    return priority is not None and priority.get("prediction") is not None
+
+
+def _prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
+    """A finished flow that no agent counted did not cross the overlay: the run would measure something else."""
+    unseen = [flow for flow in outcomes if flow.state == "finished" and not (flow.packets and flow.paths)]
+    if unseen:
+        raise OutcomeError(
+            f"{len(unseen)} finished flows are missing in the agents' reports, the first from "
+            f"{unseen[0].source}:{unseen[0].source_port} to {unseen[0].destination}; were agents restarted?"
+        )
+
+
+def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
+    """A run as the API takes it."""
+    flows = []
+    for flow in run.flows:
+        if not flow.counted:
+            continue
+        data = asdict(flow)
+        data["flow"] = data.pop("id")
+        data["destination_port"] = flow.port
+        for name in _IN_CSV_ONLY:
+            del data[name]
+        data["paths"] = dict(flow.paths)
+        if flow.started_s is not None and flow.fct_s is not None:
+            data["finished_s"] = round(flow.started_s + flow.fct_s, 6)
+        flows.append(data)
+    short = [flow.fct_s for flow in run.counted if flow.traffic_class == "short" and flow.fct_s is not None]
+    return {
+        "scheme": run.scheme,
+        "label": run.label,
+        "repeat": run.repeat,
+        "seed": seed,
+        "started_at": epoch_wall,
+        "finished_at": epoch_wall + run.duration_s,
+        "cpu_limited": run.cpu.limited,
+        "cpu": asdict(run.cpu),
+        "measures": {
+            "short": {"n": len(short), "afct_ms": sum(short) / len(short) * 1e3 if short else None},
+            "long": {
+                "goodput_mbps": sum(
+                    flow.window_bytes * 8e-6 / flow.window_s for flow in run.flows if flow.window_s > 0
+                )
+            },
+            "path_splits": [dict(split) for split in run.splits],
+            "fabric_changes": [dict(change) for change in run.changes],
+            "types_learnt": None if run.types is None else [dict(one) for one in run.types],
+            "disturbed": [dict(one) for one in run.disturbed],
+            "repeated": run.repeated,
+            "admitted": None if run.admitted is None else asdict(run.admitted),
+            "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},
+        },
+        "flows": flows,
+    }
+
+
+def _ovs_version() -> dict[str, str]:
+    try:
+        text = subprocess.run(
+            ["ovs-vswitchd", "--version"], capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"open-vswitch": text.split("\n", 1)[0].rsplit(" ", 1)[-1]}

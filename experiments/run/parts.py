@@ -1,0 +1,180 @@
+"""What a deployment runs and its supervisor starts again: controller, agents, switches' daemons."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.run.controller_client import ControllerClient, ControllerError
+from experiments.run.traffic import Popen, log_tail
+from topologies.ovs import OvsSwitch
+
+LOOK_EVERY_S: Final = 0.02
+CONTROLLER_START_S: Final = 60.0
+AGENT_START_S: Final = 10.0
+"""An agent that has not found its controller by then counts as started: there may be no controller."""
+ASK_S: Final = 2.0
+
+
+class PartError(RuntimeError):
+    """A part did not start or has died; the text names it, with the end of its log."""
+
+
+class ProcessPart:
+    """A part that is one process with a log of its own."""
+
+    def __init__(
+        self, name: str, popen: Popen, host: str | None, argv: Sequence[str], log: Path, directory: Path
+    ) -> None:
+        self.name = name
+        self.log = log
+        self.wanted = True
+        """Whether it is to run: not after `end`."""
+        self.abandoned = False
+        """Whether nothing waits any more for it to come up."""
+        self.newest: subprocess.Popen[Any] | None = None
+        self._popen = popen
+        self._host = host
+        self._argv = list(argv)
+        self._directory = directory
+
+    @property
+    def process(self) -> subprocess.Popen[Any] | None:
+        return self.newest if self.wanted else None
+
+    def held(self) -> bool:
+        return False
+
+    def start(self) -> None:
+        self.launch()
+
+    def launch(self) -> subprocess.Popen[Any]:
+        """Start its process; return at once."""
+        with self.log.open("ab") as output:
+            process = self._popen(
+                self._host, self._argv, stdout=output, stderr=subprocess.STDOUT, cwd=self._directory
+            )
+        self.newest, self.wanted = process, True
+        return process
+
+    def end(self) -> None:
+        """End it at once, as a crash would, and for good."""
+        self.wanted = False
+        if self.newest is not None:
+            self.newest.kill()
+            self.newest.wait()
+
+    def check(self) -> None:
+        """Raises PartError if its process has ended though it is wanted."""
+        if self.process is not None and self.process.poll() is not None:
+            raise PartError(
+                f"{self.name} has ended (exit code {self.process.returncode}){log_tail(self.log)}"
+            )
+
+
+class ControllerPart(ProcessPart):
+    """A controller. data: its directory; its API's address, once known, is the same for good."""
+
+    def __init__(self, popen: Popen, argv: Sequence[str], log: Path, directory: Path, data: Path) -> None:
+        super().__init__("controller", popen, None, [*argv, "--api", "127.0.0.1:0"], log, directory)
+        self._endpoints = data / "endpoints.json"
+        self.url = ""
+
+    def start(self) -> None:
+        """Return once its API answers. Raises PartError; it does not run then."""
+        self._endpoints.unlink(missing_ok=True)  # a controller that was killed leaves its own
+        process = self.launch()
+        deadline = time.monotonic() + CONTROLLER_START_S
+        while not self._endpoints.exists():
+            if process.poll() is not None or self.abandoned or time.monotonic() > deadline:
+                self._fail(process)
+            time.sleep(LOOK_EVERY_S)
+        self.url = json.loads(self._endpoints.read_text(encoding="utf-8"))["api"]
+        self._argv[-1] = self.url.removeprefix("http://")
+        with ControllerClient(self.url) as client:
+            try:
+                client.health(max(ASK_S, deadline - time.monotonic()))
+            except ControllerError:
+                self._fail(process)
+
+    def _fail(self, process: subprocess.Popen[Any]) -> None:
+        code = process.poll()
+        process.kill()
+        process.wait()
+        how = f"has ended (exit code {code})"
+        if code is None:
+            how = f"did not open its API within {CONTROLLER_START_S:g} s"
+        raise PartError(f"the controller {how}{log_tail(self.log)}")
+
+
+class AgentPart(ProcessPart):
+    """The agent of a host. client: makes a client of its controller."""
+
+    def __init__(
+        self,
+        host: str,
+        popen: Popen,
+        argv: Sequence[str],
+        log: Path,
+        directory: Path,
+        client: Callable[[], ControllerClient],
+    ) -> None:
+        super().__init__(f"agent {host}", popen, host, argv, log, directory)
+        self._client = client
+        self._of = host
+
+    def held(self) -> bool:
+        try:
+            with self._client() as client:
+                return any(
+                    (one["kind"], one["target"]) == ("agent-down", self._of) for one in client.faults()
+                )
+        except ControllerError:
+            return False  # a controller that comes back ends it again if it is to be down
+
+    def start(self) -> None:
+        """Return once it is connected to its controller, or has ended, or AGENT_START_S have passed."""
+        began = time.time()
+        process = self.launch()
+        deadline = time.monotonic() + AGENT_START_S
+        with self._client() as client:
+            while not self._connected(client, began):
+                if process.poll() is not None or self.abandoned or time.monotonic() > deadline:
+                    return
+                time.sleep(LOOK_EVERY_S)
+
+    def _connected(self, client: ControllerClient, since: float) -> bool:
+        try:
+            agents = client.agents()
+        except ControllerError:
+            return False
+        return any(
+            one["host"] == self._of and one["connected"] and one["connected_at"] >= since for one in agents
+        )
+
+
+class DaemonPart:
+    """One of a switch's two daemons: "ovs-vswitchd" or "ovsdb-server"."""
+
+    def __init__(self, switch: OvsSwitch, program: str) -> None:
+        self.name = f"{program} of {switch.name}"
+        self.log = switch.run_dir / f"{program}.log"
+        self._switch = switch
+        self._program = program
+
+    @property
+    def process(self) -> subprocess.Popen[Any] | None:
+        switch = self._switch
+        if not switch.wanted:
+            return None
+        return switch.daemon if self._program == "ovs-vswitchd" else switch.database_server
+
+    def held(self) -> bool:
+        return False  # a switch that a fault holds down runs: its ports are down
+
+    def start(self) -> None:
+        self._switch.revive()

@@ -1,0 +1,59 @@
+"""Where an experiment and its runs are recorded: the controller of its own lab, or one that it was submitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from experiments.results.document import Run, machine
+from experiments.run.controller_client import ControllerClient, ControllerError
+from experiments.spec.spec import Spec, spec_to_dict
+from workloads.plan import Plan
+
+
+class Record(Protocol):
+    """What an experiment tells while it goes on; raises ControllerError where that cannot be."""
+
+    def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
+        """It begins; returns its number."""
+
+    def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
+        """Runs that are there already, from an earlier attempt; plans: by repeat."""
+
+    def add(self, run: Run, body: Mapping[str, Any]) -> int:
+        """A run is finished; returns its number."""
+
+    def finish(self, document: Mapping[str, Any]) -> None:
+        """All is done, with this result."""
+
+    def fail(self, error: BaseException) -> None:
+        """There will be no result; whoever is told may be gone, too."""
+
+
+class OwnRecord:
+    """With the controller of the experiment's own lab."""
+
+    def __init__(self, client: ControllerClient) -> None:
+        self._client = client
+        self._number = 0
+
+    def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
+        self._number = self._client.create_experiment(
+            spec.name, spec.seed, spec_to_dict(spec), versions, machine()
+        )
+        return self._number
+
+    def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
+        return ()
+
+    def add(self, run: Run, body: Mapping[str, Any]) -> int:
+        return int(self._client.add_run(self._number, body)["id"])
+
+    def finish(self, document: Mapping[str, Any]) -> None:
+        summary = {key: document[key] for key in ("schemes", "cpu_limited", "disturbed", "baseline")}
+        self._client.finish_experiment(self._number, summary)
+
+    def fail(self, error: BaseException) -> None:
+        with suppress(ControllerError):
+            self._client.fail_experiment(self._number, str(error) or type(error).__name__)

@@ -1,0 +1,87 @@
+"""What the controller saw happen during a run, out of its events, as plain data in the run's own time.
+
+Events' ``at`` are Unix seconds; ``at_s`` in what is returned are seconds since the run's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from experiments.run.supervision import Restart
+
+Events = Iterable[Mapping[str, Any]]
+
+_FABRIC_KINDS: Final = {
+    "link-down": "link",
+    "link-up": "link",
+    "switch-down": "switch",
+    "switch-up": "switch",
+}
+
+
+def mode_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
+    """Changes of leaves' modes up to the run's end. epoch: the run's start, Unix seconds."""
+    return tuple(
+        {
+            "at_s": round(event["at"] - epoch, 6),
+            **{name: event[name] for name in ("leaf", "mode", "cause")},
+        }
+        for event in events
+        if event["at"] - epoch <= duration_s
+    )
+
+
+def path_splits(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
+    """How paths were split, of the events since the scheme was set: so the first is from before the start."""
+    return tuple(
+        {
+            "at_s": round(event["at"] - epoch, 6),
+            **{name: event[name] for name in ("low_latency", "throughput", "share")},
+        }
+        for event in events
+        if event["kind"] == "partition-changed" and event["at"] - epoch <= duration_s
+    )
+
+
+def fabric_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
+    """Links and switches that went or came back between the run's start and its end: nothing, in a sound run.
+
+    Flows took other paths meanwhile, also where the scheme would have kept them to one.
+    """
+    return tuple(
+        {
+            "at_s": round(event["at"] - epoch, 6),
+            "kind": event["kind"],
+            "name": event[_FABRIC_KINDS[event["kind"]]],
+            "cause": event.get("cause"),
+        }
+        for event in events
+        if event["kind"] in _FABRIC_KINDS and 0 <= event["at"] - epoch <= duration_s
+    )
+
+
+def types_learnt(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
+    """Types of flows (TPFS) that agents were told of, since the scheme was set: so the first may be from before the
+    start."""
+    return tuple(
+        {
+            "at_s": round(event["at"] - epoch, 6),
+            **{name: event[name] for name in ("flows", "features", "types", "unknown_flows", "seconds")},
+        }
+        for event in events
+        if event["kind"] == "types-learnt" and event["told"] and event["at"] - epoch <= duration_s
+    )
+
+
+def disturbances(restarts: Iterable[Restart], epoch: float) -> tuple[Mapping[str, Any], ...]:
+    """Restarts as plain data in the run's own time. epoch: its start, monotonic seconds."""
+    return tuple(
+        {
+            "at_s": round(restart.ended_at - epoch, 3),
+            "part": restart.part,
+            "how": restart.how,
+            "after_s": round(restart.after_s, 3),
+        }
+        for restart in restarts
+    )

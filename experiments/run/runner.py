@@ -1,0 +1,167 @@
+"""Runs what a spec asks for: fabrics up, an experiment for each point of its sweep, results kept, fabrics down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from experiments.results.document import Run, new_directory, write_result
+from experiments.results.drawing import draw_comparison, draw_sweep
+from experiments.results.sweep_results import sweep_document, write_sweep
+from experiments.run.deployment import Deployment, OnRestart
+from experiments.run.experiment import Experiment, Keep, Result
+from experiments.run.progress import OnProgress, Steps
+from experiments.spec.spec import Spec, spec_text
+from experiments.spec.sweep import Point, points, words
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """document: as in the sweep's result.json; experiments: the points' numbers in the database."""
+
+    document: dict[str, Any]
+    directory: Path
+    experiments: tuple[int, ...]
+
+
+OnUp = Callable[[Deployment], None]
+
+
+def run_experiment(
+    spec: Spec,
+    text: str,
+    *,
+    results: Path,
+    on_progress: OnProgress = lambda progress: None,
+    database: str | None = None,
+    on_up: OnUp = lambda deployment: None,
+    on_restart: OnRestart = lambda restart: None,
+    on_result: Callable[[Result, Deployment], None] = lambda result, deployment: None,
+    path_policy: Path | None = None,
+) -> Result:
+    """Bring the fabric up, run everything, keep the results, take the fabric down.
+
+    text: the spec as its author wrote it. results: directory below which the result gets one of its own.
+    database: SQLAlchemy URL; default: the file capstan.db in `results`. on_up: called when the fabric forwards;
+    on_result: with the fabric still up. path_policy, on_restart: as `Deployment` takes them.
+
+    Raises:
+        DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
+    """
+    steps = Steps([spec], on_progress)
+
+    def keep(document: Any, runs: Sequence[Run]) -> Path:
+        return write_result(new_directory(results, spec.name, _when(document)), document, runs, text)
+
+    with _deployment(spec, results, database, steps, path_policy, on_restart) as deployment:
+        on_up(deployment)
+        result = Experiment(spec, deployment, steps, steps.plans[0], keep).run()
+        steps.stage("drawing")
+        draw_comparison(result.document, result.directory)
+        on_result(result, deployment)
+        steps.stage("taking the fabric down")
+    return result
+
+
+def run_sweep(
+    spec: Spec,
+    text: str,
+    *,
+    results: Path,
+    on_progress: OnProgress = lambda progress: None,
+    database: str | None = None,
+    on_up: OnUp = lambda deployment: None,
+    on_restart: OnRestart = lambda restart: None,
+    on_result: Callable[[SweepResult, Deployment], None] = lambda result, deployment: None,
+    path_policy: Path | None = None,
+) -> SweepResult:
+    """The same for every point of the spec's sweep, all on one fabric where the points have the same.
+
+    Each point is an experiment of its own, kept in a directory of its own below the sweep's. If one fails, those
+    before it stay, and there is no result of the sweep.
+    """
+    grid = points(spec)
+    order = _by_fabric(grid)
+    steps = Steps([grid[index].spec for group in order for index in group], on_progress)
+    plans = iter(steps.plans)
+    directory = new_directory(results, spec.name, datetime.now(UTC))
+    found: dict[int, Result] = {}
+    for group in order:
+        with _deployment(
+            grid[group[0]].spec, results, database, steps, path_policy, on_restart
+        ) as deployment:
+            on_up(deployment)
+            for index in group:
+                point = grid[index]
+                place = directory / f"point-{index + 1:0{len(str(len(grid)))}d}"
+                place.mkdir()
+                deployment.take(point.spec)
+                steps.begin_point(words(spec.sweep, point.at))
+                found[index] = Experiment(
+                    point.spec, deployment, steps, next(plans), _keep_in(place, point)
+                ).run()
+            steps.begin_point("")
+            if len(found) == len(grid):
+                steps.stage("drawing")
+                result = _whole(spec, text, grid, found, directory)
+                on_result(result, deployment)
+            steps.stage("taking the fabric down")
+    return result
+
+
+def _by_fabric(grid: Sequence[Point]) -> list[list[int]]:
+    """Indices of the points, those together that one deployment can serve."""
+    groups: list[list[int]] = []
+    for index, point in enumerate(grid):
+        for group in groups:
+            first = grid[group[0]].spec
+            if (first.fabric, first.transport) == (point.spec.fabric, point.spec.transport):
+                group.append(index)
+                break
+        else:
+            groups.append([index])
+    return groups
+
+
+def _keep_in(place: Path, point: Point) -> Keep:
+    return lambda document, runs: write_result(place, document, runs, spec_text(point.spec))
+
+
+def _whole(
+    spec: Spec, text: str, grid: Sequence[Point], found: Mapping[int, Result], directory: Path
+) -> SweepResult:
+    """The sweep's result out of its points', kept and drawn."""
+    ordered = [found[index] for index in range(len(grid))]
+    document = sweep_document(
+        spec, [(point.at, one.directory, one.document) for point, one in zip(grid, ordered, strict=True)]
+    )
+    write_sweep(directory, document, text)
+    draw_sweep(document, directory)
+    return SweepResult(document, directory, tuple(sorted(one.experiment for one in ordered)))
+
+
+def _deployment(
+    spec: Spec,
+    results: Path,
+    database: str | None,
+    steps: Steps,
+    path_policy: Path | None,
+    on_restart: OnRestart,
+) -> Deployment:
+    results.mkdir(parents=True, exist_ok=True)
+    database = database or f"sqlite:///{results.absolute() / 'capstan.db'}"
+    return Deployment(
+        spec,
+        database=database,
+        logs=results.absolute() / "logs",
+        on_stage=steps.stage,
+        path_policy=path_policy,
+        on_restart=on_restart,
+    )
+
+
+def _when(document: Any) -> datetime:
+    return datetime.fromisoformat(document["started"])

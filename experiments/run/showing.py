@@ -1,0 +1,74 @@
+"""An experiment again and again on one fabric, for people who watch: until it is told to stop."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.results.document import Run, new_directory, write_result
+from experiments.results.outcome import OutcomeError
+from experiments.results.statistics import EmptyError
+from experiments.run.controller_client import ControllerError
+from experiments.run.deployment import Deployment, DeploymentError
+from experiments.run.drain import DrainError
+from experiments.run.experiment import Experiment, Result
+from experiments.run.progress import OnProgress, Steps
+from experiments.run.traffic import TrafficError
+from experiments.spec.spec import Spec
+
+AGAIN_S: Final = 5.0
+"""Before the next round after one without a result, so that what never works does not fill the database."""
+SPOILT: Final = (ControllerError, DeploymentError, DrainError, OutcomeError, EmptyError, TrafficError)
+"""What a round may end with while the fabric lives on: people who watch also take links down and switch schemes."""
+
+
+def show(
+    deployment: Deployment,
+    spec: Spec,
+    text: str,
+    *,
+    results: Path,
+    keep: int,
+    on_progress: OnProgress = lambda progress: None,
+    on_result: Callable[[Result], None] = lambda result: None,
+    on_spoilt: Callable[[Exception], None] = lambda error: None,
+) -> None:
+    """Run *spec* on a deployment that is up until a signal ends it, each time with the next seed.
+
+    keep: so many results stay in `results`, the newest. A round without a result is told of, and the next begins.
+
+    Raises:
+        DeploymentError, ControllerError: a part of the deployment has ended, or the controller does not answer.
+    """
+    seed = spec.seed
+    while True:
+        one = replace(spec, seed=seed)
+        deployment.take(one)
+        steps = Steps([one], on_progress)
+        try:
+            on_result(
+                Experiment(one, deployment, steps, steps.plans[0], _keeper(results, one, text, keep)).run()
+            )
+        except SPOILT as error:
+            on_spoilt(error)
+            deployment.check()
+            time.sleep(AGAIN_S)
+            deployment.client.health()  # nobody there: the reason to end
+        seed += 1
+
+
+def _keeper(results: Path, spec: Spec, text: str, keep: int) -> Callable[[Any, Sequence[Run]], Path]:
+    def write(document: Any, runs: Sequence[Run]) -> Path:
+        started = datetime.fromisoformat(document["started"])
+        directory = write_result(new_directory(results, spec.name, started), document, runs, text)
+        older = [path for path in results.glob(f"{spec.name}-*") if (path / "result.json").exists()]
+        for path in sorted(older, key=lambda path: path.stat().st_mtime)[:-keep]:
+            shutil.rmtree(path)
+        return directory
+
+    return write

@@ -1,0 +1,256 @@
+"""Starts parts of a lab again when they end: a thread that waits for that, and acts on `Supervision`'s decisions."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import select
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from experiments.run.supervision import GiveUp, Restart, Supervision, how_ended
+from experiments.run.traffic import log_tail
+
+_LOG: Final = logging.getLogger(__name__)
+HELD_EVERY_S: Final = 0.5
+"""How often the controller is asked whether the fault that keeps a part down has ended."""
+STOP_S: Final = 10.0
+"""How long starts that are under way may take to notice that they are not wanted any more."""
+
+
+class Part(Protocol):
+    """Something that is to run as long as the lab."""
+
+    @property
+    def name(self) -> str:
+        """For people: "agent h3"."""
+
+    @property
+    def log(self) -> Path:
+        """What it says."""
+
+    @property
+    def process(self) -> subprocess.Popen[Any] | None:
+        """Its newest process; None while it is down on purpose."""
+
+    def held(self) -> bool:
+        """Return whether a fault made on purpose keeps it down. May wait for the controller."""
+
+    def start(self) -> None:
+        """Start it again; return when it is back. Raises RuntimeError, OSError."""
+
+
+class _State(Enum):
+    RUNNING = "runs"
+    DOWN = "is down on purpose"
+    ASKING = "has ended: a thread asks whether that was on purpose"
+    HELD = "is kept down by a fault made on purpose"
+    WAITING = "is to be started again"
+    STARTING = "is being started by a thread"
+
+
+_BUSY: Final = (_State.ASKING, _State.STARTING)
+
+
+@dataclass(slots=True, eq=False)
+class _Watched:
+    part: Part
+    state: _State = _State.DOWN
+    process: subprocess.Popen[Any] | None = None
+    """The part's process as it was seen last."""
+    handle: int = -1
+    """Its pidfd, while it runs."""
+    due: float = 0.0
+    """While HELD or WAITING: until when."""
+    how: str = ""
+    """How it ended; empty: by a fault made on purpose."""
+    ended_at: float = 0.0
+
+
+class Supervisor:
+    """Parts are watched from `start` to `stop`. Raises nothing: `failure` says why it gave up.
+
+    on_restart: gets each part that is back, in the supervisor's thread.
+    """
+
+    def __init__(self, parts: Iterable[Part], on_restart: Callable[[Restart], None]) -> None:
+        self._watched = [_Watched(part) for part in parts]
+        self._on_restart = on_restart
+        self._supervision = Supervision()
+        self._poll = select.poll()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._poll.register(self._wake, select.POLLIN)
+        self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="capstan-supervisor", daemon=True)
+        self._workers: list[threading.Thread] = []
+        self._stopping = False
+        self._restarts: list[Restart] = []
+        self.failure: str | None = None
+        """Why the lab is to end; None: it is not."""
+        self.deaths = 0
+        """Ends of parts until now that nothing on purpose explains."""
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Start nothing again from now on. Harmless if it was done before."""
+        if self._stopping:
+            return
+        self._stopping = True
+        self.look_again()
+        self._thread.join()
+        deadline = time.monotonic() + STOP_S
+        for worker in self._workers:
+            worker.join(max(0.0, deadline - time.monotonic()))
+        for one in self._watched:
+            self._close_handle(one)
+        if not any(worker.is_alive() for worker in self._workers):
+            os.close(self._wake)
+
+    def look_again(self) -> None:
+        """A part was ended or started on purpose."""
+        if self._thread.is_alive():
+            os.eventfd_write(self._wake, 1)
+
+    @property
+    def restarts(self) -> tuple[Restart, ...]:
+        """All until now, in the order in which parts were back."""
+        return tuple(self._restarts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part runs but those that are down on purpose."""
+        return all(
+            one.state in (_State.DOWN, _State.HELD)
+            or (one.state is _State.RUNNING and one.part.process is one.process and _runs(one.process))
+            for one in self._watched
+        )
+
+    # in the thread
+
+    def _run(self) -> None:
+        try:
+            self._watch()
+        except Exception as error:
+            _LOG.exception("the supervisor ends")
+            self.failure = f"the lab's supervisor has failed: {error!r}; please report it"
+
+    def _watch(self) -> None:
+        while not self._stopping and self.failure is None:
+            now = time.monotonic()
+            for one in self._watched:
+                self._reconcile(one, now)
+            due = [one.due for one in self._watched if one.state in (_State.HELD, _State.WAITING)]
+            wait_ms = None if not due else max(0.0, min(due) - now) * 1000 + 1
+            for fd, _ in self._poll.poll(wait_ms):
+                if fd == self._wake:
+                    os.eventfd_read(self._wake)
+            while not self._results.empty():
+                self._results.get()()
+
+    def _reconcile(self, one: _Watched, now: float) -> None:
+        """Act on what became of the part's process."""
+        if one.state in _BUSY:
+            return
+        process = one.part.process
+        if process is None:
+            self._close_handle(one)
+            one.state, one.process = _State.DOWN, None
+            return
+        if process is not one.process:
+            self._close_handle(one)
+            one.state, one.process = _State.RUNNING, process
+            # another thread may have collected it
+            with suppress(ProcessLookupError):
+                if _runs(process):
+                    one.handle = os.pidfd_open(process.pid)
+                    self._poll.register(one.handle, select.POLLIN)
+        if one.state is _State.RUNNING and not _runs(process):
+            self._close_handle(one)
+            one.how, one.ended_at = how_ended(process.returncode), now
+            self._look_after(one, _State.ASKING, self._ask_held)
+        elif one.state is _State.HELD and now >= one.due:
+            self._look_after(one, _State.ASKING, self._ask_held)
+        elif one.state is _State.WAITING and now >= one.due:
+            self._look_after(one, _State.STARTING, self._begin)
+
+    def _ask_held(self, one: _Watched) -> Callable[[], None]:
+        held = one.part.held()
+        return lambda: self._decide(one, held)
+
+    def _decide(self, one: _Watched, held: bool) -> None:
+        now = time.monotonic()
+        if held:
+            one.state, one.due, one.how = _State.HELD, now + HELD_EVERY_S, ""
+        elif not one.how:  # its fault has ended
+            one.state, one.due = _State.WAITING, now
+        else:
+            self._count(one, now)
+
+    def _count(self, one: _Watched, now: float) -> None:
+        """Have the part started again, or give up."""
+        self.deaths += 1
+        decision = self._supervision.ended(one.part.name, now)
+        if isinstance(decision, GiveUp):
+            self.failure = (
+                f"{one.part.name} ended {decision.deaths} times within {decision.within_s:.1f} s, "
+                f"the last time: {one.how}{log_tail(one.part.log)}"
+            )
+        else:
+            one.state, one.due = _State.WAITING, decision.at
+
+    def _begin(self, one: _Watched) -> Callable[[], None]:
+        try:
+            one.part.start()
+        except (RuntimeError, OSError) as error:
+            said = str(error) or type(error).__name__
+            return lambda: self._not_back(one, said)
+        return lambda: self._back(one)
+
+    def _back(self, one: _Watched) -> None:
+        one.state = _State.RUNNING
+        if one.how:
+            restart = Restart(one.part.name, one.how, one.ended_at, time.monotonic() - one.ended_at)
+            self._restarts.append(restart)
+            self._on_restart(restart)
+
+    def _not_back(self, one: _Watched, said: str) -> None:
+        one.process, one.how = one.part.process, f"it could not be started: {said}"
+        if one.process is None:  # it was ended on purpose meanwhile
+            one.state = _State.DOWN
+        else:
+            self._count(one, time.monotonic())
+
+    def _look_after(
+        self, one: _Watched, state: _State, work: Callable[[_Watched], Callable[[], None]]
+    ) -> None:
+        """Have *work* done in a thread of its own, and what it returns in ours."""
+        one.state = state
+
+        def run() -> None:
+            self._results.put(work(one))
+            self.look_again()
+
+        worker = threading.Thread(target=run, name=f"capstan-{one.part.name}", daemon=True)
+        self._workers = [other for other in self._workers if other.is_alive()] + [worker]
+        worker.start()
+
+    def _close_handle(self, one: _Watched) -> None:
+        if one.handle >= 0:
+            self._poll.unregister(one.handle)
+            os.close(one.handle)
+            one.handle = -1
+
+
+def _runs(process: subprocess.Popen[Any] | None) -> bool:
+    return process is not None and process.poll() is None

@@ -1,0 +1,376 @@
+"""Everything that is wrong with a spec, all at once, with line numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from experiments.spec.schema_problems import against_schema
+from experiments.spec.spec import (
+    ALL_SCHEMES,
+    Axis,
+    Spec,
+    is_scheme_file,
+    merge_overrides,
+    scheme_choice,
+    spec_from_dict,
+    uplinks_bps,
+)
+from experiments.spec.sweep import SweepError, check_axes, grid, words
+from experiments.spec.yaml_source import Path as FieldPath
+from experiments.spec.yaml_source import Problem, Source, read, text_of
+from plain.reading import PlainError, build, did_you_mean
+from topologies.fabric_spec import FabricSpec, FabricSpecError
+from workloads.applications import ApplicationsError, hosts_of, mean_bytes, parts
+from workloads.arrivals import ArrivalsError, flow_rate, start_times
+from workloads.description import Endpoint, Transport, Workload
+from workloads.patterns import PatternError, senders
+from workloads.plan import LAST_SOURCE_PORT, offered_capacity_bps
+
+PRESETS: Final = Path(__file__).parents[1] / "presets"
+
+CheckOverrides = Callable[[str, Mapping[str, Any]], str | None]
+"""Given a scheme's name and the overrides that it will get: what is wrong with them, or None."""
+
+
+class SpecError(ValueError):
+    """A spec with problems; `problems` has them all, the text one a line."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+def preset_names() -> list[str]:
+    """Names of the presets that come with Capstan."""
+    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+
+
+def find_spec(name: str) -> Path:
+    """The file of a preset's name or of a path. Raises FileNotFoundError with a hint."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") or "/" in name:
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no file {name!r}")
+        return path
+    if name in preset_names():
+        return PRESETS / f"{name}.yaml"
+    if path.is_file():
+        return path
+    raise FileNotFoundError(f"{name!r} is neither a file nor a preset{did_you_mean(name, preset_names())}")
+
+
+def load(
+    text: str, filename: str, schemes: Collection[str], check_overrides: CheckOverrides | None = None
+) -> Spec:
+    """The spec in *text*; SpecError with everything that `check` finds."""
+    problems = check(text, filename, schemes, check_overrides)
+    if problems:
+        raise SpecError(problems)
+    return spec_from_dict(read(text, filename).data)
+
+
+def check(
+    text: str, filename: str, schemes: Collection[str], check_overrides: CheckOverrides | None = None
+) -> list[Problem]:
+    """All problems of a spec, by line; none if it can be run.
+
+    schemes: names of the schemes that the controller has. check_overrides: see there.
+    """
+    source = read(text, filename)
+    found = list(source.problems)
+    if source.data is None and not found:
+        found.append(
+            Problem(1, 1, "", "is empty; a spec needs at least name, title, fabric, schemes, workload")
+        )
+    if source.data is not None:
+        found += against_schema(source)
+        if isinstance(source.data, dict):
+            found += _Meaning(source, found).problems(schemes, check_overrides)
+            found += _sweep(source, found, schemes, check_overrides)
+    named = {
+        Problem(item.line, item.column, item.path, item.message, filename): None for item in sorted(found)
+    }
+    return list(named)
+
+
+def _sweep(
+    source: Source,
+    found: list[Problem],
+    schemes: Collection[str],
+    check_overrides: CheckOverrides | None,
+) -> Iterator[Problem]:
+    """What is wrong with a sweep, and with the specs that it stands for where the spec itself is fine."""
+    if not source.data.get("sweep") or any(problem.path.startswith("sweep") for problem in found):
+        return
+    axes = tuple(build(Axis, item, "sweep") for item in source.data["sweep"])
+    try:
+        check_axes(axes)
+        data = list(grid(source.data, axes))
+    except SweepError as error:
+        where: FieldPath = ("sweep", *error.where)
+        yield Problem(*source.place(where), text_of(where), str(error))
+        return
+    told = set()
+    for at, one in data:
+        point = replace(source, data=one, problems=[])
+        wrong = list(against_schema(point))
+        wrong += _Meaning(point, wrong).problems(schemes, check_overrides)
+        for problem in wrong:
+            if (problem.path, problem.message) in told or problem in found:
+                continue
+            told.add((problem.path, problem.message))
+            cause = _axis_of(problem.path, axes)
+            place: FieldPath = ("sweep",) if cause is None else ("sweep", cause)
+            text = f"where {words(axes, at)}: {problem.path}: {problem.message}"
+            yield Problem(*source.place(place), text_of(place), text)
+
+
+def _axis_of(path: str, axes: tuple[Axis, ...]) -> int | None:
+    """Index of the axis that sets the field at *path*, or something in it."""
+    for index, axis in enumerate(axes):
+        if any(field.startswith(path) or path.startswith(field) for field in axis.fields):
+            return index
+    return None
+
+
+# -- what a schema cannot say --------------------------------------------------------------------
+
+
+class _Meaning:
+    """Checks of the parts that fit the schema; a part with problems of its own is left alone."""
+
+    def __init__(self, source: Source, found: list[Problem]) -> None:
+        self._source = source
+        self._data: dict[str, Any] = source.data
+        self._bad = [problem.path for problem in found]
+        self._found: list[Problem] = []
+
+    def problems(self, schemes: Collection[str], check_overrides: CheckOverrides | None) -> list[Problem]:
+        self._schemes(schemes, check_overrides)
+        fabric = self._fabric()
+        workload = self._workload()
+        self._transport()
+        if fabric is not None and workload is not None:
+            self._together(fabric, workload)
+        return self._found
+
+    def _say(self, path: FieldPath, message: str) -> None:
+        self._found.append(Problem(*self._source.place(path), text_of(path), message))
+
+    def _fits(self, *path: str | int) -> bool:
+        """Whether this part is there and had no problem yet (nor lacks anything)."""
+        part: Any = self._data
+        for step in path:
+            try:
+                part = part[step]
+            except (KeyError, IndexError, TypeError):
+                return False
+        here = text_of(path)
+        return not any(bad == here or bad.startswith((f"{here}.", f"{here}[")) for bad in self._bad)
+
+    def _schemes(self, known: Collection[str], check_overrides: CheckOverrides | None) -> None:
+        items = self._data.get("schemes")
+        policy = self._data.get("policy") or {}
+        labels: dict[str, int] = {}
+        listed = self._listed(items)
+        for index, item in enumerate(items if isinstance(items, list) else []):
+            if not self._fits("schemes", index):
+                continue
+            choice = scheme_choice(item)
+            at: FieldPath = ("schemes", index) if isinstance(item, str) else ("schemes", index, "name")
+            every = choice.name == ALL_SCHEMES
+            names = sorted(set(known) - listed) if every else [choice.name]
+            if is_scheme_file(choice.name):
+                if not Path(choice.name).is_file():
+                    self._say(at, f"there is no file {choice.name!r} (from where this is run)")
+            elif not every and choice.name not in known:
+                self._say(at, f"scheme {choice.name!r} is not known{did_you_mean(choice.name, known)}")
+            elif check_overrides is not None and self._fits("policy") | ("policy" not in self._data):
+                for name in names:
+                    self._overrides(index, name, policy, choice.overrides, check_overrides)
+            for label in names if every else [choice.label]:
+                if label in labels:
+                    text = f"{label!r} is there already (schemes[{labels[label]}]); give a label"
+                    self._say(at, text)
+                labels.setdefault(label, index)
+        if labels:
+            self._claims(labels)
+        baseline = self._data.get("baseline")
+        if isinstance(baseline, str) and labels and baseline not in labels:
+            self._say(("baseline",), f"{baseline!r} is not among the schemes{did_you_mean(baseline, labels)}")
+
+    def _listed(self, items: object) -> set[str]:
+        """Names of the schemes that are listed by themselves."""
+        given = items if isinstance(items, list) else []
+        return {scheme_choice(item).name for index, item in enumerate(given) if self._fits("schemes", index)}
+
+    def _claims(self, labels: Collection[str]) -> None:
+        claims = self._data.get("claims")
+        for index, item in enumerate(claims if isinstance(claims, list) else []):
+            if not self._fits("claims", index):
+                continue
+            compare, at = item.get("compare"), ("claims", index, "compare")
+            if compare is None:
+                self._say(
+                    ("claims", index),
+                    "has no compare: name the ratio of ours in which it shows, and the paper's number",
+                )
+                continue
+            for name in ("scheme", "against"):
+                if compare[name] not in labels:
+                    hint = did_you_mean(compare[name], labels)
+                    self._say((*at, name), f"{compare[name]!r} is not among the schemes{hint}")
+            wrong = "at_most" if compare["measure"] == "long-goodput" else "at_least"
+            if compare.get(wrong) is not None:
+                self._say(
+                    (*at, wrong), f"is not for {compare['measure']}: goodput takes at_least, times at_most"
+                )
+            limits = [name for name in ("at_most", "at_least", "between") if compare.get(name) is not None]
+            if len(limits) != 1:
+                given = " and ".join(limits) or "none"
+                self._say(
+                    at,
+                    f"needs one of at_most, at_least, between (has {given}); 1 where the paper has no number",
+                )
+            elif limits == ["between"] and not 0 < compare["between"][0] < compare["between"][1]:
+                self._say((*at, "between"), "must be two numbers above 0, the lesser first")
+
+    def _overrides(
+        self,
+        index: int,
+        name: str,
+        policy: Mapping[str, Any],
+        own: Mapping[str, Any],
+        check_overrides: CheckOverrides,
+    ) -> None:
+        wrong = check_overrides(name, policy) if policy else None
+        if wrong:
+            self._say(("policy",), f"scheme {name!r}: {wrong}")
+            return
+        wrong = check_overrides(name, merge_overrides(policy, own)) if own else None
+        if wrong:
+            self._say(("schemes", index, "overrides"), wrong)
+
+    def _fabric(self) -> FabricSpec | None:
+        if not self._fits("fabric"):
+            return None
+        try:
+            fabric = FabricSpec.from_dict(self._data["fabric"])
+        except FabricSpecError as error:
+            self._say(("fabric", *error.field.split(".")), error.problem)
+            return None
+        if fabric.slowest_link_mbps is None:
+            self._say(
+                ("fabric", "link"),
+                "needs a rate_mbps: timers are given in packet times of the slowest link between switches",
+            )
+            return None
+        return fabric
+
+    def _workload(self) -> Workload | None:
+        if not self._fits("workload"):
+            return None
+        workload = build(Workload, self._data["workload"], "workload")
+        flows = workload.flows
+        fine = True
+        try:
+            parts(flows)
+        except ApplicationsError as error:
+            self._say(("workload", "flows", *error.where), str(error))
+            fine = False
+        large = workload.large_limit_bytes
+        if large is not None and large <= workload.short_limit_bytes:
+            self._say(
+                ("workload", "large_limit_bytes"),
+                f"must be above short_limit_bytes ({workload.short_limit_bytes})",
+            )
+            fine = False
+        if (flows.count is None) == (flows.duration_s is None):
+            self._say(("workload", "flows"), "exactly one of count and duration_s is needed")
+            fine = False
+        try:
+            flow_rate(flows.arrivals, 1.0, 1.0)
+            # of no flows: only the periods are looked at
+            start_times(flows.arrivals, 1.0, np.random.default_rng(0), 0, None)
+        except ArrivalsError as error:
+            self._say(("workload", "flows", "arrivals"), str(error))
+            fine = False
+        return workload if fine else None
+
+    def _transport(self) -> None:
+        if self._fits("transport"):
+            try:
+                build(Transport, self._data["transport"], "transport")
+            except PlainError as error:
+                self._say(("transport",), error.text)
+
+    def _together(self, fabric: FabricSpec, workload: Workload) -> None:
+        hosts = [Endpoint(place.name, place.leaf, place.overlay) for place in fabric.hosts()]
+        for part, pattern in self._patterns(workload):
+            try:
+                if len(hosts) < 2:
+                    raise PatternError(f"needs at least two hosts, the fabric has {len(hosts)}")
+                senders(pattern, hosts)
+            except PatternError as error:
+                self._say(("workload", part, "pattern"), str(error))
+                return
+        if not self._tenants(workload, hosts):
+            return
+        access = fabric.access.rate_mbps
+        capacity = offered_capacity_bps(
+            workload, hosts, uplinks_bps(fabric), None if access is None else access * 1e6
+        )
+        flows = workload.flows
+        mean = mean_bytes(parts(flows))
+        try:
+            rate = flow_rate(flows.arrivals, capacity, mean)
+        except ArrivalsError as error:
+            self._say(("workload", "flows", "arrivals"), str(error))
+            return
+        if capacity is not None and rate * mean * 8 > capacity:
+            self._say(
+                ("workload", "flows", "arrivals"),
+                f"{rate:.3g} flows/s of {mean / 1e3:.4g} kB on average are {rate * mean * 8 / 1e6:.3g} Mbit/s, "
+                f"more than the {capacity / 1e6:.3g} Mbit/s that the fabric carries; lower the rate or the sizes",
+            )
+        number = flows.count if flows.count is not None else rate * (flows.duration_s or 0)
+        if number > LAST_SOURCE_PORT / 2:
+            self._say(
+                ("workload", "flows"),
+                f"{number:.0f} flows are too many for one run; use more repeats instead",
+            )
+        if number < 1:
+            self._say(
+                ("workload", "flows", "duration_s"),
+                f"{flows.duration_s} s at {rate:.3g} flows/s is less than one flow; lengthen it",
+            )
+        elif number < 1 + rate * flows.lead_in_s:
+            self._say(
+                ("workload", "flows", "lead_in_s"),
+                f"{flows.lead_in_s:g} s at {rate:.3g} flows/s leave none of {number:.0f} flows to be counted; "
+                "shorten it",
+            )
+
+    def _tenants(self, workload: Workload, hosts: list[Endpoint]) -> bool:
+        """Whether the hosts of every application are there, and enough for the pattern."""
+        for index, one in enumerate(workload.flows.applications):
+            where: FieldPath = ("workload", "flows", "applications", index, "hosts")
+            try:
+                own = hosts_of(one, hosts)
+                if len(own) < 2:
+                    raise PatternError(f"needs at least two hosts, not {len(own)}")
+                senders(workload.flows.pattern, own)
+            except (ApplicationsError, PatternError) as error:
+                self._say(where, str(error))
+                return False
+        return True
+
+    def _patterns(self, workload: Workload) -> Iterator[tuple[str, Any]]:
+        yield "flows", workload.flows.pattern
+        if workload.long_flows is not None:
+            yield "long_flows", workload.long_flows.pattern

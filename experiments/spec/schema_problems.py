@@ -1,0 +1,93 @@
+"""What a spec's plain data has against the JSON Schema, in words for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import ValidationError
+
+from experiments.spec.schema import schema
+from experiments.spec.yaml_source import Path as FieldPath
+from experiments.spec.yaml_source import Problem, Source, text_of
+from plain.reading import did_you_mean
+
+
+def against_schema(source: Source) -> Iterator[Problem]:
+    """Every place where plain data does not fit the schema, explained."""
+    validator = jsonschema.Draft202012Validator(schema())
+    for error in validator.iter_errors(source.data):
+        yield from _explain(source, error)
+
+
+def _explain(source: Source, error: ValidationError) -> Iterator[Problem]:
+    path: FieldPath = tuple(error.absolute_path)
+    rule = str(error.validator)
+    wanted: Any = error.validator_value
+    given: Any = error.instance
+    assert isinstance(error.schema, Mapping)
+    if rule == "additionalProperties":
+        known = error.schema.get("properties", {})
+        for name in given:
+            if name not in known:
+                here = (*path, name)
+                text = f"{name!r} is not known{did_you_mean(str(name), known)}"
+                yield Problem(*source.place(here, key=True), text_of(here), text)
+        return
+    if rule == "required":
+        # jsonschema gives one error for each name that is missing
+        name = next(name for name in wanted if name not in given and repr(name) in error.message)
+        described = error.schema["properties"][name].get("description", "")
+        text = f"{name!r} is missing" + (f" ({described})" if described else "")
+        yield Problem(*source.place(path), text_of(path), text)
+        return
+    if rule == "anyOf" and isinstance(given, Mapping) and error.context:
+        for inner in error.context:
+            if inner.schema_path[0] == 1:  # an object was meant: say what is wrong with it as one
+                yield from _explain(source, inner)
+        return
+    yield Problem(*source.place(path), text_of(path), _say(rule, wanted, given))
+
+
+def _say(rule: str, wanted: Any, given: Any) -> str:
+    if rule == "enum":
+        options = [str(option) for option in wanted if option is not None]
+        return f"{given!r} is not known{did_you_mean(str(given), options)}"
+    if rule == "type":
+        names = {"integer": "a whole number", "number": "a number", "string": "text", "null": "null"}
+        names |= {"object": "a mapping", "array": "a list", "boolean": "true or false"}
+        kinds = [wanted] if isinstance(wanted, str) else wanted
+        text = f"must be {' or '.join(names[kind] for kind in kinds)}, not {given!r}"
+        if isinstance(given, str) and "number" in kinds and _is_number(given):
+            text += f" (YAML takes this for text; write {_plain_digits(given)})"
+        return text
+    if rule == "minLength":
+        return "must not be empty"
+    if rule == "anyOf":
+        return f"must be a scheme's name, or a mapping with name, label and overrides, not {given!r}"
+    if rule == "minimum":
+        return f"must be at least {wanted}, not {given}"
+    if rule == "maximum":
+        return f"must be at most {wanted}, not {given}"
+    if rule == "exclusiveMinimum":
+        return f"must be above {wanted}, not {given}"
+    if rule in ("minItems", "maxItems") and wanted > 1:
+        return f"must have {wanted} items, not {len(given)}"
+    if rule == "minItems":
+        return "must name at least one"
+    assert rule == "pattern", rule
+    return f"{given!r} must be small letters, digits, '.', '_' and '-' only, at most 31 of them"
+
+
+def _plain_digits(text: str) -> str:
+    value = float(text)
+    return str(int(value)) if value.is_integer() else str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

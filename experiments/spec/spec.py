@@ -1,0 +1,307 @@
+"""What an experiment is, as its YAML file says it: typed, frozen, checked elsewhere (`experiments.spec.check`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import yaml
+
+from plain.reading import build
+from topologies.fabric_spec import FabricSpec
+from workloads.description import Endpoint, Transport, Workload
+from workloads.plan import Plan, build_plan, offered_capacity_bps
+
+PACKET_BYTES: Final = 1500
+"""A packet time is the time of this many bytes on the slowest link between switches."""
+DRAIN_MARGIN_S: Final = 0.2
+ALL_SCHEMES: Final = "all"
+"""In place of a scheme's name: every scheme that comes with Capstan, and is not listed by itself."""
+Measure = Literal[
+    "all-mean", "short-mean", "short-p99", "long-mean", "medium-mean", "large-mean", "long-goodput"
+]
+"""Completion times of a class of flows, or the sum of background flows' rates."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeChoice:
+    """One scheme to run: its name (or its file's path), what tables call it, and what differs from its file."""
+
+    name: str
+    label: str
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The figure of ours in which a claim would show: *scheme* is better than *against* (labels) in *measure*.
+
+    at_most: for times, the ratio scheme / against that is claimed; at_least: the same for goodput; between: two
+    bounds of either, where the paper has a range. A spec has one of the three (results of earlier ones may have
+    none: any difference that the interval confirms counts).
+    """
+
+    measure: Measure
+    scheme: str
+    against: str
+    at_most: float | None = None
+    at_least: float | None = None
+    between: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a paper says that should be seen, printed beside the results.
+
+    source: paper, venue, year; figure: where in it, like "Fig. 11". kind: whether the paper's figures are known and
+    in the text ("figures"), or only what it concludes ("qualitative"). compare: None in results of earlier specs only.
+    """
+
+    text: str
+    source: str = ""
+    figure: str = ""
+    kind: Literal["qualitative", "figures"] = "qualitative"
+    compare: Comparison | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One dimension of a sweep: values that the named fields of the spec take in turn, all of them alike.
+
+    fields: dotted paths like "workload.long_flows.number". shown: what tables and figures call each value, where
+    that is another number (asymmetry instead of a rate); None: the values themselves.
+    """
+
+    label: str
+    fields: tuple[str, ...]
+    values: tuple[Any, ...]
+    unit: str = ""
+    shown: tuple[float, ...] | None = None
+
+    @property
+    def ticks(self) -> tuple[Any, ...]:
+        """What each value is called."""
+        return self.values if self.shown is None else self.shown
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One experiment.
+
+    policy: overrides for every scheme, in the words of a scheme file; a scheme's own `overrides` win.
+    baseline: label of the scheme to which the others are compared.
+    warm_up_s: background flows alone, before the first sized flow may start.
+    quiet_s: silence between two runs; None: as long as full queues take to drain, and a little more.
+    keep_learnt: a run begins with what was learnt of flows before it (TPFS), instead of with nothing.
+    timeout_s: a sized flow that is not finished this long after the last arrival has failed.
+    sweep: the spec stands for a grid of experiments (`experiments.spec.sweep.points`), one for each combination.
+    """
+
+    name: str
+    title: str
+    fabric: FabricSpec
+    schemes: tuple[SchemeChoice, ...]
+    workload: Workload
+    description: str = ""
+    baseline: str = ""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    transport: Transport = field(default_factory=Transport)
+    repeats: int = 1
+    seed: int = 1
+    warm_up_s: float = 1.0
+    quiet_s: float | None = None
+    timeout_s: float = 20.0
+    keep_learnt: bool = False
+    claims: tuple[Claim, ...] = ()
+    sweep: tuple[Axis, ...] = ()
+
+    @property
+    def packet_time_s(self) -> float:
+        """Seconds that 1500 B take on the slowest link between switches."""
+        rate = self.fabric.slowest_link_mbps
+        if rate is None:
+            raise ValueError("a fabric without a shaped link has no packet time")
+        return PACKET_BYTES * 8 / (rate * 1e6)
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds of silence between two runs: `quiet_s`, or what full queues take to drain."""
+        if self.quiet_s is not None:
+            return self.quiet_s
+        return self.fabric.link.buffer_packets * self.packet_time_s + DRAIN_MARGIN_S
+
+    def endpoints(self) -> list[Endpoint]:
+        """The hosts, with their overlay addresses."""
+        return [Endpoint(place.name, place.leaf, place.overlay) for place in self.fabric.hosts()]
+
+    def capacity_bps(self) -> float | None:
+        """bit/s that this workload's senders can put through the fabric; None if nothing limits them."""
+        return offered_capacity_bps(
+            self.workload, self.endpoints(), uplinks_bps(self.fabric), self._access_bps
+        )
+
+    @property
+    def _access_bps(self) -> float | None:
+        rate = self.fabric.access.rate_mbps
+        return None if rate is None else rate * 1e6
+
+    def plan(self, repeat: int) -> Plan:
+        """The flows of one repeat; every scheme gets the same."""
+        return build_plan(
+            self.workload, self.endpoints(), self.seed, repeat, self.warm_up_s, self.capacity_bps()
+        )
+
+    def long_flow_pressure(self) -> float | None:
+        """Long flows x access rate / fabric rate: above 1 they can fill every path (None: unshaped links)."""
+        uplinks, long_flows = uplinks_bps(self.fabric), self.workload.long_flows
+        if uplinks is None or self._access_bps is None or long_flows is None:
+            return None
+        return long_flows.number * self._access_bps / uplinks
+
+
+def uplinks_bps(fabric: FabricSpec) -> float | None:
+    """bit/s of the first leaf's uplinks together, as they start out; None if one of them is unshaped."""
+    total = 0.0
+    for name in fabric.link_names():
+        if name.startswith(("l1-", "e1-")):
+            rate = fabric.overrides.get(name, fabric.link).rate_mbps
+            if rate is None:
+                return None
+            total += 0.0 if name in fabric.down else rate * 1e6
+    return total
+
+
+def spec_from_dict(data: Mapping[str, Any]) -> Spec:
+    """The spec that plain data describes. Data that `experiments.spec.check` finds no fault with never raises.
+
+    Raises:
+        PlainError, FabricSpecError: the first thing that does not fit.
+    """
+    values = dict(data)
+    values["fabric"] = FabricSpec.from_dict(values.get("fabric") or {})
+    values["schemes"] = tuple(scheme_choice(item) for item in values.get("schemes") or ())
+    values["workload"] = build(Workload, values.get("workload"), "workload")
+    values["transport"] = build(Transport, values.get("transport") or {}, "transport")
+    values["claims"] = tuple(build(Claim, item, "claims") for item in values.get("claims") or ())
+    values["sweep"] = tuple(build(Axis, item, "sweep") for item in values.get("sweep") or ())
+    values["policy"] = values.get("policy") or {}
+    for name in ("warm_up_s", "quiet_s", "timeout_s"):
+        if name in values:
+            values[name] = float(values[name])
+    spec = Spec(**values)
+    if not spec.baseline and spec.schemes:
+        spec = Spec(**(values | {"baseline": spec.schemes[0].label}))
+    return spec
+
+
+def scheme_choice(item: object) -> SchemeChoice:
+    """A scheme as a spec writes it: its name, or an object with name, label and overrides."""
+    if isinstance(item, str):
+        item = {"name": item}
+    assert isinstance(item, Mapping)
+    name = item["name"]
+    label = Path(name).stem if is_scheme_file(name) else name
+    return SchemeChoice(name, item.get("label", label), item.get("overrides") or {})
+
+
+def with_all_schemes(spec: Spec, known: Iterable[str]) -> Spec:
+    """The spec with every *known* scheme that it does not list in the place of "all", with the same overrides."""
+    listed = {choice.name for choice in spec.schemes}
+    schemes: list[SchemeChoice] = []
+    for choice in spec.schemes:
+        if choice.name == ALL_SCHEMES:
+            rest = (name for name in known if name not in listed)
+            schemes += [SchemeChoice(name, name, choice.overrides) for name in rest]
+        else:
+            schemes.append(choice)
+    baseline = schemes[0].label if spec.baseline == ALL_SCHEMES else spec.baseline
+    return replace(spec, schemes=tuple(schemes), baseline=baseline)
+
+
+def is_scheme_file(name: str) -> bool:
+    """Whether a scheme is given by its file's path instead of by name."""
+    return "/" in name or name.endswith((".yaml", ".yml"))
+
+
+def spec_to_dict(spec: Spec) -> dict[str, Any]:
+    """Plain data that `spec_from_dict` takes back."""
+    return {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "fabric": spec.fabric.to_dict(),
+        "schemes": [asdict(choice) for choice in spec.schemes],
+        "baseline": spec.baseline,
+        "policy": dict(spec.policy),
+        "workload": _without_none(asdict(spec.workload)),
+        "transport": _without_none(asdict(spec.transport)),
+        "repeats": spec.repeats,
+        "seed": spec.seed,
+        "warm_up_s": spec.warm_up_s,
+        **({} if spec.quiet_s is None else {"quiet_s": spec.quiet_s}),
+        "timeout_s": spec.timeout_s,
+        "claims": [_without_none(asdict(claim)) for claim in spec.claims],
+        **({"sweep": [_without_none(asdict(axis)) for axis in spec.sweep]} if spec.sweep else {}),
+    }
+
+
+def spec_text(spec: Spec) -> str:
+    """YAML that `spec_from_dict` takes back, for a spec that nobody wrote."""
+    text: str = yaml.safe_dump(plain(spec_to_dict(spec)), sort_keys=False, allow_unicode=True, width=110)
+    return text
+
+
+def plain(value: Any) -> Any:
+    """Mappings and lists only: YAML has no tuples."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _without_none(data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_none(value) if isinstance(value, dict) else value
+        for key, value in data.items()
+        if value is not None
+    }
+
+
+def merge_overrides(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides of *base* with those of *over* on top, as flat dotted keys; both may be nested or dotted.
+
+    A name with a "?" (only where the scheme has that object) and one without are the same field.
+    """
+    result: dict[str, tuple[str, Any]] = {}
+    for part in (base, over):
+        for key, value in _flat(part):
+            plain = key.replace("?", "")
+            for other in [other for other in result if _within(other, plain) or _within(plain, other)]:
+                del result[other]
+            result[plain] = (key, value)
+    return dict(result.values())
+
+
+def _within(inner: str, outer: str) -> bool:
+    return inner == outer or inner.startswith(f"{outer}.")
+
+
+def _flat(overrides: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in overrides.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def fabric_words(spec: Spec) -> str:
+    """`2 leaves x 16 spines, 8 hosts, links of 3 Mbit/s`."""
+    fabric = spec.fabric
+    if fabric.topology == "leaf-spine":
+        shape = f"{fabric.leaves} leaves x {fabric.spines} spines"
+    else:
+        shape = f"{fabric.k}-ary fat tree"
+    rate = fabric.slowest_link_mbps
+    links = "unshaped links" if rate is None else f"links of {rate:g} Mbit/s"
+    return f"{shape}, {len(fabric.hosts())} hosts, {links}"

@@ -1,0 +1,143 @@
+"""A spec with a sweep as the experiments that it stands for: one for each point of its grid."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Final
+
+from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_to_dict
+
+MOST_POINTS: Final = 200
+
+
+class SweepError(ValueError):
+    """A sweep that gives no grid. where: path below `sweep`, as in ``(0, "values")``."""
+
+    def __init__(self, text: str, *where: str | int) -> None:
+        super().__init__(text)
+        self.where = where
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One experiment of a grid. at: what each axis shows here, in the axes' order."""
+
+    spec: Spec
+    at: tuple[Any, ...] = ()
+
+
+def points(spec: Spec) -> list[Point]:
+    """The grid of a spec, the last axis running fastest; a spec without a sweep is its own only point.
+
+    Every point has the spec's seed: what an axis does not touch (arrivals, pairs, ports) is alike at all of them.
+
+    Raises:
+        SweepError: the axes cannot be. PlainError, FabricSpecError: what a value makes of the spec cannot be.
+    """
+    if not spec.sweep:
+        return [Point(spec)]
+    check_axes(spec.sweep)
+    found = []
+    for at, data in grid(spec_to_dict(spec), spec.sweep):
+        one = spec_from_dict(data)
+        found.append(Point(replace(one, title=f"{spec.title} ({words(spec.sweep, at)})"), at))
+    return found
+
+
+def only(spec: Spec, wanted: Sequence[str]) -> Spec:
+    """The spec with these points of its first axis only, given as tables call them (`show`).
+
+    Raises:
+        SweepError: there is no sweep, or no such point.
+    """
+    if not spec.sweep:
+        raise SweepError("there is no sweep to take points of")
+    first, *others = spec.sweep
+    there = [show(tick) for tick in first.ticks]
+    for name in wanted:
+        if name not in there:
+            raise SweepError(
+                f"{first.label} {name!r} is no point of this sweep; there are {', '.join(there)}"
+            )
+    kept = [index for index, name in enumerate(there) if name in wanted]
+    axis = replace(
+        first,
+        values=tuple(first.values[index] for index in kept),
+        shown=None if first.shown is None else tuple(first.shown[index] for index in kept),
+    )
+    return replace(spec, sweep=(axis, *others))
+
+
+def check_axes(axes: Sequence[Axis]) -> None:
+    """Raises SweepError for the first thing that does not fit together."""
+    labels: dict[str, int] = {}
+    for index, axis in enumerate(axes):
+        if not axis.fields:
+            raise SweepError("must name at least one field of the spec", index, "fields")
+        if not axis.values:
+            raise SweepError("must have at least one value", index, "values")
+        if axis.shown is not None and len(axis.shown) != len(axis.values):
+            text = f"has {len(axis.shown)} entries for {len(axis.values)} values"
+            raise SweepError(text, index, "shown")
+        if len(set(map(str, axis.ticks))) != len(axis.ticks):
+            raise SweepError("two points would look the same: values (or shown) repeat", index, "values")
+        if axis.label in labels:
+            raise SweepError(f"{axis.label!r} is there already (sweep[{labels[axis.label]}])", index, "label")
+        labels[axis.label] = index
+    number = math.prod(len(axis.values) for axis in axes)
+    if number > MOST_POINTS:
+        raise SweepError(f"{number} points are more than {MOST_POINTS}: leave values out")
+
+
+def grid(data: Mapping[str, Any], axes: Sequence[Axis]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """For each point what its axes show, and the spec's plain data there, without the sweep.
+
+    Raises:
+        SweepError: a path leads through something that has no fields.
+    """
+    for combination in product(*(range(len(axis.values)) for axis in axes)):
+        one = copy.deepcopy(dict(data))
+        one.pop("sweep", None)
+        for index, (axis, position) in enumerate(zip(axes, combination, strict=True)):
+            for number, field in enumerate(axis.fields):
+                try:
+                    set_field(one, field, axis.values[position])
+                except (IndexError, TypeError, ValueError, AttributeError):
+                    raise SweepError(f"{field!r} is no field of this spec", index, "fields", number) from None
+        yield tuple(axis.ticks[position] for axis, position in zip(axes, combination, strict=True)), one
+
+
+def set_field(data: dict[str, Any], field: str, value: Any) -> None:
+    """Set what a dotted path names; objects on the way that are not there yet are made."""
+    *way, last = field.split(".")
+    here: Any = data
+    for step in way:
+        if isinstance(here, list):
+            here = here[int(step)]
+        else:
+            if here.get(step) is None:
+                here[step] = {}
+            here = here[step]
+    if isinstance(here, list):
+        here[int(last)] = value
+    elif isinstance(here, dict):
+        here[last] = value
+    else:
+        raise TypeError(f"{here!r} has no fields")
+
+
+def words(axes: Sequence[Axis], at: Sequence[Any]) -> str:
+    """`long flows = 4, ON share = 0.3`."""
+    return ", ".join(
+        f"{axis.label} = {show(value)}{' ' if axis.unit else ''}{axis.unit}"
+        for axis, value in zip(axes, at, strict=True)
+    )
+
+
+def show(value: Any) -> str:
+    """A tick as text: numbers without superfluous digits."""
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -54,7 +54,7 @@ OPTIONS: Final = (
     click.option(
         "--api-without-token",
         is_flag=True,
-        help="Ask for no token at an --api that is not loopback: only where no other user reaches it, as in a container "
+        help="Ask for no token at an --api that is not loopback: only where no other user reaches it, as a container "
         "whose port is published on loopback.",
     ),
     click.option(

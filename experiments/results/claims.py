@@ -47,7 +47,7 @@ class Finding:
 
 
 def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
-    """What the schemes' figures (of a result document) say of a comparison."""
+    """Return what the schemes' figures (of a result document) say of a comparison."""
     for label in (comparison.scheme, comparison.against):
         if label not in schemes:
             return Finding("no figure", why=f"{label} was not run")

@@ -82,7 +82,7 @@ def read_result(directory: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
 
 
 def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[Drawing]:
-    """All figures that the result has enough for."""
+    """Return all figures that the result has enough for."""
     if _is_sweep(document):
         with applied():
             return [
@@ -102,13 +102,13 @@ def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[D
         ),
         ("modes", "When leaves sent long flows on one path each.", lambda: result_figures.mode_timeline(document)),
     )  # fmt: skip
-    found = []
+    pictures = []
     for name, caption, draw in wanted:
         with applied():
             figure = draw()
             if figure is not None:
-                found.append(Drawing(name, caption, _svg(figure)))
-    return found
+                pictures.append(Drawing(name, caption, _svg(figure)))
+    return pictures
 
 
 def _warnings(document: Document) -> list[str]:

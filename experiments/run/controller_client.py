@@ -73,7 +73,7 @@ class ControllerClient:
         )
 
     def fabric(self) -> dict[str, Any]:
-        """Switches, links and hosts as discovered."""
+        """Return switches, links and hosts as discovered."""
         return self._ask("GET", "/fabric")
 
     def queues(self) -> dict[str, Any]:
@@ -81,23 +81,23 @@ class ControllerClient:
         return self._ask("GET", "/queues")
 
     def capton(self) -> dict[str, Any]:
-        """What CAPTON has granted (docs/capton.md)."""
+        """Return what CAPTON has granted (docs/capton.md)."""
         return self._ask("GET", "/capton")
 
     def capton_resent(self) -> dict[str, Any]:
-        """What TCP has sent again under CAPTON, and why (docs/capton.md)."""
+        """Return what TCP has sent again under CAPTON, and why (docs/capton.md)."""
         return self._ask("GET", "/capton/resent")
 
     def flow_types(self) -> dict[str, Any]:
-        """What the controller has learnt of flows (docs/api.md, ``GET /tpfs``)."""
+        """Return what the controller has learnt of flows (docs/api.md, ``GET /tpfs``)."""
         return self._ask("GET", "/tpfs")
 
     def agents(self) -> list[dict[str, Any]]:
-        """All agents with their counters."""
+        """Return all agents with their counters."""
         return _list(self._ask("GET", "/agents"), "agents")
 
     def scheme_names(self) -> list[str]:
-        """Names of the schemes that the controller has."""
+        """Return names of the schemes that the controller has."""
         return [scheme["name"] for scheme in _list(self._ask("GET", "/schemes"), "schemes")]
 
     def set_scheme(
@@ -122,7 +122,7 @@ class ControllerClient:
         return self._ask("PUT", "/scheme", body, timeout_s + ANSWER_TIMEOUT_S)
 
     def scheme(self) -> dict[str, Any]:
-        """What is in force."""
+        """Return what is in force."""
         return self._ask("GET", "/scheme")
 
     def modes(self, since: int | None = None) -> tuple[list[dict[str, Any]], int]:
@@ -137,7 +137,7 @@ class ControllerClient:
 
     def leaf_modes(self) -> dict[str, str]:
         """Mode of each leaf now, "on" or "off"."""
-        return {one["leaf"]: one["mode"] for one in _list(self._ask("GET", "/modes"), "leaves")}
+        return {leaf["leaf"]: leaf["mode"] for leaf in _list(self._ask("GET", "/modes"), "leaves")}
 
     def report_flows(self, forget: bool, timeout_s: float = 30.0) -> dict[str, list[dict[str, Any]]]:
         """Flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
@@ -156,7 +156,7 @@ class ControllerClient:
         self._ask("PUT", f"/agents/{host}/impairment", impairment)
 
     def links(self) -> list[str]:
-        """Names of all links, those of hosts among them."""
+        """Return names of all links, those of hosts among them."""
         return [link["name"] for link in _list(self._ask("GET", "/links"), "links")]
 
     def faults(self) -> list[dict[str, Any]]:
@@ -212,7 +212,7 @@ class ControllerClient:
         self._ask("PATCH", f"/experiments/{experiment}", {"state": "failed", "error": error})
 
     def results(self, experiment: int) -> dict[str, Any]:
-        """An experiment, its runs and its summary."""
+        """Return an experiment, its runs and its summary."""
         return self._ask("GET", f"/experiments/{experiment}/results")
 
     def _ask(

@@ -32,7 +32,7 @@ def parse_stat(text: str, cpus: Iterable[int], ticks_per_s: int) -> tuple[float,
 
 
 def parse_pressure(text: str) -> float:
-    """Seconds in which some task waited, from /proc/pressure/cpu or a group's cpu.pressure."""
+    """Return seconds in which some task waited, from /proc/pressure/cpu or a group's cpu.pressure."""
     match = re.search(r"^some .*total=(\d+)", text, re.MULTILINE)
     if match is None:
         raise ValueError(f"no 'some' line in {text!r}")

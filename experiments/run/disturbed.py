@@ -27,7 +27,7 @@ class Watch:
 
     @property
     def disturbed(self) -> bool:
-        """Whether a part has ended."""
+        """Return whether a part has ended."""
         return self._deployment.deaths > self._deaths
 
     @property
@@ -37,7 +37,7 @@ class Watch:
 
     @property
     def controller_lost(self) -> bool:
-        """Whether events are lost: those of another controller have cursors that begin anew."""
+        """Return whether events are lost: those of another controller have cursors that begin anew."""
         return any(restart.part == "controller" for restart in self.restarts)
 
     def check(self) -> None:

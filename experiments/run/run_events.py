@@ -33,7 +33,7 @@ def mode_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mappi
 
 
 def path_splits(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
-    """How paths were split, of the events since the scheme was set: so the first is from before the start."""
+    """Return how paths were split, of the events since the scheme was set: so the first is from before the start."""
     return tuple(
         {
             "at_s": round(event["at"] - epoch, 6),
@@ -62,7 +62,7 @@ def fabric_changes(events: Events, epoch: float, duration_s: float) -> tuple[Map
 
 
 def types_learnt(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
-    """Types of flows (TPFS) that agents were told of, since the scheme was set: so the first may be from before the
+    """Return the types of flows (TPFS) that agents got since the scheme was set: so the first may be from before the
     start."""
     return tuple(
         {

@@ -92,7 +92,7 @@ OPTIONS: Final = (
     click.option(
         "--keep-records-days",
         type=click.FloatRange(0, min_open=True),
-        help="Let go of flow records of experiments that ended before (default: never); their results stay.",
+        help="Delete flow records of experiments that ended earlier (default: never); their results stay.",
     ),
     click.option(
         "--log-level",

@@ -64,7 +64,7 @@ def main_path(row: dict[str, Any]) -> str:
 
 
 def sharing(rows: list[dict[str, Any]]) -> set[frozenset[str]]:
-    """Pairs of flows of one run and direction that share a path."""
+    """Return the pairs of flows of one run and direction that share a path."""
     return {
         frozenset((flow["id"], other["id"]))
         for flow, other in combinations(rows, 2)

@@ -83,7 +83,7 @@ def check(file: Path, results: Path) -> list[Finding]:
 
 
 def _spread(test: list[dict[str, Any]], types: dict[int, Any]) -> float:
-    """Standard deviation of the logarithm of sizes within types, over new flows."""
+    """Return the standard deviation of the logarithm of sizes within types, over new flows."""
     of_type: dict[Any, list[float]] = {}
     for flow in test:
         of_type.setdefault(types.get(flow["destination_port"]), []).append(float(np.log(flow["bytes"])))

@@ -61,7 +61,7 @@ def check(file: Path, results: Path) -> list[Finding]:
 
 
 def arrivals(seed: int = 1) -> tuple[list[float], list[tuple[float, float]]]:
-    """Times of short packets, and the silences between flows, seconds.
+    """Return the times of short packets, and the silences between flows, seconds.
 
     A flow is six windows, a round-trip time of 8 to 15 packet times apart; flows are some 0.6 s apart.
     """

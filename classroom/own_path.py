@@ -66,7 +66,7 @@ def check(file: Path, results: Path) -> list[Finding]:
 
 
 def _run(policy: PathPolicy) -> tuple[float, float]:
-    """Load of the busiest path over the mean, and changes of path per packet, of four long flows."""
+    """Return the load of the busiest path over the mean, and changes of path per packet, of four long flows."""
     labels = tuple(label_of(stamp) for stamp in range(2049, 2049 + PATHS))
     route = Route("l2", TrafficClass.LONG, labels)
     rng = np.random.default_rng(3)
@@ -86,7 +86,7 @@ def _run(policy: PathPolicy) -> tuple[float, float]:
 
 
 def _dead_path(policy: PathPolicy) -> Finding:
-    """Labels of paths that have died must not be chosen again."""
+    """Return the labels of paths that have died must not be chosen again."""
     labels = tuple(label_of(stamp) for stamp in range(2049, 2049 + PATHS))
     route, flow = Route("l2", TrafficClass.LONG, labels), _Flow(1, 12345)
     for step in range(50):

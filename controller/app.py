@@ -220,7 +220,7 @@ def _allowed_switches(settings: Settings) -> AllowedSwitches | None:
 
 
 def _api_tokens(data: Path) -> tuple[Path, Path]:
-    """Files of the tokens that allow to change things, and to read."""
+    """Return the files of the tokens that allow to change things, and to read."""
     return data / "api-token", data / "api-read-token"
 
 

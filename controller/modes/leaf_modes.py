@@ -56,7 +56,7 @@ class LeafModes:
         return "on" if any(monitor.mode(leaf) == "on" for leaf in leaves) else "off"
 
     def infos(self) -> tuple[ModeInfo, ...]:
-        """Modes of the leaves, by dpid."""
+        """Return the modes of the leaves, by dpid."""
         monitor = self._monitor
         if monitor is None:
             return ()

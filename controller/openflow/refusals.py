@@ -41,7 +41,8 @@ class Refusals:
         self._unlike.pop(dpid, None)
 
     def open(self, connected: Container[int], now: float) -> list[SwitchError]:
-        """Errors of switches that have not begun anew since; of one that is gone only while it may come back."""
+        """Return the errors of switches that have not begun anew since; of one that is gone only while it may come
+        back."""
         return [
             error
             for dpid, (refused_s, errors) in self._unlike.items()

@@ -112,12 +112,12 @@ def _most(times_us: Iterable[float | None]) -> float | None:
 
 
 def retransmitted_bytes(runs: Iterable[Sequence[FlowOutcome]]) -> int:
-    """Payload that senders' kernels have sent again, of all flows."""
+    """Return the payload that senders' kernels have sent again, of all flows."""
     return sum(flow.bytes_retransmitted for flows in runs for flow in flows)
 
 
 def admission_note(label: str, entry: Mapping[str, Any], again: int) -> str:
-    """One line below the tables."""
+    """Return one line below the tables."""
     share, median, p99 = entry["unscheduled_share"], entry["decision_median_ms"], entry["decision_p99_ms"]
     text = f"{label}: {again} B sent again"
     causes = entry.get("resent_by_cause", [])

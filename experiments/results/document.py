@@ -165,7 +165,7 @@ def _cpu(uses: Sequence[CpuUse]) -> dict[str, Any]:
 
 
 def _whose_pressure(uses: Sequence[CpuUse]) -> str | None:
-    """Whose tasks waited: the machine's, if in any run."""
+    """Return whose tasks waited: the machine's, if in any run."""
     pressures = {use.pressure for use in uses} - {None}
     return "machine" if "machine" in pressures else next(iter(pressures), None)
 
@@ -210,7 +210,7 @@ def machine() -> dict[str, Any]:
 
 
 def own_versions() -> dict[str, str]:
-    """Versions of the parts that decide what a result is."""
+    """Return the versions of the parts that decide what a result is."""
     versions = {"kernel": platform.release(), "python": platform.python_version()}
     for package in ("numpy", "os-ken", "mininet"):
         try:
@@ -226,7 +226,7 @@ def json_text(document: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Mappings, lists and rounded numbers: nine digits are more than any figure here has."""
+    """Return mappings, lists and rounded numbers: nine digits are more than any figure here has."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -251,7 +251,7 @@ def flow_table(runs: Iterable[Run]) -> str:
 
 
 def text_of(shown: RenderableType) -> str:
-    """Tables as plain text."""
+    """Return the tables as plain text."""
     console = Console(file=io.StringIO(), width=TABLE_COLUMNS, no_color=True)
     console.print(shown)
     assert isinstance(console.file, io.StringIO)

@@ -132,7 +132,7 @@ def draw_sweep(document: Document, directory: Path) -> tuple[Path, ...]:
 
 
 def sweep_figures(document: Document) -> Iterator[tuple[str, str, Figure]]:
-    """The figures of `draw_sweep`: file stem, title, figure; use inside `figures.style.applied`."""
+    """Yield the figures of `draw_sweep`: file stem, title, figure; use inside `figures.style.applied`."""
     groups: dict[tuple[Any, ...], list[Document]] = {}
     for point in document["points"]:
         groups.setdefault(tuple(point["at"][1:]), []).append(point)

@@ -45,7 +45,7 @@ class Resamples:
 
 
 def draw(counts: Sequence[int], rng: np.random.Generator, resamples: int = RESAMPLES) -> Resamples:
-    """Two-level resamples; counts: flows of the class in each repeat."""
+    """Return two-level resamples; counts: flows of the class in each repeat."""
     repeats = rng.integers(len(counts), size=(resamples, len(counts)))
     flows = tuple(
         tuple(rng.integers(max(1, counts[repeat]), size=counts[repeat]) for repeat in row) for row in repeats
@@ -118,7 +118,7 @@ class Completion:
 
     @property
     def finished(self) -> NDArray[np.float64]:
-        """Times of all flows that finished, repeats together."""
+        """Return the times of all flows that finished, repeats together."""
         everything = np.concatenate(self.values)
         finished: NDArray[np.float64] = everything[~np.isnan(everything)]
         return finished
@@ -189,12 +189,12 @@ class Goodput:
 
     @property
     def total(self) -> NDArray[np.float64]:
-        """Sum over the flows, per repeat."""
+        """Return the sum over the flows, per repeat."""
         total: NDArray[np.float64] = self.mbps.sum(axis=1)
         return total
 
     def figures(self, rng: np.random.Generator) -> dict[str, Any]:
-        """Sum (mean over repeats) with its interval over repeats (None with one repeat), and each flow's."""
+        """Return the sum (mean over repeats) with its interval over repeats (None with one repeat), and each flow's."""
         return {
             "goodput_mbps": float(self.total.mean()),
             "goodput_ci_mbps": _over_repeats(self.total, lambda rows: float(rows.mean()), rng),
@@ -208,7 +208,7 @@ class Goodput:
 def goodput_ratio(
     ours: Goodput, theirs: Goodput, rng: np.random.Generator
 ) -> tuple[float | None, Interval | None]:
-    """Sum of rates of ours over theirs, paired by repeat; None where theirs is zero."""
+    """Return the sum of rates of ours over theirs, paired by repeat; None where theirs is zero."""
     both = np.stack([ours.total, theirs.total], axis=1)
     if both[:, 1].sum() == 0:
         return None, None
@@ -230,7 +230,7 @@ def _over_repeats(
 
 
 def counts(runs: Runs) -> dict[str, Any]:
-    """Totals over all flows and repeats, and the share of repairs (and of copies) among the packets sent.
+    """Return the totals over all flows and repeats, and the share of repairs (and of copies) among the packets sent.
 
     overhead: repairs and packets of second copies, over the flows' own packets.
     """
@@ -266,7 +266,8 @@ def per_class(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
 
 
 def path_balance(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
-    """Datagrams by path stamp, how many paths flows used, and the busiest path's share times the paths used."""
+    """Return the datagrams by path stamp, how many paths flows used, and the busiest path's share times the paths
+    used."""
     flows = [flow for run in runs for flow in run if flow.traffic_class == traffic_class]
     total: dict[str, int] = {}
     used = []
@@ -344,7 +345,7 @@ def _ratios(
     our_resamples: Mapping[TrafficClassName, Resampled],
     their_resamples: Mapping[TrafficClassName, Resampled],
 ) -> dict[str, Any]:
-    """Ratios ours / theirs of mean completion time per class, and of p99 where there are flows enough."""
+    """Return the ratios ours / theirs of mean completion time per class, and of p99 where there are flows enough."""
     entry: dict[str, Any] = {}
     for kind, resamples in our_resamples.items():
         other = their_resamples[kind]

@@ -117,7 +117,7 @@ def _csv_cells(block: Document, name: str) -> list[Any]:
 
 
 def sweep_tables(document: Document) -> Group:
-    """Everything that `capstan run` prints of a sweep: a table for each measure, schemes by points."""
+    """Return everything that `capstan run` prints of a sweep: a table for each measure, schemes by points."""
     return Group(
         *warnings(document), *sweep_tables_of(document), *(Text(line) for line in sweep_notes(document))
     )

@@ -18,7 +18,7 @@ Document = Mapping[str, Any]
 
 
 def tables(document: Document) -> Group:
-    """Everything that `capstan run` prints of a result."""
+    """Return everything that `capstan run` prints of a result."""
     return Group(*warnings(document), *tables_of(document), *(Text(line) for line in notes(document)))
 
 
@@ -63,7 +63,7 @@ def cpu_warning() -> Text:
 
 
 def completion_table(document: Document, kind: str) -> Table:
-    """Completion times of one class."""
+    """Return the completion times of one class."""
     baseline = document["baseline"]
     enough = any(scheme.get(kind, {}).get("p99_shown") for scheme in document["schemes"].values())
     columns = [
@@ -97,7 +97,7 @@ def completion_table(document: Document, kind: str) -> Table:
 
 
 def applications_table(document: Document) -> Table:
-    """Short flows of each application: mean completion time, and over the baseline."""
+    """Return short flows of each application: mean completion time, and over the baseline."""
     baseline, schemes = document["baseline"], document["schemes"]
     names = list(
         dict.fromkeys(name for scheme in schemes.values() for name in scheme.get("applications", {}))
@@ -121,7 +121,7 @@ def applications_table(document: Document) -> Table:
 
 
 def goodput_table(document: Document) -> Table:
-    """Rates of background flows."""
+    """Return the rates of background flows."""
     baseline = document["baseline"]
     table = new_table(
         "Goodput of long flows",
@@ -142,7 +142,7 @@ def goodput_table(document: Document) -> Table:
 
 
 def overview_table(document: Document) -> Table:
-    """Everything over the baseline, as in the figure: one line a scheme."""
+    """Return everything over the baseline, as in the figure: one line a scheme."""
     baseline = document["baseline"]
     measures = [
         (head, name)
@@ -243,7 +243,7 @@ def notes(document: Document) -> list[str]:
 
 
 def new_table(title: str, columns: Sequence[str], first: str = "scheme") -> Table:
-    """Scheme first, figures to the right; narrow enough for a terminal of 80 columns."""
+    """Return the scheme first, figures to the right; narrow enough for a terminal of 80 columns."""
     table = Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True
     )
@@ -269,12 +269,12 @@ def _paths(scheme: Mapping[str, Any], kind: str) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Three digits or so."""
+    """Return three digits or so."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def interval_text(interval: Sequence[float] | None, show: Any) -> str:
-    """`[low, high]`; `[-]` where there is none."""
+    """Return `[low, high]`; `[-]` where there is none."""
     return "[-]" if interval is None else f"[{show(interval[0])}, {show(interval[1])}]"
 
 

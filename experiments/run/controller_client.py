@@ -60,7 +60,7 @@ class ControllerClient:
         self._session.close()
 
     def health(self, timeout_s: float = ANSWER_TIMEOUT_S) -> Health:
-        """State of the fabric as the controller sees it."""
+        """Return the state of the fabric as the controller sees it."""
         data = self._ask("GET", "/health", timeout_s=timeout_s)
         return Health(
             ready=data["ready"],
@@ -77,7 +77,7 @@ class ControllerClient:
         return self._ask("GET", "/fabric")
 
     def queues(self) -> dict[str, Any]:
-        """Queues of every port, with their counters (docs/api.md)."""
+        """Return the queues of every port, with their counters (docs/api.md)."""
         return self._ask("GET", "/queues")
 
     def capton(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class ControllerClient:
         timeout_s: float = 10.0,
         forget_flows: bool = False,
     ) -> dict[str, Any]:
-        """Switch the fabric; returns once all switches and agents have confirmed.
+        """Switch the fabric. Returns once all switches and agents have confirmed.
 
         forget_flows: what was learnt of flows before does not count.
         """
@@ -126,21 +126,22 @@ class ControllerClient:
         return self._ask("GET", "/scheme")
 
     def modes(self, since: int | None = None) -> tuple[list[dict[str, Any]], int]:
-        """Mode changes after cursor *since*, and the newest cursor; without *since* only the cursor."""
+        """Return the mode changes after cursor *since*, and the newest cursor; without *since* only the cursor."""
         data = self._ask("GET", "/modes" if since is None else f"/modes?since={since}")
         return list(data.get("events", [])), int(data["cursor"])
 
     def events(self, since: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Events of all kinds after cursor *since*, oldest first, at most 10000; and the cursor of the last one."""
+        """Return the events of all kinds after cursor *since*, oldest first, at most 10000; and the cursor of the last
+        one."""
         data = self._ask("GET", f"/events?since={since}&limit=10000")
         return list(data["events"]), int(data["cursor"])
 
     def leaf_modes(self) -> dict[str, str]:
-        """Mode of each leaf now, "on" or "off"."""
+        """Return the mode of each leaf now, "on" or "off"."""
         return {leaf["leaf"]: leaf["mode"] for leaf in _list(self._ask("GET", "/modes"), "leaves")}
 
     def report_flows(self, forget: bool, timeout_s: float = 30.0) -> dict[str, list[dict[str, Any]]]:
-        """Flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
+        """Return the flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
         # A number of its own: where the request is sent twice since an answer was lost, nothing is forgotten unheard.
         body = {"forget": forget, "timeout_s": timeout_s, "question": secrets.randbits(53)}
         data = self._ask("POST", "/flows/report", body, timeout_s + ANSWER_TIMEOUT_S)
@@ -160,7 +161,7 @@ class ControllerClient:
         return [link["name"] for link in _list(self._ask("GET", "/links"), "links")]
 
     def faults(self) -> list[dict[str, Any]]:
-        """Faults in force, the oldest first."""
+        """Return the faults in force, the oldest first."""
         return _list(self._ask("GET", "/faults"), "faults")
 
     def begin_fault(
@@ -200,7 +201,7 @@ class ControllerClient:
         return self._ask("POST", f"/experiments/{experiment}/runs", dict(run), 60.0)
 
     def modes_of_run(self, experiment: int, run: int) -> list[dict[str, Any]]:
-        """Mode changes that the controller kept with a run."""
+        """Return the mode changes that the controller kept with a run."""
         return _list(self._ask("GET", f"/experiments/{experiment}/modes?run={run}"), "modes")
 
     def finish_experiment(self, experiment: int, summary: Mapping[str, Any]) -> None:
@@ -243,7 +244,7 @@ class ControllerClient:
 
 
 def _unanswered(error: requests.RequestException, timeout_s: float) -> str:
-    """Why, in words of the system and not of the libraries in between."""
+    """Return why, in words of the system and not of the libraries in between."""
     if isinstance(
         error,
         requests.exceptions.InvalidURL

@@ -19,7 +19,7 @@ _MACHINE: Final = Path("/proc/pressure/cpu")
 
 
 def parse_stat(text: str, cpus: Iterable[int], ticks_per_s: int) -> tuple[float, float]:
-    """(idle, total) seconds of some CPUs from /proc/stat; waiting for a disk counts as idle."""
+    """Return (idle, total) seconds of some CPUs from /proc/stat; waiting for a disk counts as idle."""
     wanted, idle, total = set(cpus), 0, 0
     for line in text.splitlines():
         match = re.match(r"cpu(\d+) (.*)", line)

@@ -98,7 +98,7 @@ class Deployment:
 
     @property
     def logs(self) -> Path:
-        """Directory of all parts' logs."""
+        """Return the directory of all parts' logs."""
         return self._logs / self.lab.lab_id if self._logs is not None else self.lab.run_dir / "logs"
 
     def __enter__(self) -> Self:
@@ -179,12 +179,12 @@ class Deployment:
 
     @property
     def deaths(self) -> int:
-        """Ends of parts until now that nothing on purpose explains."""
+        """Return the ends of parts until now that nothing on purpose explains."""
         return 0 if self._supervisor is None else self._supervisor.deaths
 
     @property
     def restarts(self) -> tuple[Restart, ...]:
-        """Parts that were started again until now."""
+        """Return the parts that were started again until now."""
         return () if self._supervisor is None else self._supervisor.restarts
 
     @property
@@ -284,7 +284,8 @@ class Deployment:
         self._restart_log.add(restart)
 
     def _own_client(self) -> ControllerClient:
-        """Another client of the controller, for another thread: also for one that outlives `stop` for a moment."""
+        """Return another client of the controller, for another thread: also for one that outlives `stop` for a
+        moment."""
         return ControllerClient(*self._api)
 
     def _log(self, name: str) -> Path:
@@ -363,7 +364,7 @@ class Deployment:
             time.sleep(0.1)
 
     def _tails(self) -> str:
-        """Ends of the logs of the controller and of agents that it does not know."""
+        """Return the ends of the logs of the controller and of agents that it does not know."""
         try:
             known = {agent["host"] for agent in self.client.agents() if agent["connected"]}
         except ControllerError:

@@ -32,7 +32,7 @@ class Watch:
 
     @property
     def restarts(self) -> tuple[Restart, ...]:
-        """Parts that ended and are back."""
+        """Return the parts that ended and are back."""
         return self._deployment.restarts[self._known :]
 
     @property

@@ -130,8 +130,8 @@ class Experiment:
         return self._record.add(run, body)  # the same run twice is kept once
 
     def _whole(self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan) -> tuple[Run, float]:
-        """One run, and its start in Unix seconds. It is done anew if a part of the lab ends meanwhile; the last time it
-        counts all the same."""
+        """Return one run, and its start in Unix seconds. It is done anew if a part of the lab ends meanwhile; the
+        last time it counts all the same."""
         for repeated in range(MOST_REPEATS):
             watch = Watch(self._deployment, last=False)
             try:
@@ -150,7 +150,7 @@ class Experiment:
     def _one(
         self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan, parts: Watch
     ) -> tuple[Run, float]:
-        """One attempt. Anything that is not whole raises: there is no half result."""
+        """Make one attempt. Anything that is not whole raises: there is no half result."""
         spec = self._spec
         self._steps.begin_run(choice.label, plan)
         _, before = self._client.modes()

@@ -19,7 +19,7 @@ class Record(Protocol):
         """It begins; returns its number."""
 
     def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
-        """Runs that are there already, from an earlier attempt; plans: by repeat."""
+        """Return runs that are there already, from an earlier attempt; plans: by repeat."""
 
     def add(self, run: Run, body: Mapping[str, Any]) -> int:
         """Record a finished run. Return its number."""

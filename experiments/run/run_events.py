@@ -21,7 +21,7 @@ _FABRIC_KINDS: Final = {
 
 
 def mode_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
-    """Changes of leaves' modes up to the run's end. epoch: the run's start, Unix seconds."""
+    """Return the changes of leaves' modes up to the run's end. epoch: the run's start, Unix seconds."""
     return tuple(
         {
             "at_s": round(event["at"] - epoch, 6),
@@ -45,7 +45,8 @@ def path_splits(events: Events, epoch: float, duration_s: float) -> tuple[Mappin
 
 
 def fabric_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
-    """Links and switches that went or came back between the run's start and its end: nothing, in a sound run.
+    """Return the links and switches that went or came back between the run's start and its end: nothing, in a sound
+    run.
 
     Flows took other paths meanwhile, also where the scheme would have kept them to one.
     """
@@ -75,7 +76,7 @@ def types_learnt(events: Events, epoch: float, duration_s: float) -> tuple[Mappi
 
 
 def disturbances(restarts: Iterable[Restart], epoch: float) -> tuple[Mapping[str, Any], ...]:
-    """Restarts as plain data in the run's own time. epoch: its start, monotonic seconds."""
+    """Return the restarts as plain data in the run's own time. epoch: its start, monotonic seconds."""
     return tuple(
         {
             "at_s": round(restart.ended_at - epoch, 3),

@@ -113,7 +113,7 @@ def run_sweep(
 
 
 def _by_fabric(grid: Sequence[Point]) -> list[list[int]]:
-    """Indices of the points, those together that one deployment can serve."""
+    """Return the indices of the points, those together that one deployment can serve."""
     groups: list[list[int]] = []
     for index, point in enumerate(grid):
         for group in groups:

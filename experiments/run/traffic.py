@@ -217,7 +217,7 @@ class Traffic:
             self._say(host, command)
 
     def _collect(self, kind: str, what: str) -> list[dict[str, Any]]:
-        """One event of *kind* from every host; progress that comes in between is dropped."""
+        """Return one event of *kind* from every host; progress that comes in between is dropped."""
         waiting = set(self._hosts)
         records = []
         deadline = time.monotonic() + ANSWER_TIMEOUT_S

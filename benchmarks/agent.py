@@ -287,7 +287,7 @@ def _latency(agents: AgentPair, use: Callable[[bool], None]) -> dict[str, Figure
 
 
 def _messages(pair: AgentPair, size: int) -> list[float]:
-    """Milliseconds that each message of *size* bytes took."""
+    """Return milliseconds that each message of *size* bytes took."""
     numbers = [str(size), str(MESSAGES)]
     reader = pair.popen(
         1, [sys.executable, "-c", _READER, OVERLAY[1], *numbers], stdout=subprocess.PIPE, text=True

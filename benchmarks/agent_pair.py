@@ -266,7 +266,7 @@ def simple_policy(
     release_s: float | None = None,
     short_limit_bytes: int = 100_000,
 ) -> Policy:
-    """Everything sprayed; coding for short flows and in-order release for all, where asked."""
+    """Return everything sprayed; coding for short flows and in-order release for all, where asked."""
     release = None if release_s is None else ReleasePolicy(release_s)
     spray = PathSettings("spray")
     return Policy(

@@ -25,7 +25,7 @@ _PAYLOAD: Final = 1000
 
 
 def cost_us() -> dict[str, float]:
-    """Microseconds that priority adds to a packet and to the first packet of a flow, and what they take without
+    """Return microseconds that priority adds to a packet and to the first packet of a flow, and what they take without
     it."""
     plain, typed = _agent(False), _agent(True)
     packet = _packet()

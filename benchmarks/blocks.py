@@ -31,7 +31,8 @@ class Apart:
 
 
 def apart(alone: Sequence[Block], others: Sequence[Block], rng: np.random.Generator) -> Apart:
-    """Blocks in the order of their rounds, as many of each; a round is a block of each kind, one after the other.
+    """Return blocks in the order of their rounds, as many of each; a round is a block of each kind, one after the
+    other.
 
     The bootstrap (Efron and Tibshirani 1993, section 8.3) draws rounds, and in each of them its values: what changed
     on the machine between rounds is in the interval, too. Raises ValueError without a round.

@@ -38,7 +38,7 @@ class Round:
 
 
 def fabric() -> Spec:
-    """Two leaves, eight spines, 16 hosts."""
+    """Return two leaves, eight spines, 16 hosts."""
     return spec_from_dict(
         {
             "name": "bench-bringup",
@@ -77,7 +77,7 @@ def run(rounds: int = ROUNDS) -> dict[str, Any]:
 
 
 def live(spec: Spec) -> Round:
-    """One fabric up and gone."""
+    """Return one fabric up and gone."""
     began = time.monotonic()
     stages: list[tuple[str, float]] = []
     deployment = Deployment(spec, on_stage=lambda text: stages.append((_name(text), time.monotonic())))

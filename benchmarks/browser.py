@@ -41,7 +41,7 @@ class Watched:
     browser: Browser
 
     def main_thread_s(self) -> float:
-        """Processor time of the page's main thread, in seconds: what matters is how much it grows."""
+        """Return the processor time of the page's main thread, in seconds: what matters is how much it grows."""
         return sum(_seconds(f"/proc/{process}/task/{process}/stat") for process in self._drawing())
 
     def processes_s(self) -> float:
@@ -56,7 +56,7 @@ class Watched:
         return renderers
 
     def frame_times_ms(self, seconds: float) -> list[float]:
-        """Milliseconds from each frame to the next."""
+        """Return milliseconds from each frame to the next."""
         times: list[float] = self.page.evaluate(_FRAMES, {"milliseconds": seconds * 1e3})
         return times
 

@@ -101,7 +101,7 @@ def measure(
 
 
 def _arrivals(rng: np.random.Generator, hosts: int, count: int) -> list[tuple[int, int, int]]:
-    """Source, destination and size of so many flows."""
+    """Return the source, destination and size of so many flows."""
     sources = rng.integers(0, hosts, count)
     destinations = (sources + rng.integers(1, hosts, count)) % hosts
     scale = _MEAN_BYTES * (_SHAPE - 1) / _SHAPE

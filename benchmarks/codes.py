@@ -43,7 +43,8 @@ def run() -> dict[str, Any]:
 
 
 def measure(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Source bytes per second of each call, in GB/s: the first quartile of rounds in which all take turns."""
+    """Return the source bytes per second of each call, in GB/s: the first quartile of rounds in which all take
+    turns."""
     counts = {name: _count(call) for name, call in calls.items()}
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):

@@ -57,7 +57,7 @@ def run() -> dict[str, Any]:
 
 
 def _round_trips(lab: Deployment, name: str, raw: str, through: str, goal_ms: float) -> dict[str, Figure]:
-    """Medians of idle pings, the two ways in turn."""
+    """Return the medians of idle pings, the two ways in turn."""
     samples: dict[str, list[float]] = {raw: [], through: []}
     for _ in range(3):
         for address in samples:
@@ -115,7 +115,7 @@ def _ping(lab: Deployment, address: str, count: int) -> list[float]:
 
 
 def _iperf(lab: Deployment, address: str) -> float:
-    """Mbit/s that arrived."""
+    """Return Mbit/s that arrived."""
     server = lab.lab.popen(
         "h2", ["iperf3", "-s", "-1", "-B", address], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

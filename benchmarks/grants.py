@@ -61,7 +61,7 @@ class BenchmarkError(ToolError):
 
 
 def spec() -> Spec:
-    """Two leaves with two hosts each, two spines."""
+    """Return two leaves with two hosts each, two spines."""
     link = {"rate_mbps": 50, "buffer_packets": 256}
     sizes = {"kind": "fixed", "bytes": FLOW_BYTES}
     flows = {

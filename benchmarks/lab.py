@@ -207,7 +207,7 @@ def _read(lab: Deployment) -> Reading:
 
 
 def _agents(lab: Deployment) -> list[int]:
-    """Pids of the host agents of this lab."""
+    """Return the pids of the host agents of this lab."""
     mark = str(lab.lab.run_dir / "agents.sock")
     agents = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

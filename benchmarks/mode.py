@@ -102,7 +102,7 @@ def run(cycles: int = CYCLES) -> dict[str, Any]:
 
 
 def mode_spec(spines: int) -> Spec:
-    """Two leaves, a host each, and nothing that would send by itself."""
+    """Return two leaves, a host each, and nothing that would send by itself."""
     return spec_from_dict(
         {
             "name": "bench-mode",

@@ -89,7 +89,7 @@ def _size(engine: Engine) -> int | None:
 
 
 def _keep(store: ExperimentStore, number: int, repeat: int, count: int) -> float:
-    """Records a second of a run that is kept."""
+    """Return the records a second of a run that is kept."""
     flows = [_flow(index) for index in range(count)]
     head = {
         "scheme": "caps",

@@ -49,7 +49,7 @@ class Answer:
             raise AnswerError(f"{self._file}: defines no {name}: it is in start.py") from None
 
     def function(self, name: str) -> Callable[..., Any]:
-        """A function that ends, where it fails, with an AnswerError that names the line."""
+        """Return a function that ends, where it fails, with an AnswerError that names the line."""
         wanted = self.value(name)
 
         def call(*arguments: Any) -> Any:

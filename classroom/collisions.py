@@ -17,16 +17,19 @@ CHANCE: Final = 1 - 4 * 3 * 2 * 1 / 4**4
 
 
 def check(file: Path, results: Path) -> list[Finding]:
-    """The function `collisions` on tables that we know, and on the student's own experiment. Raises AnswerError."""
+    """Return the function `collisions` on tables that we know, and on the student's own experiment.
+
+    Raises AnswerError.
+    """
     answer = Answer(file)
-    found = [_on_known_tables(answer)]
+    findings = [_on_known_tables(answer)]
     own = newest_result(results)
     if own is None:
-        found.append(Finding(False, f"step 2: no result of lab 1 in {results}/: run the experiment first"))
+        findings.append(Finding(False, f"step 2: no result of lab 1 in {results}/: run the experiment first"))
     else:
         rows = [row for row in csv.DictReader(own.read_text(encoding="utf-8").splitlines()) if is_long(row)]
         said = _pairs(answer.function("collisions")(rows))
-        found.append(
+        findings.append(
             Finding(
                 said == sharing(rows),
                 f"step 5: in {own} you find {_words(said)}"
@@ -35,17 +38,17 @@ def check(file: Path, results: Path) -> list[Finding]:
         )
     chance = answer.value("CHANCE")
     right = isinstance(chance, int | float) and abs(chance - CHANCE) < 0.005
-    found.append(
+    findings.append(
         Finding(
             right,
             f"step 6: CHANCE is {chance}" + ("" if right else ": count how many of 4^4 ways have no two"),
         )
     )
-    return found
+    return findings
 
 
 def newest_result(results: Path) -> Path | None:
-    """The table of flows of the last run of lab 1."""
+    """Return the table of flows of the last run of lab 1."""
     tables = sorted(results.glob("lab1-*/flows.csv"), key=lambda path: path.stat().st_mtime)
     return tables[-1] if tables else None
 
@@ -55,17 +58,17 @@ def is_long(row: dict[str, Any]) -> bool:
 
 
 def main_path(row: dict[str, Any]) -> str:
-    """The path that carried most of a flow's packets."""
+    """Return the path that carried most of a flow's packets."""
     words = (word.split(":") for word in row["paths"].split())
     return str(max(words, key=lambda word: int(word[1]))[0])
 
 
 def sharing(rows: list[dict[str, Any]]) -> set[frozenset[str]]:
-    """Pairs of flows of one run and direction that share a path."""
+    """Return the pairs of flows of one run and direction that share a path."""
     return {
-        frozenset((one["id"], other["id"]))
-        for one, other in combinations(rows, 2)
-        if (one["repeat"], main_path(one)) == (other["repeat"], main_path(other))
+        frozenset((flow["id"], other["id"]))
+        for flow, other in combinations(rows, 2)
+        if (flow["repeat"], main_path(flow)) == (other["repeat"], main_path(other))
     }
 
 
@@ -93,7 +96,7 @@ def _on_known_tables(answer: Answer) -> Finding:
 
 
 def _pairs(said: Any) -> set[frozenset[str]]:
-    return {frozenset(str(one) for one in pair) for pair in said or ()}
+    return {frozenset(str(flow_id) for flow_id in pair) for pair in said or ()}
 
 
 def _words(pairs: set[frozenset[str]]) -> str:

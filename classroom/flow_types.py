@@ -1,4 +1,4 @@
-"""Lab 5: types of flows, found from the flows of the past, that tell the size of the next one."""
+"""Lab 5: types of flows, found from the flows of the past, that predict the size of the next one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_SPREAD: Final = 0.6
 
 
 def flows(seed: int, count: int = 1200) -> list[dict[str, Any]]:
-    """Flows that have ended: host, destination_port, bytes. Hosts are drawn at random: they tell nothing."""
+    """Return flows that have ended: host, destination_port, bytes. Hosts are drawn at random: they predict nothing."""
     rng = np.random.default_rng(seed)
     names = list(APPLICATIONS)
     made = []
@@ -39,12 +39,12 @@ def flows(seed: int, count: int = 1200) -> list[dict[str, Any]]:
 
 
 def check(file: Path, results: Path) -> list[Finding]:
-    """The types of each port, on three days of flows. Raises AnswerError."""
+    """Return the types of each port, on three days of flows. Raises AnswerError."""
     types_of_ports = Answer(file).function("types_of_ports")
     from sklearn.metrics import adjusted_rand_score  # two seconds of processor time
 
     application = {port: name for name, (ports, _, _) in APPLICATIONS.items() for port in ports}
-    found = []
+    findings = []
     for seed in SEEDS:
         day = flows(seed)
         said = types_of_ports(day)
@@ -54,7 +54,7 @@ def check(file: Path, results: Path) -> list[Finding]:
             )
         missing = sorted(set(application) - set(said))
         if missing:
-            found.append(
+            findings.append(
                 Finding(False, f"step 4, day {seed}: no type of port {missing[0]}: every port needs one")
             )
             continue
@@ -68,22 +68,22 @@ def check(file: Path, results: Path) -> list[Finding]:
         if not right:
             text += "; too many: ports with like sizes are one type" if number > len(APPLICATIONS) else ""
             text += "; too few: sizes within a type differ too much" if number < len(APPLICATIONS) else ""
-        found.append(Finding(right, text))
+        findings.append(Finding(right, text))
     test = flows(SEEDS[-1] + 1)
     said = types_of_ports(flows(SEEDS[0]))
     spread = _spread(test, said)
-    found.append(
+    findings.append(
         Finding(
             spread <= MOST_SPREAD,
-            f"step 6: a new flow's size is told within a factor of {np.exp(spread):.1f} by its type"
+            f"step 6: a new flow's size is predicted within a factor of {np.exp(spread):.1f} by its type"
             + ("" if spread <= MOST_SPREAD else f"; {np.exp(MOST_SPREAD):.1f} is wanted"),
         )
     )
-    return found
+    return findings
 
 
 def _spread(test: list[dict[str, Any]], types: dict[int, Any]) -> float:
-    """Standard deviation of the logarithm of sizes within types, over new flows."""
+    """Return the standard deviation of the logarithm of sizes within types, over new flows."""
     of_type: dict[Any, list[float]] = {}
     for flow in test:
         of_type.setdefault(types.get(flow["destination_port"]), []).append(float(np.log(flow["bytes"])))

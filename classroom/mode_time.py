@@ -61,7 +61,7 @@ def check(file: Path, results: Path) -> list[Finding]:
 
 
 def arrivals(seed: int = 1) -> tuple[list[float], list[tuple[float, float]]]:
-    """Times of short packets, and the silences between flows, seconds.
+    """Return the times of short packets, and the silences between flows, seconds.
 
     A flow is six windows, a round-trip time of 8 to 15 packet times apart; flows are some 0.6 s apart.
     """
@@ -78,7 +78,7 @@ def arrivals(seed: int = 1) -> tuple[list[float], list[tuple[float, float]]]:
 
 
 def play(rule: ModeRule) -> Modes:
-    """The controller's own monitor on those packets, its meter read whenever it asks."""
+    """Return the controller's own monitor on those packets, its meter read whenever it asks."""
     times, silences = arrivals()
     monitor = ModeMonitor(rule, PACKET_TIME_S)
     monitor.leaf_added(LEAF, 0.0)
@@ -96,8 +96,10 @@ def play(rule: ModeRule) -> Modes:
         if change is not None:
             changes.append((change.at, change.mode))
     off_s = sum(
-        max(0.0, min(end, until) - max(begin, at))
-        for (at, mode), until in zip(changes, [*(at for at, _ in changes[1:]), silences[-1][1]], strict=True)
+        max(0.0, min(end, until) - max(begin, start))
+        for (start, mode), until in zip(
+            changes, [*(start for start, _ in changes[1:]), silences[-1][1]], strict=True
+        )
         if mode == "off"
         for begin, end in silences
     )

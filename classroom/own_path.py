@@ -31,17 +31,17 @@ class _Flow:
 
 
 def check(file: Path, results: Path) -> list[Finding]:
-    """Lines, evenness, order, and what happens when a path dies. Raises AnswerError."""
+    """Return lines, evenness, order, and what happens when a path dies. Raises AnswerError."""
     try:
         make = read_path_policy(file)
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
         count = sum(bool(line) and not line.startswith(("#", "import ", "from ")) for line in lines)
-        found = [
+        findings = [
             Finding(count <= MOST_LINES, f"step 4: {count} lines of code; {MOST_LINES} are enough"),
         ]
         uneven, changes = _run(make(np.random.default_rng(1), PACKET_TIME_S))
         hashed, _ = _run(FlowHash())
-        found.append(
+        findings.append(
             Finding(
                 uneven <= MOST_UNEVEN and uneven < hashed,
                 f"step 5: the busiest path carries {uneven:.2f} times the mean (ECMP: {hashed:.2f})"
@@ -52,21 +52,21 @@ def check(file: Path, results: Path) -> list[Finding]:
                 ),
             )
         )
-        found.append(
+        findings.append(
             Finding(
                 changes <= MOST_CHANGES,
                 f"step 6: a long flow changes its path {changes * 100:.1f} times in 100 packets"
                 + ("" if changes <= MOST_CHANGES else f"; more than {MOST_CHANGES * 100:g} reorder too much"),
             )
         )
-        found.append(_dead_path(make(np.random.default_rng(2), PACKET_TIME_S)))
+        findings.append(_dead_path(make(np.random.default_rng(2), PACKET_TIME_S)))
     except PathFileError as error:
         raise AnswerError(str(error)) from error
-    return found
+    return findings
 
 
 def _run(policy: PathPolicy) -> tuple[float, float]:
-    """Load of the busiest path over the mean, and changes of path per packet, of four long flows."""
+    """Return the load of the busiest path over the mean, and changes of path per packet, of four long flows."""
     labels = tuple(label_of(stamp) for stamp in range(2049, 2049 + PATHS))
     route = Route("l2", TrafficClass.LONG, labels)
     rng = np.random.default_rng(3)
@@ -86,7 +86,7 @@ def _run(policy: PathPolicy) -> tuple[float, float]:
 
 
 def _dead_path(policy: PathPolicy) -> Finding:
-    """Labels of paths that have died must not be chosen again."""
+    """Return the labels of paths that have died must not be chosen again."""
     labels = tuple(label_of(stamp) for stamp in range(2049, 2049 + PATHS))
     route, flow = Route("l2", TrafficClass.LONG, labels), _Flow(1, 12345)
     for step in range(50):

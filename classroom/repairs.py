@@ -26,13 +26,13 @@ TRIED: Final = (10, 0.2, 0.95)
 
 
 def decode_probability(k: int, r: int, blocked: float) -> float:
-    """That at most r of k + r packets are blocked: any k of them decode a unit of an MDS code."""
+    """Return the chance that at most r of k + r packets are blocked: any k of them decode a unit of an MDS code."""
     n = k + r
     return sum(comb(n, lost) * blocked**lost * (1 - blocked) ** (n - lost) for lost in range(r + 1))
 
 
 def least_repairs(k: int, blocked: float, target: float) -> int:
-    """The smallest r with which enough units are decoded."""
+    """Return the smallest r with which enough units are decoded."""
     r = 0
     while decode_probability(k, r, blocked) < target:
         r += 1
@@ -40,24 +40,24 @@ def least_repairs(k: int, blocked: float, target: float) -> int:
 
 
 def check(file: Path, results: Path) -> list[Finding]:
-    """The function `repairs` on cases of all kinds, and once with a real code. Raises AnswerError."""
+    """Return the function `repairs` on cases of all kinds, and once with a real code. Raises AnswerError."""
     repairs = Answer(file).function("repairs")
-    found = [_case(repairs(*case), *case) for case in CASES]
+    findings = [_case(repairs(*case), *case) for case in CASES]
     k, blocked, target = TRIED
     decoded = share_decoded(k, _whole(repairs(*TRIED)), blocked)
     right = decoded >= target - 0.03  # of 400 units: two standard deviations are 0.02
-    found.append(
+    findings.append(
         Finding(
             right,
             f"step 7: with Capstan's own code (mds), {decoded:.3f} of {UNITS} units were decoded"
             + ("" if right else f"; {target} are wanted"),
         )
     )
-    return found
+    return findings
 
 
 def share_decoded(k: int, r: int, blocked: float, seed: int = 1) -> float:
-    """Of `UNITS` units with random packets, each packet blocked with that probability, and really decoded."""
+    """Return how many of `UNITS` units decode, with random packets, each blocked with that probability."""
     code, rng = code_named("mds"), np.random.default_rng(seed)
     decoded = 0
     for number in range(UNITS):

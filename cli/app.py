@@ -13,6 +13,7 @@ import click
 
 from cli.console import error_text, fail
 from plain.reading import did_you_mean
+from protocol.version import VERSION
 
 _COMMANDS: Final[dict[str, str]] = {
     "demo": "cli.commands.run",
@@ -61,10 +62,10 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done; 1 failed; 2 asked wrongly (an option, a name that is not known); "
+    epilog="Exit codes: 0 done; 1 failed; 2 wrong usage (an unknown option or name); "
     "130, 143 ended by a signal.",
 )
-@click.version_option(package_name=None, version="0.1.0", prog_name="capstan")
+@click.version_option(package_name=None, version=VERSION, prog_name="capstan")
 def capstan() -> None:
     """Make a data-centre fabric finish flows sooner: an SDN controller on OpenFlow, and its lab.
 

@@ -28,7 +28,7 @@ def fail(text: str, code: int = 1) -> NoReturn:
 
 
 def error_text(error: BaseException) -> str:
-    """One line about *error*; for a system error the file and the system's words, without a number."""
+    """Return one line about *error*; for a system error the file and the system's words, without a number."""
     if isinstance(error, OSError) and error.strerror:
         about = f"{error.filename}: " if error.filename is not None else ""
         return f"{about}{error.strerror}"

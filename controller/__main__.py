@@ -54,7 +54,7 @@ OPTIONS: Final = (
     click.option(
         "--api-without-token",
         is_flag=True,
-        help="Ask for no token at an --api that is not loopback: only where nobody else reaches it, as in a container "
+        help="Ask for no token at an --api that is not loopback: only where no other user reaches it, as a container "
         "whose port is published on loopback.",
     ),
     click.option(
@@ -87,12 +87,12 @@ OPTIONS: Final = (
         default=4.0,
         show_default=True,
         type=click.FloatRange(0.1, 50),
-        help="Samples a second of what links carry, while somebody watches.",
+        help="Samples a second of what links carry, while a client watches.",
     ),
     click.option(
         "--keep-records-days",
         type=click.FloatRange(0, min_open=True),
-        help="Let go of flow records of experiments that ended before (default: never); their results stay.",
+        help="Delete flow records of experiments that ended earlier (default: never); their results stay.",
     ),
     click.option(
         "--log-level",

@@ -34,8 +34,8 @@ from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.finished_flows import FinishedFlowStore
 from controller.store.retention import Retention
+from protocol.version import VERSION
 
-VERSION: Final = "0.1.0"
 API_THREADS: Final = 8
 LLDP_KEY_BYTES: Final = 16
 LAST_S: Final = 10.0
@@ -220,7 +220,7 @@ def _allowed_switches(settings: Settings) -> AllowedSwitches | None:
 
 
 def _api_tokens(data: Path) -> tuple[Path, Path]:
-    """Files of the tokens that allow to change things, and to read."""
+    """Return the files of the tokens that allow to change things, and to read."""
     return data / "api-token", data / "api-read-token"
 
 

@@ -186,7 +186,7 @@ class RunningController:
             return (time.monotonic() - began) * 1000, late
 
     def mode_events(self, began_at: float, ended_at: float) -> list[dict[str, Any]]:
-        """Mode changes between two moments (Unix seconds), with ``at_s`` from the first one."""
+        """Return the mode changes between two moments (Unix seconds), with ``at_s`` from the first one."""
         names = leaf_names(self.snapshot())
         return [
             {

@@ -8,7 +8,7 @@ import urllib.request
 
 
 def main(who: str) -> None:
-    """Raises OSError while nobody answers."""
+    """Check health. Raises OSError while no controller answers."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with direct.open("http://127.0.0.1:8080/api/v1/health", timeout=3) as answer:
         health = json.load(answer)

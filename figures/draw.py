@@ -50,7 +50,7 @@ def draw(name: str, kind: str, document: Mapping[str, Any], records: Sequence[Ma
 
 
 def lines_of(document: Mapping[str, Any], records: Iterable[Sequence[str]]) -> Iterable[bytes]:
-    """Standard input for `main`; records: values of FIELDS."""
+    """Yield the standard input for `main`; records: values of FIELDS."""
     yield json.dumps(document).encode() + b"\n"
     for record in records:
         yield json.dumps(record).encode() + b"\n"

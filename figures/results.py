@@ -23,7 +23,7 @@ FEWEST_OF_A_GROUP: Final = 3
 
 
 def completion_times(document: Document, records: Iterable[Record]) -> Figure | None:
-    """Distribution of completion times, a panel for each class of flows; None without a finished flow."""
+    """Return the distribution of completion times, a panel for each class of flows; None without a finished flow."""
     times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         if record["fct_s"]:
@@ -79,7 +79,7 @@ def by_size(document: Document, records: Iterable[Record]) -> Figure | None:
 
 
 def path_balance(document: Document, records: Iterable[Record]) -> Figure | None:
-    """Each scheme's paths by what they carried, the busiest first; None if no packet had a choice."""
+    """Return each scheme's paths by what they carried, the busiest first; None if no packet had a choice."""
     carried: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         for word in record["paths"].split():

@@ -44,9 +44,9 @@ from protocol.control import (
 )
 from protocol.policy import Policy, PolicyError
 from protocol.sent_again import SentAgain
+from protocol.version import VERSION
 
 _LOG: Final = logging.getLogger(__name__)
-VERSION: Final = "0.1.0"
 COUNTERS_EVERY_S: Final = 1.0
 SHARE_EVERY_S: Final = 0.05
 """How often the controller is told what we have on our paths, where a path policy shares it."""

@@ -56,7 +56,7 @@ def blocking_probability(paths: int, long_flows: int) -> float:
 
 
 def blocked_paths(paths: int, long_flows: int) -> Floats:
-    """P(B = b) for b = 0 .. n: how many of n paths have one of m hashed flows; the mean is n pB.
+    """Return P(B = b) for b = 0 .. n: how many of n paths have one of m hashed flows; the mean is n pB.
 
     The occupancy distribution, by adding one flow after the other: it hits a free path with (n - b) / n.
     """
@@ -71,7 +71,7 @@ def blocked_paths(paths: int, long_flows: int) -> Floats:
 
 
 def windows(packets: int, initial: int = INITIAL_WINDOW) -> tuple[int, ...]:
-    """Packets that each round of slow start sends until all are sent: w0, 2 w0, 4 w0, ..., rest."""
+    """Return the packets that each round of slow start sends until all are sent: w0, 2 w0, 4 w0, ..., rest."""
     sent: list[int] = []
     window = initial
     while packets > 0:
@@ -82,29 +82,30 @@ def windows(packets: int, initial: int = INITIAL_WINDOW) -> tuple[int, ...]:
 
 
 def rounds_time(fabric: Fabric, late: Sequence[float], packets: int) -> float:
-    """Expected completion time, packet times: RTT each round, RTT_b - RTT more with chance *late*, and sending."""
+    """Return the expected completion time, packet times: RTT each round, RTT_b - RTT more with chance *late*, and
+    sending."""
     return len(late) * fabric.base_rtt + fabric.buffer_packets * sum(late) + packets / fabric.access_ratio
 
 
 def uncoded_late(share: float, sent: Sequence[int]) -> tuple[float, ...]:
-    """P(round blocked) when one blocked packet blocks it: 1 - (1 - share)^w; *share* of the paths blocked."""
+    """Return P(round blocked) when one blocked packet blocks it: 1 - (1 - share)^w; *share* of the paths blocked."""
     return tuple(1.0 - (1.0 - share) ** window for window in sent)
 
 
 def units_of(packets: int, k: int) -> tuple[int, ...]:
-    """Sizes of the units of a flow: k, k, ..., rest."""
+    """Return the sizes of the units of a flow: k, k, ..., rest."""
     return (k,) * (packets // k) + ((packets % k,) if packets % k else ())
 
 
 def hashed_time(fabric: Fabric, long_flows: int, packets: int) -> float:
-    """E[FCT] under ECMP: the flow has one path, which is blocked for all of its rounds or for none."""
+    """Return E[FCT] under ECMP: the flow has one path, which is blocked for all of its rounds or for none."""
     share = blocking_probability(fabric.paths, long_flows)
     rounds = len(windows(packets))
     return rounds_time(fabric, (share,) * rounds, packets)
 
 
 def sprayed_time(fabric: Fabric, long_flows: int, packets: int) -> float:
-    """E[FCT] with long flows hashed, short flows sprayed, and no code: the mean over B."""
+    """Return E[FCT] with long flows hashed, short flows sprayed, and no code: the mean over B."""
     return _over_blocked(
         fabric,
         long_flows,
@@ -115,7 +116,7 @@ def sprayed_time(fabric: Fabric, long_flows: int, packets: int) -> float:
 def coded_time(
     fabric: Fabric, long_flows: int, packets: int, coding: CodingPolicy, k: int | None = None
 ) -> float:
-    """E[FCT] under CAPS while ON: as `sprayed_time`, with units of *k* (None: one window a unit, at most max_k).
+    """Return E[FCT] under CAPS while ON: as `sprayed_time`, with units of *k* (None: one window a unit, at most max_k).
 
     r follows from the true share of blocked paths, as an estimator that errs in nothing gives it. A round is blocked
     if one of its units is not decoded. Repairs travel beside the window, as in the agent: they add to what the
@@ -149,13 +150,14 @@ def spread_wait(fabric: Fabric, long_flows: int) -> float:
 
 
 def all_sprayed_time(fabric: Fabric, long_flows: int, packets: int) -> float:
-    """E[FCT] under RPS: every path has the same queue. What reordering costs TCP is not counted."""
+    """Return E[FCT] under RPS: every path has the same queue. What reordering costs TCP is not counted."""
     rounds = len(windows(packets))
     return rounds * (fabric.base_rtt + spread_wait(fabric, long_flows)) + packets / fabric.access_ratio
 
 
 def long_goodput(fabric: Fabric, long_flows: int) -> float:
-    """Goodput of m hashed long flows in rates of a fabric link, each path shared fairly: E[B], or what hosts can send.
+    """Return the goodput of m hashed long flows in rates of a fabric link, each path shared fairly: E[B], or what hosts
+    can send.
 
     An upper bound: flows that are alone on a path get all of it, min(a, 1).
     """

@@ -21,7 +21,7 @@ PAPER: Final = CodingPolicy(max_r=64, redundancy="paper")
 
 
 def unit_readings() -> Study:
-    """Cost against unit size, and where it is least: Eq. 4 as printed, the closest of its form, ours, the closest."""
+    """Return the cost against unit size, and where it is least, for readings of Eq. 4 and for ours."""
     ks = tuple(range(8, unit_size.LARGEST + 1))
     drawn = [
         reading
@@ -64,7 +64,7 @@ def unit_readings() -> Study:
 
 
 def decoding() -> Study:
-    """Decode probability by rule and code: what the mean of blocked packets leaves out."""
+    """Return the decode probability by rule and code: what the mean of blocked packets leaves out."""
     ks = tuple(range(1, 65))
     curves = [
         curve(f"pB = {p:.2f}", [decode_probability("rlc", k, paper_rule(k, p), p) for k in ks])
@@ -143,7 +143,7 @@ def _target(code: CodeName) -> CodingPolicy:
 
 
 def long_flows() -> Study:
-    """Completion time of short flows against the number of long ones, by scheme."""
+    """Return the completion time of short flows against the number of long ones, by scheme."""
     fabric = caps.Fabric()
     return _completion(
         "CAPS: short flows beside m long ones",
@@ -154,7 +154,7 @@ def long_flows() -> Study:
 
 
 def paths() -> Study:
-    """Completion time of short flows against the number of paths, by scheme."""
+    """Return the completion time of short flows against the number of paths, by scheme."""
     return _completion(
         "CAPS: short flows over n paths beside 4 long ones",
         Axis("paths n"),

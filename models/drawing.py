@@ -75,7 +75,7 @@ def _panel(axes: Axes, panel: Panel, styles: Mapping[str, SchemeStyle]) -> None:
 
 
 def styles_of(curves: Iterable[Curve]) -> dict[str, SchemeStyle]:
-    """Style by label: the scheme's, or the palette's next that no scheme among *curves* has taken."""
+    """Return the style by label: the scheme's, or the palette's next that no scheme among *curves* has taken."""
     curves = list(curves)
     schemes = {curve.label: style.scheme_style(curve.scheme) for curve in curves if curve.scheme is not None}
     taken = {look.colour for look in schemes.values()}

@@ -25,12 +25,12 @@ FAST_RETRANSMIT: Final = 3
 
 
 def tail_probability(k: int, r: int, bad_share: float, code: CodeName = "rlc") -> float:
-    """P(a window waits for a packet of a bad path): it is not rebuilt from those of good ones."""
+    """Return P(a window waits for a packet of a bad path): it is not rebuilt from those of good ones."""
     return 1.0 - decode_probability(code, k, r, bad_share)
 
 
 def flow_tail_probability(tail: float, windows: int) -> float:
-    """P(at least one of a flow's windows waits)."""
+    """Return P(at least one of a flow's windows waits)."""
     return 1.0 - (1.0 - tail) ** windows
 
 
@@ -41,7 +41,7 @@ def timeout_probability(
     fast_retransmit: int = FAST_RETRANSMIT,
     repairs_acknowledged: bool = True,
 ) -> float:
-    """P(a window ends in a time-out): some source is lost, is not rebuilt, and too few duplicate ACKs follow.
+    """Return P(a window ends in a time-out): some source is lost, is not rebuilt, and too few duplicate ACKs follow.
 
     Duplicate ACKs come from packets after the first lost source, at position j = 1 .. k; the window is rebuilt if
     k packets of all came (rank failures, 1/255, are left out). So with Y ~ Binomial(k + r - j, 1 - p) packets after it
@@ -70,7 +70,7 @@ def timeout_probability(
 
 @lru_cache(maxsize=1 << 14)
 def _below(trials: int, limit: int, chance: float) -> float:
-    """P(X < limit) for X ~ Binomial(trials, chance)."""
+    """Return P(X < limit) for X ~ Binomial(trials, chance)."""
     if limit > trials:
         return 1.0
     return sum(binomial(trials, x, chance) for x in range(limit))
@@ -83,7 +83,8 @@ def flow_overhead(
     weight: Weight,
     packet_bytes: int = 1426,
 ) -> float:
-    """Repairs per source packet of a whole flow of *flow_bytes*, in windows of *k* packets, with the weight fading."""
+    """Return the repairs per source packet of a whole flow of *flow_bytes*, in windows of *k* packets, with the weight
+    fading."""
     packets = ceil(flow_bytes / packet_bytes)
     sent = added = 0
     while sent < packets:

@@ -25,7 +25,7 @@ TARGET: Final = CodingPolicy(max_r=64)
 
 
 def redundancy() -> Study:
-    """Repairs of a window against the bytes that its flow has sent, and what that adds to whole flows."""
+    """Return the repairs of a window against the bytes that its flow has sent, and what that adds to whole flows."""
     sent = tuple(int(x) for x in np.linspace(0, 1.2 * WEIGHT.none_bytes, 121))
     shares = (0.1, 0.2, 0.3, 0.4)
     by_sent = Panel(
@@ -83,7 +83,7 @@ def redundancy() -> Study:
 
 
 def tail() -> Study:
-    """P(a short flow waits for a bad path), against the number of bad paths."""
+    """Return P(a short flow waits for a bad path), against the number of bad paths."""
     bad = tuple(range(PATHS // 2 + 1))
     shares = [b / PATHS for b in bad]
     rules: tuple[tuple[str, str, Callable[[float], int]], ...] = (
@@ -138,7 +138,7 @@ def tail() -> Study:
 
 
 def timeout() -> Study:
-    """P(a window of a long flow ends in a time-out), against the loss rate, by weight."""
+    """Return P(a window of a long flow ends in a time-out), against the loss rate, by weight."""
     losses = tuple(float(p) for p in np.linspace(0.02, 0.6, 30))
     small = _timeout_panel(6, losses)
     large = _timeout_panel(WINDOW, losses)

@@ -27,7 +27,7 @@ _K: Final = Axis("unit size k", "packets")
 
 
 def caps_fig6() -> Study:
-    """Repairs by pB, and the chance to decode by repairs."""
+    """Return the repairs by pB, and the chance to decode by repairs."""
     ps = tuple(float(p) for p in np.linspace(0.0, 0.5, 51))
     rs = tuple(range(7))
     long_flows = (1, 2, 3, 4)
@@ -132,7 +132,7 @@ def caps_fig9() -> Study:
 
 
 def caps_fig10() -> Study:
-    """Repairs over all packets, by the mix of traffic and by pB."""
+    """Return the repairs over all packets, by the mix of traffic and by pB."""
     longs = tuple(range(90, 100))
     ps = tuple(float(p) for p in np.linspace(0.0, 0.4, 41))
     by_mix = {p: [100 * caps.overhead(p, long / (100 - long)) for long in longs] for p in SHARES[:3]}
@@ -167,7 +167,7 @@ def caps_fig10() -> Study:
 
 
 def htpc_fig5() -> Study:
-    """Packets delivered of short flows, and time-outs of long ones, by window."""
+    """Return the packets delivered of short flows, and time-outs of long ones, by window."""
     ks = tuple(range(3, 21))
     p = BLOCKED
     short = {
@@ -234,7 +234,7 @@ def _long_repairs(k: int) -> int:
 
 
 def tr_fig6() -> Study:
-    """Completion time under RPS and TR by flow size and by number of flows."""
+    """Return the completion time under RPS and TR by flow size and by number of flows."""
     base = tr.Scenario()
     kilobytes = tuple(range(100, 351, 50))
     numbers = tuple(range(20, 101, 10))

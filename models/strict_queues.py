@@ -37,7 +37,7 @@ class Job:
 
 
 def by_bytes_sent(thresholds: Sequence[float]) -> Priority:
-    """Queues of PIAS and TPFS. thresholds: bytes, not falling."""
+    """Return the queues of PIAS and TPFS. thresholds: bytes, not falling."""
     return lambda sent: bisect_right(thresholds, sent)
 
 
@@ -48,7 +48,7 @@ def by_size(thresholds: Sequence[float], size: int) -> Priority:
 
 
 def by_remaining(size: int) -> Priority:
-    """Shortest remaining time first, with a queue for every size."""
+    """Return the priority by shortest remaining time, with a queue for every size."""
     return lambda sent: size - sent
 
 

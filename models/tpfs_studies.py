@@ -36,7 +36,7 @@ _Times = NDArray[np.float64]
 
 
 def strict_queues() -> Study:
-    """Each preset at one load: its schemes, and shortest remaining time first with a queue for every size."""
+    """Return each preset at one load: its schemes, and shortest remaining time first with a queue for every size."""
     panels, rows = [], []
     for name in PRESETS:
         (point,) = points(only(_spec(name), [LOAD]))
@@ -89,7 +89,7 @@ def _spec(name: str) -> Spec:
 
 
 def _times(spec: Spec, plan: Plan) -> dict[str, _Times]:
-    """Completion times in seconds by scheme's label; a flow takes one of the spines' paths at random."""
+    """Return the completion times in seconds by scheme's label; a flow takes one of the spines' paths at random."""
     links = spec.fabric.spines
     rate = (spec.fabric.slowest_link_mbps or 0.0) * 1e6
     rng = np.random.default_rng(spec.seed)

@@ -72,12 +72,12 @@ class Asymmetry:
 
     @property
     def overtakers(self) -> int:
-        """Most packets of a window that a packet on a bad path can be overtaken by."""
+        """Return most packets of a window that a packet on a bad path can be overtaken by."""
         return int((self.bad_delay - self.good_delay) / self.packet_gap + 1e-9)
 
 
 def halving_probability(fabric: Asymmetry, window: int) -> float:
-    """P(a round of RPS has a packet that H or more later ones overtake).
+    """Return P(a round of RPS has a packet that H or more later ones overtake).
 
     The first packet on a bad path is overtaken by those of the next g = (d_b - d_g) / gap that take good paths; if
     they are fewer than H, all is in order again g packets later. With b = n_b / n and S(0) = 1, the window keeps with
@@ -146,7 +146,7 @@ def tr_round(fabric: Asymmetry, window: int = 1) -> float:
 
 
 def rps_time(fabric: Asymmetry, packets: int) -> float:
-    """E[FCT] of a flow of *packets* under RPS: reno from slow start, over all its rounds, exactly."""
+    """Return E[FCT] of a flow of *packets* under RPS: reno from slow start, over all its rounds, exactly."""
     widths = range(fabric.largest_window + 1)
     return flow_time(
         packets,
@@ -163,7 +163,7 @@ def rps_window(fabric: Asymmetry, packets: int) -> float:
 
 
 def tr_time(fabric: Asymmetry, packets: int) -> float:
-    """E[FCT] of a flow of *packets* under TR."""
+    """Return E[FCT] of a flow of *packets* under TR."""
     return flow_time(
         packets,
         fabric.largest_window,

@@ -20,7 +20,7 @@ ROUNDS: Final = 2000
 
 
 def bad_paths() -> Study:
-    """Completion time against the number of bad paths."""
+    """Return the completion time against the number of bad paths."""
     base = tr.Asymmetry()
     fabrics = [replace(base, bad_paths=bad) for bad in range(0, 13)]
     return _times(
@@ -33,7 +33,7 @@ def bad_paths() -> Study:
 
 
 def asymmetry() -> Study:
-    """Completion time against how much slower bad paths are."""
+    """Return the completion time against how much slower bad paths are."""
     base = tr.Asymmetry()
     ratios = [float(ratio) for ratio in np.linspace(1.0, 3.5, 11)]
     fabrics = [replace(base, bad_delay=ratio * base.good_delay) for ratio in ratios]

@@ -41,13 +41,13 @@ class Reading:
     cost: Callable[[int, float], float]
 
     def optimum(self, p: float) -> int:
-        """k in 1 .. `LARGEST` with the least cost; of equal ones, the largest."""
+        """Return k in 1 .. `LARGEST` with the least cost; of equal ones, the largest."""
         return min(range(1, LARGEST + 1), key=lambda k: (self.cost(k, p), -k))
 
 
 @lru_cache(maxsize=1 << 12)
 def decodes(k: int, p: float) -> float:
-    """P(unit of k and the paper's r is there), for a code that never fails (MDS)."""
+    """Return P(unit of k and the paper's r is there), for a code that never fails (MDS)."""
     return decode_probability("mds", k, paper_rule(k, p), p)
 
 
@@ -57,7 +57,7 @@ def delay(k: int, p: float) -> float:
 
 
 def rounds(k: int, p: float, initial: int) -> float:
-    """Rounds of slow start from *initial* packets that the unit's k + r packets take, not rounded."""
+    """Return the rounds of slow start from *initial* packets that the unit's k + r packets take, not rounded."""
     return log2((k + paper_rule(k, p)) / initial + 1.0)
 
 

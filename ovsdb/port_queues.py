@@ -70,7 +70,7 @@ NO_LIMIT: Final = PortLimit()
 
 
 def queues_problem(number: int, buffer_packets: int | None) -> tuple[str, str] | None:
-    """Field and text of what cannot be; None if all can."""
+    """Return the field and text of what cannot be; None if all can."""
     if not 1 <= number <= PRIORITIES:
         return "number", f"must be 1..{PRIORITIES} queues, not {number}"
     if buffer_packets is not None and not 1 <= buffer_packets <= 1_000_000:
@@ -95,7 +95,7 @@ class PortQueues:
             raise QueuesError(f"{wrong[0]}: {wrong[1]}")
 
     def to_config(self) -> dict[str, str]:
-        """Keys and values for `other_config`; `from_config` is its inverse."""
+        """Return the keys and values for `other_config`; `from_config` is its inverse."""
         config = {QUEUES: str(self.number)}
         if self.buffer_packets is not None:
             config[BUFFER_PACKETS] = str(self.buffer_packets)

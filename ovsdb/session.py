@@ -106,7 +106,7 @@ class OvsdbSession:
         return events
 
     def _messages(self) -> list[Any]:
-        """Whole JSON texts among what has arrived; nothing separates them but their own ends."""
+        """Return the whole JSON texts among what has arrived; nothing separates them but their own ends."""
         messages = []
         while (end := self._scanner.end_of_text(self._arrived)) is not None:
             text = self._arrived[:end]
@@ -193,7 +193,7 @@ def map_of(values: Mapping[str, str]) -> list[Any]:
 
 
 def set_keys(table: str, uuid: str, column: str, values: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Operations that set some keys of a map and leave the others."""
+    """Return the operations that set some keys of a map and leave the others."""
     keys = ["set", list(values)]
     return [
         {
@@ -206,7 +206,7 @@ def set_keys(table: str, uuid: str, column: str, values: Mapping[str, str]) -> l
 
 
 def delete_keys(table: str, uuid: str, column: str, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Operations that take some keys out of a map."""
+    """Return the operations that take some keys out of a map."""
     return [
         {
             "op": "mutate",

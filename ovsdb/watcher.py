@@ -92,7 +92,7 @@ class OvsdbWatcher:
                 os.eventfd_write(self._wake, 1)
 
     def problem(self, name: str) -> str:
-        """Why there is no connection to a server; "" if there is one."""
+        """Return why there is no connection to a server; "" if there is one."""
         server = self._servers.get(name)
         return "not looked for" if server is None else server.problem
 

@@ -46,7 +46,7 @@ class AdmissionPolicy:
     initial_window_packets: int = 64
 
     def problem(self) -> tuple[str, str] | None:
-        """Field and text of what cannot be; None if all is well."""
+        """Return the field and text of what cannot be; None if all is well."""
         if not 0 <= self.threshold_bytes <= 1 << 40:
             return "threshold_bytes", f"must be 0 B to {1 << 40} B"
         for name in ("retry_s", "refresh_s", "fail_safe_s", "burst_s"):

@@ -300,7 +300,7 @@ _BY_TYPE: Final[dict[str, Any]] = {
 
 
 def encode(message: Message) -> bytes:
-    """One whole frame."""
+    """Return one whole frame."""
     if isinstance(message, admission.KINDS):
         body = admission.encode_body(message)
         return _LENGTH.pack(len(body) + 1, admission.FORMAT) + body
@@ -359,10 +359,10 @@ def _decode_json(body: bytes) -> Message:
 
 
 def _names(kind: Any) -> set[str]:
-    """Fields of a message; others are dropped, so that a newer peer may add some."""
+    """Return the fields of a message; others are dropped, so that a newer peer may add some."""
     return {item.name for item in fields(kind)}
 
 
 def proof(token: str, role: str, nonce: str) -> str:
-    """HMAC-SHA256 of role and nonce under the shared token, hex. Compare with `hmac.compare_digest`."""
+    """Return HMAC-SHA256 of role and nonce under the shared token, hex. Compare with `hmac.compare_digest`."""
     return hmac.new(token.encode(), f"{role}:{nonce}".encode(), hashlib.sha256).hexdigest()

@@ -133,7 +133,7 @@ def encode_fields(
 
 
 def decode(datagram: bytes | memoryview) -> tuple[Header, memoryview]:
-    """Header and body of a received datagram.
+    """Return the header and body of a received datagram.
 
     Raises:
         DatagramError: whatever is wrong with it; nothing that a peer sends raises anything else.
@@ -212,7 +212,7 @@ class RepairHead:
 
     @classmethod
     def decode(cls, body: memoryview) -> tuple[RepairHead, memoryview]:
-        """Head and coded symbol of a REPAIR body; DatagramError ("body") if it cannot be one."""
+        """Return the head and coded symbol of a REPAIR body; DatagramError ("body") if it cannot be one."""
         if len(body) < cls._STRUCT.size + 2:
             raise DatagramError("body", f"repair body of {len(body)} B is too short")
         code, k, r, index, seed, _ = cls._STRUCT.unpack_from(body)
@@ -256,7 +256,7 @@ class Feedback:
     MAX_LOST = 32
 
     def encode(self) -> bytes:
-        """Body of a FEEDBACK; receipts must lie within 65535 numbers of the first one.
+        """Return the body of a FEEDBACK; receipts must lie within 65535 numbers of the first one.
 
         Raises:
             ValueError: too many receipts or losses for one datagram, or numbers too far apart.

@@ -39,7 +39,7 @@ class TypePriority:
 
 
 def priority_problem(policy: PriorityPolicy) -> tuple[str, str] | None:
-    """Field and text of what cannot be; None if all can."""
+    """Return the field and text of what cannot be; None if all can."""
     if policy.kind == "class":
         if policy.thresholds_bytes:
             return "thresholds_bytes", "mean nothing to kind class: leave them out"

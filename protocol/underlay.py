@@ -57,7 +57,7 @@ def dscp(traffic_class: TrafficClass, priority: int = 0) -> int:
 
 
 def class_of_dscp(value: int) -> TrafficClass:
-    """Traffic class carried by a 6-bit DSCP; anything that agents do not send is NONE."""
+    """Return the traffic class carried by a 6-bit DSCP; anything that agents do not send is NONE."""
     index = value // PRIORITIES
     return TrafficClass(index) if 0 <= index <= TrafficClass.CONTROL else TrafficClass.NONE
 

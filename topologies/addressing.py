@@ -28,27 +28,27 @@ class HostPlace:
 
     @property
     def name(self) -> str:
-        """`h<number>`."""
+        """Return `h<number>`."""
         return f"h{self.number}"
 
     @property
     def underlay(self) -> str:
-        """Address on the physical network, what switches see (without prefix length)."""
+        """Return the address on the physical network, what switches see (without prefix length)."""
         return f"10.0.{self.leaf}.{self.place}"
 
     @property
     def overlay(self) -> str:
-        """Address of the agent's TUN device, what applications see."""
+        """Return the address of the agent's TUN device, what applications see."""
         return f"10.128.{self.leaf}.{self.place}"
 
     @property
     def overlay6(self) -> str:
-        """IPv6 address of the agent's TUN device."""
+        """Return IPv6 address of the agent's TUN device."""
         return f"fd00:ca::{self.leaf:x}:{self.place:x}"
 
     @property
     def mac(self) -> str:
-        """MAC address of the host's underlay interface (locally administered)."""
+        """Return MAC address of the host's underlay interface (locally administered)."""
         return f"02:ca:00:{self.leaf:02x}:00:{self.place:02x}"
 
 

@@ -98,7 +98,7 @@ def born_in(group: Path | None) -> Iterator[None]:
 
 
 def members(group: Path) -> list[int]:
-    """Pids of the processes in a group that can be seen from here."""
+    """Return the pids of the processes in a group that can be seen from here."""
     try:
         return [int(word) for word in (group / _MEMBERS).read_text(encoding="ascii").split() if word != "0"]
     except OSError:

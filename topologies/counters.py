@@ -22,7 +22,7 @@ class PortCounters:
 
 
 def read_counters(interface: str) -> PortCounters:
-    """Counters of an interface in the namespace of this thread. Raises CommandError if there is none."""
+    """Return the counters of an interface in the namespace of this thread. Raises CommandError if there is none."""
     disciplines: list[Mapping[str, Any]] = json.loads(
         run(["tc", "-s", "-j", "qdisc", "show", "dev", interface])
     )

@@ -31,7 +31,7 @@ def describe_switches(switches: Iterable[Any]) -> dict[str, dict[str, Any]]:
 
 
 def hosts_file(hosts: Mapping[str, Mapping[str, Any]]) -> str:
-    """`h1` is the overlay address, `h1-v6` the IPv6 one, `h1-underlay` the one below.
+    """Return addresses by name: `h1` is the overlay address, `h1-v6` the IPv6 one, `h1-underlay` the one below.
 
     A name has one family only, so that every program takes the same one.
     """

@@ -108,7 +108,7 @@ class FabricSpec:
 
     @property
     def slowest_link_mbps(self) -> float | None:
-        """Rate of the slowest link between switches, Mbit/s; None if none is shaped."""
+        """Return the rate of the slowest link between switches, Mbit/s; None if none is shaped."""
         rates = [link.rate_mbps for name, link in self.overrides.items() if not name.startswith("h")]
         return min((rate for rate in [self.link.rate_mbps, *rates] if rate is not None), default=None)
 
@@ -142,7 +142,7 @@ class FabricSpec:
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that from_dict() takes back."""
+        """Return plain data that from_dict() takes back."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         values["link"] = self.link.to_dict()
         values["access"] = self.access.to_dict()

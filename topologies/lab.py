@@ -118,12 +118,12 @@ class Lab:
 
     @property
     def net(self) -> Any:
-        """Mininet's object: net.hosts, net.switches, net.links. Raises LabError before start()."""
+        """Return Mininet's object: net.hosts, net.switches, net.links. Raises LabError before start()."""
         return self._started().net
 
     @property
     def links(self) -> dict[str, Link]:
-        """Shapes by name of the link, as they are now."""
+        """Return the shapes by name of the link, as they are now."""
         return self._trees.shapes if self._trees is not None else {}
 
     @property
@@ -137,7 +137,7 @@ class Lab:
         return [switch.name for switch in self.net.switches]
 
     def switch(self, name: str) -> OvsSwitch:
-        """One switch. Raises LabError for a name that is none."""
+        """Return one switch. Raises LabError for a name that is none."""
         node = self.net.nameToNode.get(name)
         if not isinstance(node, OvsSwitch):
             raise LabError(f"no switch {name!r} here; there are {', '.join(self.switches)}")
@@ -152,12 +152,13 @@ class Lab:
 
     @property
     def controller_endpoint(self) -> tuple[str, int]:
-        """Address (in the namespace of this process) and port at which the switches look for a controller."""
+        """Return the address (in the namespace of this process) and port at which the switches look for a
+        controller."""
         return self._management_address(1), self._controller_port
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment for a process of this lab that another program starts, as its controller."""
+        """Return the environment for a process of this lab that another program starts, as its controller."""
         return lab_environment(self.lab_id)
 
     @property
@@ -206,7 +207,7 @@ class Lab:
                 (self._down.discard if up else self._down.add)(link.name)
 
     def port_counters(self, name: str) -> tuple[PortCounters, PortCounters]:
-        """Counters of both ends of a link, the end named first in the link's name first."""
+        """Return the counters of both ends of a link, the end named first in the link's name first."""
         link = self._link(name)
         ends = sorted((link.intf1, link.intf2), key=lambda end: link.name.index(end.node.name))
         first, second = (

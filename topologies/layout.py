@@ -65,7 +65,7 @@ def fat_tree(k: int, hosts_per_edge: int) -> Layout:
 
 
 def _natural(names: tuple[str, str]) -> list[list[tuple[int, int | str]]]:
-    """Sort key of two names: digits as numbers."""
+    """Return the sort key of two names: digits as numbers."""
     return [
         [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name) if part]
         for name in names

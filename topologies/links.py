@@ -68,11 +68,11 @@ class Link:
         return replace(base or cls(), **data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that from_dict() takes back."""
+        """Return plain data that from_dict() takes back."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def limited(self, limit: PortLimit) -> Link:
-        """This link where *limit* makes a port of it slower."""
+        """Return this link where *limit* makes a port of it slower."""
         rates = [self.rate_mbps] if self.rate_mbps is not None else []
         rates += [limit.rate_bps / 1e6] if limit.rate_bps is not None else []
         return replace(

@@ -294,7 +294,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
             time.sleep(0.01)
 
     def _configuration(self) -> list[str]:
-        """Words for one ovs-vsctl transaction: the bridge, its ports, its controller."""
+        """Return words for one ovs-vsctl transaction: the bridge, its ports, its controller."""
         name = self.name
         address, tcp_port = self.setting.controller
         words = f"""

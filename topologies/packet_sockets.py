@@ -27,7 +27,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _packet_sockets(pid: int) -> dict[int, bool]:
-    """Descriptors of a process's packet sockets; True for one that receives (it is bound to a protocol)."""
+    """Return the descriptors of a process's packet sockets; True for one that receives (it is bound to a protocol)."""
     with open(f"/proc/{pid}/net/packet", encoding="ascii") as file:
         rows = [line.split() for line in file.readlines()[1:]]
     receives = {row[-1]: row[3] != "0000" for row in rows}

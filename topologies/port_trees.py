@@ -141,7 +141,7 @@ class PortTrees:
 
 
 def _leaves(disciplines: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, int, Mapping[str, Any]]]:
-    """Port, queue and entry of what `tc -j qdisc show` says, of queues only."""
+    """Yield the port, queue and entry of what `tc -j qdisc show` says, of queues only."""
     for entry in disciplines:
         parent = str(entry.get("parent", ""))
         if parent.startswith("1:") and entry["kind"] in ("pfifo", "netem"):
@@ -156,7 +156,7 @@ def _limits(disciplines: Iterable[Mapping[str, Any]]) -> dict[str, list[int]]:
 
 
 def read_queues(disciplines: Iterable[Mapping[str, Any]]) -> dict[str, tuple[QueueCounters, ...]]:
-    """Counters by port and queue, from `tc -s -j qdisc show`."""
+    """Return the counters by port and queue, from `tc -s -j qdisc show`."""
     rows: dict[str, dict[int, QueueCounters]] = {}
     for name, queue, entry in _leaves(disciplines):
         rows.setdefault(name, {})[queue] = QueueCounters(

@@ -29,7 +29,7 @@ _EXECVE_S: Final = 0.001
 
 
 def lab_environment(lab_id: str, env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """*env* (this process's by default) with the mark of a lab."""
+    """Return *env* (this process's by default) with the mark of a lab."""
     return {**(os.environ if env is None else env), LAB_VARIABLE: lab_id}
 
 
@@ -162,7 +162,7 @@ def _network(pid: int | str) -> int | None:
 
 
 def own_network() -> int | None:
-    """Inode of this thread's network namespace."""
+    """Return the inode of this thread's network namespace."""
     return _network("thread-self")
 
 
@@ -171,7 +171,7 @@ def _belongs(pid: int, lab_id: str, networks: Collection[int]) -> bool:
 
 
 def find_processes(lab_id: str, networks: Collection[int] = ()) -> list[int]:
-    """Pids (but this process's) that carry the lab's mark or live in one of the namespaces (inodes)."""
+    """Return the pids (but this process's) that carry the lab's mark or live in one of the namespaces (inodes)."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [
         pid
@@ -199,7 +199,7 @@ def _network_mark(pid: int) -> str | None:
 
 
 def lab_networks(lab_id: str, home: int | None) -> set[int]:
-    """Inodes of a lab's network namespaces: those marked as such, and those that its processes are in.
+    """Return the inodes of a lab's network namespaces: those marked as such, and those that its processes are in.
 
     A program may wipe its own environment (some write a title over it), so what lives in a lab's namespace
     is the lab's too. *home* is the namespace that the lab was started from: never the lab's.

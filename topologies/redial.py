@@ -50,7 +50,7 @@ class RedialPolicy:
 
 
 def _address(word: str) -> tuple[str, int]:
-    """Address and port as the kernel's table writes them: the address as a number of this machine."""
+    """Return the address and port as the kernel's table writes them: the address as a number of this machine."""
     digits, _, port = word.partition(":")
     return socket.inet_ntoa(int(digits, 16).to_bytes(4, sys.byteorder)), int(port, 16)
 

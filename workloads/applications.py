@@ -27,7 +27,7 @@ class Part:
 
 
 def parts(flows: Flows) -> tuple[Part, ...]:
-    """One part for each application; flows with `sizes` of their own are one application without a name.
+    """Return one part for each application; flows with `sizes` of their own are one application without a name.
 
     Of a load, application i offers the part p_i; with a mean size of m_i that is p_i / m_i of the flows.
 

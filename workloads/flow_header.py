@@ -29,7 +29,7 @@ class Header(NamedTuple):
 
 
 def encode_header(flow: int, size_bytes: int | None, copy: int = 0) -> bytes:
-    """Header of flow number *flow* (below 2^31); a size of None is a flow without an end."""
+    """Return the header of flow number *flow* (below 2^31); a size of None is a flow without an end."""
     return _HEADER.pack(_MAGIC, flow | (_COPY if copy else 0), ENDLESS if size_bytes is None else size_bytes)
 
 

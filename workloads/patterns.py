@@ -33,7 +33,7 @@ def senders(pattern: PatternName, hosts: Sequence[Endpoint]) -> list[Endpoint]:
 def pairs(
     pattern: PatternName, hosts: Sequence[Endpoint], rng: np.random.Generator, n: int, spread: bool = False
 ) -> list[Pair]:
-    """Source and destination of *n* flows; the two of a pair are never the same host.
+    """Return the source and destination of *n* flows; the two of a pair are never the same host.
 
     random: any source, a destination below another leaf (any other host in a fabric of one leaf);
     permutation: every host sends to one other host and receives from one, drawn once;

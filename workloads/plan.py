@@ -75,7 +75,7 @@ class Plan:
         return sorted({flow.port for flow in self.flows if flow.port is not None})
 
     def digest(self) -> str:
-        """SHA-256 (hex) of all flows: equal digests are equal plans."""
+        """Return SHA-256 (hex) of all flows: equal digests are equal plans."""
         data: list[dict[str, Any]] = [asdict(flow) for flow in self.flows]
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
@@ -201,7 +201,7 @@ def offered_capacity_bps(
     uplinks_bps: float | None,
     access_bps: float | None,
 ) -> float | None:
-    """bit/s that the sending hosts of a workload can put through the fabric; None if nothing limits them.
+    """Return bit/s that the sending hosts of a workload can put through the fabric; None if nothing limits them.
 
     uplinks_bps: all uplinks of one leaf together; access_bps: one host's link. Per sending leaf the smaller
     of the uplinks and its hosts' links counts.

@@ -35,7 +35,7 @@ class SizeDistribution(Protocol):
         """Return mean size in bytes (before rounding to whole bytes)."""
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-        """*n* sizes in whole bytes, shape (n,)."""
+        """Return *n* sizes in whole bytes, shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True)

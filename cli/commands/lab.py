@@ -95,7 +95,7 @@ def scheme_command(name: str, lab_id: str | None) -> None:
 
 
 def lab_client(lab_id: str | None) -> ControllerClient:
-    """A client of the controller of a running lab. Raises LabError if there is none of that name, or not one."""
+    """Return a client of the controller of a running lab. Raises LabError if there is none of that name, or not one."""
     from experiments.run.controller_client import ControllerClient
     from topologies.registry import find_lab
 

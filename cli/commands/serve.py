@@ -61,7 +61,7 @@ def serve_command(
 
 
 def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) -> MakeExtension | None:
-    """The engine; None, and a word about it, where it cannot be had and nobody has asked for it."""
+    """Return the engine; None, with a message, where it is not installed and was not asked for."""
     try:
         from engine.serving import ExecutorError, experiments_extension
     except ModuleNotFoundError as error:

@@ -70,7 +70,7 @@ def agent_info(member: Member, session: AgentSession | None) -> AgentInfo:
 def unconfirmed(
     members: Iterable[Member], sessions: Mapping[str, AgentSession], version: int
 ) -> tuple[list[Unconfirmed], list[Unconfirmed]]:
-    """Members that refused policy *version*, and those that have said nothing of it yet."""
+    """Return the members that refused policy *version*, and those that have said nothing of it yet."""
     refused: list[Unconfirmed] = []
     silent: list[Unconfirmed] = []
     for member in members:
@@ -90,7 +90,7 @@ def unconfirmed(
 async def flow_entries(
     sessions: Mapping[str, AgentSession], forget: bool, timeout: float
 ) -> dict[str, list[FlowEntry]]:
-    """Flow entries of all who answer within *timeout* seconds, by host."""
+    """Return the flow entries of all who answer within *timeout* seconds, by host."""
     asked: dict[str, tuple[AgentSession, int, asyncio.Future[list[FlowEntry]]]] = {}
     for host, session in list(sessions.items()):
         number, future = session.new_report()
@@ -132,7 +132,7 @@ def agent_infos(members: Iterable[Member], sessions: Mapping[str, AgentSession])
 async def flow_reports(
     membership: Membership, sessions: Mapping[str, AgentSession], forget: bool, timeout: float
 ) -> FlowReports:
-    """Flow entries of all members that answer within *timeout* seconds, and who does not."""
+    """Return the flow entries of all members that answer within *timeout* seconds, and who does not."""
     hosts = await flow_entries(sessions, forget, timeout)
     return FlowReports(hosts, [member.host for member in membership.members() if member.host not in hosts])
 

@@ -66,7 +66,7 @@ class Member:
 
 
 def members_from_plain(data: object) -> tuple[Member, ...]:
-    """Inverse of `members_to_plain`. Raises PlainError."""
+    """Return the inverse of `members_to_plain`. Raises PlainError."""
     if not isinstance(data, list):
         raise PlainError("members", f"expected a list, got {data!r}")
     return tuple(build(Member, item, f"members[{index}]") for index, item in enumerate(data))
@@ -123,7 +123,7 @@ class Membership:
         return tuple(self._members[host] for host in sorted(self._members))
 
     def away_since(self, host: str) -> float | None:
-        """Since when *host* has no channel; None if it has one or is no member."""
+        """Return since when *host* has no channel; None if it has one or is no member."""
         return self._away.get(host)
 
     def _remove(self, host: str) -> Member:

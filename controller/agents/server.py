@@ -102,7 +102,7 @@ class AgentServer:
 
     @property
     def tcp_port(self) -> int | None:
-        """Port of the TCP listener once started (the settings may say 0: any)."""
+        """Return the port of the TCP listener once started (the settings may say 0: any)."""
         return self._listeners.tcp_port
 
     # life
@@ -344,7 +344,7 @@ class AgentServer:
         )
 
     def _located(self) -> Iterator[tuple[str, str, AgentSession]]:
-        """Members that have a channel: host, underlay address, and the channel."""
+        """Yield the members that have a channel: host, underlay address, and the channel."""
         for member in self._membership.members():
             session = self._sessions.get(member.host)
             if session is not None:

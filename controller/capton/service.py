@@ -179,7 +179,7 @@ class AdmissionService:
 
 
 def changes(before: TopologyView, after: TopologyView) -> dict[VirtualLink, int]:
-    """Links that both have, and whose capacity is another: what it is now, bit/s."""
+    """Return the links that both have, and whose capacity is another: what it is now, bit/s."""
 
     def rates(seen: TopologyView) -> dict[VirtualLink, int]:
         several = [(host.name, host.access) for host in seen.hosts] + list(seen.groups.items())

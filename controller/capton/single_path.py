@@ -165,7 +165,8 @@ class SinglePathScheduler:
     def _best(
         self, flow: _Flow, left: Mapping[str, int], before: Mapping[str, int]
     ) -> tuple[int, SinglePath | None]:
-        """Rate and path: the highest, the path that it has, the one with the most left until now, the lowest stamp."""
+        """Return the rate and path: the highest, the path that it has, the one with the most left until now, the lowest
+        stamp."""
         source, destination = self._hosts[flow.source], self._hosts[flow.destination]
         paths: tuple[SinglePath | None, ...] = (None,)
         if source.groups[:1] != destination.groups[:1]:

@@ -239,7 +239,7 @@ class LinkDiscovery:
                 state.received_at = min(now, state.received_at + late)
 
     def _gap(self, ref: PortRef, state: _PortState, now: float) -> tuple[float, bool]:
-        """Return time until the next frame of *ref*, and whether its peer has been deaf to it for too long."""
+        """Return the time until the next frame of *ref*, and whether its peer has been deaf to it for too long."""
         if state.sent <= len(OPENING_S):
             return OPENING_S[state.sent - 1], False
         if not self._in_link(ref):

@@ -61,7 +61,7 @@ class HostLearning:
         }
 
         def guess(host: Host) -> list[PortRef]:
-            """Free ports of a switch that has a host of the same /24."""
+            """Return free ports of a switch that has a host of the same /24."""
             leaf = leaves.get(host.ipv4.rpartition(".")[0])
             return [] if leaf is None else free.get(leaf, [])
 

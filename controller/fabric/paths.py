@@ -36,7 +36,7 @@ class Routing:
         return bool(hops) and all(self.tiers.get(hop.to, own) < own for hop in hops)
 
     def paths(self, source: int, destination: int) -> Iterator[tuple[tuple[int, Hop], ...]]:
-        """Every shortest path between two leaves as (switch, its way out) pairs; nothing if there is none."""
+        """Yield every shortest path between two leaves as (switch, its way out) pairs; nothing if there is none."""
         if source == destination:
             yield ()
             return
@@ -46,7 +46,7 @@ class Routing:
 
 
 def compute_routing(wiring: Wiring) -> Routing:
-    """Tiers and next hops towards every leaf."""
+    """Return the tiers and next hops towards every leaf."""
     tiers = _tiers(adjacency(wiring.known), wiring.leaves)
     up = adjacency(wiring.up)
     switches = frozenset(up) | wiring.leaves
@@ -72,7 +72,7 @@ def compute_routing(wiring: Wiring) -> Routing:
 
 
 def _next_hops(up: Adjacency, leaf: int, through: frozenset[int]) -> dict[int, tuple[Hop, ...]]:
-    """First hops of all shortest paths to *leaf* that pass only switches in *through*."""
+    """Return the first hops of all shortest paths to *leaf* that pass only switches in *through*."""
     distance = {leaf: 0}
     queue = deque([leaf])
     while queue:

@@ -69,7 +69,8 @@ class Resolver:
         edge: Sequence[PortRef],
         now: float,
     ) -> list[PacketOut]:
-        """Question frames for registered hosts whose place is not known (their MACs are, so only they answer).
+        """Return the question frames for registered hosts whose place is not known (their MACs are, so only they
+        answer).
 
         guess: where a host probably is; asked first. Without a guess all edge ports are asked, but for one host of a
         /24 at a time: where it is found is the guess for the others.

@@ -54,7 +54,7 @@ class TurningPoints:
 
 @lru_cache(maxsize=1 << 10)
 def _direct(hops: tuple[Hop, ...]) -> Ways:
-    """Ways to next hops that all turn."""
+    """Return the ways to next hops that all turn."""
     ports: dict[int, tuple[int, ...]] = {}
     for port, to in sorted(hops):
         ports[to] = (*ports.get(to, ()), port)

@@ -142,7 +142,7 @@ class EventLog:
         return self._cursor
 
     def since(self, cursor: int, limit: int | None = None) -> list[Logged]:
-        """Events after *cursor*, oldest first, at most *limit*."""
+        """Return the events after *cursor*, oldest first, at most *limit*."""
         with self._lock:  # who adds an event waits meanwhile: only what is wanted is looked at
             events = self._events
             start = max(0, cursor + 1 - events[0].cursor) if events else 0

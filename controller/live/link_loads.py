@@ -130,7 +130,10 @@ class LinkLoads:
             kept.clear()
 
     def loads(self, names: FabricNames, rates: Mapping[str, float]) -> list[LinkLoad]:
-        """Loads of all links. *rates*: kbit/s by name of the link; the port's own word for those that are missing."""
+        """Return the loads of all links.
+
+        *rates*: kbit/s by name of the link; the port's own word for those that are missing.
+        """
         return [self._load(link, rates.get(link.name) or link.speed_kbps or None) for link in names.links]
 
     def counters(self, links: Iterable[NamedLink]) -> list[tuple[str, str, int, int]]:

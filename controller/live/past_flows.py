@@ -37,7 +37,7 @@ class PastFlows:
         return dict(zip(self._names, self._rows[index], strict=True))
 
     def newest(self, before: int | None = None) -> Iterator[dict[str, Any]]:
-        """Those with a number below *before*, the newest first."""
+        """Yield those with a number below *before*, the newest first."""
         end = len(self._rows) if before is None else min(before - self._first, len(self._rows))
         for index in range(end - 1, -1, -1):
             yield dict(zip(self._names, self._rows[index], strict=True))

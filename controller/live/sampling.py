@@ -46,7 +46,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def _take(self) -> Sample | None:
-        """One sample; None: there is none yet."""
+        """Return one sample; None: there is none yet."""
 
     # For other threads
 

@@ -132,7 +132,7 @@ class EventStream:
         self._wake_up()
 
     def counters(self) -> dict[str, int]:
-        """Totals since the start, and how many readers there are now."""
+        """Return the totals since the start, and how many readers there are now."""
         readers = tuple(self._readers)
         return {
             **self._totals,

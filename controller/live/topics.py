@@ -73,14 +73,14 @@ def fault_object(fault: Fault) -> Any:
 
 
 def frame(topic: str, data: Any, identity: str | None = None) -> bytes:
-    """One event of a stream (WHATWG HTML, section 9.2, server-sent events)."""
+    """Return one event of a stream (WHATWG HTML, section 9.2, server-sent events)."""
     head = f"id: {identity}\n" if identity is not None else ""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
     return f"{head}event: {topic}\ndata: {text}\n\n".encode()
 
 
 def parse_topics(text: str) -> frozenset[str]:
-    """Topics from a query, comma-separated. Raises ValueError that names the one that is none."""
+    """Return the topics from a query, comma-separated. Raises ValueError that names the one that is none."""
     wanted = [topic.strip() for topic in text.split(",") if topic.strip()]
     for topic in wanted:
         if topic not in TOPICS:

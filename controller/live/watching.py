@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from controller.agents.server import AgentServer
 from controller.live.event_log import EventLog
@@ -13,8 +12,7 @@ from controller.live.naming import FabricNames
 from controller.live.stream import EventStream
 from controller.openflow.shell import OpenFlowShell
 from controller.plane.snapshot import FabricSnapshot
-
-VERSION: Final = "0.1.0"
+from protocol.version import VERSION
 
 
 class LiveView:

@@ -54,7 +54,7 @@ class LeafModes:
         return self._monitor.mode_above(below.get(dpid, frozenset((dpid,))))
 
     def infos(self) -> tuple[ModeInfo, ...]:
-        """Modes of the leaves, by dpid."""
+        """Return the modes of the leaves, by dpid."""
         monitor = self._monitor
         if monitor is None:
             return ()

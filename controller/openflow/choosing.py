@@ -36,7 +36,7 @@ def basis_of(dpid: int) -> int:
 
 
 def choose_part(dpid: int, towards: Iterable[Towards]) -> tuple[tuple[Group, ...], tuple[FlowRule, ...]]:
-    """Groups, and the entries that lead to them, for all leaves."""
+    """Return groups, and the entries that lead to them, for all leaves."""
     basis = basis_of(dpid)
     groups: dict[int, Group] = {}
     flows: list[FlowRule] = []
@@ -59,7 +59,7 @@ def _sharing(towards: Iterable[Towards]) -> Iterable[tuple[Towards, int | None]]
 
 
 def _single(way: Towards) -> Iterable[FlowRule]:
-    """Entries towards a leaf to which there is one next hop, or none."""
+    """Yield the entries towards a leaf to which there is one next hop, or none."""
     out = tuple(Output(port) for port in way.ports)
     yield FlowRule(Table.CHOOSE, 10, Match(metadata=(way.leaf, LEAF_MASK)), out, cookie=Rule.CHOOSE)
     if way.ports and way.stamp is not None:
@@ -71,7 +71,7 @@ def _single(way: Towards) -> Iterable[FlowRule]:
 
 
 def _several(number: int, way: Towards) -> Iterable[FlowRule]:
-    """Entries towards a leaf by the groups named after leaf *number*."""
+    """Yield the entries towards a leaf by the groups named after leaf *number*."""
 
     def entry(priority: int, match: Match, group: int) -> FlowRule:
         return FlowRule(Table.CHOOSE, priority, match, (ToGroup(group),), cookie=Rule.CHOOSE)
@@ -97,7 +97,8 @@ def _several(number: int, way: Towards) -> Iterable[FlowRule]:
 def label_part(
     dpid: int, towards: Iterable[Towards], scheme: Scheme | None
 ) -> tuple[tuple[Group, ...], tuple[FlowRule, ...]]:
-    """Entries by which path labels lead to their paths, and their groups; nothing under a scheme without labels.
+    """Return the entries by which path labels lead to their paths, and their groups; nothing under a scheme without
+    labels.
 
     A label's group takes the ways to its switch while one is alive (by hash if there are several: parallel links) and
     else falls back to the spray group at once. Labels and leaves with the same ways share groups, named after the first

@@ -63,7 +63,7 @@ def with_xid(message: bytes, xid: int) -> bytes:
 
 
 def cookie_of(wire_cookie: int) -> int:
-    """`FlowRule.cookie` of a cookie that the switch sent."""
+    """Return `FlowRule.cookie` of a cookie that the switch sent."""
     return wire_cookie & _COOKIE_MASK
 
 
@@ -230,7 +230,7 @@ _BUCKET_WATCH: Final = struct.Struct("!HHI")
 
 @lru_cache(maxsize=1 << 12)
 def _bucket_tail(bucket: Bucket, weighted: bool) -> tuple[bytes, int]:
-    """Actions and properties, and the length of the actions. Only buckets of select groups may have a weight."""
+    """Return actions and properties, and the length of the actions. Only buckets of select groups may have a weight."""
     buffer = bytearray()
     for action in bucket.actions:
         encoded = _action(action)

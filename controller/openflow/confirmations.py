@@ -58,7 +58,7 @@ class Confirmations:
         self._traces[ticket] = (change, noticed, sent)
 
     def confirmed(self, ticket: Ticket, errors: tuple[SwitchError, ...], now: float) -> ModeSwitched | None:
-        """Return the switch has worked off the update; the trace of the mode change that it was, if it took it."""
+        """Note a confirmed update. Return the trace of the mode change that it was, if the switch took it."""
         for waiter in self._waiters:
             if ticket in waiter.tickets:
                 waiter.tickets.discard(ticket)

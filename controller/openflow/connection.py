@@ -64,7 +64,7 @@ class SwitchConnection:
         return self._tls is not None and not self._tls.established
 
     def receive(self, now: float) -> Iterator[SessionEvent]:
-        """Events of what has arrived."""
+        """Yield the events of what has arrived."""
         try:
             data = self._sock.recv(RECEIVE_BYTES)
         except BlockingIOError:

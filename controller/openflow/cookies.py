@@ -35,7 +35,7 @@ class Rule(IntEnum):
 
 
 def cookie_of_rule(rule: Rule) -> int:
-    """`Flow.cookie` of an entry (no generation)."""
+    """Return `Flow.cookie` of an entry (no generation)."""
     return int(rule)
 
 

@@ -55,7 +55,7 @@ def describe(thing: object) -> str:
 
 
 def error_names(type_: int, code: int) -> tuple[str, str]:
-    """OpenFlow's names of an error's type and code; numbers where it has none."""
+    """Return OpenFlow's names of an error's type and code; numbers where it has none."""
     type_name = _TYPES.get(type_, f"type {type_}")
     prefix = _CODE_PREFIXES.get(type_name)
     if prefix is not None:

@@ -79,7 +79,7 @@ Chooser = Callable[[Group, tuple[int, ...], Packet], tuple[int, ...]]
 
 
 def by_hash(group: Group, live: tuple[int, ...], packet: Packet) -> tuple[int, ...]:
-    """One bucket, by a hash of the fields that the group hashes and its basis."""
+    """Return one bucket, by a hash of the fields that the group hashes and its basis."""
     if group.method == "hash":
         values: tuple[object, ...] = tuple(getattr(packet, name) for name in group.fields)
     else:
@@ -193,7 +193,7 @@ class FakeSwitch:
     def _actions(
         self, actions: tuple[Action, ...], packet: Packet, in_port: int, cookie: int, choose: Chooser
     ) -> Iterator[tuple[Outcome, Packet]]:
-        """Every (outcome, packet afterwards) of an action list."""
+        """Yield every (outcome, packet afterwards) of an action list."""
         if not actions:
             yield Outcome(), packet
             return
@@ -231,7 +231,7 @@ class FakeSwitch:
                 yield done
 
     def _live(self, group: Group) -> tuple[int, ...]:
-        """Indices of the buckets that may be chosen."""
+        """Return the indices of the buckets that may be chosen."""
 
         def alive(bucket: Bucket) -> bool:
             port, other = bucket.watch_port, bucket.watch_group

@@ -84,6 +84,6 @@ class Holdings:
 
 
 def _generations_after(generation: int) -> Iterator[int]:
-    """All generations but 0 (which entries of others have), from the next one on."""
+    """Yield all generations but 0 (which entries of others have), from the next one on."""
     for step in range(1, codec.GENERATIONS):
         yield (generation + step - 1) % (codec.GENERATIONS - 1) + 1

@@ -117,7 +117,7 @@ def queues_of(scheme: Scheme | None) -> int:
 
 @cache
 def classify_flows(queues: int = 1) -> tuple[FlowRule, ...]:
-    """IPv4 into classes, and into *queues* queues; the same on every switch."""
+    """Return IPv4 into classes, and into *queues* queues; the same on every switch."""
 
     def to_queue(value: int) -> tuple[Action, ...]:
         return (ToQueue(queue_of_dscp(value, queues)),) if queues > 1 else ()

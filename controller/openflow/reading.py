@@ -213,7 +213,7 @@ def _note_action(flow: FlowDescription, data: bytes, span: Span) -> None:
 
 
 def _set_field(data: bytes, span: Span) -> tuple[int | None, bool, bytes]:
-    """One OXM field, and zeros up to the action's end."""
+    """Return one OXM field, and zeros up to the action's end."""
     length = _OXM.size + _OXM.unpack_from(data, span.begin + 4)[2]
     return next(_oxm_fields(data, Span(span.begin + 4, min(span.begin + 4 + length, span.end))))
 

@@ -58,7 +58,8 @@ class Refusals:
         return min(self._heal_at.values(), default=None)
 
     def open(self, connected: Container[int], now: float) -> list[SwitchError]:
-        """Errors of switches that have not begun anew since; of one that is gone only while it may come back."""
+        """Return the errors of switches that have not begun anew since; of one that is gone only while it may come
+        back."""
         return [
             error
             for dpid, (refused_s, errors) in self._unlike.items()

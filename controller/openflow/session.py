@@ -236,7 +236,7 @@ class OpenFlowSession:
 
     @property
     def unconfirmed(self) -> tuple[int, ...]:
-        """Tickets of the updates that the switch has not confirmed yet."""
+        """Return the tickets of the updates that the switch has not confirmed yet."""
         return tuple(update.ticket for update in self._updates.values())
 
     # Messages

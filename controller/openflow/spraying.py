@@ -19,7 +19,7 @@ MAX_PARTS: Final = 8
 
 
 def spray_parts(ports: int) -> int:
-    """Into how many parts (a power of two) the entropy values are split for *ports* ports."""
+    """Return into how many parts (a power of two) the entropy values are split for *ports* ports."""
     parts = 1
     while parts < MAX_PARTS and _unevenness(ports, parts) > MAX_UNEVENNESS:
         parts *= 2

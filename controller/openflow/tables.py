@@ -53,5 +53,5 @@ METERED_PORTS: Final = 0xFFFF
 
 
 def class_bits(traffic_class: TrafficClass) -> int:
-    """Metadata that says *traffic_class*; AGENT is set for all but NONE."""
+    """Return the metadata that says *traffic_class*; AGENT is set for all but NONE."""
     return traffic_class << CLASS_SHIFT | (AGENT if traffic_class else 0)

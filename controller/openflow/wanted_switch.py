@@ -119,7 +119,7 @@ def _class_inputs(view: SwitchView) -> tuple[object, ...]:
 
 
 def _together(changes: list[Difference]) -> Difference:
-    """Parts have no entry in common, so their changes can be made together."""
+    """Return the changes as one: their parts have no entry in common."""
     return Difference(
         add_meters=tuple(item for change in changes for item in change.add_meters),
         add_groups=tuple(item for change in changes for item in change.add_groups),

@@ -64,7 +64,8 @@ class FabricViews:
         )
 
     def stamps(self, leaf: int) -> dict[int, tuple[int, ...]]:
-        """Stamps of all paths from *leaf*, ascending, by destination leaf; no entry where no path is stamped."""
+        """Return the stamps of all paths from *leaf*, ascending, by destination leaf; no entry where no path is
+        stamped."""
         stamps = {
             to: tuple(sorted(stamp for stamp, _ in self._labels(leaf, to)))
             for to in sorted(self._local)

@@ -76,10 +76,10 @@ class FlowSizes(Protocol):
         """No flow is smaller; may be 0."""
 
     def above(self, sizes: Floats) -> Floats:
-        """P(X > size), shape (n,)."""
+        """Return P(X > size), shape (n,)."""
 
     def within(self, sizes: Floats) -> Floats:
-        """E[min(X, size)] / E[X], shape (n,)."""
+        """Return E[min(X, size)] / E[X], shape (n,)."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class CumulativeTable:
         return np.asarray(self._integral(sizes) / self._integral(np.array([self.largest()]))[0], dtype=float)
 
     def _integral(self, sizes: Floats) -> Floats:
-        """E[min(X, size)]: the area under P(X > s) for s from 0 to size."""
+        """Return E[min(X, size)]: the area under P(X > s) for s from 0 to size."""
         survival = 1.0 - self.cdf
         steps = np.diff(self.sizes) * (survival[1:] + survival[:-1]) / 2
         at_knots = self.sizes[0] + np.concatenate(([0.0], np.cumsum(steps)))

@@ -99,7 +99,7 @@ def plan(
 
 
 def _ports(tables: Tables, bridge: Row) -> Iterator[tuple[str, Row, Row]]:
-    """Ports that frames leave by, in order of their OpenFlow numbers: UUID, row, row of the interface."""
+    """Yield the ports that frames leave by, in order of their OpenFlow numbers: UUID, row, row of the interface."""
     ports = []
     for uuid in _several(bridge["ports"]):
         port = tables["Port"].get(uuid)
@@ -234,7 +234,7 @@ def _make(uuid: str, label: int, number: int, rate: int) -> list[dict[str, Any]]
 
 
 def _remove(tables: Tables, uuid: str, qos: str) -> list[dict[str, Any]]:
-    """Rows of QoS and Queue do not go by themselves when nothing refers to them any more."""
+    """Return the rows of QoS and Queue do not go by themselves when nothing refers to them any more."""
     queues = [str(queue) for queue in dict(tables["QoS"][qos]["queues"] or {}).values()]
     return [
         _update_qos(uuid, ["set", []]),

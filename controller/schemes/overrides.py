@@ -11,7 +11,7 @@ from plain.reading import PlainError
 
 
 def with_overrides(scheme: Scheme, overrides: Mapping[str, Any], where: str = "overrides") -> Scheme:
-    """*scheme* with some fields changed; checked as a whole.
+    """Return *scheme* with some fields changed; checked as a whole.
 
     Keys are nested (``{"long": {"release": {"packet_times": 32.5}}}``) or dotted
     (``{"long.release.packet_times": 32.5}``). An object that the scheme has not is made; a ``?`` after a name

@@ -29,7 +29,7 @@ class YamlFile:
     _node: yaml.Node | None
 
     def place(self, where: str, text: str) -> tuple[int, int]:
-        """Line and column, from 1 on, of what an error of `plain.reading` is about.
+        """Return the line and column, from 1 on, of what an error of `plain.reading` is about.
 
         where: the error's path, beginning with a name of the whole: ``scheme.short.coding``. text: its text; an
         unknown field is reported there, and its own place is better than that of the object that has it.
@@ -50,7 +50,7 @@ class YamlFile:
 
 
 def parse(text: str) -> YamlFile:
-    """Plain data only; no key twice; ``on`` and ``off`` are words, as in YAML 1.2. Raises YamlError."""
+    """Return plain data; no key twice; ``on`` and ``off`` are words, as in YAML 1.2. Raises YamlError."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

@@ -102,7 +102,7 @@ def _prepare_file(database: str | None, shown: str) -> None:
 
 
 def migration_config() -> Config:
-    """Alembic's configuration for our migrations."""
+    """Return Alembic's configuration for our migrations."""
     from alembic.config import Config
 
     config = Config()

@@ -67,7 +67,7 @@ class ExperimentStore:
             return _with_job(experiment, None)
 
     def experiment(self, number: int, runs: bool = True) -> dict[str, Any]:
-        """One experiment with its runs. Raises NotFoundError."""
+        """Return one experiment with its runs. Raises NotFoundError."""
         with Session(self._engine) as session:
             experiment = _get(session, number)
             data = _with_job(experiment, session.get(Job, number))
@@ -188,19 +188,19 @@ class ExperimentStore:
             return _with_job(experiment, None)
 
     def flows(self, number: int, run: int | None, after: int, limit: int) -> list[dict[str, Any]]:
-        """Flow records with a number above *after*, oldest first. Raises NotFoundError."""
+        """Return the flow records with a number above *after*, oldest first. Raises NotFoundError."""
         with Session(self._engine) as session:
             return page_of_flows(session.connection(), _run_ids(session, number, run), after, limit)
 
     def all_flows(self, number: int, run: int | None) -> Iterator[dict[str, Any]]:
-        """All flow records, in pages."""
+        """Yield all flow records, in pages."""
         after = 0
         while page := self.flows(number, run, after, BATCH):
             yield from page
             after = page[-1]["id"]
 
     def modes(self, number: int, run: int | None) -> list[dict[str, Any]]:
-        """Mode events of an experiment or of one run, in order. Raises NotFoundError."""
+        """Return the mode events of an experiment or of one run, in order. Raises NotFoundError."""
         with Session(self._engine) as session:
             ids = _run_ids(session, number, run)
             query = select(ModeEvent).where(ModeEvent.run_id.in_(ids)).order_by(ModeEvent.id)

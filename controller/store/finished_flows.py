@@ -54,7 +54,8 @@ class FinishedFlowStore:
             )
 
     def load(self, since: float, hosts: Names, addresses: Names) -> Iterator[Records]:
-        """The batches with records that ended after *since*, oldest first, with numbers of *hosts* and *addresses*."""
+        """Yield the batches with records that ended after *since*, oldest first, with numbers of *hosts* and
+        *addresses*."""
         with Session(self._engine) as session:
             wanted = select(FinishedFlowBatch).where(self._own, FinishedFlowBatch.ended_at >= since)
             for batch in session.scalars(wanted.order_by(FinishedFlowBatch.ended_at, FinishedFlowBatch.id)):

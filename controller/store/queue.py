@@ -71,7 +71,7 @@ class ExperimentQueue:
         self._reading = engine
 
     def submit(self, job: NewJob, points: Sequence[NewJob] = ()) -> int:
-        """Queue an experiment, or a sweep of *points*; returns its number."""
+        """Queue an experiment, or a sweep of *points*. Return its number."""
         now = time.time()
         with Session(self._engine) as session, session.begin():
             number = _add(session, job, "sweep" if points else "experiment", None, None, len(points), now)
@@ -186,7 +186,7 @@ class ExperimentQueue:
             return changes
 
     def whole(self) -> list[tuple[int, dict[str, Any], list[tuple[list[Any], dict[str, Any]]]]]:
-        """Sweeps whose points have all finished and that have yet to be put together.
+        """Return the sweeps whose points have all finished and that have yet to be put together.
 
         Number, spec, and of each point what its axes show and its summary.
         """
@@ -328,7 +328,7 @@ def _next(fabric: str) -> Select[int, int | None]:
 
 
 def _whole() -> Select[int]:
-    """Sweeps whose points have all finished, and that are not put together yet."""
+    """Return the sweeps whose points have all finished, and that are not put together yet."""
     point, of_point = aliased(Job), aliased(Experiment)
     unfinished = (
         select(point.experiment_id)

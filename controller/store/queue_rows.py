@@ -82,7 +82,7 @@ def change_of(experiment: Experiment, job: Job) -> Change:
 
 
 def settle(session: Session, sweep: int | None) -> list[Change]:
-    """Return the state of a sweep from those of its points; what changed, if it did."""
+    """Set the state of a sweep by those of its points. Return what changed, if it did."""
     if sweep is None:
         return []
     session.flush()

@@ -78,7 +78,7 @@ def _scaled(left: Distributions, other: Distributions) -> Floats:
 
 
 def _by_size(labels: Integers, flows: Floats) -> Integers:
-    """Labels anew, by falling number of flows; beyond `MOST_TYPES` there are none."""
+    """Return the labels anew, by falling number of flows; beyond `MOST_TYPES` there are none."""
     total = np.bincount(labels, weights=flows)
     rank = np.empty(len(total), dtype=np.int64)
     rank[np.argsort(-total, kind="stable")] = np.arange(len(total))

@@ -19,7 +19,7 @@ _WORDS: Final[dict[Feature, str]] = {
 
 
 def words(features: Sequence[Feature]) -> str:
-    """Features as a person says them."""
+    """Return the features as a person says them."""
     return " and ".join(_WORDS[feature] for feature in features)
 
 

@@ -45,7 +45,7 @@ class Values:
 
 
 def combinations(records: Records, least_flows: int) -> Iterator[Values]:
-    """All 15 combinations, each with its values of at least *least_flows* flows.
+    """Yield all 15 combinations, each with its values of at least *least_flows* flows.
 
     A value of more fields has no more flows than those of fewer fields that it is part of, so flows that have dropped
     out need not be looked at again: that makes ephemeral ports cheap.
@@ -82,7 +82,8 @@ def _below(
 
 
 def fair_share(host: Integers) -> Integers:
-    """Indices of the records that are looked at, growing: of a host at most `FAIR_FACTOR` times what the median
+    """Return the indices of the records that are looked at, growing: of a host at most `FAIR_FACTOR` times what the
+    median
     host has (or `LEAST_SHARE`), its latest ones. host: number of the host that sent each record, shape (n,)."""
     if not len(host):
         return np.zeros(0, dtype=np.int64)

@@ -30,7 +30,7 @@ def printed_thresholds(
     alpha: float | None = None,
     others: FlowSizes | None = None,
 ) -> Solution:
-    """Thresholds of each type of *types*, K - 1 each in bytes. load: of the link; alpha: None: by Eq. 7.
+    """Return the thresholds of each type of *types*, K - 1 each in bytes. load: of the link; alpha: None: by Eq. 7.
 
     others: flows of no type; they are part of the queues' loads and keep the default thresholds. Raises SolveError.
     """
@@ -75,7 +75,7 @@ def printed_thresholds(
 
 
 def _grid(sizes: FlowSizes, default: Sequence[int], low: int, high: int) -> list[float]:
-    """Candidates of one type for the boundary at *high*."""
+    """Return the candidates of one type for the boundary at *high*."""
     inside = candidates(sizes, default)
     return [low, *(float(size) for size in inside[(inside > low) & (inside < high)]), high]
 

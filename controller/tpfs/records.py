@@ -223,7 +223,7 @@ class RecordWindow:
 
 
 def _integers(column: Sequence[Any]) -> NDArray[np.int64]:
-    """Whole numbers; what does not fit 62 bits becomes -1, which no field may be."""
+    """Return the whole numbers; what does not fit 62 bits becomes -1, which no field may be."""
     return np.array([value if abs(value) < 1 << 62 else -1 for value in column], dtype=np.int64)
 
 

@@ -52,13 +52,13 @@ class SlowdownSums:
         self.bytes = float(self._bytes[-1])
 
     def within(self, size: float) -> float:
-        """Sum of m = min(X, size)."""
+        """Return the sum of m = min(X, size)."""
         index = self._index(size)
         rest = 0.0 if np.isinf(size) else (self.flows - float(self._flows[index])) * size
         return float(self._bytes[index]) + rest
 
     def chunks(self, size: float) -> float:
-        """Sum of m min(m, w)."""
+        """Return the sum of m min(m, w)."""
         index = self._index(size)
         rest = (
             0.0
@@ -68,8 +68,8 @@ class SlowdownSums:
         return float(self._chunks[index]) + rest
 
     def slowdown(self, above: float, upto: float, waits: float, free_above: float, free: float) -> float:
-        """Sum of T / (x + packet) of flows with above < x <= upto. waits: B_l; free_above and free: 1 - rho_(l-1) and
-        1 - rho_l."""
+        """Return the sum of T / (x + packet) of flows with above < x <= upto. waits: B_l; free_above and free: 1 -
+        rho_(l-1) and 1 - rho_l."""
         low, high = self._index(above), self._index(upto)
         single, first, beyond = (part[high] - part[low] for part in (self._one, self._first, self._beyond))
         return float((waits * single + first) / free_above + beyond / free)

@@ -81,7 +81,7 @@ class FlowSizes:
         return np.asarray(self._sums[index] + (self.flows - self._weights[index]) * size, dtype=float)
 
     def share(self, size: Floats) -> Floats:
-        """P(X <= size), shape of *size*."""
+        """Return P(X <= size), shape of *size*."""
         return 1.0 - self.above(size) / self.flows
 
     def quantile(self, share: float) -> float:
@@ -94,7 +94,7 @@ class FlowSizes:
         return np.asarray(self.above(np.array(default)) * (default - lowered), dtype=float)
 
     def good(self, default: float, lowered: Floats) -> Floats:
-        """Good load that goes with it, bytes, shape of *lowered*."""
+        """Return the good load that goes with it, bytes, shape of *lowered*."""
         moved = self.within(np.array(default)) - self.within(lowered)
         return np.maximum(moved - self.bad(default, lowered), 0.0)
 
@@ -139,7 +139,9 @@ def thresholds(
     delta: float | None = None,
     others: FlowSizes | None = None,
 ) -> Solution:
-    """Thresholds of each type of *types*. default: K - 1 thresholds in bytes, not falling; load: of the link, 0 to 1.
+    """Return the thresholds of each type of *types*. default: K - 1 thresholds in bytes, not falling; load: of the
+    link,
+    0 to 1.
 
     delta: good load that may be removed, bytes; None: by the model. others: flows of no type. Raises SolveError.
     """
@@ -263,7 +265,7 @@ def _raised(picked: list[int], bad: list[Floats], boundaries: int) -> list[int]:
 def knapsack(
     bad: list[Floats], good: list[Floats], delta: float, counts: list[int], boundaries: int
 ) -> list[int]:
-    """One index for each of the choices. Those of one type come one after the other, with growing boundary.
+    """Return one index for each of the choices. Those of one type come one after the other, with growing boundary.
 
     Raises SolveError.
     """

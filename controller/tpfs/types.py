@@ -60,7 +60,7 @@ class LearntTypes:
     explanation: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Return plain data, ready for JSON."""
         return asdict(self)
 
 

@@ -47,7 +47,7 @@ class Finding:
 
 
 def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
-    """What the schemes' figures (of a result document) say of a comparison."""
+    """Return what the schemes' figures (of a result document) say of a comparison."""
     for label in (comparison.scheme, comparison.against):
         if label not in schemes:
             return Finding("no figure", why=f"{label} was not run")
@@ -100,12 +100,12 @@ def _why_none(measure: Measure, *schemes: Mapping[str, Any]) -> str:
 
 
 def findings(claims: tuple[Claim, ...], schemes: Mapping[str, Any]) -> list[dict[str, Any] | None]:
-    """One for each claim, plain; None for a claim without a comparison."""
+    """Return one for each claim, plain; None for a claim without a comparison."""
     return [None if claim.compare is None else find(claim.compare, schemes).to_dict() for claim in claims]
 
 
 def heading(claim: Mapping[str, Any]) -> str:
-    """`Claim (CAPS, INFOCOM 2018, Fig. 11; qualitative): ...`, of a claim as the result document has it."""
+    """Return `Claim (CAPS, INFOCOM 2018, Fig. 11; qualitative): ...`, of a claim as the result document has it."""
     where = ", ".join(text for text in (claim.get("source", ""), claim.get("figure", "")) if text)
     kind = "qualitative" if claim.get("kind", "qualitative") == "qualitative" else ""
     inside = "; ".join(text for text in (where, kind) if text)
@@ -113,7 +113,7 @@ def heading(claim: Mapping[str, Any]) -> str:
 
 
 def compared(comparison: Mapping[str, Any]) -> str:
-    """`caps / rps, mean completion time of short flows`, with the limit if one is claimed."""
+    """Return `caps / rps, mean completion time of short flows`, with the limit if one is claimed."""
     text = f"{comparison['scheme']} / {comparison['against']}, {WORDS[comparison['measure']]}"
     if comparison.get("at_most") is not None:
         text += f", claimed at most {comparison['at_most']:g}"
@@ -125,7 +125,7 @@ def compared(comparison: Mapping[str, Any]) -> str:
 
 
 def found(finding: Mapping[str, Any]) -> str:
-    """`0.43 [0.31, 0.60] seen`."""
+    """Return `0.43 [0.31, 0.60] seen`."""
     if finding["ratio"] is None:
         return f"- ({finding['why']})"
     text = f"{finding['ratio']:.2f}"

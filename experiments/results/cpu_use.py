@@ -4,7 +4,7 @@ Three gauges, because each alone is blind somewhere: the idle share of the CPUs 
 (/proc/stat), the share of time in which some task waited for a CPU, and how late a thread wakes up that only
 sleeps (what a host agent's timer would suffer). A run is limited if any of them is beyond its limit.
 
-The tasks that wait are the lab's own, where the kernel tells them apart (`cpu.pressure` of the lab's control
+The tasks that wait are the lab's own, where the kernel counts them apart (`cpu.pressure` of the lab's control
 group); else the whole machine's (/proc/pressure/cpu), and other work on other CPUs then counts, too. Alone on
 the machine both agree.
 
@@ -66,7 +66,7 @@ def judge(
     packet_time_s: float,
     pressure: Waiting | None = "machine",
 ) -> CpuUse:
-    """What the samples of a run (at least two) say. pressure: whose tasks waited in them."""
+    """Return what the samples of a run (at least two) say. pressure: whose tasks waited in them."""
     first, last = samples[0], samples[-1]
     idle = _share(last.idle_s - first.idle_s, last.total_s - first.total_s)
     lowest = min(

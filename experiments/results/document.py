@@ -38,7 +38,7 @@ class Run:
 
     plan: digest of the planned flows; modes: mode changes that the controller saw, plain data, with times in
     seconds since the run's start; splits: likewise, how paths were split (Freeway), the first one before the start;
-    changes: likewise, links and switches that went or came; types: likewise, types of flows that agents were told of
+    changes: likewise, links and switches that went or came; types: likewise, types of flows that agents got
     (None: the scheme learns none); run_id: what the controller's database calls it.
     """
 
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def counted(self) -> tuple[FlowOutcome, ...]:
-        """The flows that figures are of."""
+        """Return the flows that figures are of."""
         return tuple(flow for flow in self.flows if flow.counted)
 
 
@@ -77,7 +77,7 @@ def result_document(
     notices: Iterable[str],
     versions: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The whole result as plain data, ready for JSON.
+    """Return the whole result as plain data, ready for JSON.
 
     Raises:
         EmptyError: a class of flows without a finished one.
@@ -165,9 +165,9 @@ def _cpu(uses: Sequence[CpuUse]) -> dict[str, Any]:
 
 
 def _whose_pressure(uses: Sequence[CpuUse]) -> str | None:
-    """Whose tasks waited: the machine's, if in any run."""
-    found = {use.pressure for use in uses} - {None}
-    return "machine" if "machine" in found else next(iter(found), None)
+    """Return whose tasks waited: the machine's, if in any run."""
+    pressures = {use.pressure for use in uses} - {None}
+    return "machine" if "machine" in pressures else next(iter(pressures), None)
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def _run(run: Run) -> dict[str, Any]:
         "modes": [dict(change) for change in run.modes],
         "path_splits": [dict(split) for split in run.splits],
         "fabric_changes": [dict(change) for change in run.changes],
-        "types_learnt": None if run.types is None else [dict(one) for one in run.types],
-        "disturbed": [dict(one) for one in run.disturbed],
+        "types_learnt": None if run.types is None else [dict(types) for types in run.types],
+        "disturbed": [dict(part) for part in run.disturbed],
         "repeated": run.repeated,
         "cpu": asdict(run.cpu),
         "cpu_limited": run.cpu.limited,
@@ -200,7 +200,7 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What ran it: how many cores it could use, and the kernel."""
+    """Return what ran it: how many cores it could use, and the kernel."""
     return {
         "cores": own_cores().effective,
         "processor": platform.machine(),
@@ -210,23 +210,23 @@ def machine() -> dict[str, Any]:
 
 
 def own_versions() -> dict[str, str]:
-    """Versions of the parts that decide what a result is."""
-    found = {"kernel": platform.release(), "python": platform.python_version()}
+    """Return the versions of the parts that decide what a result is."""
+    versions = {"kernel": platform.release(), "python": platform.python_version()}
     for package in ("numpy", "os-ken", "mininet"):
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def json_text(document: Mapping[str, Any]) -> str:
-    """The document as JSON; raises ValueError for a figure that is no number (none may be)."""
+    """Return the document as JSON; raises ValueError for a figure that is no number (none may be)."""
     return json.dumps(_plain(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def _plain(value: Any) -> Any:
-    """Mappings, lists and rounded numbers: nine digits are more than any figure here has."""
+    """Return mappings, lists and rounded numbers: nine digits are more than any figure here has."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -237,7 +237,7 @@ def _plain(value: Any) -> Any:
 
 
 def flow_table(runs: Iterable[Run]) -> str:
-    """All flow records as CSV: one row a flow and run; `paths` as ``stamp:datagrams`` words."""
+    """Return all flow records as CSV: one row a flow and run; `paths` as ``stamp:datagrams`` words."""
     names = [item.name for item in fields(FlowOutcome)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -251,7 +251,7 @@ def flow_table(runs: Iterable[Run]) -> str:
 
 
 def text_of(shown: RenderableType) -> str:
-    """Tables as plain text."""
+    """Return the tables as plain text."""
     console = Console(file=io.StringIO(), width=TABLE_COLUMNS, no_color=True)
     console.print(shown)
     assert isinstance(console.file, io.StringIO)
@@ -259,7 +259,7 @@ def text_of(shown: RenderableType) -> str:
 
 
 def new_directory(results: Path, name: str, started: datetime) -> Path:
-    """A new directory below *results* for what began then; never one that is there already."""
+    """Return a new directory below *results* for what began then; never one that is there already."""
     stem = f"{name}-{started.astimezone(UTC).strftime('%Y%m%d-%H%M%S')}"
     attempt = 0
     while True:

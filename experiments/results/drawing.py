@@ -57,7 +57,7 @@ def draw_comparison(document: Document, directory: Path) -> tuple[Path, ...]:
 
 
 def comparison_figure(document: Document) -> Figure | None:
-    """The figure of `draw_comparison`; use inside `figures.style.applied`.
+    """Return the figure of `draw_comparison`; use inside `figures.style.applied`.
 
     Of fewer than two schemes there is nothing to compare: nothing is drawn. p99 has a panel where all have flows
     enough.
@@ -68,19 +68,19 @@ def comparison_figure(document: Document) -> Figure | None:
     panels = [
         (panel, bars)
         for panel in PANELS
-        if (bars := {name: _ratio(panel, name, one, baseline) for name, one in schemes.items()})
+        if (bars := {name: _ratio(panel, name, entry, baseline) for name, entry in schemes.items()})
         and None not in bars.values()
     ]
     if not panels:
         return None
-    names = {name: one["scheme"] for name, one in schemes.items()}
+    names = {name: entry["scheme"] for name, entry in schemes.items()}
     beside = len(schemes) <= SIDE_BY_SIDE
     columns, rows = (len(panels), 1) if beside else (1, len(panels))
     width = 1.2 + 0.42 * len(schemes)
     figure = new_figure(max(6.4, width * columns), 3.4 if beside else 2.6 * rows + 0.6)
     for index, (panel, bars) in enumerate(panels):
         axes = figure.add_subplot(rows, columns, index + 1)
-        scheme_bars(axes, {name: one for name, one in bars.items() if one is not None}, 1.0, names)
+        scheme_bars(axes, {name: bar for name, bar in bars.items() if bar is not None}, 1.0, names)
         label(axes, x="", y=f"{panel.axis}\n/ {baseline}".replace(", ", "\n"))
     figure.suptitle(document["title"], x=0.01, ha="left", fontsize=10)
     _caption(figure, document, schemes.values())
@@ -111,7 +111,7 @@ def _caption(figure: Figure, document: Document, schemes: Iterable[Document]) ->
     """What a reader needs to judge the figure, in as many lines as it takes."""
     repeats = document["repeats"]
     text = f"95 % bootstrap intervals, {repeats} repeat{'' if repeats == 1 else 's'}, same flows for all schemes."
-    if any(one.get("short", {}).get("p99_shown") is False for one in schemes):
+    if any(scheme.get("short", {}).get("p99_shown") is False for scheme in schemes):
         text += f" No p99 of fewer than {FLOWS_FOR_P99} flows."
     if document["cpu_limited"]:
         text += " * and pale or hollow: limited by the processor, not to be used."
@@ -132,7 +132,7 @@ def draw_sweep(document: Document, directory: Path) -> tuple[Path, ...]:
 
 
 def sweep_figures(document: Document) -> Iterator[tuple[str, str, Figure]]:
-    """The figures of `draw_sweep`: file stem, title, figure; use inside `figures.style.applied`."""
+    """Yield the figures of `draw_sweep`: file stem, title, figure; use inside `figures.style.applied`."""
     groups: dict[tuple[Any, ...], list[Document]] = {}
     for point in document["points"]:
         groups.setdefault(tuple(point["at"][1:]), []).append(point)
@@ -153,7 +153,7 @@ def _lines(document: Document, points: Sequence[Document], title: str) -> Figure
     panels = []
     for panel in PANELS:
         series = {name: [_absolute(panel, point["schemes"][name]) for point in points] for name in labels}
-        if any(one is not None for line in series.values() for one in line):
+        if any(value is not None for line in series.values() for value in line):
             panels.append((panel, series))
     figure = new_figure(max(6.4, 3.6 * len(panels)), 3.8)
     for index, (panel, series) in enumerate(panels):

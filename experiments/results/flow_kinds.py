@@ -74,15 +74,16 @@ _Ratios = dict[str, tuple[float, tuple[float, float]]]
 def _compared(
     outcomes: Mapping[str, Runs], holds: Holds, seed: int, stream: int, resamples: int
 ) -> dict[str, tuple[dict[str, Any], _Ratios]]:
-    """By scheme: the figures of flows for which *holds*, and the ratio of their mean over each other scheme's."""
+    """Return by scheme: the figures of flows for which *holds*, and the ratio of their mean over each other
+    scheme's."""
     times = {label: Completion.where(runs, holds) for label, runs in outcomes.items()}
     counts = next(iter(times.values())).counts
     if not sum(counts):
         return {}
     picks = draw(counts, np.random.default_rng([seed, stream]), resamples)
-    resampled: dict[str, Resampled] = {label: one.resampled(picks) for label, one in times.items()}
+    resampled: dict[str, Resampled] = {label: sample.resampled(picks) for label, sample in times.items()}
     try:
-        blocks = {label: one.figures(resampled[label]) for label, one in times.items()}
+        blocks = {label: sample.figures(resampled[label]) for label, sample in times.items()}
     except EmptyError:
         return {}
     return {

@@ -9,8 +9,11 @@ from typing import Any
 def types_notices(
     label: str, repeat: int, learnt: Sequence[Mapping[str, Any]], counted_from_s: float
 ) -> list[str]:
-    """A sentence on a run in which types were not known when flows began to count. For schemes that learn types."""
-    known = next((one["at_s"] for one in learnt if one["types"]), None)
+    """Return a sentence on a run in which types were not known when flows began to count.
+
+    For schemes that learn types.
+    """
+    known = next((event["at_s"] for event in learnt if event["types"]), None)
     if known is not None and known <= counted_from_s:
         return []
     when = "never" if known is None else f"at {known:.1f} s"
@@ -21,7 +24,7 @@ def types_notices(
 
 
 def fabric_notices(label: str, repeat: int, changes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for people on what happened to the fabric during one run, or none."""
+    """Return a sentence for people on what happened to the fabric during one run, or none."""
     if not changes:
         return []
     first = changes[0]
@@ -39,17 +42,17 @@ def disturbance_notices(
 ) -> list[str]:
     """Return a sentence for people on a run that was disturbed or repeated, or none."""
     times = "once" if repeated == 1 else f"{repeated} times"
-    found = []
+    lines = []
     if repeated:
-        found.append(
+        lines.append(
             f"{label}'s run {repeat + 1} was repeated {times} with the same flows: "
             "a part of the lab had ended during it"
         )
     if disturbed:
         first = disturbed[0]
         more = f", and {len(disturbed) - 1} more" if len(disturbed) > 1 else ""
-        found.append(
+        lines.append(
             f"{label}'s run {repeat + 1} is disturbed: {first['part']} ended ({first['how']}) at {first['at_s']:.1f} s "
             f"and was back after {first['after_s']:.1f} s{more}"
         )
-    return found
+    return lines

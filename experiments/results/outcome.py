@@ -68,7 +68,7 @@ def join(
     received: Iterable[ReceivedFlow],
     agent_flows: Iterable[Mapping[str, Any]],
 ) -> tuple[FlowOutcome, ...]:
-    """One outcome for every planned flow, in the plan's order.
+    """Return one outcome for every planned flow, in the plan's order.
 
     agent_flows: plain `protocol.control.FlowEntry` records of all agents; matched by inner 5-tuple, the
     direction of the payload.

@@ -62,7 +62,7 @@ class Drawing:
 
 
 def read_result(directory: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """Result document and flow records (none of a sweep) from a directory that `capstan run` wrote.
+    """Return the result document and flow records (none of a sweep) from a directory that `capstan run` wrote.
 
     Raises ReportError.
     """
@@ -82,7 +82,7 @@ def read_result(directory: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
 
 
 def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[Drawing]:
-    """All figures that the result has enough for."""
+    """Return all figures that the result has enough for."""
     if _is_sweep(document):
         with applied():
             return [
@@ -102,13 +102,13 @@ def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[D
         ),
         ("modes", "When leaves sent long flows on one path each.", lambda: result_figures.mode_timeline(document)),
     )  # fmt: skip
-    found = []
+    pictures = []
     for name, caption, draw in wanted:
         with applied():
             figure = draw()
             if figure is not None:
-                found.append(Drawing(name, caption, _svg(figure)))
-    return found
+                pictures.append(Drawing(name, caption, _svg(figure)))
+    return pictures
 
 
 def _warnings(document: Document) -> list[str]:
@@ -117,7 +117,7 @@ def _warnings(document: Document) -> list[str]:
 
 
 def html_report(document: Document, records: Sequence[Mapping[str, str]]) -> str:
-    """One self-contained page: no script, nothing from anywhere else."""
+    """Return one self-contained page: no script, nothing from anywhere else."""
     parts = [
         f"<h1>{_e(document['title'])}</h1>",
         f"<p>{_e(_question(document))}</p>",
@@ -198,7 +198,7 @@ def _notes(document: Document) -> list[str]:
 
 
 def _tables(document: Document) -> Iterator[tuple[str, list[list[str]]]]:
-    """Title and rows (the first is the head) of each table."""
+    """Yield the title and rows (the first is the head) of each table."""
     for table in sweep_tables_of(document) if _is_sweep(document) else tables_of(document):
         columns = [[_plain(column.header), *map(_plain, column.cells)] for column in table.columns]
         yield _plain(table.title), [list(row) for row in zip(*columns, strict=True)]

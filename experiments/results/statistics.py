@@ -45,7 +45,7 @@ class Resamples:
 
 
 def draw(counts: Sequence[int], rng: np.random.Generator, resamples: int = RESAMPLES) -> Resamples:
-    """Two-level resamples; counts: flows of the class in each repeat."""
+    """Return two-level resamples; counts: flows of the class in each repeat."""
     repeats = rng.integers(len(counts), size=(resamples, len(counts)))
     flows = tuple(
         tuple(rng.integers(max(1, counts[repeat]), size=counts[repeat]) for repeat in row) for row in repeats
@@ -54,7 +54,7 @@ def draw(counts: Sequence[int], rng: np.random.Generator, resamples: int = RESAM
 
 
 def _pick(values: Sequence[NDArray[np.float64]], resamples: Resamples, index: int) -> NDArray[np.float64]:
-    """The values of one resample; flows that did not finish (NaN) drop out."""
+    """Return the values of one resample; flows that did not finish (NaN) drop out."""
     row, flows = resamples.repeats[index], resamples.flows[index]
     picked = np.concatenate([values[repeat][positions] for repeat, positions in zip(row, flows, strict=True)])
     kept: NDArray[np.float64] = picked[~np.isnan(picked)]
@@ -80,7 +80,7 @@ class Completion:
 
     @classmethod
     def where(cls, runs: Runs, holds: Callable[[FlowOutcome], bool]) -> Completion:
-        """Of the flows with a size for which *holds*."""
+        """Return the flows with a size for which *holds*."""
         return cls(
             tuple(
                 np.array(
@@ -96,11 +96,11 @@ class Completion:
 
     @property
     def counts(self) -> list[int]:
-        """Flows per repeat, with those that failed."""
+        """Return flows per repeat, with those that failed."""
         return [len(run) for run in self.values]
 
     def resampled(self, resamples: Resamples) -> Resampled:
-        """Mean and percentiles of every resample."""
+        """Return mean and percentiles of every resample."""
         picks = [_pick(self.values, resamples, index) for index in range(len(resamples.flows))]
         means = np.full(len(picks), np.nan)
         percentiles = np.full((len(picks), len(PERCENTILES)), np.nan)
@@ -118,7 +118,7 @@ class Completion:
 
     @property
     def finished(self) -> NDArray[np.float64]:
-        """Times of all flows that finished, repeats together."""
+        """Return the times of all flows that finished, repeats together."""
         everything = np.concatenate(self.values)
         finished: NDArray[np.float64] = everything[~np.isnan(everything)]
         return finished
@@ -164,7 +164,7 @@ def _mean(values: NDArray[np.float64]) -> float | None:
 def ratio_of(
     ours: float, theirs: float, our_resamples: NDArray[np.float64], their_resamples: NDArray[np.float64]
 ) -> tuple[float, Interval]:
-    """A figure of ours over theirs with its interval, paired: both were resampled alike."""
+    """Return a figure of ours over theirs with its interval, paired: both were resampled alike."""
     return ours / theirs, _interval(our_resamples / their_resamples)
 
 
@@ -176,7 +176,7 @@ class Goodput:
 
     @classmethod
     def of(cls, runs: Runs) -> Goodput | None:
-        """None if the workload has no background flows. One that failed counts with what it had sent."""
+        """Return None if the workload has no background flows. One that failed counts with what it had sent."""
         rows = [
             [
                 flow.window_bytes * 8e-6 / flow.window_s if flow.window_s > 0 else 0.0
@@ -189,12 +189,12 @@ class Goodput:
 
     @property
     def total(self) -> NDArray[np.float64]:
-        """Sum over the flows, per repeat."""
+        """Return the sum over the flows, per repeat."""
         total: NDArray[np.float64] = self.mbps.sum(axis=1)
         return total
 
     def figures(self, rng: np.random.Generator) -> dict[str, Any]:
-        """Sum (mean over repeats) with its interval over repeats (None with one repeat), and each flow's."""
+        """Return the sum (mean over repeats) with its interval over repeats (None with one repeat), and each flow's."""
         return {
             "goodput_mbps": float(self.total.mean()),
             "goodput_ci_mbps": _over_repeats(self.total, lambda rows: float(rows.mean()), rng),
@@ -208,7 +208,7 @@ class Goodput:
 def goodput_ratio(
     ours: Goodput, theirs: Goodput, rng: np.random.Generator
 ) -> tuple[float | None, Interval | None]:
-    """Sum of rates of ours over theirs, paired by repeat; None where theirs is zero."""
+    """Return the sum of rates of ours over theirs, paired by repeat; None where theirs is zero."""
     both = np.stack([ours.total, theirs.total], axis=1)
     if both[:, 1].sum() == 0:
         return None, None
@@ -230,7 +230,7 @@ def _over_repeats(
 
 
 def counts(runs: Runs) -> dict[str, Any]:
-    """Totals over all flows and repeats, and the share of repairs (and of copies) among the packets sent.
+    """Return the totals over all flows and repeats, and the share of repairs (and of copies) among the packets sent.
 
     overhead: repairs and packets of second copies, over the flows' own packets.
     """
@@ -255,7 +255,7 @@ def counts(runs: Runs) -> dict[str, Any]:
 
 
 def per_class(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
-    """The same totals for one class, the few that differ by class."""
+    """Return the same totals for one class, the few that differ by class."""
     flows = [flow for run in runs for flow in run if flow.traffic_class == traffic_class]
     return {
         "retransmissions": sum(flow.retransmissions for flow in flows),
@@ -266,7 +266,8 @@ def per_class(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
 
 
 def path_balance(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
-    """Datagrams by path stamp, how many paths flows used, and the busiest path's share times the paths used."""
+    """Return the datagrams by path stamp, how many paths flows used, and the busiest path's share times the paths
+    used."""
     flows = [flow for run in runs for flow in run if flow.traffic_class == traffic_class]
     total: dict[str, int] = {}
     used = []
@@ -287,7 +288,7 @@ def path_balance(runs: Runs, traffic_class: TrafficClassName) -> dict[str, Any]:
 def summarize(
     outcomes: Mapping[str, Runs], baseline: str, seed: int, resamples: int = RESAMPLES
 ) -> dict[str, dict[str, Any]]:
-    """Figures of every scheme: ``{label: {"short": ..., "long": ..., "against": ..., ...}}``.
+    """Return figures of every scheme: ``{label: {"short": ..., "long": ..., "against": ..., ...}}``.
 
     All schemes must have the same repeats and planned flows.
 
@@ -344,15 +345,15 @@ def _ratios(
     our_resamples: Mapping[TrafficClassName, Resampled],
     their_resamples: Mapping[TrafficClassName, Resampled],
 ) -> dict[str, Any]:
-    """Ratios ours / theirs of mean completion time per class, and of p99 where there are flows enough."""
+    """Return the ratios ours / theirs of mean completion time per class, and of p99 where there are flows enough."""
     entry: dict[str, Any] = {}
-    for kind, one in our_resamples.items():
+    for kind, resamples in our_resamples.items():
         other = their_resamples[kind]
         a, b = ours[kind], theirs[kind]
-        ratio, interval = ratio_of(a["afct_ms"], b["afct_ms"], one.means, other.means)
+        ratio, interval = ratio_of(a["afct_ms"], b["afct_ms"], resamples.means, other.means)
         entry |= {f"{kind}_afct_ratio": ratio, f"{kind}_afct_ratio_ci": interval}
         if a["p99_shown"] and b["p99_shown"]:
-            tails = one.percentiles[:, 2], other.percentiles[:, 2]
+            tails = resamples.percentiles[:, 2], other.percentiles[:, 2]
             ratio, interval = ratio_of(a["p99_ms"], b["p99_ms"], *tails)
             entry |= {f"{kind}_p99_ratio": ratio, f"{kind}_p99_ratio_ci": interval}
     return entry

@@ -43,7 +43,7 @@ _OF_EACH: Final = (
 
 
 def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Document]]) -> dict[str, Any]:
-    """The whole sweep as plain data, ready for JSON.
+    """Return the whole sweep as plain data, ready for JSON.
 
     results: for each point what its axes show, where it is kept, and its own result document.
     """
@@ -61,12 +61,12 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
         "sweep": [asdict(axis) for axis in spec.sweep],
         "points": [
             {
-                "at": list(at),
-                "words": words(spec.sweep, at),
+                "at": list(values),
+                "words": words(spec.sweep, values),
                 "directory": directory.name,
                 **{name: document[name] for name in _OF_EACH if name in document},
             }
-            for at, directory, document in results
+            for values, directory, document in results
         ],
         "claims": [
             asdict(claim) | {"ours": None if claim.compare is None else [point[index] for point in ours]}
@@ -85,7 +85,7 @@ def write_sweep(directory: Path, document: Document, spec_text: str) -> None:
 
 
 def point_table(document: Document) -> str:
-    """Figures of every scheme at every point as CSV; empty where there is none. Times in ms, rates in Mbit/s."""
+    """Return figures of every scheme at every point as CSV; empty where there is none. Times in ms, rates in Mbit/s."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [(kind, name) for kind in _FIGURES for name in _FIGURES[kind]]
@@ -113,18 +113,18 @@ def _csv_cells(block: Document, name: str) -> list[Any]:
     if name not in _INTERVALS:
         return ["" if value is None else value]
     interval = block.get(_INTERVALS[name]) if value is not None else None
-    return ["" if one is None else f"{one:.6g}" for one in (value, *(interval or (None, None)))]
+    return ["" if number is None else f"{number:.6g}" for number in (value, *(interval or (None, None)))]
 
 
 def sweep_tables(document: Document) -> Group:
-    """Everything that `capstan run` prints of a sweep: a table for each measure, schemes by points."""
+    """Return everything that `capstan run` prints of a sweep: a table for each measure, schemes by points."""
     return Group(
         *warnings(document), *sweep_tables_of(document), *(Text(line) for line in sweep_notes(document))
     )
 
 
 def sweep_tables_of(document: Document) -> list[Table]:
-    """The tables alone."""
+    """Return the tables alone."""
     parts: list[Table] = []
     measures: list[tuple[str, Callable[[Document], str | None]]] = [
         ("Mean completion time of short flows, ms [95 % CI]", lambda scheme: _time(scheme, "short", "afct")),
@@ -148,14 +148,14 @@ def sweep_tables_of(document: Document) -> list[Table]:
 
 
 def _over_baseline(document: Document) -> list[Table]:
-    """A table for each measure of time: every other scheme over the baseline at every point."""
+    """Return a table for each measure of time: every other scheme over the baseline at every point."""
     baseline = document["baseline"]
 
     def ratio(scheme: Document, name: str) -> str | None:
         value = scheme["against"].get(baseline, {}).get(name)
         if value is None:
             return None
-        return f"{value:.2f}\n{interval_text(scheme['against'][baseline][f'{name}_ci'], lambda one: f'{one:.2f}')}"
+        return f"{value:.2f}\n{interval_text(scheme['against'][baseline][f'{name}_ci'], lambda bound: f'{bound:.2f}')}"
 
     tables: list[Table] = []
     for measure, name in RATIOS.items():
@@ -184,7 +184,7 @@ def _table(document: Document, title: str, cells: Mapping[str, Sequence[str | No
     table = new_table(title, heads, first=f"scheme \\ {units}")
     for label, row in cells.items():
         ours = [point["schemes"][label] for point in document["points"]]
-        marked = {name: any(one.get(name) for one in ours) for name in ("cpu_limited", "disturbed")}
+        marked = {name: any(entry.get(name) for entry in ours) for name in ("cpu_limited", "disturbed")}
         texts = [
             _marked("-" if text is None else text, marks(point["schemes"][label]))
             for text, point in zip(row, document["points"], strict=True)
@@ -222,7 +222,7 @@ def _reordered(scheme: Document) -> str | None:
 
 
 def sweep_notes(document: Document) -> list[str]:
-    """What stands below the tables."""
+    """Return what stands below the tables."""
     lines = [
         f"{len(document['points'])} points, {document['repeats']} runs of each of "
         f"{len(document['points'][0]['schemes'])} schemes at each, seed {document['seed']}, congestion control "
@@ -232,7 +232,8 @@ def sweep_notes(document: Document) -> list[str]:
         point["words"]
         for point in document["points"]
         if any(
-            "n" in one.get("short", {}) and not one["short"]["p99_shown"] for one in point["schemes"].values()
+            "n" in scheme.get("short", {}) and not scheme["short"]["p99_shown"]
+            for scheme in point["schemes"].values()
         )
     ]
     if few:

@@ -18,12 +18,12 @@ Document = Mapping[str, Any]
 
 
 def tables(document: Document) -> Group:
-    """Everything that `capstan run` prints of a result."""
+    """Return everything that `capstan run` prints of a result."""
     return Group(*warnings(document), *tables_of(document), *(Text(line) for line in notes(document)))
 
 
 def tables_of(document: Document) -> list[Table]:
-    """The tables alone."""
+    """Return the tables alone."""
     parts: list[Table] = []
     for kind in ("short", "long", "medium", "large"):
         if any("afct_ms" in scheme.get(kind, {}) for scheme in document["schemes"].values()):
@@ -39,13 +39,13 @@ def tables_of(document: Document) -> list[Table]:
 
 
 def warnings(document: Document) -> list[RenderableType]:
-    """What stands above the tables: marks that some of their figures have."""
-    found: list[RenderableType] = [cpu_warning()] if document["cpu_limited"] else []
-    return [*found, disturbed_warning()] if document.get("disturbed") else found
+    """Return what stands above the tables: marks that some of their figures have."""
+    lines: list[RenderableType] = [cpu_warning()] if document["cpu_limited"] else []
+    return [*lines, disturbed_warning()] if document.get("disturbed") else lines
 
 
 def disturbed_warning() -> Text:
-    """What stands above tables with figures of runs during which a part of the lab ended."""
+    """Return what stands above tables with figures of runs during which a part of the lab ended."""
     return Text(
         "DISTURBED: a part of the lab ended during the runs marked # below, and again whenever they were repeated; "
         "the notes say which. Run them again for figures to use.\n",
@@ -54,7 +54,7 @@ def disturbed_warning() -> Text:
 
 
 def cpu_warning() -> Text:
-    """What stands above tables with figures that must not be used."""
+    """Return what stands above tables with figures that must not be used."""
     return Text(
         "CPU LIMITED: the processor, not the fabric, set the pace of the runs marked * below; "
         "do not use these figures. Lower the rates or use a machine with more cores.\n",
@@ -63,7 +63,7 @@ def cpu_warning() -> Text:
 
 
 def completion_table(document: Document, kind: str) -> Table:
-    """Completion times of one class."""
+    """Return the completion times of one class."""
     baseline = document["baseline"]
     enough = any(scheme.get(kind, {}).get("p99_shown") for scheme in document["schemes"].values())
     columns = [
@@ -97,12 +97,14 @@ def completion_table(document: Document, kind: str) -> Table:
 
 
 def applications_table(document: Document) -> Table:
-    """Short flows of each application: mean completion time, and over the baseline."""
+    """Return short flows of each application: mean completion time, and over the baseline."""
     baseline, schemes = document["baseline"], document["schemes"]
-    names = list(dict.fromkeys(name for one in schemes.values() for name in one.get("applications", {})))
+    names = list(
+        dict.fromkeys(name for scheme in schemes.values() for name in scheme.get("applications", {}))
+    )
     heads = [
-        f"{label}{marks(one)}\nmean ms" + ("" if one["baseline"] else f"\n/ {baseline} [95 % CI]")
-        for label, one in schemes.items()
+        f"{label}{marks(entry)}\nmean ms" + ("" if entry["baseline"] else f"\n/ {baseline} [95 % CI]")
+        for label, entry in schemes.items()
     ]
     table = new_table("Completion time of short flows, by application", heads, first="application")
     for name in names:
@@ -119,7 +121,7 @@ def applications_table(document: Document) -> Table:
 
 
 def goodput_table(document: Document) -> Table:
-    """Rates of background flows."""
+    """Return the rates of background flows."""
     baseline = document["baseline"]
     table = new_table(
         "Goodput of long flows",
@@ -140,7 +142,7 @@ def goodput_table(document: Document) -> Table:
 
 
 def overview_table(document: Document) -> Table:
-    """Everything over the baseline, as in the figure: one line a scheme."""
+    """Return everything over the baseline, as in the figure: one line a scheme."""
     baseline = document["baseline"]
     measures = [
         (head, name)
@@ -165,7 +167,7 @@ def overview_table(document: Document) -> Table:
 
 
 def packets_table(document: Document) -> Table:
-    """What happened to packets, and how much processor was left."""
+    """Return what happened to packets, and how much processor was left."""
     table = new_table(
         "Packets, all runs of a scheme together",
         [
@@ -197,7 +199,7 @@ def packets_table(document: Document) -> Table:
 
 
 def notes(document: Document) -> list[str]:
-    """Lines below the tables: how to read them, what the papers claim, what to know of this fabric."""
+    """Return lines below the tables: how to read them, what the papers claim, what to know of this fabric."""
     runs = len(document["runs"])
     lines = [
         f"{runs} runs: {document['repeats']} repeats of {len(document['schemes'])} schemes, seed "
@@ -241,7 +243,7 @@ def notes(document: Document) -> list[str]:
 
 
 def new_table(title: str, columns: Sequence[str], first: str = "scheme") -> Table:
-    """Scheme first, figures to the right; narrow enough for a terminal of 80 columns."""
+    """Return the scheme first, figures to the right; narrow enough for a terminal of 80 columns."""
     table = Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True
     )
@@ -252,7 +254,7 @@ def new_table(title: str, columns: Sequence[str], first: str = "scheme") -> Tabl
 
 
 def scheme_name(label: str, scheme: Mapping[str, Any]) -> Text:
-    """The label, marked if the processor limited it, or a part of the lab ended meanwhile."""
+    """Return the label, marked if the processor limited it, or a part of the lab ended meanwhile."""
     return Text(label + marks(scheme), style="bold")
 
 
@@ -267,12 +269,12 @@ def _paths(scheme: Mapping[str, Any], kind: str) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Three digits or so."""
+    """Return three digits or so."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def interval_text(interval: Sequence[float] | None, show: Any) -> str:
-    """`[low, high]`; `[-]` where there is none."""
+    """Return `[low, high]`; `[-]` where there is none."""
     return "[-]" if interval is None else f"[{show(interval[0])}, {show(interval[1])}]"
 
 
@@ -286,18 +288,19 @@ def _against(scheme: Mapping[str, Any], baseline: str, name: str) -> str:
 
 
 def _flow_sizes(sizes: Document) -> list[str]:
-    """What was drawn; of several applications, each with how its sizes were scaled."""
+    """Return what was drawn; of several applications, each with how its sizes were scaled."""
     each = sizes.get("applications")
     if each is None:
         return [f"Flow sizes: {_sizes(sizes)}, mean {sizes['mean_bytes'] / 1e3:.3g} kB."]
     lines = [f"Flow sizes: {len(each)} applications, mean {sizes['mean_bytes'] / 1e3:.3g} kB."]
-    for one in each:
-        where = f" on port {one['port']}" if one["port"] is not None else ""
-        if one["hosts"]:
-            where += f" between {', '.join(one['hosts'])}"
+    for entry in each:
+        where = f" on port {entry['port']}" if entry["port"] is not None else ""
+        if entry["hosts"]:
+            where += f" between {', '.join(entry['hosts'])}"
         lines.append(
-            f"  {one['name']}{where}: {one['share_of_load'] * 100:.3g} % of the load, "
-            f"{one['share_of_flows'] * 100:.3g} % of the flows; {_sizes(one)}, mean {one['mean_bytes'] / 1e3:.3g} kB"
+            f"  {entry['name']}{where}: {entry['share_of_load'] * 100:.3g} % of the load, "
+            f"{entry['share_of_flows'] * 100:.3g} % of the flows; {_sizes(entry)}, "
+            f"mean {entry['mean_bytes'] / 1e3:.3g} kB"
         )
     return lines
 
@@ -308,7 +311,7 @@ def _sizes(sizes: Document) -> str:
 
 
 def _limits(workload: Document) -> str:
-    """What short, medium and large are, where a workload says so itself, and what was not counted."""
+    """Return what short, medium and large are, where a workload says so itself, and what was not counted."""
     text = ""
     if workload.get("large_limit_bytes") is not None:
         text += (

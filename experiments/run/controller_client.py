@@ -60,7 +60,7 @@ class ControllerClient:
         self._session.close()
 
     def health(self, timeout_s: float = ANSWER_TIMEOUT_S) -> Health:
-        """State of the fabric as the controller sees it."""
+        """Return the state of the fabric as the controller sees it."""
         data = self._ask("GET", "/health", timeout_s=timeout_s)
         return Health(
             ready=data["ready"],
@@ -73,31 +73,31 @@ class ControllerClient:
         )
 
     def fabric(self) -> dict[str, Any]:
-        """Switches, links and hosts as discovered."""
+        """Return switches, links and hosts as discovered."""
         return self._ask("GET", "/fabric")
 
     def queues(self) -> dict[str, Any]:
-        """Queues of every port, with their counters (docs/api.md)."""
+        """Return the queues of every port, with their counters (docs/api.md)."""
         return self._ask("GET", "/queues")
 
     def capton(self) -> dict[str, Any]:
-        """What CAPTON has granted (docs/capton.md)."""
+        """Return what CAPTON has granted (docs/capton.md)."""
         return self._ask("GET", "/capton")
 
     def capton_resent(self) -> dict[str, Any]:
-        """What TCP has sent again under CAPTON, and why (docs/capton.md)."""
+        """Return what TCP has sent again under CAPTON, and why (docs/capton.md)."""
         return self._ask("GET", "/capton/resent")
 
     def flow_types(self) -> dict[str, Any]:
-        """What the controller has learnt of flows (docs/api.md, ``GET /tpfs``)."""
+        """Return what the controller has learnt of flows (docs/api.md, ``GET /tpfs``)."""
         return self._ask("GET", "/tpfs")
 
     def agents(self) -> list[dict[str, Any]]:
-        """All agents with their counters."""
+        """Return all agents with their counters."""
         return _list(self._ask("GET", "/agents"), "agents")
 
     def scheme_names(self) -> list[str]:
-        """Names of the schemes that the controller has."""
+        """Return names of the schemes that the controller has."""
         return [scheme["name"] for scheme in _list(self._ask("GET", "/schemes"), "schemes")]
 
     def set_scheme(
@@ -108,7 +108,7 @@ class ControllerClient:
         timeout_s: float = 10.0,
         forget_flows: bool = False,
     ) -> dict[str, Any]:
-        """Switch the fabric; returns once all switches and agents have confirmed.
+        """Switch the fabric. Returns once all switches and agents have confirmed.
 
         forget_flows: what was learnt of flows before does not count.
         """
@@ -122,25 +122,26 @@ class ControllerClient:
         return self._ask("PUT", "/scheme", body, timeout_s + ANSWER_TIMEOUT_S)
 
     def scheme(self) -> dict[str, Any]:
-        """What is in force."""
+        """Return what is in force."""
         return self._ask("GET", "/scheme")
 
     def modes(self, since: int | None = None) -> tuple[list[dict[str, Any]], int]:
-        """Mode changes after cursor *since*, and the newest cursor; without *since* only the cursor."""
+        """Return the mode changes after cursor *since*, and the newest cursor; without *since* only the cursor."""
         data = self._ask("GET", "/modes" if since is None else f"/modes?since={since}")
         return list(data.get("events", [])), int(data["cursor"])
 
     def events(self, since: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Events of all kinds after cursor *since*, oldest first, at most 10000; and the cursor of the last one."""
+        """Return the events of all kinds after cursor *since*, oldest first, at most 10000; and the cursor of the last
+        one."""
         data = self._ask("GET", f"/events?since={since}&limit=10000")
         return list(data["events"]), int(data["cursor"])
 
     def leaf_modes(self) -> dict[str, str]:
-        """Mode of each leaf now, "on" or "off"."""
-        return {one["leaf"]: one["mode"] for one in _list(self._ask("GET", "/modes"), "leaves")}
+        """Return the mode of each leaf now, "on" or "off"."""
+        return {leaf["leaf"]: leaf["mode"] for leaf in _list(self._ask("GET", "/modes"), "leaves")}
 
     def report_flows(self, forget: bool, timeout_s: float = 30.0) -> dict[str, list[dict[str, Any]]]:
-        """Flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
+        """Return the flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
         # A number of its own: where the request is sent twice since an answer was lost, nothing is forgotten unheard.
         body = {"forget": forget, "timeout_s": timeout_s, "question": secrets.randbits(53)}
         data = self._ask("POST", "/flows/report", body, timeout_s + ANSWER_TIMEOUT_S)
@@ -156,11 +157,11 @@ class ControllerClient:
         self._ask("PUT", f"/agents/{host}/impairment", impairment)
 
     def links(self) -> list[str]:
-        """Names of all links, those of hosts among them."""
+        """Return names of all links, those of hosts among them."""
         return [link["name"] for link in _list(self._ask("GET", "/links"), "links")]
 
     def faults(self) -> list[dict[str, Any]]:
-        """Faults in force, the oldest first."""
+        """Return the faults in force, the oldest first."""
         return _list(self._ask("GET", "/faults"), "faults")
 
     def begin_fault(
@@ -200,7 +201,7 @@ class ControllerClient:
         return self._ask("POST", f"/experiments/{experiment}/runs", dict(run), 60.0)
 
     def modes_of_run(self, experiment: int, run: int) -> list[dict[str, Any]]:
-        """Mode changes that the controller kept with a run."""
+        """Return the mode changes that the controller kept with a run."""
         return _list(self._ask("GET", f"/experiments/{experiment}/modes?run={run}"), "modes")
 
     def finish_experiment(self, experiment: int, summary: Mapping[str, Any]) -> None:
@@ -212,7 +213,7 @@ class ControllerClient:
         self._ask("PATCH", f"/experiments/{experiment}", {"state": "failed", "error": error})
 
     def results(self, experiment: int) -> dict[str, Any]:
-        """An experiment, its runs and its summary."""
+        """Return an experiment, its runs and its summary."""
         return self._ask("GET", f"/experiments/{experiment}/results")
 
     def _ask(
@@ -243,7 +244,7 @@ class ControllerClient:
 
 
 def _unanswered(error: requests.RequestException, timeout_s: float) -> str:
-    """Why, in words of the system and not of the libraries in between."""
+    """Return why, in words of the system and not of the libraries in between."""
     if isinstance(
         error,
         requests.exceptions.InvalidURL

@@ -19,7 +19,7 @@ _MACHINE: Final = Path("/proc/pressure/cpu")
 
 
 def parse_stat(text: str, cpus: Iterable[int], ticks_per_s: int) -> tuple[float, float]:
-    """(idle, total) seconds of some CPUs from /proc/stat; waiting for a disk counts as idle."""
+    """Return (idle, total) seconds of some CPUs from /proc/stat; waiting for a disk counts as idle."""
     wanted, idle, total = set(cpus), 0, 0
     for line in text.splitlines():
         match = re.match(r"cpu(\d+) (.*)", line)
@@ -32,7 +32,7 @@ def parse_stat(text: str, cpus: Iterable[int], ticks_per_s: int) -> tuple[float,
 
 
 def parse_pressure(text: str) -> float:
-    """Seconds in which some task waited, from /proc/pressure/cpu or a group's cpu.pressure."""
+    """Return seconds in which some task waited, from /proc/pressure/cpu or a group's cpu.pressure."""
     match = re.search(r"^some .*total=(\d+)", text, re.MULTILINE)
     if match is None:
         raise ValueError(f"no 'some' line in {text!r}")

@@ -47,7 +47,7 @@ class Deployment:
     Once it is up, parts that end are started again (`experiments.run.supervision`), but those that were ended on
     purpose: by `kill`, by a fault "agent-down", by `Lab.kill_switch`.
 
-    on_stage: told in a few words what happens next. database: SQLAlchemy URL of the controller's; None: a file of
+    on_stage: gets a few words about what happens next. database: SQLAlchemy URL of the controller's; None: a file of
     the lab's, gone with it. logs: directory for the logs of this deployment, which stay if it ends by an error;
     None: with the lab, gone with it. controller_options: more of the controller's own (`capstan serve --help`).
     served: a controller that runs already, in place of one of this deployment's own. path_policy: a file with the path
@@ -99,7 +99,7 @@ class Deployment:
 
     @property
     def logs(self) -> Path:
-        """Directory of all parts' logs."""
+        """Return the directory of all parts' logs."""
         return self._logs / self.lab.lab_id if self._logs is not None else self.lab.run_dir / "logs"
 
     def __enter__(self) -> Self:
@@ -175,17 +175,17 @@ class Deployment:
 
     @property
     def deaths(self) -> int:
-        """Ends of parts until now that nothing on purpose explains."""
+        """Return the ends of parts until now that nothing on purpose explains."""
         return 0 if self._supervisor is None else self._supervisor.deaths
 
     @property
     def restarts(self) -> tuple[Restart, ...]:
-        """Parts that were started again until now."""
+        """Return the parts that were started again until now."""
         return () if self._supervisor is None else self._supervisor.restarts
 
     @property
     def complete(self) -> bool:
-        """Whether all parts run but those that are down on purpose."""
+        """Return whether all parts run but those that are down on purpose."""
         return self._supervisor is None or self._supervisor.complete
 
     def wait_complete(self) -> None:
@@ -198,11 +198,11 @@ class Deployment:
     def wait_whole(self) -> None:
         """The same, and everything of the fabric is found again that no fault on purpose took."""
         self.wait_complete()
-        if all(one["kind"] == "slow-link" for one in self.client.faults()):
+        if all(fault["kind"] == "slow-link" for fault in self.client.faults()):
             self._wait_ready()
 
     def check_health(self) -> Health:
-        """The same, and raises if the controller misses anything of the fabric that no fault on purpose took.
+        """Return the same, and raises if the controller misses anything of the fabric that no fault on purpose took.
 
         What such a fault has just given back gets some seconds to be found again.
         """
@@ -211,7 +211,7 @@ class Deployment:
             self.check()
             health = self.client.health()
             missing = self._missing(health)
-            if not missing or any(one["kind"] != "slow-link" for one in self.client.faults()):
+            if not missing or any(fault["kind"] != "slow-link" for fault in self.client.faults()):
                 return health
             if time.monotonic() > deadline:
                 raise DeploymentError(f"the fabric is not whole: {'; '.join(missing)}{self._tails()}")
@@ -254,12 +254,12 @@ class Deployment:
             self._supervisor.look_again()
 
     def _part(self, name: str) -> ProcessPart:
-        found = [part for part in self._parts if part.name == name]
-        if not found:
+        matching = [part for part in self._parts if part.name == name]
+        if not matching:
             raise DeploymentError(
                 f"there is no part {name!r}; there are {', '.join(p.name for p in self._parts)}"
             )
-        return found[0]
+        return matching[0]
 
     # -- parts ---------------------------------------------------------------------------------------
 
@@ -280,7 +280,8 @@ class Deployment:
         self._restart_log.add(restart)
 
     def _own_client(self) -> ControllerClient:
-        """Another client of the controller, for another thread: also for one that outlives `stop` for a moment."""
+        """Return another client of the controller, for another thread: also for one that outlives `stop` for a
+        moment."""
         return ControllerClient(*self._api)
 
     def _log(self, name: str) -> Path:
@@ -345,7 +346,7 @@ class Deployment:
     # -- readiness -----------------------------------------------------------------------------------
 
     def _missing(self, health: Health) -> list[str]:
-        """What is not there yet, in words."""
+        """Return what is not there yet, in words."""
         fabric = self.spec.fabric
         links = [name for name in fabric.link_names() if not name.startswith("h") and name not in fabric.down]
         wanted = {
@@ -371,7 +372,7 @@ class Deployment:
             time.sleep(LOOK_EVERY_S)
 
     def _tails(self) -> str:
-        """Ends of the logs of the controller and of agents that it does not know."""
+        """Return the ends of the logs of the controller and of agents that it does not know."""
         try:
             known = {agent["host"] for agent in self.client.agents() if agent["connected"]}
         except ControllerError:
@@ -395,7 +396,7 @@ class Deployment:
 
 
 def scheme_body(name: str) -> str | dict[str, Any]:
-    """What the API is given: a scheme's name, or the whole scheme from a file of the user's."""
+    """Return what the API is given: a scheme's name, or the whole scheme from a file of the user's."""
     if not is_scheme_file(name):
         return name
     source = read(Path(name).read_text(encoding="utf-8"), name)

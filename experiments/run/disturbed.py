@@ -27,17 +27,17 @@ class Watch:
 
     @property
     def disturbed(self) -> bool:
-        """Whether a part has ended."""
+        """Return whether a part has ended."""
         return self._deployment.deaths > self._deaths
 
     @property
     def restarts(self) -> tuple[Restart, ...]:
-        """Parts that ended and are back."""
+        """Return the parts that ended and are back."""
         return self._deployment.restarts[self._known :]
 
     @property
     def controller_lost(self) -> bool:
-        """Whether events are lost: those of another controller have cursors that begin anew."""
+        """Return whether events are lost: those of another controller have cursors that begin anew."""
         return any(restart.part == "controller" for restart in self.restarts)
 
     def check(self) -> None:

@@ -21,13 +21,13 @@ Reports = Mapping[str, Iterable[Mapping[str, Any]]]
 
 
 class DrainError(RuntimeError):
-    """Packets keep arriving though nobody sends; the text says where."""
+    """Packets keep arriving though no host sends; the text says where."""
 
 
 class Stillness:
     """Decides from flow reports, each of what came since the one before, whether the fabric is empty.
 
-    still_s: seconds without a packet that are proof; began: when nobody sent any more (monotonic seconds).
+    still_s: seconds without a packet that are proof; began: when no host sent any more (monotonic seconds).
     """
 
     def __init__(self, still_s: float, began: float) -> None:

@@ -43,7 +43,7 @@ class Experiment:
     """One spec on a fabric that is up.
 
     plans: one for each repeat. keep: takes the result document and its runs, returns where they are kept.
-    record: who is told; default: the controller of this fabric.
+    record: gets the progress; default: the controller of this fabric.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Experiment:
         self._quiet_since = time.monotonic() - spec.pause_s
 
     def run(self) -> Result:
-        """All runs, the document of their results, and what the controller's database is told of them.
+        """Return all runs, the document of their results, and what the controller's database gets of them.
 
         Raises:
             DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
@@ -109,7 +109,7 @@ class Experiment:
         return AdmissionCount(self._client.agents(), self._client.capton_resent())
 
     def _admitted(self, count: AdmissionCount, epoch: float) -> Admissions:
-        """What agents have counted until now; they take a moment to tell it."""
+        """Return what agents have counted until now; their reports take a moment."""
         time.sleep(SETTLE_S)
         deadline = time.monotonic() + RESENT_S
         while True:
@@ -130,8 +130,8 @@ class Experiment:
         return self._record.add(run, body)  # the same run twice is kept once
 
     def _whole(self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan) -> tuple[Run, float]:
-        """One run, and its start in Unix seconds. It is done anew if a part of the lab ends meanwhile; the last time it
-        counts all the same."""
+        """Return one run, and its start in Unix seconds. It is done anew if a part of the lab ends meanwhile; the
+        last time it counts all the same."""
         for repeated in range(MOST_REPEATS):
             watch = Watch(self._deployment, last=False)
             try:
@@ -150,7 +150,7 @@ class Experiment:
     def _one(
         self, traffic: Traffic, choice: SchemeChoice, repeat: int, plan: Plan, parts: Watch
     ) -> tuple[Run, float]:
-        """One attempt. Anything that is not whole raises: there is no half result."""
+        """Make one attempt. Anything that is not whole raises: there is no half result."""
         spec = self._spec
         self._steps.begin_run(choice.label, plan)
         _, before = self._client.modes()
@@ -184,10 +184,10 @@ class Experiment:
         if parts.controller_lost:
             events, happened = [], []
         if switched := [
-            one for one in happened if one["kind"] == "scheme-changed" and one["cursor"] > cursor
+            event for event in happened if event["kind"] == "scheme-changed" and event["cursor"] > cursor
         ]:
             raise OutcomeError(
-                f"somebody switched the fabric to scheme {switched[0]['scheme']!r} during a run of {choice.label!r}"
+                f"the fabric was switched to scheme {switched[0]['scheme']!r} during a run of {choice.label!r}"
             )
         outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
         if not parts.disturbed:
@@ -213,7 +213,7 @@ class Experiment:
 
 
 def rotated(schemes: tuple[SchemeChoice, ...], repeat: int) -> tuple[SchemeChoice, ...]:
-    """The order of one repeat: each scheme is first in turn, so that none always follows another."""
+    """Return the order of one repeat: each scheme is first in turn, so that none always follows another."""
     first = repeat % len(schemes)
     return schemes[first:] + schemes[:first]
 
@@ -234,7 +234,7 @@ def _prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
 
 
 def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
-    """A run as the API takes it."""
+    """Return a run as the API takes it."""
     flows = []
     for flow in run.flows:
         if not flow.counted:
@@ -267,8 +267,8 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
             },
             "path_splits": [dict(split) for split in run.splits],
             "fabric_changes": [dict(change) for change in run.changes],
-            "types_learnt": None if run.types is None else [dict(one) for one in run.types],
-            "disturbed": [dict(one) for one in run.disturbed],
+            "types_learnt": None if run.types is None else [dict(types) for types in run.types],
+            "disturbed": [dict(part) for part in run.disturbed],
             "repeated": run.repeated,
             "admitted": None if run.admitted is None else asdict(run.admitted),
             "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},

@@ -140,7 +140,7 @@ class AgentPart(ProcessPart):
         try:
             with self._client() as client:
                 return any(
-                    (one["kind"], one["target"]) == ("agent-down", self._of) for one in client.faults()
+                    (fault["kind"], fault["target"]) == ("agent-down", self._of) for fault in client.faults()
                 )
         except ControllerError:
             return False  # a controller that comes back ends it again if it is to be down
@@ -162,7 +162,8 @@ class AgentPart(ProcessPart):
         except ControllerError:
             return False
         return any(
-            one["host"] == self._of and one["connected"] and one["connected_at"] >= since for one in agents
+            agent["host"] == self._of and agent["connected"] and agent["connected_at"] >= since
+            for agent in agents
         )
 
 

@@ -67,14 +67,14 @@ class Steps:
 
     @property
     def expected(self) -> tuple[int, float]:
-        """The runs that are still to come, and how many seconds they will take."""
+        """Return the runs that are still to come, and how many seconds they will take."""
         return len(self._coming) - self._run, self._left()
 
     def stage(self, text: str) -> None:
         """Something between runs begins."""
         self._stage = text
         self._end_of_run = None
-        self._tell()
+        self._publish()
 
     def begin_point(self, words: str) -> None:
         """The next runs belong to this point of a sweep."""
@@ -82,13 +82,13 @@ class Steps:
 
     def begin_run(self, label: str, plan: Plan) -> None:
         """The next run begins."""
-        one = self._coming[self._run]
+        coming = self._coming[self._run]
         self._run += 1
         self._flows = len(plan.sized)
         self._finished = self._failed = 0
-        self._stage = f"{self._prefix}{label}, repeat {one.repeat + 1} of {one.repeats}"
-        self._end_of_run = time.monotonic() + one.window_s + self._tail
-        self._tell()
+        self._stage = f"{self._prefix}{label}, repeat {coming.repeat + 1} of {coming.repeats}"
+        self._end_of_run = time.monotonic() + coming.window_s + self._tail
+        self._publish()
 
     def repeat_run(self) -> None:
         """The run that began last begins anew."""
@@ -101,7 +101,7 @@ class Steps:
     def flows(self, finished: int, failed: int) -> None:
         """So many flows of this run are over."""
         self._finished, self._failed = finished, failed
-        self._tell()
+        self._publish()
 
     def end_run(self, tail_s: float) -> None:
         """The run is over, that many seconds after its last arrival."""
@@ -110,7 +110,7 @@ class Steps:
 
     def tick(self) -> None:
         """Nothing happened but time."""
-        self._tell()
+        self._publish()
 
     @property
     def _tail(self) -> float:
@@ -118,11 +118,12 @@ class Steps:
 
     def _left(self) -> float:
         rest = sum(
-            one.window_s + self._tail + one.pause_s + BETWEEN_RUNS_S for one in self._coming[self._run :]
+            coming.window_s + self._tail + coming.pause_s + BETWEEN_RUNS_S
+            for coming in self._coming[self._run :]
         )
         return rest + (max(0.0, self._end_of_run - time.monotonic()) if self._end_of_run else 0.0)
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         self._on_progress(
             Progress(
                 stage=self._stage,

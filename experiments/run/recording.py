@@ -13,22 +13,22 @@ from workloads.plan import Plan
 
 
 class Record(Protocol):
-    """What an experiment tells while it goes on; raises ControllerError where that cannot be."""
+    """What an experiment reports while it goes on; raises ControllerError where that cannot be."""
 
     def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
         """It begins; returns its number."""
 
     def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
-        """Runs that are there already, from an earlier attempt; plans: by repeat."""
+        """Return runs that are there already, from an earlier attempt; plans: by repeat."""
 
     def add(self, run: Run, body: Mapping[str, Any]) -> int:
-        """A run is finished; returns its number."""
+        """Record a finished run. Return its number."""
 
     def finish(self, document: Mapping[str, Any]) -> None:
         """All is done, with this result."""
 
     def fail(self, error: BaseException) -> None:
-        """There will be no result; whoever is told may be gone, too."""
+        """Record that there will be no result; the receiver may be gone, too."""
 
 
 class OwnRecord:

@@ -21,7 +21,7 @@ _FABRIC_KINDS: Final = {
 
 
 def mode_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
-    """Changes of leaves' modes up to the run's end. epoch: the run's start, Unix seconds."""
+    """Return the changes of leaves' modes up to the run's end. epoch: the run's start, Unix seconds."""
     return tuple(
         {
             "at_s": round(event["at"] - epoch, 6),
@@ -33,7 +33,7 @@ def mode_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mappi
 
 
 def path_splits(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
-    """How paths were split, of the events since the scheme was set: so the first is from before the start."""
+    """Return how paths were split, of the events since the scheme was set: so the first is from before the start."""
     return tuple(
         {
             "at_s": round(event["at"] - epoch, 6),
@@ -45,7 +45,8 @@ def path_splits(events: Events, epoch: float, duration_s: float) -> tuple[Mappin
 
 
 def fabric_changes(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
-    """Links and switches that went or came back between the run's start and its end: nothing, in a sound run.
+    """Return the links and switches that went or came back between the run's start and its end: nothing, in a sound
+    run.
 
     Flows took other paths meanwhile, also where the scheme would have kept them to one.
     """
@@ -62,7 +63,7 @@ def fabric_changes(events: Events, epoch: float, duration_s: float) -> tuple[Map
 
 
 def types_learnt(events: Events, epoch: float, duration_s: float) -> tuple[Mapping[str, Any], ...]:
-    """Types of flows (TPFS) that agents were told of, since the scheme was set: so the first may be from before the
+    """Return the types of flows (TPFS) that agents got since the scheme was set: so the first may be from before the
     start."""
     return tuple(
         {
@@ -75,7 +76,7 @@ def types_learnt(events: Events, epoch: float, duration_s: float) -> tuple[Mappi
 
 
 def disturbances(restarts: Iterable[Restart], epoch: float) -> tuple[Mapping[str, Any], ...]:
-    """Restarts as plain data in the run's own time. epoch: its start, monotonic seconds."""
+    """Return the restarts as plain data in the run's own time. epoch: its start, monotonic seconds."""
     return tuple(
         {
             "at_s": round(restart.ended_at - epoch, 3),

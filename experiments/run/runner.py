@@ -78,7 +78,7 @@ def run_sweep(
     on_result: Callable[[SweepResult, Deployment], None] = lambda result, deployment: None,
     path_policy: Path | None = None,
 ) -> SweepResult:
-    """The same for every point of the spec's sweep, all on one fabric where the points have the same.
+    """Return the same for every point of the spec's sweep, all on one fabric where the points have the same.
 
     Each point is an experiment of its own, kept in a directory of its own below the sweep's. If one fails, those
     before it stay, and there is no result of the sweep.
@@ -88,7 +88,7 @@ def run_sweep(
     steps = Steps([grid[index].spec for group in order for index in group], on_progress)
     plans = iter(steps.plans)
     directory = new_directory(results, spec.name, datetime.now(UTC))
-    found: dict[int, Result] = {}
+    done: dict[int, Result] = {}
     for group in order:
         with _deployment(
             grid[group[0]].spec, results, database, steps, path_policy, on_restart
@@ -100,20 +100,20 @@ def run_sweep(
                 place.mkdir()
                 deployment.take(point.spec)
                 steps.begin_point(words(spec.sweep, point.at))
-                found[index] = Experiment(
+                done[index] = Experiment(
                     point.spec, deployment, steps, next(plans), _keep_in(place, point)
                 ).run()
             steps.begin_point("")
-            if len(found) == len(grid):
+            if len(done) == len(grid):
                 steps.stage("drawing")
-                result = _whole(spec, text, grid, found, directory)
+                result = _whole(spec, text, grid, done, directory)
                 on_result(result, deployment)
             steps.stage("taking the fabric down")
     return result
 
 
 def _by_fabric(grid: Sequence[Point]) -> list[list[int]]:
-    """Indices of the points, those together that one deployment can serve."""
+    """Return the indices of the points, those together that one deployment can serve."""
     groups: list[list[int]] = []
     for index, point in enumerate(grid):
         for group in groups:
@@ -131,16 +131,17 @@ def _keep_in(place: Path, point: Point) -> Keep:
 
 
 def _whole(
-    spec: Spec, text: str, grid: Sequence[Point], found: Mapping[int, Result], directory: Path
+    spec: Spec, text: str, grid: Sequence[Point], results: Mapping[int, Result], directory: Path
 ) -> SweepResult:
-    """The sweep's result out of its points', kept and drawn."""
-    ordered = [found[index] for index in range(len(grid))]
+    """Return the sweep's result out of its points', kept and drawn."""
+    ordered = [results[index] for index in range(len(grid))]
     document = sweep_document(
-        spec, [(point.at, one.directory, one.document) for point, one in zip(grid, ordered, strict=True)]
+        spec,
+        [(point.at, result.directory, result.document) for point, result in zip(grid, ordered, strict=True)],
     )
     write_sweep(directory, document, text)
     draw_sweep(document, directory)
-    return SweepResult(document, directory, tuple(sorted(one.experiment for one in ordered)))
+    return SweepResult(document, directory, tuple(sorted(result.experiment for result in ordered)))
 
 
 def _deployment(

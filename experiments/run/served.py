@@ -31,15 +31,15 @@ class ServedController:
 
     @classmethod
     def find(cls, directory: Path, token_file: Path | None = None) -> Self:
-        """The controller with this data directory (`capstan serve --data`). Raises NotServedError, OSError."""
+        """Return the controller with this data directory (`capstan serve --data`). Raises NotServedError, OSError."""
         path = directory / "endpoints.json"
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            endpoints = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise NotServedError(
                 f"{path} is not there: start `capstan serve --data {directory}` first"
             ) from None
-        openflow, socket = found["openflow"], found["agents"]["socket"]
+        openflow, socket = endpoints["openflow"], endpoints["agents"]["socket"]
         if openflow["address"] != "0.0.0.0":
             raise NotServedError(
                 f"the controller of {directory} listens for switches at {openflow['address']} only; a lab's "
@@ -54,10 +54,10 @@ class ServedController:
             raise NotServedError(
                 f"the controller of {directory} has no Unix socket for agents: start it with --agents-socket PATH"
             )
-        asks = found.get("token_needed", True)
+        asks = endpoints.get("token_needed", True)
         return cls(
             directory=directory,
-            api=str(found["api"]),
+            api=str(endpoints["api"]),
             token=(directory / "api-token").read_text(encoding="ascii").strip() if asks else None,
             openflow_port=int(openflow["port"]),
             agents_socket=Path(socket),

@@ -1,4 +1,4 @@
-"""An experiment again and again on one fabric, for people who watch: until it is told to stop."""
+"""An experiment, repeated on one fabric for people who watch, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -40,25 +40,27 @@ def show(
 ) -> None:
     """Run *spec* on a deployment that is up until a signal ends it, each time with the next seed.
 
-    keep: so many results stay in `results`, the newest. A round without a result is told of, and the next begins.
+    keep: so many results stay in `results`, the newest. A round without a result is reported, and the next begins.
 
     Raises:
         DeploymentError, ControllerError: a part of the deployment has ended, or the controller does not answer.
     """
     seed = spec.seed
     while True:
-        one = replace(spec, seed=seed)
-        deployment.take(one)
-        steps = Steps([one], on_progress)
+        round_spec = replace(spec, seed=seed)
+        deployment.take(round_spec)
+        steps = Steps([round_spec], on_progress)
         try:
             on_result(
-                Experiment(one, deployment, steps, steps.plans[0], _keeper(results, one, text, keep)).run()
+                Experiment(
+                    round_spec, deployment, steps, steps.plans[0], _keeper(results, round_spec, text, keep)
+                ).run()
             )
         except SPOILT as error:
             on_spoilt(error)
             deployment.check()
             time.sleep(AGAIN_S)
-            deployment.client.health()  # nobody there: the reason to end
+            deployment.client.health()  # no answer: the reason to end
         seed += 1
 
 

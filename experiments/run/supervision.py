@@ -60,12 +60,12 @@ class Restart:
 
     @property
     def words(self) -> str:
-        """`agent h3 ended (signal 9) and was started again after 0.4 s`."""
+        """Return a line such as `agent h3 ended (signal 9) and was started again after 0.4 s`."""
         return f"{self.part} ended ({self.how}) and was started again after {self.after_s:.1f} s"
 
 
 def how_ended(code: int | None) -> str:
-    """Words for a process's return code as `subprocess` has it; None: it did not become ready."""
+    """Return words for a process's return code as `subprocess` has it; None: it did not become ready."""
     if code is None:
         return "it did not become ready"
     return f"signal {-code}" if code < 0 else f"exit code {code}"

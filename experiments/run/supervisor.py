@@ -35,7 +35,7 @@ class Part(Protocol):
 
     @property
     def log(self) -> Path:
-        """What it says."""
+        """Return what it says."""
 
     @property
     def process(self) -> subprocess.Popen[Any] | None:
@@ -112,8 +112,8 @@ class Supervisor:
         deadline = time.monotonic() + STOP_S
         for worker in self._workers:
             worker.join(max(0.0, deadline - time.monotonic()))
-        for one in self._watched:
-            self._close_handle(one)
+        for watched in self._watched:
+            self._close_handle(watched)
         if not any(worker.is_alive() for worker in self._workers):
             os.close(self._wake)
 
@@ -124,16 +124,20 @@ class Supervisor:
 
     @property
     def restarts(self) -> tuple[Restart, ...]:
-        """All until now, in the order in which parts were back."""
+        """Return all until now, in the order in which parts were back."""
         return tuple(self._restarts)
 
     @property
     def complete(self) -> bool:
-        """Whether every part runs but those that are down on purpose."""
+        """Return whether every part runs but those that are down on purpose."""
         return all(
-            one.state in (_State.DOWN, _State.HELD)
-            or (one.state is _State.RUNNING and one.part.process is one.process and _runs(one.process))
-            for one in self._watched
+            watched.state in (_State.DOWN, _State.HELD)
+            or (
+                watched.state is _State.RUNNING
+                and watched.part.process is watched.process
+                and _runs(watched.process)
+            )
+            for watched in self._watched
         )
 
     # in the thread
@@ -148,9 +152,9 @@ class Supervisor:
     def _watch(self) -> None:
         while not self._stopping and self.failure is None:
             now = time.monotonic()
-            for one in self._watched:
-                self._reconcile(one, now)
-            due = [one.due for one in self._watched if one.state in (_State.HELD, _State.WAITING)]
+            for watched in self._watched:
+                self._reconcile(watched, now)
+            due = [watched.due for watched in self._watched if watched.state in (_State.HELD, _State.WAITING)]
             wait_ms = None if not due else max(0.0, min(due) - now) * 1000 + 1
             for fd, _ in self._poll.poll(wait_ms):
                 if fd == self._wake:
@@ -158,98 +162,100 @@ class Supervisor:
             while not self._results.empty():
                 self._results.get()()
 
-    def _reconcile(self, one: _Watched, now: float) -> None:
+    def _reconcile(self, watched: _Watched, now: float) -> None:
         """Act on what became of the part's process."""
-        if one.state in _BUSY:
+        if watched.state in _BUSY:
             return
-        process = one.part.process
+        process = watched.part.process
         if process is None:
-            self._close_handle(one)
-            one.state, one.process = _State.DOWN, None
+            self._close_handle(watched)
+            watched.state, watched.process = _State.DOWN, None
             return
-        if process is not one.process:
-            self._close_handle(one)
-            one.state, one.process = _State.RUNNING, process
+        if process is not watched.process:
+            self._close_handle(watched)
+            watched.state, watched.process = _State.RUNNING, process
             # another thread may have collected it
             with suppress(ProcessLookupError):
                 if _runs(process):
-                    one.handle = os.pidfd_open(process.pid)
-                    self._poll.register(one.handle, select.POLLIN)
-        if one.state is _State.RUNNING and not _runs(process):
-            self._close_handle(one)
-            one.how, one.ended_at = how_ended(process.returncode), now
-            self._look_after(one, _State.ASKING, self._ask_held)
-        elif one.state is _State.HELD and now >= one.due:
-            self._look_after(one, _State.ASKING, self._ask_held)
-        elif one.state is _State.WAITING and now >= one.due:
-            self._look_after(one, _State.STARTING, self._begin)
+                    watched.handle = os.pidfd_open(process.pid)
+                    self._poll.register(watched.handle, select.POLLIN)
+        if watched.state is _State.RUNNING and not _runs(process):
+            self._close_handle(watched)
+            watched.how, watched.ended_at = how_ended(process.returncode), now
+            self._look_after(watched, _State.ASKING, self._ask_held)
+        elif watched.state is _State.HELD and now >= watched.due:
+            self._look_after(watched, _State.ASKING, self._ask_held)
+        elif watched.state is _State.WAITING and now >= watched.due:
+            self._look_after(watched, _State.STARTING, self._begin)
 
-    def _ask_held(self, one: _Watched) -> Callable[[], None]:
-        held = one.part.held()
-        return lambda: self._decide(one, held)
+    def _ask_held(self, watched: _Watched) -> Callable[[], None]:
+        held = watched.part.held()
+        return lambda: self._decide(watched, held)
 
-    def _decide(self, one: _Watched, held: bool) -> None:
+    def _decide(self, watched: _Watched, held: bool) -> None:
         now = time.monotonic()
         if held:
-            one.state, one.due, one.how = _State.HELD, now + HELD_EVERY_S, ""
-        elif not one.how:  # its fault has ended
-            one.state, one.due = _State.WAITING, now
+            watched.state, watched.due, watched.how = _State.HELD, now + HELD_EVERY_S, ""
+        elif not watched.how:  # its fault has ended
+            watched.state, watched.due = _State.WAITING, now
         else:
-            self._count(one, now)
+            self._count(watched, now)
 
-    def _count(self, one: _Watched, now: float) -> None:
+    def _count(self, watched: _Watched, now: float) -> None:
         """Have the part started again, or give up."""
         self.deaths += 1
-        decision = self._supervision.ended(one.part.name, now)
+        decision = self._supervision.ended(watched.part.name, now)
         if isinstance(decision, GiveUp):
             self.failure = (
-                f"{one.part.name} ended {decision.deaths} times within {decision.within_s:.1f} s, "
-                f"the last time: {one.how}{log_tail(one.part.log)}"
+                f"{watched.part.name} ended {decision.deaths} times within {decision.within_s:.1f} s, "
+                f"the last time: {watched.how}{log_tail(watched.part.log)}"
             )
         else:
-            one.state, one.due = _State.WAITING, decision.at
+            watched.state, watched.due = _State.WAITING, decision.at
 
-    def _begin(self, one: _Watched) -> Callable[[], None]:
+    def _begin(self, watched: _Watched) -> Callable[[], None]:
         try:
-            one.part.start()
+            watched.part.start()
         except (RuntimeError, OSError) as error:
             said = str(error) or type(error).__name__
-            return lambda: self._not_back(one, said)
-        return lambda: self._back(one)
+            return lambda: self._not_back(watched, said)
+        return lambda: self._back(watched)
 
-    def _back(self, one: _Watched) -> None:
-        one.state = _State.RUNNING
-        if one.how:
-            restart = Restart(one.part.name, one.how, one.ended_at, time.monotonic() - one.ended_at)
+    def _back(self, watched: _Watched) -> None:
+        watched.state = _State.RUNNING
+        if watched.how:
+            restart = Restart(
+                watched.part.name, watched.how, watched.ended_at, time.monotonic() - watched.ended_at
+            )
             self._restarts.append(restart)
             self._on_restart(restart)
 
-    def _not_back(self, one: _Watched, said: str) -> None:
-        one.process, one.how = one.part.process, f"it could not be started: {said}"
-        if one.process is None:  # it was ended on purpose meanwhile
-            one.state = _State.DOWN
+    def _not_back(self, watched: _Watched, said: str) -> None:
+        watched.process, watched.how = watched.part.process, f"it could not be started: {said}"
+        if watched.process is None:  # it was ended on purpose meanwhile
+            watched.state = _State.DOWN
         else:
-            self._count(one, time.monotonic())
+            self._count(watched, time.monotonic())
 
     def _look_after(
-        self, one: _Watched, state: _State, work: Callable[[_Watched], Callable[[], None]]
+        self, watched: _Watched, state: _State, work: Callable[[_Watched], Callable[[], None]]
     ) -> None:
         """Have *work* done in a thread of its own, and what it returns in ours."""
-        one.state = state
+        watched.state = state
 
         def run() -> None:
-            self._results.put(work(one))
+            self._results.put(work(watched))
             self.look_again()
 
-        worker = threading.Thread(target=run, name=f"capstan-{one.part.name}", daemon=True)
+        worker = threading.Thread(target=run, name=f"capstan-{watched.part.name}", daemon=True)
         self._workers = [other for other in self._workers if other.is_alive()] + [worker]
         worker.start()
 
-    def _close_handle(self, one: _Watched) -> None:
-        if one.handle >= 0:
-            self._poll.unregister(one.handle)
-            os.close(one.handle)
-            one.handle = -1
+    def _close_handle(self, watched: _Watched) -> None:
+        if watched.handle >= 0:
+            self._poll.unregister(watched.handle)
+            os.close(watched.handle)
+            watched.handle = -1
 
 
 def _runs(process: subprocess.Popen[Any] | None) -> bool:

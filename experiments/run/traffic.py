@@ -128,12 +128,12 @@ class Traffic:
         Returns the monotonic time of the run's start.
         """
         epoch = time.monotonic() + lead_s
-        for one in self._hosts.values():
-            one.finished = one.failed = 0
-            one.over = False
+        for generator in self._hosts.values():
+            generator.finished = generator.failed = 0
+            generator.over = False
         self._say_to_all({"do": "start", "epoch": epoch})
         check_at = time.monotonic()
-        while not all(one.over for one in self._hosts.values()):
+        while not all(generator.over for generator in self._hosts.values()):
             now = time.monotonic()
             if now > epoch + deadline_s:
                 break
@@ -147,8 +147,8 @@ class Traffic:
             self._note(host, event, ("done", "progress", "over"))
             if event is not None and event["event"] == "progress":
                 on_progress(
-                    sum(one.finished for one in self._hosts.values()),
-                    sum(one.failed for one in self._hosts.values()),
+                    sum(generator.finished for generator in self._hosts.values()),
+                    sum(generator.failed for generator in self._hosts.values()),
                 )
         return epoch
 
@@ -164,25 +164,25 @@ class Traffic:
 
     def check(self) -> None:
         """Raises TrafficError if a generator has ended."""
-        for host, one in self._hosts.items():
-            if one.process.poll() is not None:
+        for host, generator in self._hosts.items():
+            if generator.process.poll() is not None:
                 raise TrafficError(self._death(host))
 
     def close(self) -> None:
         """End all generators."""
-        for one in self._hosts.values():
+        for generator in self._hosts.values():
             with contextlib.suppress(OSError):
-                one.process.stdin.close()  # type: ignore[union-attr]
-        for one in self._hosts.values():
+                generator.process.stdin.close()  # type: ignore[union-attr]
+        for generator in self._hosts.values():
             try:
-                one.process.wait(10)
+                generator.process.wait(10)
             except subprocess.TimeoutExpired:
-                one.process.kill()
-                one.process.wait()
+                generator.process.kill()
+                generator.process.wait()
         for reader in self._readers:
             reader.join()
-        for one in self._hosts.values():
-            one.process.stdout.close()  # type: ignore[union-attr]
+        for host in self._hosts.values():
+            host.process.stdout.close()  # type: ignore[union-attr]
         self._hosts.clear()
         self._readers.clear()
 
@@ -219,9 +219,9 @@ class Traffic:
             self._say(host, command)
 
     def _collect(self, kind: str, what: str) -> list[dict[str, Any]]:
-        """One event of *kind* from every host; progress that comes in between is dropped."""
+        """Return one event of *kind* from every host; progress that comes in between is dropped."""
         waiting = set(self._hosts)
-        found = []
+        records = []
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while waiting:
             try:
@@ -235,8 +235,8 @@ class Traffic:
             assert event is not None
             if event["event"] == kind and event.get("do", what) == what:
                 waiting.discard(host)
-                found.append(event)
-        return found
+                records.append(event)
+        return records
 
     def _note(self, host: str, event: dict[str, Any] | None, expected: tuple[str, ...]) -> None:
         if event is None:
@@ -250,17 +250,17 @@ class Traffic:
             self._hosts[host].over = True
 
     def _death(self, host: str) -> str:
-        one = self._hosts[host]
+        generator = self._hosts[host]
         with contextlib.suppress(subprocess.TimeoutExpired):
-            one.process.wait(10)
+            generator.process.wait(10)
         return (
-            f"the traffic generator of {host} has ended (exit code {one.process.returncode})"
-            f"{log_tail(one.log)}"
+            f"the traffic generator of {host} has ended (exit code {generator.process.returncode})"
+            f"{log_tail(generator.log)}"
         )
 
 
 def log_tail(log: Path, lines: int = LOG_TAIL_LINES) -> str:
-    """The last lines of a log, ready to append to an error."""
+    """Return the last lines of a log, ready to append to an error."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -21,7 +21,7 @@ from capstan_native import (
 
 from host_agent.paths.base import Flow, Load, PathPolicy, Report, Route
 from host_agent.paths.own import OwnPathPolicy
-from protocol.policy import PathSettings as PathSettings
+from protocol.policy import PathSettings
 
 __all__ = [
     "Flow",

@@ -46,7 +46,7 @@ class Scenario:
 
     @property
     def largest_window(self) -> float:
-        """n B / N."""
+        """Return n B / N."""
         return self.paths * self.buffer / self.flows
 
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, FIN, PSH, SYN, InnerPacket
 from host_agent.offload import coalesce, segments
-from host_agent.paths import PathSettings as Rule
+from host_agent.paths import PathPolicy as Rule
 from protocol.admission import AdmissionPolicy
 from protocol.control import Impair, Peer
 from protocol.datagram import HEADER_BYTES, Kind, decode_fields

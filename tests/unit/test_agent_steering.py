@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import SYN
-from host_agent.paths import PathSettings as Rule
+from host_agent.paths import PathPolicy as Rule
 from host_agent.paths import Report, Route
 from protocol.control import PathLoad, Peer
 from protocol.policy import ClassPolicy, CodingPolicy, PathKind, PathSettings, Policy

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from protocol.version import VERSION
+
 ROOT = Path(__file__).resolve().parents[2]
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)(?: ; (.+?))? \\$", re.MULTILINE)
 
@@ -41,7 +43,7 @@ def test_runs_from_anywhere_by_a_link_and_reads_no_code_there(tmp_path: Path) ->
     link = place / "cap stan"
     link.symlink_to(ROOT / "capstan")
     done = start("--version", program=link, cwd=place)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "capstan, version 0.1.0\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"capstan, version {VERSION}\n", "")
 
 
 def test_a_second_start_prints_nothing_of_its_own_and_passes_the_exit_code_on() -> None:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from capstan_client.errors import CapstanError
 from protocol.control import (
     ActiveFlows,
     Challenge,
@@ -31,7 +32,7 @@ _FIRST_PORT: Final = 20_000
 _PORTS: Final = 40_000
 
 
-class TellingError(RuntimeError):
+class TellingError(CapstanError, RuntimeError):
     """The controller did not take the agent in, or did not ask for flows."""
 
 

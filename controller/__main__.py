@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from controller.app import MakeExtension
     from controller.openflow.tls import SwitchTls
 
-from controller.agents.listeners import ChannelError, TcpListener
+from capstan_client.errors import CapstanError
+from controller.agents.listeners import TcpListener
 
 
 @click.command(
@@ -152,8 +153,6 @@ def serve_command(
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
     from controller.app import Settings, serve  # a second's work, which --help need not wait for
-    from controller.control_thread import ControlThreadDiedError
-    from controller.store.database import DatabaseError
 
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
@@ -189,7 +188,7 @@ def serve_command(
     except OSError as error:
         about = f"{error.filename}: " if error.filename is not None else ""
         raise click.ClickException(f"{about}{error.strerror or error}") from None
-    except (ValueError, ChannelError, DatabaseError, ControlThreadDiedError) as error:
+    except (CapstanError, ValueError) as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from experiments.admissions import RESENT_S, SETTLE_S, AdmissionCount, Admissions
-from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuWatch
 from experiments.deployment import Deployment, DeploymentError
 from experiments.disturbed import MOST_REPEATS, DisturbedError, Watch

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from experiments.controller_client import ControllerClient, ControllerError
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from experiments.results import Run, machine
 from experiments.spec import Spec, spec_to_dict
 from workloads.plan import Plan

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.controller_client import ControllerError
+from capstan_client.errors import ControllerError
 from experiments.deployment import Deployment, DeploymentError
 from experiments.drain import DrainError
 from experiments.experiment import Experiment, Result

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from capstan_client.errors import ControllerError
 from experiments.check import load
-from experiments.controller_client import ControllerError
 from experiments.deployment import Deployment, DeploymentError
 from experiments.experiment import Result
 from experiments.progress import Progress

@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
+import httpx
 import pytest
-import requests
 from flask import Flask, Response, request
 
 from controller.api.front.backend import HAND_OVER, serve
@@ -251,11 +251,11 @@ def test_read_after_write_under_load(served: Served) -> None:
     ended = threading.Event()
 
     def press() -> None:
-        with requests.Session() as session:
+        with httpx.Client(trust_env=False) as session:
             while not ended.is_set():
                 session.get(url, timeout=PATIENCE_S)
 
-    with ThreadPoolExecutor(8) as pool, requests.Session() as session:
+    with ThreadPoolExecutor(8) as pool, httpx.Client(trust_env=False) as session:
         for _ in range(8):
             pool.submit(press)
         try:

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from controller.api.bodies import RunBody
 from experiments.check import find_spec, load
-from experiments.controller_client import ControllerClient, ControllerError
 from experiments.cpu import CpuUse
 from experiments.deployment import scheme_body
 from experiments.experiment import _learns_types, _prove_agents_saw, rotated, run_body

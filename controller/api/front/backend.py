@@ -14,6 +14,7 @@ from io import BytesIO
 from typing import IO, Any, Final
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
+from capstan_client.errors import CapstanError
 from controller.api.front.wire import (
     PIECE,
     Kind,
@@ -33,7 +34,7 @@ IN_MEMORY: Final = 1 << 20
 """Bytes of a body that are kept in memory; what is longer waits in a file."""
 
 
-class HandOverError(RuntimeError):
+class HandOverError(CapstanError, RuntimeError):
     """The connection cannot be taken now; the text says why."""
 
 

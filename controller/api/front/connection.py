@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 import h11
 
+from capstan_client.errors import CapstanError
 from controller.api.front.body import Body, BodyError, BodyRoom
 from controller.api.front.environ import environ_of, set_length
 from controller.api.front.limits import Limits
@@ -26,7 +27,7 @@ _RESET: Final = struct.pack("ii", 1, 0)
 Headers = list[tuple[str, str]]
 
 
-class TakeError(RuntimeError):
+class TakeError(CapstanError, RuntimeError):
     """The connection cannot be taken now; the text says why."""
 
 

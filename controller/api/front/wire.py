@@ -16,6 +16,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
+
 HEADER: Final = struct.Struct("!BI")
 """Of a frame: kind, bytes that follow."""
 PIECE: Final = 1 << 16
@@ -34,7 +36,7 @@ class Kind(enum.IntEnum):
     KEPT = 7
 
 
-class WireError(ConnectionError):
+class WireError(CapstanError, ConnectionError):
     """The other side has gone, or says what makes no sense here."""
 
 

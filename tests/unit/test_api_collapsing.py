@@ -41,7 +41,7 @@ class Served:
 
     def waiting(self) -> int:
         """Requests that wait for their turn."""
-        return len(self.server.questions)
+        return len(self.server.requests)
 
 
 @dataclass
@@ -153,7 +153,7 @@ def test_who_waits_for_the_same_gets_one_answer(served: Served) -> None:
         assert len({one.body() for one in posts}) == 3
         assert len({one.body() for one in bodies}) == 2
     assert served.made == {"a": 2, "b": 1, "c": 3, "d": 2}
-    assert served.server.questions.collapsed == 19
+    assert served.server.requests.coalesced == 19
 
 
 def test_nobody_gets_an_answer_that_was_begun_before(served: Served) -> None:

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from capstan_client.errors import CapstanError
-from controller.api.front.wire import (
+from controller.api.front.frames import (
     PIECE,
     Kind,
     WireError,
@@ -115,7 +115,7 @@ def _body(connection: socket.socket, size: int) -> IO[bytes]:
 
 def _take(connection: socket.socket) -> socket.socket:
     """The client's connection, out of the HTTP process. Raises HandOverError."""
-    connection.sendall(frame(Kind.TAKE))
+    connection.sendall(frame(Kind.HANDOVER))
     taken = read_taken(connection)
     if isinstance(taken, str):
         raise HandOverError(taken)

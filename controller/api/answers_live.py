@@ -142,7 +142,7 @@ class FaultView(TypedDict):
     """``rate_mbps``, ``delay_ms``: of slow links; null where the fault is not about them."""
 
     id: int
-    kind: str
+    kind: Literal["link-down", "switch-down", "slow-link", "agent-down"]
     target: str
     rate_mbps: float | None
     delay_ms: float | None

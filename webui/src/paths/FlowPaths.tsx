@@ -1,6 +1,6 @@
 import { hasModes } from "../fabric/modes";
 import { useFabric, useFlowStory, useScheme } from "../api/queries";
-import type { FlowStory } from "../api/types";
+import type { FlowStory } from "../api/schema";
 import { Asked } from "../parts/Asked";
 import { Panel } from "../parts/Panel";
 import { bitRate, byteSize } from "../parts/units";

@@ -1,5 +1,6 @@
 /** Queues of ports, from the loads of links: what waits, is sent and is dropped in each queue now. */
 
+import type { QueuesView } from "../api/schema";
 import type { LinksSample } from "../api/types";
 
 export interface PortQueues {
@@ -13,21 +14,6 @@ export interface PortQueues {
     waiting_packets: number;
     bits_per_s: number | null;
     dropped_per_s: number | null;
-  }[];
-}
-
-/** What `GET /queues` tells, whose counts are totals. */
-export interface QueuesView {
-  wanted: { number: number; buffer_packets: number | null };
-  switches: {
-    switch: string;
-    in_force: boolean;
-    problems: string[];
-    ports: {
-      name: string;
-      buffer_packets: number | null;
-      counters: { queue: number; waiting_packets: number }[];
-    }[];
   }[];
 }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from controller.agents.membership import Member
 from controller.agents.server import AgentServer, ChannelSettings
 from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
@@ -27,7 +28,7 @@ INTERFACE: Final = "fabric0"
 START_S: Final = 60.0
 
 
-class PairError(RuntimeError):
+class PairError(CapstanError, RuntimeError):
     """The pair did not come up; the text says what is missing."""
 
 

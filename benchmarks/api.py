@@ -20,13 +20,13 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import numpy as np
-import requests
 
 from benchmarks.api_load import CLIENTS, Load, load, program
 from benchmarks.blocks import apart
 from benchmarks.busy import idle_percent, sampled
 from benchmarks.figures import Figure, Goal, document
 from benchmarks.mode import ON_P99_GOAL_MS, STEADY_NOTE, Evaluation, evaluate, mode_spec, percentile, traffic
+from capstan_client.controller import ControllerClient
 from controller.modes.monitor import ModeMonitor
 from controller.schemes import loader
 from experiments.results.cpu_use import CpuSample
@@ -92,7 +92,7 @@ def run(rounds: int = ROUNDS, cycles: int = CYCLES, readers: int = READERS) -> d
         with load(lab, APART_S, apart=True) as requested:
             pass
         measured.asked_apart += requested
-        metrics = requests.get(f"{lab.client.url}/api/v1/metrics", timeout=10).text
+        metrics = lab.client.metrics()
     return document(_figures(measured, readers), _notes(readers, rounds, metrics))
 
 
@@ -184,10 +184,10 @@ def _asking(lab: Deployment, took_ms: list[float]) -> Iterator[None]:
     done = threading.Event()
 
     def ask() -> None:
-        with requests.Session() as session:
+        with ControllerClient(lab.client.url) as client:
             while not done.wait(0.1):
                 began = time.monotonic()
-                session.get(f"{lab.client.url}/api/v1/fabric", timeout=10).raise_for_status()
+                client.fabric()
                 took_ms.append((time.monotonic() - began) * 1e3)
 
     threads = [threading.Thread(target=ask) for _ in range(WATCHERS)]

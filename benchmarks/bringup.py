@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from benchmarks.figures import Figure, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
+from capstan_client.errors import CapstanError
 from experiments.run.deployment import Deployment
 from experiments.spec.spec import Spec, spec_from_dict
 from topologies.processes import find_processes
@@ -24,7 +25,7 @@ _PING_ALL: Final = 'for to; do ping -n -q -c 1 -W "$0" "$to" >/dev/null || echo 
 """All at once; prints who did not answer."""
 
 
-class BenchmarkError(RuntimeError):
+class BenchmarkError(CapstanError, RuntimeError):
     """The fabric is up but does not forward, or something of it stayed; the text says what."""
 
 

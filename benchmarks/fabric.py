@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from benchmarks.figures import Figure, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
+from capstan_client.errors import CapstanError
 from experiments.run.deployment import ROOT, Deployment
 from experiments.spec.spec import spec_from_dict
 
@@ -25,7 +26,7 @@ _OVERLAY: Final = ("198.51.100.1", "198.51.100.2")
 _HOSTS: Final = ("h1", "h2")
 
 
-class BenchmarkError(RuntimeError):
+class BenchmarkError(CapstanError, RuntimeError):
     """A tool that measures failed; the text has its words."""
 
 

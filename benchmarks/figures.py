@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from capstan_client.errors import CapstanError
 from topologies.cores import own_cores
 
 
-class ToolError(RuntimeError):
+class ToolError(CapstanError, RuntimeError):
     """What a benchmark needs, a program or a machine with time for it, is not here or fails; the text says what."""
 
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from benchmarks.figures import Figure, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
+from capstan_client.errors import CapstanError
 from experiments.run.cpu import parse_stat
 from experiments.run.deployment import Deployment
 from experiments.spec.spec import Spec, spec_from_dict
@@ -50,7 +51,7 @@ while True:
 """
 
 
-class BenchmarkError(RuntimeError):
+class BenchmarkError(CapstanError, RuntimeError):
     """The traffic did not run; the text says what is missing."""
 
 

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-import requests
-
 from benchmarks.figures import Figure, Goal, ToolError, document
 from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.modes.monitor import LONGEST_HOLD, ModeMonitor
@@ -241,12 +239,9 @@ def _traces(lab: Deployment, cursor: int) -> list[dict[str, Any]]:
     """Return the controller's own traces of the changes after *cursor*."""
     traces: list[dict[str, Any]] = []
     while True:
-        answer = requests.get(f"{lab.client.url}/api/v1/events", params={"since": cursor}, timeout=60)
-        answer.raise_for_status()
-        events = answer.json()["events"]
+        events, cursor = lab.client.events(cursor)
         if not events:
             return traces
-        cursor = events[-1]["cursor"]
         traces += [event for event in events if event["kind"] == "mode-switched"]
 
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from capstan_client.errors import CapstanError
 from protocol.control import (
     ActiveFlows,
     Challenge,
@@ -31,7 +32,7 @@ _FIRST_PORT: Final = 20_000
 _PORTS: Final = 40_000
 
 
-class ReportingError(RuntimeError):
+class ReportingError(CapstanError, RuntimeError):
     """The controller did not take the agent in, or did not ask for flows."""
 
 
@@ -39,7 +40,7 @@ def report_flows(agents_socket: Path, token: str, count: int, peer: str, patienc
     """Join as an agent, report *count* short flows to *peer* (an overlay address) when asked for flows, and leave.
 
     Raises:
-        TellingError, OSError: and what happened instead.
+        ReportingError, OSError: and what happened instead.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as channel:
         channel.settimeout(patience_s)

@@ -15,14 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-import requests
-
 from benchmarks import accessibility
 from benchmarks.browser import SIZE, Watched, chromium
 from benchmarks.figures import Figure, document
 from benchmarks.mode import percentile
 from benchmarks.reported_flows import report_flows
 from benchmarks.unused_workload import UNUSED_WORKLOAD
+from capstan_client.errors import CapstanError
 from controller.live.past_flows import KEPT_PAST
 from experiments.run.deployment import ROOT, Deployment
 from experiments.spec.spec import Spec, spec_from_dict
@@ -66,7 +65,7 @@ _JUMP: Final = """async share => {
 }"""
 
 
-class BenchmarkError(RuntimeError):
+class BenchmarkError(CapstanError, RuntimeError):
     """The page did not show what was to be measured; the text says what is missing."""
 
 
@@ -170,14 +169,13 @@ def _seen(lab: Deployment) -> str:
 
 def _flows(lab: Deployment) -> list[dict[str, Any]]:
     listed: list[dict[str, Any]] = []
-    before = ""
+    before: int | None = None
     while True:
-        url = f"{lab.client.url}/api/v1/flows?limit=1000{before}"
-        page = requests.get(url, timeout=10).json()
+        page = lab.client.flows(before)
         listed += page["flows"]
         if page["next"] is None:
             return listed
-        before = f"&before={page['next']}"
+        before = page["next"]
 
 
 def _fill(lab: Deployment, rows: int) -> None:

@@ -55,7 +55,7 @@ class Capstan:
 
     def check(self, **asked: Any) -> dict[str, Any]:
         """What `submit` would do with the same arguments: ok, problems, points, runs, estimated_s. Nothing is kept."""
-        found: dict[str, Any] = self._connection.ask("POST", "/experiments/check", body=_body(asked)).json()
+        found: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=_body(asked))
         return found
 
     def submit(
@@ -83,7 +83,7 @@ class Capstan:
             "repeats": repeats,
         }
         asked |= {"seed": seed, "sweep": sweep, "set": set}
-        return self.experiment(self._connection.ask("POST", "/experiments", body=_body(asked)).json()["id"])
+        return self.experiment(self._connection.json("POST", "/experiments", body=_body(asked))["id"])
 
     def experiment(self, number: int) -> Experiment:
         """The one of this number."""

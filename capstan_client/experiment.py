@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from capstan_client.http import CapstanError, Connection
+from capstan_client.errors import CapstanError
+from capstan_client.http import Connection
 
 OVER: Final = ("finished", "failed", "cancelled", "interrupted")
 

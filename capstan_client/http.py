@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import httpx
 
+from capstan_client.errors import ControllerError
+
+CONNECT_TIMEOUT_S: Final = 3.0
 SILENCE_S: Final = 25.0
 """The stream says something every 10 s: after so long it is dead."""
 AGAIN_S: Final = 1.0
-
-
-class CapstanError(RuntimeError):
-    """The controller refused, or does not answer. status: None without an answer; field: what was wrong in the request;
-    problems: all that was wrong with a submission (field, message, line, column)."""
-
-    def __init__(
-        self,
-        text: str,
-        status: int | None = None,
-        field: str | None = None,
-        problems: list[dict[str, Any]] | None = None,
-    ) -> None:
-        super().__init__(text)
-        self.status = status
-        self.field = field
-        self.problems = problems or []
+NO_URL: Final = "that is no URL of a controller, such as http://192.0.2.1:8080"
 
 
 class Connection:
@@ -36,14 +26,43 @@ class Connection:
 
     def __init__(self, url: str, token: str | None, timeout_s: float) -> None:
         self.url = url.rstrip("/")
+        self.token = token
+        self.timeout_s = timeout_s
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._http = httpx.Client(
-            base_url=f"{self.url}/api/v1", headers=headers, timeout=timeout_s, trust_env=False
+            headers=headers,
+            trust_env=False,  # a proxy of the environment has no business with a loopback address
+            verify=_certificates(self.url),
         )
 
     def close(self) -> None:
-        """Harmless if it is closed."""
+        """Give the connection back. Harmless if it is closed."""
         self._http.close()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> httpx.Response:
+        """Return the answer, whatever its status; what is None in *query* is left out. Raises ControllerError."""
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        wait_s = self.timeout_s if timeout_s is None else timeout_s
+        try:
+            return self._http.request(
+                method,
+                f"{self.url}/api/v1{path}",
+                params=given or None,
+                json=body,
+                headers=headers,
+                timeout=httpx.Timeout(wait_s, connect=min(wait_s, CONNECT_TIMEOUT_S)),
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._unanswered(method, path, error, wait_s) from None
 
     def ask(
         self,
@@ -52,28 +71,41 @@ class Connection:
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
+        timeout_s: float | None = None,
     ) -> httpx.Response:
-        """The answer. Raises CapstanError unless it is a success."""
-        given = {name: value for name, value in (query or {}).items() if value is not None}
-        try:
-            answer = self._http.request(method, path, params=given, json=body)
-        except httpx.HTTPError as error:
-            raise CapstanError(f"{self.url} does not answer {method} {path}: {error}") from None
+        """Return the answer. Raises ControllerError unless it is a success."""
+        answer = self.send(method, path, query=query, body=body, timeout_s=timeout_s)
         if answer.is_error:
-            raise _problem(method, path, answer)
+            raise _refusal(method, path, answer)
         return answer
 
+    def json(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Return the answer's JSON. Raises ControllerError."""
+        answer = self.ask(method, path, query=query, body=body, timeout_s=timeout_s)
+        try:
+            return answer.json()
+        except ValueError:
+            raise _refusal(method, path, answer) from None
+
     def get(self, path: str, **query: Any) -> Any:
-        """The answer's JSON."""
-        return self.ask("GET", path, query=query).json()
+        """Return the JSON of ``GET path``. Raises ControllerError."""
+        return self.json("GET", path, query=query)
 
     def events(self, topics: str) -> Iterator[dict[str, Any]]:
-        """Events of *topics* (comma-separated) from now on, for ever; after an interruption it goes on where it was.
+        """Yield events of *topics* (comma-separated) from now on; after an interruption it goes on where it was.
 
-        Each has ``topic`` beside what the API tells. The first one is the stream's ``hello``.
+        Each has ``topic`` beside the fields of the API. The first one is the stream's ``hello``.
 
         Raises:
-            CapstanError: the controller refuses, or stays away.
+            ControllerError: the controller refuses, or stays away.
         """
         last: str | None = None
         failures = 0
@@ -82,23 +114,31 @@ class Connection:
             timeout = httpx.Timeout(SILENCE_S, connect=5.0)
             try:
                 with self._http.stream(
-                    "GET", "/events", params={"topics": topics}, headers=headers, timeout=timeout
+                    "GET",
+                    f"{self.url}/api/v1/events",
+                    params={"topics": topics},
+                    headers=headers,
+                    timeout=timeout,
                 ) as answer:
                     if answer.is_error:
                         answer.read()
-                        raise _problem("GET", "/events", answer)
+                        raise _refusal("GET", "/events", answer)
                     for identity, event in parse_events(answer.iter_lines()):
                         last, failures = identity or last, 0
                         yield event
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
                 failures += 1
-                if failures > SILENCE_S / AGAIN_S:
-                    raise CapstanError(f"{self.url} does not answer GET /events: {error}") from None
+                if failures > SILENCE_S / AGAIN_S or isinstance(error, httpx.InvalidURL):
+                    raise self._unanswered("GET", "/events", error, SILENCE_S) from None
             time.sleep(AGAIN_S)
+
+    def _unanswered(self, method: str, path: str, error: Exception, wait_s: float) -> ControllerError:
+        why = _reason(error, wait_s)
+        return ControllerError(f"the controller at {self.url} does not answer {method} {path}: {why}")
 
 
 def parse_events(lines: Iterator[str]) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    """Events of a stream (WHATWG HTML, section 9.2) with their ids; their data are JSON objects."""
+    """Yield events of a stream (WHATWG HTML, section 9.2) with their ids; their data are JSON objects."""
     fields: dict[str, str] = {}
     for line in lines:
         if not line:
@@ -115,12 +155,42 @@ def parse_events(lines: Iterator[str]) -> Iterator[tuple[str | None, dict[str, A
             fields[name] = f"{fields[name]}\n{value}" if name == "data" and name in fields else value
 
 
-def _problem(method: str, path: str, answer: httpx.Response) -> CapstanError:
+def _certificates(url: str) -> ssl.SSLContext:
+    """Return what servers' certificates are checked by; for http nothing is loaded, and no certificate is taken."""
+    if url.startswith("https:"):
+        return httpx.create_ssl_context(trust_env=False)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _reason(error: Exception, wait_s: float) -> str:
+    """Return why there is no answer, in words of the system and not of the libraries in between."""
+    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
+        return NO_URL
+    if isinstance(error, httpx.ConnectTimeout):
+        return f"no connection within {min(wait_s, CONNECT_TIMEOUT_S):g} s"
+    if isinstance(error, httpx.TimeoutException):
+        return f"nothing came within {wait_s:g} s"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return "no machine of that name is known"
+        if isinstance(cause, OSError) and cause.errno:
+            return os.strerror(cause.errno).lower()
+        cause = cause.__cause__ or cause.__context__
+    return "the connection ended before there was an answer"
+
+
+def _refusal(method: str, path: str, answer: httpx.Response) -> ControllerError:
     try:
-        told = answer.json()
+        problem = answer.json()
     except ValueError:
-        told = {}
-    detail = told.get("detail") or answer.reason_phrase
-    return CapstanError(
-        f"{method} {path}: {detail}", answer.status_code, told.get("field"), told.get("problems")
+        problem = {"detail": f"{answer.status_code}, and no JSON: {answer.text[:200]!r}"}
+    if not isinstance(problem, dict):
+        problem = {"detail": f"unexpected answer {problem!r}"}
+    detail = str(problem.get("detail") or problem.get("title") or answer.reason_phrase)
+    unconfirmed = problem.get("unconfirmed") or []
+    if unconfirmed:
+        detail += "; not confirmed by " + ", ".join(f"{part['who']} ({part['why']})" for part in unconfirmed)
+    return ControllerError(
+        f"{method} {path}: {detail}", answer.status_code, problem.get("field"), problem.get("problems")
     )

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capstan_client.errors import CapstanError
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -18,7 +20,7 @@ class Finding:
     text: str
 
 
-class AnswerError(ValueError):
+class AnswerError(CapstanError, ValueError):
     """A file that cannot be used at all; the text says where and what to do."""
 
 

@@ -11,6 +11,7 @@ from typing import Final, NoReturn
 
 import click
 
+from capstan_client.errors import CapstanError
 from cli.console import error_text, fail
 from plain.reading import did_you_mean
 from protocol.version import VERSION
@@ -111,7 +112,7 @@ def main() -> None:
         _explain(error, f"{error}; Capstan's own start sets its environment up: {_ROOT / 'capstan'}")
     except ImportError as error:
         _explain(error, str(error))
-    except (ValueError, OSError, RuntimeError) as error:
+    except (CapstanError, ValueError, OSError, RuntimeError) as error:
         _explain(error, error_text(error))
 
 

@@ -15,7 +15,7 @@ from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from experiments.spec.yaml_source import Problem, read
-from host_agent.paths.own import PathFileError, read_path_policy
+from host_agent.paths.own import read_path_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,9 @@ def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
 
 
 def need_path_policy(spec: Spec, file: Path | None) -> None:
-    """End if *file* holds no path policy (exit code 1), or a scheme asks for one and *file* is None (2)."""
+    """Raise PathFileError if *file* holds no path policy; end if a scheme asks for one and *file* is None (2)."""
     if file is not None:
-        try:
-            read_path_policy(file)
-        except PathFileError as error:
-            fail(str(error))
+        read_path_policy(file)
         return
     for choice in spec.schemes:
         scheme = loader.load(choice.name)

@@ -13,8 +13,10 @@ import click
 
 if TYPE_CHECKING:
     from controller.app import MakeExtension
+    from controller.openflow.tls import SwitchTls
 
-from controller.agents.listeners import ChannelError, TcpListener
+from capstan_client.errors import CapstanError
+from controller.agents.listeners import TcpListener
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -143,47 +145,25 @@ def run_controller(
         click.ClickException: an option is wrong, or something cannot be had.
     """
     from controller.app import Settings, serve  # a second's work, which --help need not wait for
-    from controller.openflow.tls import SwitchTls
-    from controller.process.control_thread import ControlThreadDiedError
-    from controller.store.database import DatabaseError
 
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
     if not 0 < link_rate_mbps < math.inf:
         raise click.BadParameter("must be above 0 Mbit/s", param_hint="--link-rate-mbps")
-    tcp = None
-    if agents_tls is not None:
-        if certificate is None or key is None:
-            raise click.UsageError("--agents-tls needs --certificate and --key")
-        tcp = TcpListener(*_address(agents_tls, "--agents-tls"), certificate, key)
     openflow_address, openflow_port = _address(openflow, "--openflow")
-    tls = None
-    if switch_authority is not None:
-        if openflow_without_tls:
-            raise click.UsageError(
-                "--switch-authority asks for TLS, and --openflow-without-tls for none: leave one out"
-            )
-        if certificate is None or key is None:
-            raise click.UsageError("--switch-authority needs --certificate and --key")
-        tls = SwitchTls(certificate, key, switch_authority)
-    elif not (openflow_without_tls or ipaddress.ip_address(openflow_address).is_loopback):
-        raise click.UsageError(
-            f"switches that connect to {openflow_address} need TLS: give --certificate, --key and --switch-authority, "
-            "or --openflow-without-tls where nothing but switches reaches that address"
-        )
     api_address, api_port = _address(api, "--api")
     settings = Settings(
         data=data,
         database_url=database,
         openflow_address=openflow_address,
         openflow_port=openflow_port,
-        openflow_tls=tls,
+        openflow_tls=_switch_tls(openflow_address, openflow_without_tls, switch_authority, certificate, key),
         switches=switches,
         api_address=api_address,
         api_port=api_port,
         api_without_token=api_without_token,
         agents_socket=agents_socket,
-        agents_tcp=tcp,
+        agents_tcp=_agents_tcp(agents_tls, certificate, key),
         token_file=token_file,
         agent_hosts=agent_hosts,
         scheme=scheme,
@@ -198,8 +178,39 @@ def run_controller(
     except OSError as error:
         about = f"{error.filename}: " if error.filename is not None else ""
         raise click.ClickException(f"{about}{error.strerror or error}") from None
-    except (ValueError, ChannelError, DatabaseError, ControlThreadDiedError) as error:
+    except (CapstanError, ValueError) as error:
         raise click.ClickException(str(error)) from None
+
+
+def _agents_tcp(agents_tls: str | None, certificate: Path | None, key: Path | None) -> TcpListener | None:
+    """Return where agents of other machines connect; None: nowhere. Raises click.UsageError."""
+    if agents_tls is None:
+        return None
+    if certificate is None or key is None:
+        raise click.UsageError("--agents-tls needs --certificate and --key")
+    return TcpListener(*_address(agents_tls, "--agents-tls"), certificate, key)
+
+
+def _switch_tls(
+    address: str, without_tls: bool, authority: Path | None, certificate: Path | None, key: Path | None
+) -> SwitchTls | None:
+    """Return the TLS of switches that connect to *address*; None: OpenFlow in clear. Raises click.UsageError."""
+    from controller.openflow.tls import SwitchTls
+
+    if authority is None:
+        if without_tls or ipaddress.ip_address(address).is_loopback:
+            return None
+        raise click.UsageError(
+            f"switches that connect to {address} need TLS: give --certificate, --key and --switch-authority, "
+            "or --openflow-without-tls where nothing but switches reaches that address"
+        )
+    if without_tls:
+        raise click.UsageError(
+            "--switch-authority asks for TLS, and --openflow-without-tls for none: leave one out"
+        )
+    if certificate is None or key is None:
+        raise click.UsageError("--switch-authority needs --certificate and --key")
+    return SwitchTls(certificate, key, authority)
 
 
 def _address(text: str, option: str) -> tuple[str, int]:

@@ -64,7 +64,7 @@ class Settings:
     """One controller. Ports 0: any that is free. ``packet_time_s``: until an experiment says otherwise.
 
     data: directory of the database, tokens and `endpoints.json`. lab: faults may be injected by the API.
-    api_without_token: serve without a token although others may reach the address: something else keeps them away.
+    api_without_token: although others may reach the address: a firewall or container keeps them from it.
     """
 
     data: Path
@@ -105,106 +105,152 @@ def serve(settings: Settings) -> None:
             be had, and where.
         ControlThreadDiedError: a thread that the controller needs has died.
     """
-    data = settings.data
-    data.mkdir(parents=True, exist_ok=True)
-    token = read_or_make_token(settings.token_file or data / "agents-token")
-    own_tokens = host_tokens(data / "agent-tokens", settings.agent_hosts) if settings.agent_hosts else None
-    fresh_tokens = [] if settings.open_to_all else [path for path in _api_tokens(data) if not path.exists()]
-    api_token, read_token = (
-        (None, None) if settings.open_to_all else map(read_or_make_token, _api_tokens(data))
-    )
-    socket_path = settings.agents_socket or (None if settings.agents_tcp else data / "agents.sock")
-    engine = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
-    key = _lldp_key(data / "lldp-key")
-    running = RunningController(
-        key=key,
-        openflow=(settings.openflow_address, settings.openflow_port),
-        allowed=_allowed_switches(settings),
-        tls=None if settings.openflow_tls is None else SwitchTlsContexts(settings.openflow_tls),
-        channel=ChannelSettings(
-            socket_path, data / "members.json", settings.agents_tcp, host_tokens=own_tokens
-        ),
-        token=token,
-        state_file=data / "scheme.json",
-        initial=(settings.scheme, settings.packet_time_s),
-        lab=settings.lab,
-        links_every_s=settings.links_every_s,
-        finished_flows=FinishedFlowStore(engine, hashlib.sha256(key).hexdigest()[:16]),
-    )
-    store = ExperimentStore(engine)
-    make = settings.extension
-    extension = None if make is None else make(engine, store, running.events.add)
-    retention = None if settings.keep_records_days is None else Retention(engine, settings.keep_records_days)
-    app = make_app(running, store, ApiSettings(api_token, settings.lab, read_token), VERSION, extension)
+    settings.data.mkdir(parents=True, exist_ok=True)
+    process = _Process(settings)
     try:
-        running.start()
+        process.running.start()
     except BaseException as error:
-        running.stop()
+        process.running.stop()
         if isinstance(error, OSError):
             endpoint = settings.openflow_address, settings.openflow_port
             raise _not_listening("switches", "--openflow", *endpoint, error) from None
         raise
-    reasons: list[str] = []
-    """Why there is no API any more."""
-    ending = threading.Event()
-
-    def give_up(why: str) -> None:
-        reasons.append(why)
-        ending.set()
-
     try:
+        process.serve_api()
+    finally:
+        process.close()
+    died = first_death()
+    if died is not None:
+        raise died
+
+
+class _Process:
+    """Database, controller and API of one process, made by its settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        data = settings.data
+        self._settings: Final = settings
+        token = read_or_make_token(settings.token_file or data / "agents-token")
+        hosts = settings.agent_hosts
+        own_tokens = host_tokens(data / "agent-tokens", hosts) if hosts else None
+        self._tokens: Final = _make_api_tokens(settings)
+        self._socket_path: Final = settings.agents_socket or (
+            None if settings.agents_tcp else data / "agents.sock"
+        )
+        self._database: Final = open_database(settings.database_url or f"sqlite:///{data / 'capstan.db'}")
+        key = _lldp_key(data / "lldp-key")
+        self.running: Final = RunningController(
+            key=key,
+            openflow=(settings.openflow_address, settings.openflow_port),
+            allowed=_allowed_switches(settings),
+            tls=None if settings.openflow_tls is None else SwitchTlsContexts(settings.openflow_tls),
+            channel=ChannelSettings(
+                self._socket_path, data / "members.json", settings.agents_tcp, host_tokens=own_tokens
+            ),
+            token=token,
+            state_file=data / "scheme.json",
+            initial=(settings.scheme, settings.packet_time_s),
+            lab=settings.lab,
+            links_every_s=settings.links_every_s,
+            finished_flows=FinishedFlowStore(self._database, hashlib.sha256(key).hexdigest()[:16]),
+        )
+        store = ExperimentStore(self._database)
+        make, days = settings.extension, settings.keep_records_days
+        self._extension: Final = (
+            None if make is None else make(self._database, store, self.running.events.add)
+        )
+        self._retention: Final = None if days is None else Retention(self._database, days)
+        api = ApiSettings(self._tokens.operate, settings.lab, self._tokens.read)
+        self._app: Final = make_app(self.running, store, api, VERSION, self._extension)
+        self._ending: Final = threading.Event()
+        self._no_api: str | None = None
+        """Why there is no API any more."""
+
+    def serve_api(self) -> None:
+        """Answer until the process is to end. Raises OSError if the API cannot be served."""
+        front = self._make_front()
+        api = f"http://{_in_url(self._settings.api_address)}:{front.port}"
+        _end_on_signals(self._ending)
+        on_first_death(lambda: _end_for_death(self._ending))
+        _write_endpoints(
+            self._settings.data / "endpoints.json", self._settings, api, self.running, self._socket_path
+        )
+        self._print_addresses(api)
+        if self._retention is not None:
+            self._retention.start()
+        front.start()
         try:
-            answering = FrontSettings(
-                API_THREADS, long_bodies=long_bodies(app), tokens=Tokens(api_token, read_token)
-            )
-            front = HttpFront(
-                app,
-                settings.api_address,
-                settings.api_port,
-                answering,
-                lambda code, after_s: running.events.add(http_restarted(code, after_s)),
-                give_up,
+            if self._extension is not None:
+                self._extension.start(api, self._tokens.operate)
+            while not self._ending.wait(3600):
+                continue
+            if self._no_api is not None:
+                raise OSError(self._no_api)
+        finally:
+            if self._extension is not None:
+                self._extension.stop()
+            front.stop()
+
+    def close(self) -> None:
+        """Let go of switches, agents and the database."""
+        self.running.stop()
+        if self._retention is not None:
+            self._retention.stop()
+        on_first_death(None)
+        self._database.dispose()  # SQLite then folds its -wal into the file, and removes it
+        (self._settings.data / "endpoints.json").unlink(missing_ok=True)
+
+    def _make_front(self) -> HttpFront:
+        address, port = self._settings.api_address, self._settings.api_port
+        try:
+            return HttpFront(
+                self._app,
+                address,
+                port,
+                FrontSettings(
+                    API_THREADS,
+                    long_bodies=long_bodies(self._app),
+                    tokens=Tokens(self._tokens.operate, self._tokens.read),
+                ),
+                lambda code, after_s: self.running.events.add(http_restarted(code, after_s)),
+                self._give_up,
             )
         except OSError as error:
-            raise _not_listening("the API", "--api", settings.api_address, settings.api_port, error) from None
-        api = f"http://{_in_url(settings.api_address)}:{front.port}"
-        _end_on_signals(ending)
-        on_first_death(lambda: _end_for_death(ending))
-        _write_endpoints(data / "endpoints.json", settings, api, running, socket_path)
+            raise _not_listening("the API", "--api", address, port, error) from None
+
+    def _give_up(self, why: str) -> None:
+        self._no_api = why
+        self._ending.set()
+
+    def _print_addresses(self, api: str) -> None:
         print(
-            f"capstan controller: API {api}, switches at {_openflow_at(settings, running)}, "
-            f"agents at {_agents_at(settings, running, socket_path)}",
+            f"capstan controller: API {api}, switches at {_openflow_at(self._settings, self.running)}, "
+            f"agents at {_agents_at(self._settings, self.running, self._socket_path)}",
             flush=True,
         )
-        for path in fresh_tokens:
+        for path in self._tokens.fresh:
             print(
                 f"capstan controller: new token of the API, kept in {path}: {path.read_text().strip()}",
                 flush=True,
             )
-        if retention is not None:
-            retention.start()
-        front.start()
-        try:
-            if extension is not None:
-                extension.start(api, api_token)
-            while not ending.wait(3600):
-                continue
-            if reasons:
-                raise OSError(reasons[0])
-        finally:
-            if extension is not None:
-                extension.stop()
-            front.stop()
-    finally:
-        running.stop()
-        if retention is not None:
-            retention.stop()
-        on_first_death(None)
-        engine.dispose()  # SQLite then folds its -wal into the file, and removes it
-        (data / "endpoints.json").unlink(missing_ok=True)
-    died = first_death()
-    if died is not None:
-        raise died
+
+
+@dataclass(frozen=True, slots=True)
+class _ApiTokens:
+    """``operate``, ``read``: what they allow; None: no token is needed. ``fresh``: files that were made just now."""
+
+    operate: str | None = None
+    read: str | None = None
+    fresh: tuple[Path, ...] = ()
+
+
+def _make_api_tokens(settings: Settings) -> _ApiTokens:
+    """Return the API's tokens, read from the data directory or made there. Raises TokenError, OSError."""
+    if settings.open_to_all:
+        return _ApiTokens()
+    operate, read = settings.data / "api-token", settings.data / "api-read-token"
+    fresh = tuple(path for path in (operate, read) if not path.exists())
+    return _ApiTokens(read_or_make_token(operate), read_or_make_token(read), fresh)
 
 
 def _allowed_switches(settings: Settings) -> AllowedSwitches | None:
@@ -217,11 +263,6 @@ def _allowed_switches(settings: Settings) -> AllowedSwitches | None:
             "leave the names out"
         )
     return allowed
-
-
-def _api_tokens(data: Path) -> tuple[Path, Path]:
-    """Return the files of the tokens that allow to change things, and to read."""
-    return data / "api-token", data / "api-read-token"
 
 
 def _not_listening(who: str, option: str, address: str, port: int, error: OSError) -> OSError:
@@ -249,10 +290,10 @@ def _in_url(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _end_on_signals(done: threading.Event) -> None:
-    """Set *done* when a signal asks us to end, from now on."""
+def _end_on_signals(ending: threading.Event) -> None:
+    """Set *ending* when a signal asks us to end, from now on."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: done.set())
+        signal.signal(number, lambda *_: ending.set())
 
 
 def _end_for_death(ending: threading.Event) -> None:

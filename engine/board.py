@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypedDict
 
+from controller.api.answers_experiments import State
+
 LEASE_S: Final = 30.0
 """A worker that was not heard of for so long is lost."""
 
@@ -42,7 +44,7 @@ class ProgressView(TypedDict):
     ``queue_position``: 1 is next; null when it does not wait."""
 
     experiment: int
-    state: str
+    state: State
     stage: str
     runs_done: int
     runs: int

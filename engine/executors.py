@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from capstan_client.errors import CapstanError
+
 ROOT: Final = Path(__file__).parent.parent
 TAIL_BYTES: Final = 2000
 STOP_S: Final = 30.0
@@ -22,7 +24,7 @@ PATIENCE_S: Final = 60.0
 TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
 
 
-class ExecutorError(ValueError):
+class ExecutorError(CapstanError, ValueError):
     """Workers cannot be had; the text says why."""
 
 

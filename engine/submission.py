@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from capstan_client.errors import CapstanError
 from controller.schemes.loader import scheme_names
 from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
@@ -63,7 +64,7 @@ class Wrong:
     column: int = 0
 
 
-class SubmissionError(ValueError):
+class SubmissionError(CapstanError, ValueError):
     """Everything that is wrong with a request."""
 
     def __init__(self, problems: list[Wrong]) -> None:

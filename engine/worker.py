@@ -15,11 +15,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError, ControllerError
 from engine.board import WorkerReportBody
 from engine.kept_runs import kept_run
 from engine.worker_client import WorkerClient
 from experiments.results.document import Run, json_text, machine
-from experiments.run.controller_client import ControllerError
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Experiment
 from experiments.run.progress import Progress, Steps
@@ -34,7 +34,7 @@ STOP: Final = signal.SIGUSR1
 """What the thread that hears of a cancellation sends to the one that runs the experiment."""
 
 
-class SlotError(RuntimeError):
+class SlotError(CapstanError, RuntimeError):
     """The directory of the slots is not ours alone; the text says what to do."""
 
 

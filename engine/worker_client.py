@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from capstan_client.controller import ANSWER_TIMEOUT_S, ControllerClient
+from capstan_client.errors import ControllerError
 from engine.board import WorkerReportBody
 from engine.executors import PATIENCE_S
-from experiments.run.controller_client import ANSWER_TIMEOUT_S, ControllerClient, ControllerError
 
 _NOT_NOW: Final = (None, 429, 500, 502, 503, 504)
 """Statuses after which asking again may help; None: no answer."""
@@ -74,7 +75,11 @@ class WorkerClient(ControllerClient):
         found: list[dict[str, Any]] = []
         after = 0
         while True:
-            page = self._ask("GET", f"/experiments/{experiment}/flows?run={run}&after={after}&limit=10000")
+            page = self._ask(
+                "GET",
+                f"/experiments/{experiment}/flows",
+                query={"run": run, "after": after, "limit": 10_000},
+            )
             found += page["flows"]
             if page["next"] is None:
                 return found
@@ -86,12 +91,13 @@ class WorkerClient(ControllerClient):
         path: str,
         body: Mapping[str, Any] | None = None,
         timeout_s: float = ANSWER_TIMEOUT_S,
+        query: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         deadline = time.monotonic() + self._patience_s
         wait_s = 0.1
         while True:
             try:
-                return super()._ask(method, path, body, timeout_s)
+                return super()._ask(method, path, body, timeout_s, query)
             except ControllerError as error:
                 if error.status not in _NOT_NOW or time.monotonic() + wait_s > deadline:
                     raise

@@ -19,6 +19,7 @@ import socket
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from capstan_client.errors import CapstanError
 from host_agent.inner_packet import TCP, UDP
 from plain.reading import PlainError, build
 
@@ -27,7 +28,7 @@ MAX_BYTES: Final = 1024
 _PROTOCOLS: Final = {"tcp": TCP, "udp": UDP}
 
 
-class AnnouncementError(ValueError):
+class AnnouncementError(CapstanError, ValueError):
     """A datagram that is no announcement; the text says why."""
 
 

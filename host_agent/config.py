@@ -6,10 +6,11 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
+from capstan_client.errors import CapstanError
 from protocol.datagram import OVERLAY_OVERHEAD_BYTES
 
 
-class ConfigError(ValueError):
+class ConfigError(CapstanError, ValueError):
     """A setting that cannot be; the text names it."""
 
 

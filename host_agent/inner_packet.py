@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 import capstan_native
 
+from capstan_client.errors import CapstanError
+
 TCP: Final = 6
 UDP: Final = 17
 ICMP: Final = 1
@@ -15,7 +17,7 @@ FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 _PORTS: Final = struct.Struct("!HH")
 
 
-class PacketError(ValueError):
+class PacketError(CapstanError, ValueError):
     """Not an IP packet that the agent can carry; ``reason`` is a counter's name."""
 
     def __init__(self, reason: str, text: str) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 
 import capstan_native
 
+from capstan_client.errors import CapstanError
 from host_agent import offload
 from host_agent.checksum import complete
 from host_agent.inner_packet import InnerPacket, look
@@ -29,7 +30,7 @@ QUEUE_PACKETS: Final = 64
 _READ_BYTES: Final = 65536
 
 
-class TunError(OSError):
+class TunError(CapstanError, OSError):
     """The device cannot be made; the text says what is missing."""
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import capstan_native
 
+from capstan_client.errors import CapstanError
 from host_agent.tun import Tun
 from host_agent.wire import Arrived, Outgoing
 from protocol.underlay import BASE_PORT, FLOW_KEYS
@@ -19,7 +20,7 @@ _BUFFER_BYTES: Final = 8 << 20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 
 
-class UnderlayError(OSError):
+class UnderlayError(CapstanError, OSError):
     """The sockets cannot be made; the text says why."""
 
 

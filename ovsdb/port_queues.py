@@ -27,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from capstan_client.errors import CapstanError
 from protocol.underlay import PRIORITIES
 
 WRITER: Final = "capstan-writer"
@@ -48,7 +49,7 @@ OVSDB_PORT: Final = 6640
 LONGEST_DELAY_US: Final = 10_000_000
 
 
-class QueuesError(ValueError):
+class QueuesError(CapstanError, ValueError):
     """Queues that cannot be; the text says which field and what is allowed."""
 
 

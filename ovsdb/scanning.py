@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from capstan_client.errors import CapstanError
+
 DEEPEST: Final = 200
 """Levels of brackets: far more than RFC 7047 has."""
 _IN_TEXT: Final = re.compile(rb'["\\\\]')
@@ -12,7 +14,7 @@ _OUTSIDE: Final = re.compile(rb'["{}\[\]]')
 _SPACE: Final = b" \t\r\n"
 
 
-class ScanError(ValueError):
+class ScanError(CapstanError, ValueError):
     """What arrived is no JSON object; the text says why."""
 
 

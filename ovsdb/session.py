@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from ovsdb.scanning import JsonScanner, ScanError
 
 DATABASE: Final = "Open_vSwitch"
@@ -25,7 +26,7 @@ Tables = dict[str, dict[str, Row]]
 """Rows by table and UUID."""
 
 
-class OvsdbError(RuntimeError):
+class OvsdbError(CapstanError, RuntimeError):
     """The server speaks no OVSDB, refuses, or is gone; the text says which."""
 
 

@@ -11,16 +11,17 @@ import types
 import typing
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
+from capstan_client.errors import CapstanError
+
 T = TypeVar("T")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-class PlainError(ValueError):
+class PlainError(CapstanError, ValueError):
     """Plain data that does not fit. ``where`` is the path of the field, ``text`` what is wrong with it."""
 
     def __init__(self, where: str, text: str) -> None:
-        super().__init__(f"{where}: {text}")
-        self.where = where
+        super().__init__(text, where=where)
         self.text = text
 
 

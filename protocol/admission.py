@@ -19,6 +19,8 @@ import struct
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from capstan_client.errors import CapstanError
+
 FORMAT: Final = 0x43
 MODULUS: Final = 1 << 32
 _REQUEST: Final = struct.Struct("!BII4sQ")
@@ -62,7 +64,7 @@ class AdmissionPolicy:
         return None
 
 
-class AdmissionError(ValueError):
+class AdmissionError(CapstanError, ValueError):
     """A frame that is no admission message."""
 
 

@@ -23,6 +23,7 @@ import struct
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Final
 
+from capstan_client.errors import CapstanError
 from plain.reading import PlainError, build
 from protocol import admission
 from protocol.priority import FeatureName, TypePriority
@@ -33,7 +34,7 @@ JSON_FORMAT: Final = 0x4A
 _LENGTH: Final = struct.Struct("!IB")
 
 
-class ControlError(ValueError):
+class ControlError(CapstanError, ValueError):
     """A frame or message that is malformed: end the connection."""
 
 

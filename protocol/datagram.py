@@ -37,6 +37,7 @@ from typing import Final
 
 from crc32c import crc32c
 
+from capstan_client.errors import CapstanError
 from protocol.underlay import TrafficClass
 
 MAGIC: Final = 0xCA
@@ -66,7 +67,7 @@ _KINDS: Final[dict[int, Kind]] = {int(kind): kind for kind in Kind}
 _CLASSES: Final = tuple(TrafficClass)
 
 
-class DatagramError(ValueError):
+class DatagramError(CapstanError, ValueError):
     """A received datagram is not one of ours, is damaged or is malformed: drop and count it.
 
     ``reason`` is a short counter name: truncated, foreign, version, kind, crc or body.

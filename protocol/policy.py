@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from capstan_client.errors import CapstanError
 from plain.reading import PlainError, build
 from protocol.admission import AdmissionPolicy
 from protocol.priority import PriorityPolicy, priority_problem
@@ -40,7 +41,7 @@ EstimatorName = Literal["paths", "rtt", "rtt-average", "rtt-smoothed", "loss-rat
 """How pB is estimated (docs/coding.md)."""
 
 
-class PolicyError(ValueError):
+class PolicyError(CapstanError, ValueError):
     """A policy document that cannot be used; the text names the field."""
 
 

@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 import capstan_native
 
+from capstan_client.errors import CapstanError
+
 PS_PER_S = 10**12
 BITS_PER_GBIT = 10**9
 
 
-class SettingsError(ValueError):
+class SettingsError(CapstanError, ValueError):
     """A setting that cannot be; the text says which, and what to give instead."""
 
 

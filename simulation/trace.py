@@ -9,11 +9,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from capstan_client.errors import CapstanError
+
 COLUMNS: Final = ("start_ns", "src", "dst", "bytes")
 _LEVEL: Final = "level"
 
 
-class TraceError(ValueError):
+class TraceError(CapstanError, ValueError):
     """A trace that cannot be read; the text names the file and line."""
 
 

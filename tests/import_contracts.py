@@ -15,6 +15,8 @@ from importlinter.domain.contract import Contract, ContractCheck
 
 NATIVE: Final = {"capstan_native": "native"}
 """Compiled modules, by their rooms."""
+EVERYWHERE: Final = "capstan_client.errors"
+"""The root of all exceptions: what every room may import."""
 EVERYTHING: Final = "all"
 NOTHING: Final = "nothing of ours"
 _ROW: Final = re.compile(r"^\| `(?P<room>\w+)/` \|.*\| (?P<may>[^|]+) \|$", re.MULTILINE)
@@ -56,7 +58,7 @@ def crossings(
     """
     for importer, imported in imports:
         room, target = importer.partition(".")[0], _of_room(imported)
-        if target.partition(".")[0] not in table or target.partition(".")[0] == room:
+        if target.partition(".")[0] not in table or target.partition(".")[0] == room or target == EVERYWHERE:
             continue
         may = table.get(room, frozenset())
         if may is not None and not any(target == name or target.startswith(f"{name}.") for name in may):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from capstan_client.errors import CapstanError
 from topologies.addressing import MAX_HOSTS_PER_LEAF, MAX_LEAVES, HostPlace, link_name
 from topologies.layout import Layout, fat_tree, leaf_spine
 from topologies.links import Link, LinkError
@@ -18,11 +19,11 @@ TOPOLOGIES: Final = ("leaf-spine", "fat-tree")
 MTU_RANGE: Final = (1280, 9000)
 
 
-class FabricSpecError(ValueError):
+class FabricSpecError(CapstanError, ValueError):
     """A fabric's description is wrong. `field` is the dotted name of what is wrong."""
 
     def __init__(self, field_name: str, problem: str) -> None:
-        super().__init__(f"{field_name}: {problem}")
+        super().__init__(problem, where=field_name)
         self.field = field_name
         self.problem = problem
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from ovsdb.port_queues import ONE_QUEUE, PortLimit, PortQueues
 from protocol.underlay import PRIORITIES, queue_of
 
@@ -31,7 +32,7 @@ OWN_BURST: Final = FRAME_BYTES + 86
 FILTER_PREFERENCE: Final = 1
 
 
-class LinkError(ValueError):
+class LinkError(CapstanError, ValueError):
     """A link's description is wrong; the text names the field and says what is allowed."""
 
 

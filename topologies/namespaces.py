@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from capstan_client.errors import CapstanError
+
 CLONE_NEWNET: Final = 0x40000000
 COMMAND_S: Final = 60.0
 """No program that sets up the network takes as long, on a busy machine either: one that does never answers."""
@@ -27,7 +29,7 @@ OFFLOAD_COMMANDS: Final = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gr
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class CommandError(RuntimeError):
+class CommandError(CapstanError, RuntimeError):
     """A program that sets up the network failed; the text says which, on what and what it said."""
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from topologies.cgroup import dissolve, lab_of_group
 from topologies.namespaces import CommandError, run
 from topologies.processes import EndedProcess, end_processes, lab_networks, own_network, start_time
@@ -39,7 +40,7 @@ LOCK_S: Final = 30.0
 _LOCK_AGAIN_S: Final = 0.01
 
 
-class LabError(RuntimeError):
+class LabError(CapstanError, RuntimeError):
     """A lab cannot be made, found or used; the text says what to do."""
 
 

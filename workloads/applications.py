@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from capstan_client.errors import CapstanError
 from workloads.description import Application, Endpoint, Flows
 from workloads.sizes import SizeDistribution, SizesError, describe_sizes, distribution
 
 
-class ApplicationsError(ValueError):
-    """Applications that cannot be; ``where`` is the path below a workload's flows, the text says what to do."""
+class ApplicationsError(CapstanError, ValueError):
+    """Applications that cannot be; ``path`` leads to it below a workload's flows, the text says what to do."""
 
-    def __init__(self, text: str, *where: str | int) -> None:
+    def __init__(self, text: str, *path: str | int) -> None:
         super().__init__(text)
-        self.where = where
+        self.path = path
 
 
 @dataclass(frozen=True, slots=True)

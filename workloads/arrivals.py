@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from capstan_client.errors import CapstanError
 from workloads.description import Arrivals
 
 
-class ArrivalsError(ValueError):
+class ArrivalsError(CapstanError, ValueError):
     """Arrivals that cannot be; the text names the field."""
 
 

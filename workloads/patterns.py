@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from capstan_client.errors import CapstanError
 from workloads.description import Endpoint, PatternName
 
 
-class PatternError(ValueError):
+class PatternError(CapstanError, ValueError):
     """A pattern that these hosts cannot show; the text says what is missing."""
 
 

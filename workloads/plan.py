@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from capstan_client.errors import CapstanError
 from workloads.applications import Part, hosts_of, mean_bytes, parts
 from workloads.arrivals import flow_rate, start_times
 from workloads.description import PORT_CHANGE, Application, Endpoint, Flows, TrafficClassName, Workload
@@ -22,7 +23,7 @@ LAST_SOURCE_PORT: Final = 32_000
 """Planned source ports lie below what kernels give out by themselves (32768 on)."""
 
 
-class PlanError(ValueError):
+class PlanError(CapstanError, ValueError):
     """A workload that gives no usable plan; the text says why and what to do."""
 
 

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from capstan_client.errors import CapstanError
 from plain.reading import did_you_mean
 from workloads.description import HEADER_BYTES, SizeKind, Sizes
 
@@ -24,7 +25,7 @@ _NEEDED: Final[dict[SizeKind, tuple[str, ...]]] = {
 }
 
 
-class SizesError(ValueError):
+class SizesError(CapstanError, ValueError):
     """A size distribution that cannot be; the text names the field."""
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+from capstan_client.errors import CapstanError
 
-class TransportError(RuntimeError):
+
+class TransportError(CapstanError, RuntimeError):
     """A TCP setting cannot be made; the text says which and why."""
 
 

@@ -31,7 +31,6 @@ BUSY: Final = 0.95
 @json_option
 def capton_command(lab_id: str | None, once: bool, every: float, resent: bool, json_file: str | None) -> None:
     """Watch CAPTON's grants in the running lab: flows that send and wait, and use of virtual links; Ctrl-C ends."""
-    from experiments.run.controller_client import ControllerError
 
     if every < 0.05:
         raise click.BadParameter("must be at least 0.05 s", param_hint="--every")
@@ -59,8 +58,6 @@ def capton_command(lab_id: str | None, once: bool, every: float, resent: bool, j
                 while True:
                     time.sleep(every)
                     live.update(tables(client.capton()), refresh=True)
-        except ControllerError as error:
-            fail(str(error))
         except KeyboardInterrupt:
             return
 

@@ -17,7 +17,7 @@ from cli.specs import load_scheme, load_spec, need_path_policy
 from controller.schemes import loader
 
 if TYPE_CHECKING:
-    from experiments.run.controller_client import ControllerClient
+    from capstan_client.controller import ControllerClient
 
 
 @click.command("lab", epilog="Examples:  ./capstan lab small --scheme caps    ./capstan lab my-fabric.yaml")
@@ -96,7 +96,7 @@ def scheme_command(name: str, lab_id: str | None) -> None:
 
 def lab_client(lab_id: str | None) -> ControllerClient:
     """Return a client of the controller of a running lab. Raises LabError if there is none of that name, or not one."""
-    from experiments.run.controller_client import ControllerClient
+    from capstan_client.controller import ControllerClient
     from topologies.registry import find_lab
 
     endpoints = json.loads((find_lab(lab_id).run_dir / "controller" / "endpoints.json").read_text())

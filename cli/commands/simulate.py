@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 import click
 from rich.table import Table
 
-from cli.console import fail, json_option, progress, results, write_json
+from cli.console import json_option, progress, results, write_json
 from cli.simulated_spec import run_simulated
 from simulation.fabrics import Fabric, LinkChange, SettingsError
 from simulation.reference import read_reference
@@ -18,7 +18,7 @@ from simulation.runs import Result, run
 from simulation.settings import PATHS, Buffer, FixedWindow, Paths, PFabricHosts, Queue, Settings, Transport
 from simulation.summary import Figure, summarise
 from simulation.tcp import PROFILES, Control, Profile, Tcp
-from simulation.trace import TraceError, read_trace
+from simulation.trace import read_trace
 
 RESULTS: Final = Path("results")
 OF_SPEC: Final = frozenset({"repeats", "schemes", "wanted", "directory"})
@@ -140,17 +140,12 @@ def simulate_command(
         return
     assert trace_file is not None
     options["seed"] = 1 if options["seed"] is None else options["seed"]
-    try:
-        settings = _settings(**options)
-        trace = read_trace(trace_file)
-        trace = trace.first(flows) if flows else trace
-        others = read_reference(reference, settings, len(trace)) if reference else {}
-        with progress.status(f"simulating {len(trace)} flows") as status:
-            result = run(
-                settings, trace, lambda done: status.update(f"{done} of {len(trace)} flows have ended")
-            )
-    except (SettingsError, TraceError) as error:
-        fail(str(error))
+    settings = _settings(**options)
+    trace = read_trace(trace_file)
+    trace = trace.first(flows) if flows else trace
+    others = read_reference(reference, settings, len(trace)) if reference else {}
+    with progress.status(f"simulating {len(trace)} flows") as status:
+        result = run(settings, trace, lambda done: status.update(f"{done} of {len(trace)} flows have ended"))
     figures = summarise(settings, trace, result)
     if reference and not others:
         progress.print(f"{reference} has no run with these settings and {len(trace)} flows", markup=False)

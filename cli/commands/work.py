@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cli.console import fail, progress
+from cli.console import progress
 from cli.privileges import need_lab
 
 
@@ -43,15 +43,12 @@ def work_command(api: str, token_file: Path | None, name: str, labs: int, patien
     workers by itself; this is for machines that it cannot reach."""
     need_lab("work")
     from engine.executors import TOKEN_VARIABLE
-    from engine.worker import SlotError, Worker, machine_slot
+    from engine.worker import Worker, machine_slot
     from engine.worker_client import WorkerClient
 
     token = os.environ.pop(TOKEN_VARIABLE, None)
     if token_file is not None:
         token = token_file.read_text(encoding="utf-8").strip()
-    try:
-        with machine_slot(labs), WorkerClient(api, token, patience_s) as client:
-            attempts = Worker(client, name).run()
-    except SlotError as error:
-        fail(str(error))
+    with machine_slot(labs), WorkerClient(api, token, patience_s) as client:
+        attempts = Worker(client, name).run()
     progress.print(f"nothing is left to run; {attempts} begun", markup=False)

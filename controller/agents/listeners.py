@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from capstan_client.errors import CapstanError
 from controller.process.server_tls import CertificateError, server_context
 
 BACKLOG: Final = 256
@@ -23,7 +24,7 @@ TLS_HANDSHAKE_S: Final = 5.0
 Accept = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-class ChannelError(RuntimeError):
+class ChannelError(CapstanError, RuntimeError):
     """The channel cannot be opened, or an agent cannot be asked; the text says what to do."""
 
 

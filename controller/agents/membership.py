@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from plain.reading import PlainError, build
 from protocol.control import Hello, Peer
 
@@ -23,7 +24,7 @@ HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _MAC: Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
-class MembershipError(ValueError):
+class MembershipError(CapstanError, ValueError):
     """An agent that cannot be taken in; the text is for the agent's log."""
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from protocol.admission import Finished, Grant, Request, Stop
 from protocol.control import (
     ActiveFlows,
@@ -53,7 +54,7 @@ DECISIONS_BYTES: Final = 64 * 1024
 """More than so much that the agent has not read, and decisions are not worth anything to it: it asks again."""
 
 
-class SessionClosed(ConnectionError):
+class SessionClosed(CapstanError, ConnectionError):
     """The channel ended before the answer came."""
 
 

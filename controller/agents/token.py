@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from capstan_client.errors import CapstanError
 from controller.agents.membership import HOST
 
 SHORTEST_TOKEN: Final = 16
 
 
-class TokenError(ValueError):
+class TokenError(CapstanError, ValueError):
     """A token file that cannot be used; the text says what to do."""
 
 

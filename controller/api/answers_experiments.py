@@ -8,7 +8,9 @@ from controller.api.describing import With
 from controller.schemes.scheme import Mode
 from controller.store.models import Experiment, FlowRecord, Run
 
+State = Literal["queued", "running", "cancelling", "finished", "failed", "cancelled", "interrupted"]
 _OF_JOB: Final[dict[str, Any]] = {
+    "state": State,
     "kind": Literal["experiment", "sweep", "point", "recorded"],
     "title": str,
     "parent": int | None,
@@ -32,7 +34,7 @@ class ChildView(TypedDict):
     point: int
     at: list[Any]
     words: str
-    state: str
+    state: State
     error: str
     cpu_limited: bool | None
 
@@ -100,7 +102,7 @@ class FiguresView(TypedDict):
 class ExperimentHead(TypedDict):
     id: int
     name: str
-    state: str
+    state: State
     created_at: float
 
 

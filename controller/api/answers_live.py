@@ -126,7 +126,7 @@ class FaultChange(TypedDict):
     fault: FaultView
 
 
-class FlowStory(TypedDict):
+class FlowDetail(TypedDict):
     """``modes``: of its two leaves; the first of each is from before its start. ``queues``: moments at which something
     waited on its paths, as far as somebody watched the links. ``faults``: what began and ended meanwhile."""
 
@@ -142,7 +142,7 @@ class FaultView(TypedDict):
     """``rate_mbps``, ``delay_ms``: of slow links; null where the fault is not about them."""
 
     id: int
-    kind: str
+    kind: Literal["link-down", "switch-down", "slow-link", "agent-down"]
     target: str
     rate_mbps: float | None
     delay_ms: float | None

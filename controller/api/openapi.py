@@ -127,13 +127,13 @@ class Schemas:
     def _with(self, kind: With) -> dict[str, Any]:
         schema = self._object(kind.kind)
         schema["properties"] = schema["properties"] | {name: self.of(one) for name, one in kind.more.items()}
-        schema["required"] = [*schema["required"], *kind.more]
+        schema["required"] = list(dict.fromkeys([*schema["required"], *kind.more]))
         return schema
 
     def _object(self, kind: Any) -> dict[str, Any]:
         fields, required = self._fields(kind)
         schema: dict[str, Any] = {"type": "object"}
-        text = inspect.getdoc(kind) or ""
+        text = inspect.cleandoc(kind.__doc__ or "")  # not what it inherits from dict
         if text and not text.startswith(f"{kind.__name__}("):  # a dataclass without a docstring
             schema["description"] = text
         rule = {} if self._whole or not hasattr(kind, "rule") else kind.rule()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
+
 MEDIA: Final = "application/problem+json"
 
 
-class ProblemError(Exception):
+class ProblemError(CapstanError):
     """An answer that is an error. ``field`` names what is wrong in the request, as ``body.scheme``."""
 
     def __init__(self, status: int, detail: str, field: str | None = None, **more: Any) -> None:

@@ -8,7 +8,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from flask import Response
 
@@ -24,7 +24,7 @@ from controller.live.event_log import ExperimentCreated, ExperimentEnded, RunAdd
 from controller.store.experiments import ExperimentStore, flow_columns
 
 ONE: Final = "/<number:experiment>"
-STATES: Final = ("queued", "running", "cancelling", "finished", "failed", "cancelled", "interrupted")
+STATES: Final[tuple[str, ...]] = get_args(answers_experiments.State)
 _RUN: Final = Query("run", "Only what belongs to the run of this number.")
 
 

@@ -163,7 +163,7 @@ class FabricRoutes:
                 wanted.scheme, wanted.overrides, packet_time_s, timeout_s, wanted.forget_flows
             )
         except (SchemeError, PolicyError, PlainError) as error:
-            raise ProblemError(422, str(error), getattr(error, "where", "body.scheme")) from None
+            raise ProblemError(422, str(error), error.where or "body.scheme") from None
         except OSError as error:
             raise ProblemError(
                 503,

@@ -101,7 +101,7 @@ class LiveRoutes:
         "/flows/<number:flow>",
         Description(
             "One flow's story: what it carried step by step, its paths, and modes that it lived through.",
-            answers_live.FlowStory,
+            answers_live.FlowDetail,
             problems=(404,),
         ),
     )

@@ -12,12 +12,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
+from capstan_client.errors import CapstanError
 from protocol.underlay import STAMP_FIRST, STAMP_LAST
 
 _COUNT = STAMP_LAST - STAMP_FIRST + 1
 
 
-class NumbersExhaustedError(RuntimeError):
+class NumbersExhaustedError(CapstanError, RuntimeError):
     """More switches than there are path stamps."""
 
 

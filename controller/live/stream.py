@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from controller.live.backlog import Backlog
 from controller.live.event_log import EventLog, Logged
 from controller.live.naming import FabricNames
@@ -30,7 +31,7 @@ BEAT_S: Final = 10.0
 MOST_READERS: Final = 1000
 
 
-class StreamError(RuntimeError):
+class StreamError(CapstanError, RuntimeError):
     """No more readers can be served, or the stream has ended."""
 
 

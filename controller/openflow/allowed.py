@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from capstan_client.errors import CapstanError
+
 _DPID: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
 
 
-class AllowedSwitchesError(ValueError):
+class AllowedSwitchesError(CapstanError, ValueError):
     """A file of switches that cannot be used; the text says where, what and what to do."""
 
 

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Final
 
+from capstan_client.errors import CapstanError
 from controller.openflow.connection import SwitchConnection
 from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.session_events import PacketIn, SessionEvent
@@ -31,7 +32,7 @@ class Waiting:
     at: float
 
 
-class TooManyEventsError(RuntimeError):
+class TooManyEventsError(CapstanError, RuntimeError):
     """One switch sends events faster than they can be looked at."""
 
 

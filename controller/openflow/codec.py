@@ -18,6 +18,7 @@ from os_ken.ofproto import ofproto_protocol
 from os_ken.ofproto import ofproto_v1_5 as ofp
 from os_ken.ofproto import ofproto_v1_5_parser as parser
 
+from capstan_client.errors import CapstanError
 from controller.openflow.selection_method import SelectionMethod
 from controller.openflow.wanted import (
     Action,
@@ -53,7 +54,7 @@ _XID: Final = struct.Struct("!I")
 _LENGTH: Final = struct.Struct("!H")
 
 
-class EncodingError(ValueError):
+class EncodingError(CapstanError, ValueError):
     """Wanted state that OpenFlow cannot say; the text says what and why."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final
 
+from capstan_client.errors import CapstanError
 from controller.openflow.errors import PeerError
 from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import SessionEvent
@@ -19,7 +20,7 @@ UNSENT_LIMIT_BYTES: Final = 32 << 20
 """A switch that leaves this much unread is given up: about a hundred whole states of a large fabric's leaf."""
 
 
-class ConnectionEnded(RuntimeError):
+class ConnectionEnded(CapstanError, RuntimeError):
     """The connection cannot go on; the text says why."""
 
 

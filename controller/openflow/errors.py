@@ -7,6 +7,7 @@ from typing import Final
 
 from os_ken.ofproto import ofproto_v1_5 as ofp
 
+from capstan_client.errors import CapstanError
 from controller.openflow.wanted import FlowRule, Group, Match, Meter
 
 
@@ -27,7 +28,7 @@ class SwitchError:
         return f"switch {self.dpid:#x} refused {self.what}: {self.type} {self.code}"
 
 
-class OpenFlowError(RuntimeError):
+class OpenFlowError(CapstanError, RuntimeError):
     """An update that was waited for is not on its switches. ``errors`` say what they refused, if they did."""
 
     def __init__(self, text: str, errors: tuple[SwitchError, ...] = ()) -> None:
@@ -35,7 +36,7 @@ class OpenFlowError(RuntimeError):
         self.errors = errors
 
 
-class PeerError(RuntimeError):
+class PeerError(CapstanError, RuntimeError):
     """The other end of a connection does not behave as an OpenFlow 1.5 switch: close it."""
 
 

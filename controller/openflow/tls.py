@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
+from capstan_client.errors import CapstanError
 from controller.openflow.errors import PeerError
 from controller.process.server_tls import CertificateError, server_context, why_not
 
@@ -16,7 +17,7 @@ _RECORD_BYTES: Final = 1 << 14
 """The most that a record carries (RFC 8446, section 5.1)."""
 
 
-class SwitchTlsError(ValueError):
+class SwitchTlsError(CapstanError, ValueError):
     """Certificate, key or authority cannot be used; the text says which file, why and what to do."""
 
 

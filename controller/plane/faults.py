@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
+from capstan_client.errors import CapstanError
 from controller.fabric.graph import PortRef
 from controller.live.naming import FabricNames, NamedLink
 from ovsdb.port_queues import PortLimit
@@ -29,11 +30,11 @@ LIMIT_S: Final = 5.0
 """A link that has not become slower by then, does not."""
 
 
-class FaultError(ValueError):
+class FaultError(CapstanError, ValueError):
     """No such fault or target."""
 
 
-class FaultConflictError(RuntimeError):
+class FaultConflictError(CapstanError, RuntimeError):
     """The fault is there already, or this fabric cannot have it."""
 
 

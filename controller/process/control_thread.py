@@ -12,10 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from capstan_client.errors import CapstanError
+
 LOG: Final = logging.getLogger("capstan")
 
 
-class ControlThreadDiedError(RuntimeError):
+class ControlThreadDiedError(CapstanError, RuntimeError):
     """A thread that the controller needs has died; the text says which one, and of what."""
 
 

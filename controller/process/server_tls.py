@@ -5,8 +5,10 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
+from capstan_client.errors import CapstanError
 
-class CertificateError(ValueError):
+
+class CertificateError(CapstanError, ValueError):
     """A certificate and its key cannot be used; the text says which, why and what to do."""
 
 

@@ -31,6 +31,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from capstan_client.errors import CapstanError
+
 GRID: Final = 400
 """Candidate thresholds in each round."""
 PRECISION: Final = 1e-3
@@ -62,7 +64,7 @@ PUBLISHED: Final[Mapping[str, Mapping[float, tuple[int, ...]]]] = {
 Floats = NDArray[np.float64]
 
 
-class ThresholdsError(ValueError):
+class ThresholdsError(CapstanError, ValueError):
     """No thresholds can be computed; the text says what is wrong with which argument."""
 
 

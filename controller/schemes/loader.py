@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from controller.schemes.scheme import PATH_TIMES, ClassScheme, Scheme
 from controller.schemes.yaml_file import YamlError, parse
 from ovsdb.port_queues import queues_problem
@@ -26,7 +27,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _CLASSES: Final = ("short", "long", "control")
 
 
-class SchemeError(ValueError):
+class SchemeError(CapstanError, ValueError):
     """A scheme that is not known or cannot be; the text names file, line and field."""
 
 

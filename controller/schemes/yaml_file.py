@@ -8,11 +8,13 @@ from typing import Any, Final
 
 import yaml
 
+from capstan_client.errors import CapstanError
+
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _UNKNOWN: Final = re.compile(r"field '(.+?)' is not known")
 
 
-class YamlError(ValueError):
+class YamlError(CapstanError, ValueError):
     """No YAML, or not plain data. ``line``, ``column``: where, from 1 on."""
 
     def __init__(self, text: str, line: int, column: int) -> None:

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from capstan_client.errors import CapstanError
 from controller.store.models import NEWEST, Base
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _VERSION: Final = Table("alembic_version", MetaData(), Column("version_num", Str
 """Where Alembic keeps which migration was the last one."""
 
 
-class DatabaseError(RuntimeError):
+class DatabaseError(CapstanError, RuntimeError):
     """The database cannot be opened or brought up to date; the text says which and why."""
 
 

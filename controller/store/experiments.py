@@ -10,6 +10,7 @@ from sqlalchemy import Engine, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from capstan_client.errors import CapstanError
 from controller.store.flow_records import BATCH, insert_flows, page_of_flows
 from controller.store.models import Base, Experiment, FlowRecord, Job, ModeEvent, Run
 
@@ -30,11 +31,11 @@ OF_JOB: Final = tuple(_RECORDED)
 """What an experiment shows of its place in the queue."""
 
 
-class NotFoundError(LookupError):
+class NotFoundError(CapstanError, LookupError):
     """No experiment or run of that number."""
 
 
-class StateError(RuntimeError):
+class StateError(CapstanError, RuntimeError):
     """The experiment is not in a state that allows it."""
 
 

@@ -15,6 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from capstan_client.errors import CapstanError
+
 RECORD: Final = np.dtype(
     [
         ("host", "<i4"),
@@ -84,7 +86,7 @@ class FinishedFlowColumns:
         return len(self.bytes)
 
 
-class RecordsError(ValueError):
+class RecordsError(CapstanError, ValueError):
     """Columns that are no records at all; the text says why."""
 
 

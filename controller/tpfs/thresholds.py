@@ -38,6 +38,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from capstan_client.errors import CapstanError
 from controller.tpfs.features import Floats
 from controller.tpfs.slowdown import SlowdownSums, mean_slowdown
 
@@ -49,7 +50,7 @@ SOLVE_S: Final = 5.0
 """For one delta; what is best by then is taken."""
 
 
-class SolveError(RuntimeError):
+class SolveError(CapstanError, RuntimeError):
     """The solver found no thresholds at all."""
 
 

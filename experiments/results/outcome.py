@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from workloads.description import TrafficClassName
 from workloads.plan import Plan
 from workloads.records import FlowState, ReceivedFlow, SentFlow
@@ -13,7 +14,7 @@ from workloads.records import FlowState, ReceivedFlow, SentFlow
 _TCP: Final = 6
 
 
-class OutcomeError(RuntimeError):
+class OutcomeError(CapstanError, RuntimeError):
     """The records of a run are not complete: it is no result."""
 
 

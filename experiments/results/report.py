@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.table import Table
 from rich.text import Text
 
+from capstan_client.errors import CapstanError
 from experiments.results.drawing import comparison_figure, sweep_figures
 from experiments.results.sweep_results import sweep_notes, sweep_tables_of
 from experiments.results.tables import notes, tables_of
@@ -48,7 +49,7 @@ pre { overflow-x: auto; border: 1px solid var(--line); padding: 0.7rem; font-siz
 """
 
 
-class ReportError(ValueError):
+class ReportError(CapstanError, ValueError):
     """There is no such result, or it is none that a report can be made of; the text says why."""
 
 

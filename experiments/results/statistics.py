@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from capstan_client.errors import CapstanError
 from experiments.results.outcome import FlowOutcome
 from workloads.description import TrafficClassName
 
@@ -30,7 +31,7 @@ Runs = Sequence[Sequence[FlowOutcome]]
 """Outcomes of one scheme: one sequence for each repeat, planned flows in the plan's order."""
 
 
-class EmptyError(RuntimeError):
+class EmptyError(CapstanError, RuntimeError):
     """A class of flows of which none finished: there is no figure, so there is no row."""
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from experiments.run.controller_client import ControllerClient, ControllerError, Health
+from capstan_client.controller import ControllerClient, Health
+from capstan_client.errors import CapstanError, ControllerError
 from experiments.run.parts import AgentPart, ControllerPart, DaemonPart, PartError, ProcessPart
 from experiments.run.probes import PROBE_S, lost_probes
 from experiments.run.restart_log import RestartLog
@@ -37,7 +38,7 @@ OnStage = Callable[[str], None]
 OnRestart = Callable[[Restart], None]
 
 
-class DeploymentError(RuntimeError):
+class DeploymentError(CapstanError, RuntimeError):
     """A part did not start, or ended again and again; the text names it, with the end of its log."""
 
 

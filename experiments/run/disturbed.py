@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from capstan_client.errors import CapstanError
 from experiments.run.deployment import Deployment
 from experiments.run.supervision import Restart
 
@@ -11,7 +12,7 @@ MOST_REPEATS: Final = 2
 """How often a disturbed run is done again; then it counts, with its mark."""
 
 
-class DisturbedError(RuntimeError):
+class DisturbedError(CapstanError, RuntimeError):
     """A part of the lab ended during a run: it is to be done again."""
 
 

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
+
 POLL_S: Final = 0.1
 STILL_PACKET_TIMES: Final = 32.0
 """A queue that is not empty lets a packet go every packet time; this long without one, all are empty."""
@@ -20,7 +22,7 @@ DRAIN_LIMIT_S: Final = 30.0
 Reports = Mapping[str, Iterable[Mapping[str, Any]]]
 
 
-class DrainError(RuntimeError):
+class DrainError(CapstanError, RuntimeError):
     """Packets keep arriving though no host sends; the text says where."""
 
 

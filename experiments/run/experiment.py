@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from experiments.results.admissions import RESENT_S, SETTLE_S, AdmissionCount, Admissions
 from experiments.results.document import Run, own_versions, result_document
 from experiments.results.outcome import FlowOutcome, OutcomeError, join
-from experiments.run.controller_client import ControllerClient, ControllerError
 from experiments.run.cpu import CpuWatch
 from experiments.run.deployment import Deployment, DeploymentError
 from experiments.run.disturbed import MOST_REPEATS, DisturbedError, Watch

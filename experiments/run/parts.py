@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.run.controller_client import ControllerClient, ControllerError
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import CapstanError, ControllerError
 from experiments.run.traffic import Popen, log_tail
 from topologies.ovs import OvsSwitch
 
@@ -20,7 +21,7 @@ AGENT_START_S: Final = 10.0
 ASK_S: Final = 2.0
 
 
-class PartError(RuntimeError):
+class PartError(CapstanError, RuntimeError):
     """A part did not start or has died; the text names it, with the end of its log."""
 
 

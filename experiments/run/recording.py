@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from experiments.results.document import Run, machine
-from experiments.run.controller_client import ControllerClient, ControllerError
 from experiments.spec.spec import Spec, spec_to_dict
 from workloads.plan import Plan
 

@@ -6,7 +6,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from experiments.run.controller_client import ControllerClient, ControllerError
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from experiments.run.supervision import Restart
 
 

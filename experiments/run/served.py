@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from experiments.run.controller_client import ControllerClient
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import CapstanError
 
 
-class NotServedError(RuntimeError):
+class NotServedError(CapstanError, RuntimeError):
     """No controller that a lab could use runs with that directory; the text says what to do."""
 
 

@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from capstan_client.errors import ControllerError
 from experiments.results.document import Run, new_directory, write_result
 from experiments.results.outcome import OutcomeError
 from experiments.results.statistics import EmptyError
-from experiments.run.controller_client import ControllerError
 from experiments.run.deployment import Deployment, DeploymentError
 from experiments.run.drain import DrainError
 from experiments.run.experiment import Experiment, Result

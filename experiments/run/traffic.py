@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from capstan_client.errors import CapstanError
 from workloads.description import Endpoint, Replication, Transport
 from workloads.plan import Plan, PlannedFlow
 from workloads.records import FlowOrder, ReceivedFlow, SentFlow
@@ -24,7 +25,7 @@ LEAD_S: Final = 0.3
 LOG_TAIL_LINES: Final = 15
 
 
-class TrafficError(RuntimeError):
+class TrafficError(CapstanError, RuntimeError):
     """A generator failed; the text says on which host and what it said last."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from capstan_client.errors import CapstanError
 from experiments.spec.schema_problems import against_schema
 from experiments.spec.spec import (
     ALL_SCHEMES,
@@ -37,7 +38,7 @@ CheckOverrides = Callable[[str, Mapping[str, Any]], str | None]
 """Given a scheme's name and the overrides that it will get: what is wrong with them, or None."""
 
 
-class SpecError(ValueError):
+class SpecError(CapstanError, ValueError):
     """A spec with problems; `problems` has them all, the text one a line."""
 
     def __init__(self, problems: list[Problem]) -> None:
@@ -112,7 +113,7 @@ def _sweep(
         check_axes(axes)
         data = list(grid(source.data, axes))
     except SweepError as error:
-        where: FieldPath = ("sweep", *error.where)
+        where: FieldPath = ("sweep", *error.path)
         yield Problem(*source.place(where), text_of(where), str(error))
         return
     told = set()
@@ -281,7 +282,7 @@ class _Meaning:
         try:
             parts(flows)
         except ApplicationsError as error:
-            self._say(("workload", "flows", *error.where), str(error))
+            self._say(("workload", "flows", *error.path), str(error))
             fine = False
         large = workload.large_limit_bytes
         if large is not None and large <= workload.short_limit_bytes:

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
+from capstan_client.errors import CapstanError
 from experiments.spec.load import CARRIED_SHARE, Load, PacketCosts, load_of
 from experiments.spec.spec import Axis, Spec
 from experiments.spec.sweep import points
@@ -32,7 +33,7 @@ _LONGER_FIELDS: Final = (
 )
 
 
-class FitError(ValueError):
+class FitError(CapstanError, ValueError):
     """A spec cannot be scaled; the text says why."""
 
 

@@ -9,17 +9,18 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
+from capstan_client.errors import CapstanError
 from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_to_dict
 
 MOST_POINTS: Final = 200
 
 
-class SweepError(ValueError):
-    """A sweep that gives no grid. where: path below `sweep`, as in ``(0, "values")``."""
+class SweepError(CapstanError, ValueError):
+    """A sweep that gives no grid. path: of what is wrong below `sweep`, as in ``(0, "values")``."""
 
-    def __init__(self, text: str, *where: str | int) -> None:
+    def __init__(self, text: str, *path: str | int) -> None:
         super().__init__(text)
-        self.where = where
+        self.path = path
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from capstan_client.errors import CapstanError
 from host_agent.paths.base import Flow, Load, PathPolicy, Report, Route
 from protocol.underlay import EV_FIRST, EV_LAST
 
@@ -19,7 +20,7 @@ OwnPathPolicy = Callable[[np.random.Generator, float], PathPolicy]
 """Makes the policy: all its randomness, and the time of 1500 B on the slowest fabric link in seconds."""
 
 
-class PathFileError(ValueError):
+class PathFileError(CapstanError, ValueError):
     """A file that holds no path policy, or one that does what no policy may; the text says where and what to do."""
 
 

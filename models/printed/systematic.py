@@ -11,12 +11,14 @@ from functools import reduce
 from operator import xor
 from typing import Final
 
+from capstan_client.errors import CapstanError
+
 Matrix = tuple[tuple[int, ...], ...]
 """Rows of elements 0..255."""
 POLYNOMIAL: Final = 0x11D
 
 
-class SingularError(ValueError):
+class SingularError(CapstanError, ValueError):
     """The columns of the received packets are not independent: they do not determine the sources."""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from experiments.run.controller_client import ControllerError
+from capstan_client.errors import ControllerError
 from experiments.run.deployment import Deployment
 from experiments.run.supervision import MOST_DEATHS, WITHIN_S
 from tests.lab import overlay_transfer as programs

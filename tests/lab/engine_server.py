@@ -8,12 +8,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import requests
-
+from capstan_client.http import Connection
 from topologies.registry import labs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,9 +73,10 @@ class Server:
         self.process.send_signal(number)
         return self.process.wait(60)
 
-    def ask(self, method: str, path: str, status: int = 200, **more: Any) -> Any:
+    def ask(self, method: str, path: str, status: int = 200, json: dict[str, Any] | None = None) -> Any:
         """The answer's JSON, or its text."""
-        answer = requests.request(method, f"http://{self.api}/api/v1{path}", timeout=60, **more)
+        with closing(Connection(f"http://{self.api}", None, 60)) as connection:
+            answer = connection.send(method, path, body=json)
         assert answer.status_code == status, answer.text
         return answer.json() if "json" in answer.headers["Content-Type"] else answer.text
 

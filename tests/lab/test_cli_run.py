@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.run.controller_client import ControllerClient, ControllerError
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from tests.lab.lab_processes import pid_of
 from tests.waiting import eventually
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-import requests
 
 from controller.openflow.punts import PORT_PPS
 from controller.openflow.tables import PORT_METERS, PUNT_METER, SHORT_METER, Table
@@ -56,9 +55,7 @@ def lab() -> Iterator[Deployment]:
 
 def packet_ins(lab: Deployment) -> int:
     """How many packets switches have sent to the controller since its start."""
-    session = requests.Session()
-    session.trust_env = False
-    text = session.get(f"{lab.client.url}/api/v1/metrics", timeout=60).text
+    text = lab.client.metrics()
     [count] = re.findall(r'capstan_openflow_total\{what="packet-ins"\} (\S+)', text)
     return int(float(count))
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner
 
+from capstan_client.errors import ControllerError
 from cli.app import capstan
-from experiments.run.controller_client import ControllerError
 from experiments.run.deployment import Deployment
 from tests.lab.test_live_view import ask
 from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
 import pytest
-import requests
 
+from capstan_client.http import Connection
 from experiments.run.deployment import Deployment
 from tests.lab.test_schemes_on_switches import PORT, RECEIVER, deployment, fabric, programs, start
 from tests.waiting import eventually
@@ -26,27 +25,19 @@ def lab() -> Iterator[Deployment]:
         yield made
 
 
-def ask(lab: Deployment, method: str, path: str, **more: Any) -> Any:
-    answer = requests.request(method, f"{lab.client.url}/api/v1{path}", timeout=60, **more)
-    assert answer.ok, answer.text
-    return answer.json()
+def ask(lab: Deployment, method: str, path: str, json: dict[str, Any] | None = None) -> Any:
+    with closing(Connection(lab.client.url, None, 60)) as connection:
+        return connection.json(method, path, body=json)
 
 
 @contextmanager
 def stream(lab: Deployment, topics: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
     """(topic, data) of each event."""
-    url = f"{lab.client.url}/api/v1/events?topics={topics}"
-    with requests.get(url, headers={"Accept": "text/event-stream"}, stream=True, timeout=60) as answer:
-
-        def events() -> Iterator[tuple[str, dict[str, Any]]]:
-            topic = ""
-            for line in answer.iter_lines(chunk_size=1, decode_unicode=True):
-                if line.startswith("event: "):
-                    topic = line[7:]
-                elif line.startswith("data: "):
-                    yield topic, json.loads(line[6:])
-
-        yield events()
+    with (
+        closing(Connection(lab.client.url, None, 60)) as connection,
+        closing(connection.events(topics)) as events,
+    ):
+        yield ((event["topic"], event) for event in events)
 
 
 def paths(lab: Deployment) -> list[dict[str, Any]]:
@@ -140,7 +131,7 @@ def test_queues_that_fill_are_seen_by_link_and_in_the_flows_story(lab: Deploymen
 def test_metrics_tell_what_switches_have_counted(lab: Deployment) -> None:
     """Bytes of a link by the API against those that the kernel has counted at the same port."""
     ask(lab, "GET", "/links")
-    text = requests.get(f"{lab.client.url}/api/v1/metrics", timeout=60).text
+    text = lab.client.metrics()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert values["capstan_switches"] == str(2 + SPINES)
     assert values['capstan_scheme{scheme="rps"}'] == "1"

@@ -18,8 +18,8 @@ import pytest
 
 from benchmarks.queue_traffic import FRAME_BITS
 from benchmarks.queues import QUEUES, QueueLab, answer, sent_in
+from capstan_client.errors import ControllerError
 from controller.queues.ports import COLUMNS, SwitchPlan, plan
-from experiments.run.controller_client import ControllerError
 from experiments.spec.spec import SchemeChoice
 from ovsdb.port_queues import ONE_QUEUE, PortQueues
 from ovsdb.session import Tables

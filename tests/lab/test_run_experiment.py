@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from capstan_client.errors import ControllerError
 from experiments.results.document import text_of
 from experiments.results.tables import tables
-from experiments.run.controller_client import ControllerError
 from experiments.run.deployment import Deployment, DeploymentError
 from experiments.run.experiment import Result
 from experiments.run.progress import Progress

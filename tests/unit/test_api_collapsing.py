@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
+import httpx
 import pytest
-import requests
 from flask import Flask, Response, request
 
 from controller.api.front.backend import HAND_OVER, serve
@@ -41,7 +41,7 @@ class Served:
 
     def waiting(self) -> int:
         """Requests that wait for their turn."""
-        return len(self.server.questions)
+        return len(self.server.requests)
 
 
 @dataclass
@@ -153,7 +153,7 @@ def test_who_waits_for_the_same_gets_one_answer(served: Served) -> None:
         assert len({one.body() for one in posts}) == 3
         assert len({one.body() for one in bodies}) == 2
     assert served.made == {"a": 2, "b": 1, "c": 3, "d": 2}
-    assert served.server.questions.collapsed == 19
+    assert served.server.requests.coalesced == 19
 
 
 def test_nobody_gets_an_answer_that_was_begun_before(served: Served) -> None:
@@ -251,11 +251,11 @@ def test_read_after_write_under_load(served: Served) -> None:
     ended = threading.Event()
 
     def press() -> None:
-        with requests.Session() as session:
+        with httpx.Client(trust_env=False) as session:
             while not ended.is_set():
                 session.get(url, timeout=PATIENCE_S)
 
-    with ThreadPoolExecutor(8) as pool, requests.Session() as session:
+    with ThreadPoolExecutor(8) as pool, httpx.Client(trust_env=False) as session:
         for _ in range(8):
             pool.submit(press)
         try:

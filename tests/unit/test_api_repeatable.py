@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from controller.api.repeatable import Repeatable
-from experiments.run.controller_client import ControllerClient, ControllerError
 from tests.unit.api_world import api_world, obedient_agent
 from tests.waiting import PATIENCE_S, eventually
 

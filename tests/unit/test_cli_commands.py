@@ -263,7 +263,7 @@ def test_an_empty_token_file_is_not_taken_for_a_token(tmp_path: Path, capstan_sa
 AS_NOBODY = """
 import importlib, json, os, sys
 from cli import app
-for module in {*app._COMMANDS.values(), "topologies.registry", "topologies.exec", "experiments.run.controller_client"}:
+for module in {*app._COMMANDS.values(), "topologies.registry", "topologies.exec", "capstan_client.controller"}:
     importlib.import_module(module)
 if os.geteuid() == 0:
     os.setgroups([])

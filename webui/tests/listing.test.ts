@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import type { LiveFlow } from "../src/api/types";
+import type { LiveFlow } from "../src/api/schema";
 import { refreshed } from "../src/flows/listing";
 import { flow } from "./flow";
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { KEPT_S, type Row, withView } from "../src/capton/grantRows";
-import type { CaptonView, Grant } from "../src/capton/types";
+import type { CaptonFlow, CaptonView } from "../src/api/schema";
 import { portQueues, waiting } from "../src/queues/rows";
 import { logTicks, marks } from "../src/tpfs/thresholds";
 import { typeName } from "../src/tpfs/types";
 
-const grant = (flow: number, state: Grant["state"], ago = 0): Grant => ({
+const grant = (flow: number, state: CaptonFlow["state"], ago = 0): CaptonFlow => ({
   flow,
   source: "h1",
   destination: "h5",
@@ -17,7 +17,7 @@ const grant = (flow: number, state: Grant["state"], ago = 0): Grant => ({
   path: null,
 });
 
-const view = (...flows: Grant[]): CaptonView => ({
+const view = (...flows: CaptonFlow[]): CaptonView => ({
   enabled: true,
   scheme: "capton",
   paths: "all",
@@ -25,7 +25,8 @@ const view = (...flows: Grant[]): CaptonView => ({
   flows,
   links: [],
   counters: {},
-  latency: { count: 0, median_us: null, p99_us: null },
+  hosts: [],
+  latency: { count: 0, median_us: null, p99_us: null, buckets: [] },
 });
 
 test("a flow waits from when it asked, then has a bar while it may send", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PathView } from "../src/api/types";
+import type { PathView } from "../src/api/schema";
 import type { FlowTrace } from "../src/live/flowHistory";
 import { diagram } from "../src/paths/diagram";
 import { HELD_S, newestOf } from "../src/paths/newest";

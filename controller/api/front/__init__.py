@@ -3,6 +3,6 @@
 Serving connections takes an interpreter of its own as soon as a class of fifty has the page open: in one process with
 the control plane each would wait for the other at every system call. `process` starts it from the controller,
 ``python -m controller.api.front`` (`__main__`, `server`) is the process: `connection` speaks HTTP with a client,
-`questions` keeps what was asked until it is answered, `relay` has it answered. `backend` is the controller's side of
-that, `wire` what the two say to each other.
+`coalescing` queues requests, `relay` passes them on and responses back. `backend` is the controller's side of that,
+`frames` what the two exchange.
 """

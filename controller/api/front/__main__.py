@@ -44,7 +44,7 @@ def _more_descriptors(connections: int) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is the controller's, which tells us when
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is the controller's, which says when to end
     of_controller, of_clients, of_parent = map(int, sys.argv[1:4])
     end_with(of_parent)
     given = FrontSettings.from_json(sys.stdin.buffer.read())

@@ -14,7 +14,8 @@ from io import BytesIO
 from typing import IO, Any, Final
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-from controller.api.front.wire import (
+from capstan_client.errors import CapstanError
+from controller.api.front.frames import (
     PIECE,
     Kind,
     WireError,
@@ -33,7 +34,7 @@ IN_MEMORY: Final = 1 << 20
 """Bytes of a body that are kept in memory; what is longer waits in a file."""
 
 
-class HandOverError(RuntimeError):
+class HandOverError(CapstanError, RuntimeError):
     """The connection cannot be taken now; the text says why."""
 
 
@@ -114,7 +115,7 @@ def _body(connection: socket.socket, size: int) -> IO[bytes]:
 
 def _take(connection: socket.socket) -> socket.socket:
     """The client's connection, out of the HTTP process. Raises HandOverError."""
-    connection.sendall(frame(Kind.TAKE))
+    connection.sendall(frame(Kind.HANDOVER))
     taken = read_taken(connection)
     if isinstance(taken, str):
         raise HandOverError(taken)

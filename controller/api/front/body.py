@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 from typing import IO, Final
 
+from capstan_client.errors import CapstanError
+
 IN_MEMORY: Final = 1 << 18
 """Bytes of a body that are kept in memory; what is longer waits in a file."""
 
 
-class BodyError(Exception):
+class BodyError(CapstanError):
     """A body that is not taken; ``status`` says how that is answered."""
 
     def __init__(self, status: int, detail: str) -> None:

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 import h11
 
+from capstan_client.errors import CapstanError
 from controller.api.front.body import Body, BodyError, BodyRoom
 from controller.api.front.environ import environ_of, set_length
 from controller.api.front.limits import Limits
@@ -26,7 +27,7 @@ _RESET: Final = struct.pack("ii", 1, 0)
 Headers = list[tuple[str, str]]
 
 
-class TakeError(RuntimeError):
+class TakeError(CapstanError, RuntimeError):
     """The connection cannot be taken now; the text says why."""
 
 
@@ -150,7 +151,7 @@ class Connection(asyncio.Protocol):
         return self._idle_since
 
     def same(self) -> Hashable | None:
-        """Equal for requests that may have one answer; None: this one's answer is for nobody else."""
+        """Return what is equal for requests that may share a response; None if this one's is for its client alone."""
         assert self._request is not None
         if self._request.method != b"GET" or (self.body is not None and self.body.size):
             return None
@@ -189,7 +190,7 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def take(self) -> socket.socket:
-        """A duplicate of the connection, which is nobody else's from now on. Raises TakeError."""
+        """Return a duplicate of the connection, which belongs to the caller from now on. Raises TakeError."""
         if self._transport is None or self.unsent:
             raise TakeError(
                 "answers to earlier requests on this connection are still on their way: use a new one"

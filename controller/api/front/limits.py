@@ -64,7 +64,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class FrontSettings:
-    """Of one HTTP process. workers: questions at a time. tokens: None to leave access to the application alone."""
+    """Of one HTTP process. workers: requests at a time. tokens: None to leave access to the application alone."""
 
     workers: int
     patience_s: float = 2.0

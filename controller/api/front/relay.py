@@ -1,4 +1,4 @@
-"""Has questions answered by the controller, each over a connection to a thread there."""
+"""Passes requests to the controller, each over a connection to a thread there, and responses back."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final
 
 import h11
 
+from controller.api.front.coalescing import CoalescedRequest
 from controller.api.front.connection import Connection, TakeError
-from controller.api.front.large_answers import LOST, Answer, LargeAnswers
-from controller.api.front.questions import Question
-from controller.api.front.wire import PIECE, Kind, WireError, frame, next_frame, request_frame, send_taken
+from controller.api.front.frames import PIECE, Kind, WireError, frame, next_frame, request_frame, send_taken
+from controller.api.front.large_responses import LOST, LargeResponses, Response
 
 BROKEN: Final = "the answer broke off; the controller's log has the details"
 GONE: Final = "the controller does not answer: it is ending; ask again"
@@ -23,76 +23,78 @@ _LOG: Final = logging.getLogger("capstan.api")
 
 
 class Worker:
-    """Answers one question at a time. connect: gives a connection to a thread that serves no other worker.
+    """Passes one request at a time. connect: gives a connection to a thread that serves no other worker.
 
-    large: takes over answers that are too large to be kept whole, each with its connection to a thread.
+    large: takes over responses that are too large to be kept whole, each with its connection to a thread.
     """
 
-    def __init__(self, connect: Callable[[], socket.socket], large: LargeAnswers) -> None:
+    def __init__(self, connect: Callable[[], socket.socket], large: LargeResponses) -> None:
         self._connect = connect
         self._large = large
         self._socket: socket.socket | None = None
         self._reader = asyncio.StreamReader()
         self._writer: asyncio.StreamWriter | None = None
 
-    async def answer(self, question: Question[Connection], again: Callable[[Connection], None]) -> None:
-        """Answer all who ask it. again: is given those who cannot have the same answer as the first."""
-        askers = [one for one in question.askers if not one.gone]
-        if not askers:
+    async def answer(
+        self, request: CoalescedRequest[Connection], again: Callable[[Connection], None]
+    ) -> None:
+        """Answer all waiters. again: gets those that cannot have the same response as the first."""
+        waiters = [waiter for waiter in request.waiters if not waiter.gone]
+        if not waiters:
             return
-        first, *others = askers
-        answer = await self._made_for(first)
-        for one in others:
-            if answer is None:
-                again(one)
-            elif not one.gone:
-                _give(one, answer)
+        first, *others = waiters
+        response = await self._response_for(first)
+        for waiter in others:
+            if response is None:
+                again(waiter)
+            elif not waiter.gone:
+                _give(waiter, response)
 
-    async def _made_for(self, asker: Connection) -> Answer | None:
-        """Answer one; the result is what others may have too, None if they may not."""
+    async def _response_for(self, waiter: Connection) -> Response | None:
+        """Answer one waiter. Return the response if others may have it, too; else None."""
         try:
-            head, taken = await self._ask(asker)
+            head, taken = await self._ask(waiter)
         except LOST:
             self.close()
-            asker.fail(503, GONE)
+            waiter.fail(503, GONE)
             return None
         status, pairs = json.loads(head)
-        answer = Answer(status, [(name, value) for name, value in pairs], [])
+        response = Response(status, [(name, value) for name, value in pairs], [])
         size = 0
         try:
             while size <= self._large.above_bytes:
                 kind, payload = await next_frame(self._reader)
                 if kind == Kind.END:
-                    if taken or not _give(asker, answer):
+                    if taken or not _give(waiter, response):
                         return None
-                    return answer
-                answer.pieces.append(payload)
+                    return response
+                response.pieces.append(payload)
                 size += len(payload)
         except LOST:
             self.close()
             if not taken:
-                asker.fail(500, BROKEN)
+                waiter.fail(500, BROKEN)
             return None
-        self._hand_on(asker, answer)
+        self._hand_on(waiter, response)
         return None
 
-    def _hand_on(self, asker: Connection, begun: Answer) -> None:
-        """A large answer takes as long as its reader likes: others get another thread."""
+    def _hand_on(self, waiter: Connection, begun: Response) -> None:
+        """Leave a large response, and the connection to its thread, to `LargeResponses`: its reader may be slow."""
         assert self._writer is not None
-        if not self._large.begin(asker, begun, self._reader, self._writer):
+        if not self._large.begin(waiter, begun, self._reader, self._writer):
             self.close()  # which ends what is made
-            asker.fail(
+            waiter.fail(
                 503, f"{self._large.most} large answers are on their way: ask again once one has been read"
             )
         self._socket = self._writer = None
 
-    async def _ask(self, asker: Connection) -> tuple[bytes, bool]:
-        """The head of the answer, and whether the connection has been taken for it."""
+    async def _ask(self, waiter: Connection) -> tuple[bytes, bool]:
+        """Return the head of the response, and whether the connection was handed over for it."""
         if self._writer is None:
             self._socket = self._connect()
             self._reader, self._writer = await asyncio.open_connection(sock=self._socket)
-        self._writer.write(request_frame(asker.environ))
-        while asker.body is not None and (part := asker.body.read(PIECE)):
+        self._writer.write(request_frame(waiter.environ))
+        while waiter.body is not None and (part := waiter.body.read(PIECE)):
             self._writer.write(part)
             await self._writer.drain()
         taken = False
@@ -100,28 +102,28 @@ class Worker:
             kind, payload = await next_frame(self._reader)
             if kind == Kind.HEAD:
                 return payload, taken
-            if kind != Kind.TAKE or self._socket is None:
+            if kind != Kind.HANDOVER or self._socket is None:
                 raise WireError(f"{kind.name} came before HEAD")
             try:
-                with asker.take() as connection:
+                with waiter.take() as connection:
                     taken = True
                     send_taken(self._socket, connection)
             except TakeError as error:
-                self._writer.write(frame(Kind.KEPT, str(error).encode()))
+                self._writer.write(frame(Kind.DECLINED, str(error).encode()))
 
     def close(self) -> None:
-        """What the connection would say next is not known, or not wanted, any more; a question gets another one."""
+        """End the connection to the thread; the next request gets another one."""
         if self._writer is not None:
             self._writer.transport.abort()
         self._socket = self._writer = None
 
 
-def _give(asker: Connection, answer: Answer) -> bool:
-    """Whether it is an answer that HTTP has a form for."""
+def _give(waiter: Connection, response: Response) -> bool:
+    """Send a response. Return False if HTTP has no form for it."""
     try:
-        asker.answer(answer.status, answer.headers, answer.pieces)
+        waiter.answer(response.status, response.headers, response.pieces)
     except h11.LocalProtocolError as error:
-        _LOG.error("%s: %s", asker.environ.get("REQUEST_URI"), error)
-        asker.abort()
+        _LOG.error("%s: %s", waiter.environ.get("REQUEST_URI"), error)
+        waiter.abort()
         return False
     return True

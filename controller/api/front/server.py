@@ -11,11 +11,11 @@ from typing import Final
 
 from controller.api.access import Access
 from controller.api.front.body import BodyRoom
+from controller.api.front.coalescing import RequestQueue
 from controller.api.front.connection import Connection
-from controller.api.front.large_answers import LargeAnswers
+from controller.api.front.large_responses import LargeResponses
 from controller.api.front.limits import FrontSettings
 from controller.api.front.places import Places, Waiting, group_of
-from controller.api.front.questions import Questions
 from controller.api.front.relay import Worker
 from controller.api.problems import ProblemError
 
@@ -41,7 +41,7 @@ class HttpServer:
         limits = settings.limits
         self.limits = limits
         self.body_room = BodyRoom(limits.all_body_bytes)
-        self.questions: Questions[Connection] = Questions()
+        self.requests: RequestQueue[Connection] = RequestQueue()
         self._settings = settings
         self._access = (
             None if settings.tokens is None else Access(settings.tokens.operate, settings.tokens.read)
@@ -50,9 +50,9 @@ class HttpServer:
         self._connections: set[Connection] = set()
         self._places = Places(limits.connections, limits.connections_per_address)
         self._there = asyncio.Semaphore(0)
-        """As many as there are questions that wait."""
+        """As many as there are requests that wait."""
         self._turns = asyncio.Semaphore(AT_WORK)
-        self._large = LargeAnswers(limits.large_answers, limits.large_answer_bytes)
+        self._large = LargeResponses(limits.large_answers, limits.large_answer_bytes)
         self._workers = [Worker(connect, self._large) for _ in range(settings.workers)]
         self._busy = 0
 
@@ -78,11 +78,11 @@ class HttpServer:
                 worker.close()
 
     def _owing(self) -> bool:
-        """Whether somebody waits for an answer, or for the rest of one."""
+        """Return True if a client waits for a response, or for the rest of one."""
         for connection in tuple(self._connections):
             if not connection.answering and not connection.unsent:
                 connection.close()
-        return bool(len(self.questions) or self._busy or self._connections)
+        return bool(len(self.requests) or self._busy or self._connections)
 
     # What connections ask and say
 
@@ -129,15 +129,15 @@ class HttpServer:
             self._places.remove(group_of(connection.host))
 
     def _waiting(self, but: Connection) -> Iterator[Waiting[Connection]]:
-        for one in self._connections:
-            since = one.waiting_since
-            if since is not None and one is not but:
-                yield Waiting(one, group_of(one.host), since)
+        for connection in self._connections:
+            since = connection.waiting_since
+            if since is not None and connection is not but:
+                yield Waiting(connection, group_of(connection.host), since)
 
     # Tasks
 
     def _add(self, connection: Connection, alone: bool = True) -> None:
-        if self.questions.add(connection, None if alone else connection.same()):
+        if self.requests.add(connection, None if alone else connection.same()):
             self._there.release()
 
     async def _work(self, worker: Worker) -> None:
@@ -147,15 +147,15 @@ class HttpServer:
             await self._there.acquire()
             turn = _Turn(self._turns)
             timer = loop.call_later(TURN_S, turn.end)
-            question = self.questions.next()
-            assert question is not None
+            request = self.requests.next()
+            assert request is not None
             self._busy += 1
             try:
-                await worker.answer(question, self._add)
+                await worker.answer(request, self._add)
             except Exception:
                 _LOG.exception("a fault while answering")
-                for one in question.askers:
-                    one.abort()
+                for waiter in request.waiters:
+                    waiter.abort()
             finally:
                 self._busy -= 1
                 timer.cancel()

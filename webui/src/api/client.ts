@@ -1,6 +1,6 @@
 /** Requests to the controller: JSON in, JSON out; what is refused becomes a `RefusedError` that says why. */
 
-import type { Problem } from "./types";
+import type { Refusal } from "./types";
 
 export const BASE = "/api/v1";
 
@@ -8,9 +8,9 @@ export const BASE = "/api/v1";
 export class RefusedError extends Error {
   readonly status: number;
   readonly field: string | undefined;
-  readonly problem: Problem & Record<string, unknown>;
+  readonly problem: Refusal & Record<string, unknown>;
 
-  constructor(problem: Problem & Record<string, unknown>) {
+  constructor(problem: Refusal & Record<string, unknown>) {
     super(problem.detail || problem.title);
     this.name = "RefusedError";
     this.status = problem.status;
@@ -19,14 +19,14 @@ export class RefusedError extends Error {
   }
 }
 
-async function problemOf(response: Response): Promise<Problem & Record<string, unknown>> {
-  const plain: Problem = {
+async function problemOf(response: Response): Promise<Refusal & Record<string, unknown>> {
+  const plain: Refusal = {
     title: response.statusText || `status ${response.status}`,
     status: response.status,
     detail: "",
   };
   try {
-    return { ...plain, ...((await response.json()) as Problem) };
+    return { ...plain, ...((await response.json()) as Refusal) };
   } catch {
     return { ...plain, detail: `the controller answered with status ${response.status} and no explanation` };
   }

@@ -2,7 +2,7 @@
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { BASE, get, RefusedError } from "./client";
-import type { FabricView, FaultsView, FlowDetail, Health, ModesView, Scheme, SchemeInForce } from "./types";
+import type { FabricView, FaultsView, FlowDetail, Health, ModesView, SchemesView, SchemeView } from "./schema";
 
 /** What the controller refused will be refused again; what it did not answer may be answered soon. */
 export function worthRetrying(failures: number, error: Error): boolean {
@@ -33,12 +33,12 @@ export const useModes = () =>
   useQuery({ queryKey: ["modes"], queryFn: ({ signal }) => get<ModesView>("/modes", signal) });
 
 export const useScheme = () =>
-  useQuery({ queryKey: ["scheme"], queryFn: ({ signal }) => get<SchemeInForce>("/scheme", signal) });
+  useQuery({ queryKey: ["scheme"], queryFn: ({ signal }) => get<SchemeView>("/scheme", signal) });
 
 export const useSchemes = () =>
   useQuery({
     queryKey: ["schemes"],
-    queryFn: ({ signal }) => get<{ schemes: Scheme[] }>("/schemes", signal),
+    queryFn: ({ signal }) => get<SchemesView>("/schemes", signal),
     staleTime: 300_000,
   });
 

@@ -8,7 +8,7 @@ import { Panel } from "../parts/Panel";
 import { bitRate, byteSize, count, duration, percent } from "../parts/units";
 import { Gantt } from "./Gantt";
 import { type Row, withView } from "./grantRows";
-import type { CaptonView } from "./types";
+import type { CaptonView } from "../api/schema";
 
 const EVERY_S = 1;
 

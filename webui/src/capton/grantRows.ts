@@ -1,6 +1,6 @@
 /** Grants over time: polled views become bars from when a flow was first granted (or waited) until it no longer was. */
 
-import type { CaptonView, Grant } from "./types";
+import type { CaptonFlow, CaptonView } from "../api/schema";
 
 export const KEPT_S = 30;
 const KEPT_FLOWS = 60;
@@ -8,7 +8,7 @@ const KEPT_FLOWS = 60;
 export interface Span {
   from: number;
   to: number;
-  state: Grant["state"];
+  state: CaptonFlow["state"];
   /** Highest rate in bit/s. */
   rate: number;
 }

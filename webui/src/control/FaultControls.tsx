@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useFabric, useFaults } from "../api/queries";
-import type { FabricView, Fault } from "../api/types";
+import type { FabricView, FaultView } from "../api/schema";
 import { hostName } from "../fabric/layout";
 import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
@@ -8,7 +8,7 @@ import { Panel } from "../parts/Panel";
 import { clockTime } from "../parts/units";
 import { type NewFault, useFaultChanges } from "./useFaultChanges";
 
-const KINDS: readonly { kind: Fault["kind"]; words: string }[] = [
+const KINDS: readonly { kind: FaultView["kind"]; words: string }[] = [
   { kind: "link-down", words: "Take a link down" },
   { kind: "slow-link", words: "Slow a link" },
   { kind: "switch-down", words: "Take a switch down" },
@@ -53,7 +53,7 @@ export function FaultControls({ may }: { may: boolean }) {
   );
 }
 
-function words(fault: Fault): string {
+function words(fault: FaultView): string {
   const limits = [
     fault.rate_mbps != null && `${fault.rate_mbps} Mbit/s`,
     fault.delay_ms != null && `${fault.delay_ms} ms of delay`,
@@ -67,16 +67,16 @@ function words(fault: Fault): string {
   return `${fault.target} is ${kind[fault.kind]}${limits.length > 0 ? `: ${limits.join(", ")}` : ""}`;
 }
 
-function targets(kind: Fault["kind"], fabric: FabricView): string[] {
-  if (kind === "switch-down") return fabric.switches.map((switchView) => switchView.name);
-  if (kind === "agent-down") return fabric.hosts.filter((host) => host.agent).map(hostName);
-  const access = fabric.hosts.flatMap((host) => (host.link ? [host.link] : []));
-  return [...fabric.links.map((link) => link.name), ...access];
+function targets(kind: FaultView["kind"], fabric: FabricView): string[] {
+  if (kind === "switch-down") return fabric.switches.map((one) => one.name);
+  if (kind === "agent-down") return fabric.hosts.filter((one) => one.agent).map(hostName);
+  const access = fabric.hosts.flatMap((one) => (one.link ? [one.link] : []));
+  return [...fabric.links.map((one) => one.name), ...access];
 }
 
 function NewFaultForm({ busy, begin }: { busy: boolean; begin: (fault: NewFault) => void }) {
   const fabric = useFabric().data;
-  const [kind, setKind] = useState<Fault["kind"]>("link-down");
+  const [kind, setKind] = useState<FaultView["kind"]>("link-down");
   const [target, setTarget] = useState("");
   const [rate, setRate] = useState("1");
   const possible = fabric ? targets(kind, fabric) : [];
@@ -91,10 +91,10 @@ function NewFaultForm({ busy, begin }: { busy: boolean; begin: (fault: NewFault)
     >
       <label>
         <span className="unseen">Kind of fault</span>
-        <select value={kind} onChange={(event) => setKind(event.target.value as Fault["kind"])}>
-          {KINDS.map((choice) => (
-            <option key={choice.kind} value={choice.kind}>
-              {choice.words}
+        <select value={kind} onChange={(event) => setKind(event.target.value as FaultView["kind"])}>
+          {KINDS.map((one) => (
+            <option key={one.kind} value={one.kind}>
+              {one.words}
             </option>
           ))}
         </select>

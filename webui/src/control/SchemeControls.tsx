@@ -2,15 +2,11 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { change, RefusedError } from "../api/client";
 import { useScheme, useSchemes } from "../api/queries";
+import type { AppliedScheme } from "../api/schema";
 import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
 import { duration } from "../parts/units";
-
-interface Applied {
-  base: string;
-  applied_ms: number;
-}
 
 /** Switch the scheme of the running fabric; connections live on. */
 export function SchemeControls({ may }: { may: boolean }) {
@@ -19,7 +15,7 @@ export function SchemeControls({ may }: { may: boolean }) {
   const queries = useQueryClient();
   const [chosen, setChosen] = useState<string | null>(null);
   const apply = useMutation({
-    mutationFn: (name: string) => change<Applied>("PUT", "/scheme", { scheme: name }),
+    mutationFn: (name: string) => change<AppliedScheme>("PUT", "/scheme", { scheme: name }),
     onSettled: () => {
       void queries.invalidateQueries({ queryKey: ["scheme"] });
       void queries.invalidateQueries({ queryKey: ["health"] });

@@ -1,9 +1,9 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { change } from "../api/client";
-import type { Fault } from "../api/types";
+import type { FaultView } from "../api/schema";
 
 export interface NewFault {
-  kind: Fault["kind"];
+  kind: FaultView["kind"];
   target: string;
   rate_mbps?: number;
   delay_ms?: number;
@@ -14,7 +14,7 @@ export function useFaultChanges() {
   const queries = useQueryClient();
   const refresh = () => queries.invalidateQueries({ queryKey: ["faults"] });
   const begin = useMutation({
-    mutationFn: (fault: NewFault) => change<Fault>("POST", "/faults", fault),
+    mutationFn: (fault: NewFault) => change<FaultView>("POST", "/faults", fault),
     onSettled: refresh,
   });
   const end = useMutation({

@@ -1,31 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
+import type { ComparisonView, EstimateView } from "../api/schema";
 import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
 import { digits } from "../parts/units";
 
-interface Estimate {
-  mean: number;
-  low: number | null;
-  high: number | null;
-  n: number | null;
-}
-
-interface Compared {
-  experiments: { id: number; name: string }[];
-  schemes: {
-    label: string;
-    cpu_limited: boolean[];
-    measures: { name: string; unit: string; a: Estimate; b: Estimate; ratio: number | null }[];
-  }[];
-}
-
 /** Shares may be small. */
 const three = (value: number): string =>
   value !== 0 && Math.abs(value) < 0.1 ? value.toPrecision(2) : digits(value);
 
-function words(estimate: Estimate, unit: string): string {
+function words(estimate: EstimateView, unit: string): string {
   const interval =
     estimate.low === null || estimate.high === null
       ? ""
@@ -37,7 +22,7 @@ function words(estimate: Estimate, unit: string): string {
 export function Comparison({ a, b }: { a: number; b: number }) {
   const query = useQuery({
     queryKey: ["experiments", a, "compare", b],
-    queryFn: ({ signal }) => get<Compared>(`/experiments/${a}/compare?with=${b}`, signal),
+    queryFn: ({ signal }) => get<ComparisonView>(`/experiments/${a}/compare?with=${b}`, signal),
     retry: false,
   });
   return (

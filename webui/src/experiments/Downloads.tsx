@@ -2,13 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { BASE, get } from "../api/client";
 import { useHas } from "../api/queries";
+import type { FiguresView, FigureView } from "../api/schema";
 import { Panel } from "../parts/Panel";
 import type { Experiment } from "./types";
-
-interface Figure {
-  name: string;
-  caption?: string;
-}
 
 /** Figures as the reports have them, and files to take along. */
 export function Downloads({ experiment }: { experiment: Experiment }) {
@@ -17,7 +13,7 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
     queryKey: ["experiments", experiment.id, "figures"],
     enabled: useHas("/experiments/{experiment}/figures") === true,
     retry: false,
-    queryFn: ({ signal }) => get<{ figures: Figure[] }>(`${here}/figures`, signal),
+    queryFn: ({ signal }) => get<FiguresView>(`${here}/figures`, signal),
   });
   return (
     <Panel title="Figures and files">
@@ -52,7 +48,7 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
 }
 
 /** One figure; where it cannot be drawn from what was kept, that is said in its place. */
-function MadeFigure({ figure, here }: { figure: Figure; here: string }) {
+function MadeFigure({ figure, here }: { figure: FigureView; here: string }) {
   const [state, setState] = useState<"asked" | "there" | "missing">("asked");
   const words = figure.caption ?? figure.name;
   const file = (format: string): string => `${BASE}${here}/figures/${figure.name}.${format}`;

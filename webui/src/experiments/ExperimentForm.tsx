@@ -9,12 +9,13 @@ import { schemaFields } from "./schemaFields";
 import { SpecText } from "./SpecText";
 import { submission, untouched, type Draft } from "./submission";
 import { SweepAxes } from "./SweepAxes";
-import type { Check, Experiment, Preset, SpecProblem } from "./types";
+import type { CheckView, PresetView, WrongView } from "../api/schema";
+import type { Experiment } from "./types";
 import { Verdict } from "./Verdict";
 
 /** A preset, changed as wanted, or a spec of one's own; the controller checks it at every change. */
-export function ExperimentForm({ presets }: { presets: readonly Preset[] }) {
-  const first = presets.find((preset) => preset.name === "small") ?? presets[0];
+export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) {
+  const first = presets.find((one) => one.name === "small") ?? presets[0];
   const [draft, setDraft] = useState<Draft>(untouched(first?.name ?? ""));
   const queries = useQueryClient();
   const preset = presets.find((candidate) => candidate.name === draft.preset);
@@ -22,7 +23,7 @@ export function ExperimentForm({ presets }: { presets: readonly Preset[] }) {
   const asked = useDeferredValue(draft);
   const check = useQuery({
     queryKey: ["check", asked],
-    queryFn: () => change<Check>("POST", "/experiments/check", submission(asked)),
+    queryFn: () => change<CheckView>("POST", "/experiments/check", submission(asked)),
     retry: false,
     placeholderData: (before) => before,
   });
@@ -41,7 +42,7 @@ export function ExperimentForm({ presets }: { presets: readonly Preset[] }) {
   });
   const fields = useMemo(() => (schema.data ? schemaFields(schema.data) : []), [schema.data]);
   const names = useId();
-  const problems: readonly SpecProblem[] =
+  const problems: readonly WrongView[] =
     problemsOf(begin.error) ?? check.data?.problems ?? problemsOf(check.error) ?? [];
   const number = (key: "repeats" | "seed" | "load", words: string, limits: object) => {
     const wrong = about(problems, key === "load" ? "workload.flows.arrivals.load" : key).length > 0;
@@ -70,7 +71,7 @@ export function ExperimentForm({ presets }: { presets: readonly Preset[] }) {
       onChange={() => begin.reset()}
     >
       <label>
-        Preset{" "}
+        PresetView{" "}
         <select value={draft.preset} onChange={(event) => setDraft(untouched(event.target.value))}>
           {presets.map((preset) => (
             <option key={preset.name} value={preset.name}>

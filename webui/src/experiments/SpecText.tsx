@@ -1,11 +1,11 @@
 import { useRef } from "react";
 import { lineOf } from "./problems";
-import type { SpecProblem } from "./types";
+import type { WrongView } from "../api/schema";
 
 interface Props {
   text: string;
   edit: (text: string) => void;
-  problems: readonly SpecProblem[];
+  problems: readonly WrongView[];
 }
 
 /** A whole spec as YAML, numbered; a line with a problem is marked, and the problem leads to it. */

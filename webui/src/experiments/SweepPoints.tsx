@@ -2,7 +2,8 @@ import { Link } from "../app/Link";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
 import { StateMark } from "./StateMark";
-import type { Experiment, Point, SchemeResult, SweepDocument } from "./types";
+import type { ChildView } from "../api/schema";
+import type { Experiment, SchemeResult, SweepDocument } from "./types";
 import { digits } from "../parts/units";
 
 /** Points of a sweep: each its state and, once the sweep is over, its schemes' figures side by side. */
@@ -75,8 +76,8 @@ function Figures({ of: result }: { of: SchemeResult | undefined }) {
 }
 
 /** Why points ended that did not finish, each reason once. */
-function Errors({ points }: { points: readonly Point[] }) {
-  const reasons = [...new Set(points.map((point) => point.error).filter(Boolean))];
+function Errors({ points }: { points: readonly ChildView[] }) {
+  const reasons = [...new Set(points.map((one) => one.error).filter(Boolean))];
   if (reasons.length === 0) return null;
   return (
     <ul className="problems">

@@ -1,10 +1,10 @@
 import { count } from "../parts/units";
 import { roughly } from "./roughly";
 import { useEngine } from "./queries";
-import type { Check } from "./types";
+import type { CheckView } from "../api/schema";
 
 /** What a submission would be: runs, time, and what is before it in the queue. */
-export function Verdict({ check }: { check: Check }) {
+export function Verdict({ check }: { check: CheckView }) {
   const engine = useEngine().data;
   const before = engine ? engine.running.length + engine.queued.length : 0;
   return (

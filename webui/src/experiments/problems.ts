@@ -1,23 +1,23 @@
 /** What the controller found wrong with a submission, in the words of the form. */
 
 import { RefusedError } from "../api/client";
-import type { SpecProblem } from "./types";
+import type { WrongView } from "../api/schema";
 
-/** The problems that a refusal lists, or null where there was none. */
-export function problemsOf(error: Error | null): SpecProblem[] | null {
+/** The problems that a refusal names, or null where there was none. */
+export function problemsOf(error: Error | null): WrongView[] | null {
   if (!(error instanceof RefusedError)) return null;
   const all = error.problem["problems"];
-  if (Array.isArray(all)) return all as SpecProblem[];
-  return [{ field: error.field ?? "", message: error.message }];
+  if (Array.isArray(all)) return all as WrongView[];
+  return [{ field: error.field ?? "", message: error.message, line: null, column: null }];
 }
 
 /** The spec's own name of a field: the controller names it from the body of the request on. */
-export function fieldOf(problem: SpecProblem): string {
+export function fieldOf(problem: WrongView): string {
   return problem.field.replace(/^body\.?/, "").replace(/^(preset|text|spec|set)(\.|$)/, "");
 }
 
 /** Those that are about *field*, or about something in it. */
-export function about(problems: readonly SpecProblem[], field: string): SpecProblem[] {
+export function about(problems: readonly WrongView[], field: string): WrongView[] {
   if (field === "") return [];
   return problems.filter((problem) => {
     const name = fieldOf(problem);

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
-import type { Engine, Experiment, FlowRecord, Preset, Progress } from "./types";
-import { OVER } from "./types";
+import type { EngineView, ExperimentsView, FlowRecord, ProgressView, SpecsView } from "../api/schema";
+import { type Experiment, OVER } from "./types";
 
 const MOST_FLOWS = 20_000;
 
@@ -10,7 +10,7 @@ export const useExperiments = () =>
   useInfiniteQuery({
     queryKey: ["experiments", "list"],
     queryFn: ({ signal, pageParam }) =>
-      get<{ experiments: Experiment[]; next: number | null }>(
+      get<ExperimentsView>(
         `/experiments?limit=50${pageParam === null ? "" : `&before=${pageParam}`}`,
         signal,
       ),
@@ -29,7 +29,7 @@ export const useExperiment = (id: number) =>
 export const usePresets = () =>
   useQuery({
     queryKey: ["specs"],
-    queryFn: ({ signal }) => get<{ presets: Preset[] }>("/specs", signal),
+    queryFn: ({ signal }) => get<SpecsView>("/specs", signal),
     staleTime: 300_000,
   });
 
@@ -37,7 +37,7 @@ export const usePresets = () =>
 export const useEngine = () =>
   useQuery({
     queryKey: ["engine"],
-    queryFn: ({ signal }) => get<Engine>("/engine", signal),
+    queryFn: ({ signal }) => get<EngineView>("/engine", signal),
     refetchInterval: 10_000,
     retry: false,
   });
@@ -45,7 +45,7 @@ export const useEngine = () =>
 export const useProgress = (id: number, running: boolean) =>
   useQuery({
     queryKey: ["experiments", id, "progress"],
-    queryFn: ({ signal }) => get<Progress>(`/experiments/${id}/progress`, signal),
+    queryFn: ({ signal }) => get<ProgressView>(`/experiments/${id}/progress`, signal),
     enabled: running,
     refetchInterval: 1_000,
     retry: false,

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import type { FabricView, LinkLoad, SwitchView } from "../api/types";
+import type { FabricView, LinkLoadView, SwitchView } from "../api/schema";
 import { useFaults, useModes } from "../api/queries";
 import { useLive } from "../live/useLive";
 import { useNow } from "../parts/useNow";
@@ -101,7 +101,7 @@ function Links({ fabric, layout, chosen, choose }: LinksProps) {
     if (a && b && host.link) lines.push({ name: host.link, a, b: { x: b.x, y: b.y }, up: true });
   }
   return lines.map((line) => {
-    const load: LinkLoad | undefined = loads.get(line.name);
+    const load: LinkLoadView | undefined = loads.get(line.name);
     const rate = load?.rate_kbps ? load.rate_kbps * 1000 : null;
     const share = (bits: number | undefined, reported: number | null | undefined): number =>
       reported ?? (rate && bits ? bits / rate : 0);

@@ -1,4 +1,4 @@
-import type { Load } from "../api/types";
+import type { LoadView } from "../api/schema";
 import { KEPT_S, type LinkPoint } from "../live/linkHistory";
 import { useLive, useStore } from "../live/useLive";
 import { Notice } from "../parts/Notice";
@@ -23,19 +23,19 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
     );
   }
   const of = (
-    read: (load: Load) => number | null,
+    read: (load: LoadView) => number | null,
   ): { ab: [number, number | null][]; ba: [number, number | null][] } => ({
     ab: points.map((point) => [point.at, point.ab && read(point.ab)]),
     ba: points.map((point) => [point.at, point.ba && read(point.ba)]),
   });
-  const series = (read: (load: Load) => number | null) => {
+  const series = (read: (load: LoadView) => number | null) => {
     const { ab, ba } = of(read);
     return [
       { name: `${a} → ${b}`, className: "series-0", points: ab },
       { name: `${b} → ${a}`, className: "series-1", points: ba },
     ];
   };
-  const reported = (read: (load: Load) => number | null): boolean =>
+  const reported = (read: (load: LoadView) => number | null): boolean =>
     points.some((point) => [point.ab, point.ba].some((load) => load !== null && read(load) !== null));
   const range = { from: sample.at - KEPT_S, to: sample.at };
   const rate = last.rate_kbps === null ? null : last.rate_kbps * 1000;
@@ -78,7 +78,7 @@ export function LinkPanel({ name, close }: { name: string; close: () => void }) 
 }
 
 function Now({ a, b, point }: { a: string; b: string; point: LinkPoint }) {
-  const rows: readonly [string, (load: Load) => string | null][] = [
+  const rows: readonly [string, (load: LoadView) => string | null][] = [
     ["rate", (load) => bitRate(load.bits_per_s)],
     ["of the link", (load) => (load.share === null ? null : percent(load.share))],
     ["packets", (load) => `${digits(load.packets_per_s)} /s`],

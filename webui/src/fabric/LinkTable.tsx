@@ -1,9 +1,9 @@
 import { useState } from "react";
-import type { LinkLoad } from "../api/types";
+import type { LinkLoadView } from "../api/schema";
 import { useLive } from "../live/useLive";
 import { bitRate, digits, percent } from "../parts/units";
 
-const busiest = (link: LinkLoad): number => Math.max(link.ab?.bits_per_s ?? 0, link.ba?.bits_per_s ?? 0);
+const busiest = (link: LinkLoadView): number => Math.max(link.ab?.bits_per_s ?? 0, link.ba?.bits_per_s ?? 0);
 
 /** The links as numbers, busiest first: what the map shows, in words. */
 export function LinkTable({ choose }: { choose: (name: string) => void }) {

@@ -1,5 +1,5 @@
 import { memo } from "react";
-import type { LeafMode, SwitchView } from "../api/types";
+import type { LeafMode, SwitchView } from "../api/schema";
 import type { Spot } from "./layout";
 
 interface Props {

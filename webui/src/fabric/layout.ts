@@ -1,7 +1,7 @@
 /** Where switches and hosts are drawn: a row a tier, hosts below their leaf; links need no crossing that order avoids. */
 
 import { group, rollup } from "d3-array";
-import type { FabricView, HostView, SwitchView } from "../api/types";
+import type { FabricView, HostView, SwitchView } from "../api/schema";
 
 export interface Spot {
   x: number;

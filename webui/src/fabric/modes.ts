@@ -1,9 +1,6 @@
-import type { Scheme } from "../api/types";
+import type { Scheme } from "../api/schema";
 
 /** Whether leaves have modes (ON and OFF) under *scheme*: some class of it is served by mode. */
 export function hasModes(scheme: Scheme): boolean {
-  return ["short", "long", "control"].some((name) => {
-    const part = scheme[name];
-    return typeof part === "object" && part !== null && "by_mode" in part && part.by_mode !== null;
-  });
+  return [scheme.short, scheme.long, scheme.control].some((part) => part.by_mode !== null);
 }

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useMemo } from "react";
 import { get } from "../api/client";
 import { useScheme } from "../api/queries";
-import type { EventHead } from "../api/types";
+import type { EventsView } from "../api/schema";
 import { merged } from "../flows/rows";
 import { useAllFlows } from "../flows/useAllFlows";
 import { Notice } from "../parts/Notice";
@@ -26,7 +26,7 @@ export function FctPage() {
   const scheme = useScheme().data?.scheme.name ?? null;
   const events = useQuery({
     queryKey: ["events", "scheme", scheme],
-    queryFn: ({ signal }) => get<{ events: EventHead[] }>("/events?topics=scheme&limit=10000", signal),
+    queryFn: ({ signal }) => get<EventsView>("/events?topics=scheme&limit=10000", signal),
   });
   const recent = useDeferredValue(live);
   const calm = useMemo(() => merged(known, recent), [known, recent]);

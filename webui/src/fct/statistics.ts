@@ -1,7 +1,8 @@
 /** Completion times by scheme and size class, of flows that agents saw from first to last packet. */
 
 import { mean, quantileSorted } from "d3-array";
-import type { EventHead, LiveFlow } from "../api/types";
+import type { LiveFlow } from "../api/schema";
+import type { EventHead } from "../api/types";
 import { carriesData } from "../paths/shares";
 
 export interface SizeClass {

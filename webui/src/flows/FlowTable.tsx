@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useRef } from "react";
-import type { LiveFlow } from "../api/types";
+import type { LiveFlow } from "../api/schema";
 import { bitRate, byteSize, clockTime, duration } from "../parts/units";
 import { type Choice, type Column, lasted } from "./rows";
 

@@ -1,7 +1,7 @@
 /** The controller's list of flows, brought up to date without asking for all of it again. */
 
 import { get } from "../api/client";
-import type { FlowsPage, LiveFlow } from "../api/types";
+import type { LiveFlow, LiveFlowsView } from "../api/schema";
 
 const PAGE = 1_000;
 /** Of flows that have ended unnoticed, so many pages are asked for at a time; the others wait for the next time. */
@@ -9,8 +9,8 @@ const MOST_PAGES = 10;
 /** A little more than a controller keeps. */
 const KEPT = 125_000;
 
-const ask = (search: string, signal: AbortSignal): Promise<FlowsPage> =>
-  get<FlowsPage>(`/flows?limit=${PAGE}${search}`, signal);
+const ask = (search: string, signal: AbortSignal): Promise<LiveFlowsView> =>
+  get<LiveFlowsView>(`/flows?limit=${PAGE}${search}`, signal);
 
 /** Flows, newest first; `whole`: all that the controller knows, not only the newest of them. */
 export interface Listing {
@@ -44,8 +44,8 @@ export async function refreshed(
   return { flows: [...newFlows, ...same].slice(0, KEPT), whole: true };
 }
 
-/** Return whether the controller is the one that sent *known*: another controller's numbers begin anew. */
-function goesOn(known: readonly LiveFlow[], top: FlowsPage): boolean {
+/** Whether the controller is the one that told *known*: another one's numbers begin anew. */
+function goesOn(known: readonly LiveFlow[], top: LiveFlowsView): boolean {
   return (top.flows[0]?.id ?? 0) >= (known[0]?.id ?? 0);
 }
 

@@ -1,6 +1,6 @@
 /** Which flows the table shows, and in what order: plain data, so that 100 000 of them are no matter. */
 
-import type { LiveFlow } from "../api/types";
+import type { LiveFlow } from "../api/schema";
 import { carriesData } from "../paths/shares";
 
 export const COLUMNS = [

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { LiveFlow } from "../api/types";
+import type { LiveFlow } from "../api/schema";
 import { useLive, useStore } from "../live/useLive";
 import { type Listing, refreshed } from "./listing";
 import { updates } from "./rows";

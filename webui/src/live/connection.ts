@@ -2,7 +2,8 @@
 
 import type { QueryClient } from "@tanstack/react-query";
 import { BASE, get } from "../api/client";
-import type { EventHead, FlowsSample, Hello, LinksSample, ModesView } from "../api/types";
+import type { ModesView } from "../api/schema";
+import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
 import { LOG_TOPICS, type LiveStore, type LogTopic } from "./store";
 import { StreamWatch } from "./watch";
 

@@ -1,6 +1,7 @@
 /** Flows as the stream reports them: the newest of each, and what each did sample by sample. */
 
-import type { FlowsSample, LiveFlow } from "../api/types";
+import type { LiveFlow } from "../api/schema";
+import type { FlowsSample } from "../api/types";
 
 export const KEPT_S = 60;
 /** Flows whose steps are kept; those reported longest ago go first. */

@@ -1,6 +1,7 @@
 /** What each link carried over the last minute, a point a sample. */
 
-import type { LinkLoad, LinksSample, Load } from "../api/types";
+import type { LinkLoadView, LoadView } from "../api/schema";
+import type { LinksSample } from "../api/types";
 
 export const KEPT_S = 60;
 
@@ -8,8 +9,8 @@ export interface LinkPoint {
   at: number;
   up: boolean;
   rate_kbps: number | null;
-  ab: Load | null;
-  ba: Load | null;
+  ab: LoadView | null;
+  ba: LoadView | null;
 }
 
 export class LinkHistory {
@@ -25,7 +26,7 @@ export class LinkHistory {
     for (const name of this.#points.keys()) if (!reported.has(name)) this.#points.delete(name);
   }
 
-  #take(link: LinkLoad, at: number, oldest: number): void {
+  #take(link: LinkLoadView, at: number, oldest: number): void {
     let points = this.#points.get(link.name);
     if (!points) this.#points.set(link.name, (points = []));
     const last = points.at(-1);

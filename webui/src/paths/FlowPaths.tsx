@@ -1,6 +1,6 @@
 import { hasModes } from "../fabric/modes";
 import { useFabric, useFlowDetail, useScheme } from "../api/queries";
-import type { FlowDetail } from "../api/types";
+import type { FlowDetail } from "../api/schema";
 import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
 import { bitRate, byteSize } from "../parts/units";

@@ -1,4 +1,4 @@
-import type { PathView } from "../api/types";
+import type { PathView } from "../api/schema";
 import { percent } from "../parts/units";
 import { diagram } from "./diagram";
 import type { Counts } from "./shares";

@@ -1,4 +1,4 @@
-import type { FlowDetail } from "../api/types";
+import type { FlowDetail } from "../api/schema";
 import { clockTime, count, percent } from "../parts/units";
 import { pathName } from "./names";
 import { mainPath, total } from "./shares";

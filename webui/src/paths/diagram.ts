@@ -1,7 +1,7 @@
 /** The paths between two hosts as columns of hops: nodes and edges with the share of packets on each. */
 
 import { group } from "d3-array";
-import type { PathView } from "../api/types";
+import type { PathView } from "../api/schema";
 import { type Counts, total } from "./shares";
 
 export interface Node {

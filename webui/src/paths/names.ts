@@ -1,4 +1,4 @@
-import type { FabricView } from "../api/types";
+import type { FabricView } from "../api/schema";
 
 /** Switches by the stamp that they leave on packets, as text. */
 export function stampNames(fabric: FabricView | undefined): ReadonlyMap<string, string> {

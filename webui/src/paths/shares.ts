@@ -1,7 +1,7 @@
 /** Shares of paths: of a flow, and of all flows of a class. Paths are named by their stamps, as text. */
 
 import type { FlowTrace } from "../live/flowHistory";
-import type { FlowStep, LiveFlow } from "../api/types";
+import type { FlowStep, LiveFlow } from "../api/schema";
 
 export type Counts = Readonly<Record<string, number>>;
 

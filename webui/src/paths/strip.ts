@@ -1,6 +1,7 @@
 /** Which steps of a flow's timeline are drawn. */
 
-import type { FlowStep, FlowDetail, Mode } from "../api/types";
+import type { FlowStep, FlowDetail } from "../api/schema";
+import type { Mode } from "../api/types";
 
 export interface VisibleSteps {
   steps: readonly FlowStep[];

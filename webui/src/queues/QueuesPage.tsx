@@ -1,11 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
+import type { QueuesView } from "../api/schema";
 import { Link } from "../app/Link";
 import { useLive } from "../live/useLive";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
 import { bitRate, digits } from "../parts/units";
-import { dropped, portQueues, type QueuesView, waiting, waitingOnly } from "./rows";
+import { dropped, portQueues, waiting, waitingOnly } from "./rows";
 
 const FULL_PACKETS = 256;
 

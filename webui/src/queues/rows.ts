@@ -1,5 +1,6 @@
 /** Queues of ports, from the loads of links: what waits, is sent and is dropped in each queue now. */
 
+import type { QueuesView } from "../api/schema";
 import type { LinksSample } from "../api/types";
 
 export interface PortQueues {
@@ -16,22 +17,7 @@ export interface PortQueues {
   }[];
 }
 
-/** The answer of `GET /queues`, whose counts are totals. */
-export interface QueuesView {
-  wanted: { number: number; buffer_packets: number | null };
-  switches: {
-    switch: string;
-    in_force: boolean;
-    problems: string[];
-    ports: {
-      name: string;
-      buffer_packets: number | null;
-      counters: { queue: number; waiting_packets: number }[];
-    }[];
-  }[];
-}
-
-/** The same from totals, for ports whose links do not report: what waits only. */
+/** The same from totals, for ports whose links do not tell: what waits only. */
 export function waitingOnly(view: QueuesView): PortQueues[] {
   const rows = view.switches.flatMap((switchView) =>
     switchView.ports.map((port) => ({

@@ -7,13 +7,14 @@ import { byteSize, clockTime, duration, percent } from "../parts/units";
 import { SizeChart } from "./SizeChart";
 import { ThresholdChart } from "./ThresholdChart";
 import { TypeMark } from "./TypeMark";
-import { type Learnt, type LearnerView, typeName } from "./types";
+import type { FlowTypes, LearnerState } from "../api/schema";
+import { typeName } from "./types";
 
 /** Types of flows: what distinguishes them, how large their flows are, and where they sink. */
 export function TpfsPage() {
   const view = useQuery({
     queryKey: ["tpfs"],
-    queryFn: ({ signal }) => get<LearnerView>("/tpfs", signal),
+    queryFn: ({ signal }) => get<LearnerState>("/tpfs", signal),
     refetchInterval: 2_000,
   });
   return (
@@ -44,7 +45,7 @@ export function TpfsPage() {
   );
 }
 
-function Types({ learnt }: { learnt: Learnt }) {
+function Types({ learnt }: { learnt: FlowTypes }) {
   if (learnt.types.length === 0) {
     return (
       <Notice title="No feature distinguishes flows">

@@ -1,9 +1,9 @@
-"""What the HTTP process and the controller say to each other: frames over a pair of Unix sockets, a request at a time.
+"""Frames between the HTTP process and the controller, over a pair of Unix sockets, a request at a time.
 
 The HTTP process sends REQUEST (JSON: the strings of its WSGI environment) and the body, of as many bytes as
 CONTENT_LENGTH says. The controller answers with HEAD (JSON: status line, headers), DATA as often as needed, and END.
-Before HEAD it may send TAKE, which asks for the client's connection, and gets TAKEN (with its descriptor) or KEPT (the
-reason, as text). Whoever cannot go on closes the pair.
+Before HEAD it may send HANDOVER, which asks for the client's connection, and gets HANDED_OVER (with its descriptor) or
+DECLINED (the reason, as text). A side that cannot go on closes the pair.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import socket
 import struct
 from collections.abc import Mapping
 from typing import Any, Final
+
+from capstan_client.errors import CapstanError
 
 HEADER: Final = struct.Struct("!BI")
 """Of a frame: kind, bytes that follow."""
@@ -29,12 +31,12 @@ class Kind(enum.IntEnum):
     HEAD = 2
     DATA = 3
     END = 4
-    TAKE = 5
-    TAKEN = 6
-    KEPT = 7
+    HANDOVER = 5
+    HANDED_OVER = 6
+    DECLINED = 7
 
 
-class WireError(ConnectionError):
+class WireError(CapstanError, ConnectionError):
     """The other side has gone, or says what makes no sense here."""
 
 
@@ -81,18 +83,18 @@ async def next_frame(reader: asyncio.StreamReader) -> tuple[Kind, bytes]:
 
 
 def send_taken(connection: socket.socket, taken: socket.socket) -> None:
-    socket.send_fds(connection, [frame(Kind.TAKEN)], [taken.fileno()])
+    socket.send_fds(connection, [frame(Kind.HANDED_OVER)], [taken.fileno()])
 
 
 def read_taken(connection: socket.socket) -> socket.socket | str:
     """The client's connection, or why it is not to be had. Raises WireError."""
-    # Descriptors come with the first byte that they were sent with, and are lost to whoever does not ask for them.
+    # Descriptors come with the first byte that they were sent with, and lost to one that does not ask for them.
     header, descriptors, _, _ = socket.recv_fds(connection, HEADER.size, 1)
     header += read_exactly(connection, HEADER.size - len(header)) if header else b""
     if len(header) == HEADER.size:
         kind, size = HEADER.unpack(header)
-        if kind == Kind.TAKEN and descriptors:
+        if kind == Kind.HANDED_OVER and descriptors:
             return socket.socket(fileno=descriptors[0])
-        if kind == Kind.KEPT:
+        if kind == Kind.DECLINED:
             return read_exactly(connection, size).decode()
     raise WireError("the HTTP process did not say what becomes of the connection")

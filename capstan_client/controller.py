@@ -1,27 +1,17 @@
-"""Typed client of the controller's REST API (docs/api.md): what experiments need of it."""
+"""A controller's API for operating a fabric: scheme, faults, reports, recorded experiments (docs/api.md)."""
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
-import requests
+from capstan_client.errors import ControllerError
+from capstan_client.http import Connection
 
-CONNECT_TIMEOUT_S: Final = 3.0
 ANSWER_TIMEOUT_S: Final = 15.0
-
-
-class ControllerError(RuntimeError):
-    """The controller refused something or did not answer; the text says what and why."""
-
-    def __init__(self, text: str, status: int | None = None) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +31,9 @@ class ControllerClient:
     """One controller. url: like ``http://127.0.0.1:8181``; token: needed on addresses other than loopback."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        self.url = url.rstrip("/")
+        self._connection = Connection(url, token, ANSWER_TIMEOUT_S)
+        self.url = self._connection.url
         self.token = token
-        self._session = requests.Session()
-        self._session.trust_env = False  # a proxy of the environment has no business with a loopback address
-        if token is not None:
-            self._session.headers["Authorization"] = f"Bearer {token}"
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +44,8 @@ class ControllerClient:
         self.close()
 
     def close(self) -> None:
-        self._session.close()
+        """Give the connection back."""
+        self._connection.close()
 
     def health(self, timeout_s: float = ANSWER_TIMEOUT_S) -> Health:
         """Return the state of the fabric as the controller sees it."""
@@ -77,7 +65,7 @@ class ControllerClient:
         return self._ask("GET", "/fabric")
 
     def queues(self) -> dict[str, Any]:
-        """Return the queues of every port, with their counters (docs/api.md)."""
+        """Return queues of every port, with their counters (docs/api.md)."""
         return self._ask("GET", "/queues")
 
     def capton(self) -> dict[str, Any]:
@@ -108,7 +96,7 @@ class ControllerClient:
         timeout_s: float = 10.0,
         forget_flows: bool = False,
     ) -> dict[str, Any]:
-        """Switch the fabric. Returns once all switches and agents have confirmed.
+        """Switch the fabric to a scheme; return what is in force once all switches and agents have confirmed.
 
         forget_flows: what was learnt of flows before does not count.
         """
@@ -122,27 +110,34 @@ class ControllerClient:
         return self._ask("PUT", "/scheme", body, timeout_s + ANSWER_TIMEOUT_S)
 
     def scheme(self) -> dict[str, Any]:
-        """Return what is in force."""
+        """Return the scheme in force."""
         return self._ask("GET", "/scheme")
 
     def modes(self, since: int | None = None) -> tuple[list[dict[str, Any]], int]:
-        """Return the mode changes after cursor *since*, and the newest cursor; without *since* only the cursor."""
-        data = self._ask("GET", "/modes" if since is None else f"/modes?since={since}")
+        """Return mode changes after cursor *since*, and the newest cursor; without *since* only the cursor."""
+        data = self._ask("GET", "/modes", query={"since": since})
         return list(data.get("events", [])), int(data["cursor"])
 
     def events(self, since: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Return the events of all kinds after cursor *since*, oldest first, at most 10000; and the cursor of the last
-        one."""
-        data = self._ask("GET", f"/events?since={since}&limit=10000")
+        """Return events of all kinds after cursor *since*, oldest first, at most 10000; and the last one's cursor."""
+        data = self._ask("GET", "/events", query={"since": since, "limit": 10_000})
         return list(data["events"]), int(data["cursor"])
 
     def leaf_modes(self) -> dict[str, str]:
         """Return the mode of each leaf now, "on" or "off"."""
         return {leaf["leaf"]: leaf["mode"] for leaf in _list(self._ask("GET", "/modes"), "leaves")}
 
+    def metrics(self) -> str:
+        """Return the controller's metrics, as Prometheus reads them."""
+        return self._connection.ask("GET", "/metrics").text
+
+    def flows(self, before: int | None = None, limit: int = 1000) -> dict[str, Any]:
+        """Return flows that agents carry or have carried, the newest first (docs/api.md, ``GET /flows``)."""
+        return self._ask("GET", "/flows", query={"before": before, "limit": limit})
+
     def report_flows(self, forget: bool, timeout_s: float = 30.0) -> dict[str, list[dict[str, Any]]]:
-        """Return the flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
-        # A number of its own: where the request is sent twice since an answer was lost, nothing is forgotten unheard.
+        """Return flow entries of all agents by host. Raises ControllerError if an agent does not answer."""
+        # A number of its own: where the request is sent twice since an answer was lost, no flow is forgotten unseen.
         body = {"forget": forget, "timeout_s": timeout_s, "question": secrets.randbits(53)}
         data = self._ask("POST", "/flows/report", body, timeout_s + ANSWER_TIMEOUT_S)
         if data["missing"]:
@@ -161,17 +156,18 @@ class ControllerClient:
         return [link["name"] for link in _list(self._ask("GET", "/links"), "links")]
 
     def faults(self) -> list[dict[str, Any]]:
-        """Return the faults in force, the oldest first."""
+        """Return faults in force, the oldest first."""
         return _list(self._ask("GET", "/faults"), "faults")
 
     def begin_fault(
         self, kind: str, target: str, rate_mbps: float | None = None, delay_ms: float | None = None
     ) -> dict[str, Any]:
-        """Take something down, or make a link slower; in labs only."""
+        """Take something down, or make a link slower, and return the fault; in labs only."""
         body = {"kind": kind, "target": target, "rate_mbps": rate_mbps, "delay_ms": delay_ms}
         return self._ask("POST", "/faults", {key: value for key, value in body.items() if value is not None})
 
     def end_fault(self, number: int) -> None:
+        """End a fault."""
         self._ask("DELETE", f"/faults/{number}")
 
     def add_restart(self, part: str, how: str, after_s: float) -> None:
@@ -186,7 +182,7 @@ class ControllerClient:
         versions: Mapping[str, str],
         machine: Mapping[str, Any],
     ) -> int:
-        """Register an experiment that begins now; returns its number."""
+        """Register an experiment that begins now; return its number."""
         body = {
             "name": name,
             "seed": seed,
@@ -197,19 +193,21 @@ class ControllerClient:
         return int(self._ask("POST", "/experiments/recorded", body)["id"])
 
     def add_run(self, experiment: int, run: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep a finished run with its flows."""
+        """Keep a finished run with its flows; return the run as kept."""
         return self._ask("POST", f"/experiments/{experiment}/runs", dict(run), 60.0)
 
     def modes_of_run(self, experiment: int, run: int) -> list[dict[str, Any]]:
-        """Return the mode changes that the controller kept with a run."""
-        return _list(self._ask("GET", f"/experiments/{experiment}/modes?run={run}"), "modes")
+        """Return mode changes that the controller kept with a run."""
+        return _list(self._ask("GET", f"/experiments/{experiment}/modes", query={"run": run}), "modes")
 
     def finish_experiment(self, experiment: int, summary: Mapping[str, Any]) -> None:
+        """Say that an experiment is finished, with its result document."""
         self._ask(
             "PATCH", f"/experiments/{experiment}", {"state": "finished", "summary": dict(summary)}, 60.0
         )
 
     def fail_experiment(self, experiment: int, error: str) -> None:
+        """Say that an experiment failed, and why."""
         self._ask("PATCH", f"/experiments/{experiment}", {"state": "failed", "error": error})
 
     def results(self, experiment: int) -> dict[str, Any]:
@@ -222,58 +220,13 @@ class ControllerClient:
         path: str,
         body: Mapping[str, Any] | None = None,
         timeout_s: float = ANSWER_TIMEOUT_S,
+        query: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        what = f"{method} {path}"
-        try:
-            answer = self._session.request(
-                method, f"{self.url}/api/v1{path}", json=body, timeout=(CONNECT_TIMEOUT_S, timeout_s)
-            )
-        except requests.RequestException as error:
-            raise ControllerError(
-                f"the controller at {self.url} does not answer {what}: {_unanswered(error, timeout_s)}"
-            ) from None
-        try:
-            data = answer.json()
-        except ValueError:
-            raise ControllerError(
-                f"{what}: {answer.status_code}, and no JSON: {answer.text[:200]!r}", answer.status_code
-            ) from None
-        if answer.status_code >= 400 or not isinstance(data, dict):
-            raise ControllerError(f"{what}: {_problem(data)}", answer.status_code)
-        return data
-
-
-def _unanswered(error: requests.RequestException, timeout_s: float) -> str:
-    """Return why, in words of the system and not of the libraries in between."""
-    if isinstance(
-        error,
-        requests.exceptions.InvalidURL
-        | requests.exceptions.MissingSchema
-        | requests.exceptions.InvalidSchema,
-    ):
-        return "that is no URL of a controller, such as http://192.0.2.1:8080"
-    if isinstance(error, requests.ConnectTimeout):
-        return f"no connection within {CONNECT_TIMEOUT_S:g} s"
-    if isinstance(error, requests.Timeout):
-        return f"nothing came within {timeout_s:g} s"
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, socket.gaierror):
-            return "no machine of that name is known"
-        if isinstance(cause, OSError) and cause.errno:
-            return os.strerror(cause.errno).lower()
-        cause = cause.__cause__ or cause.__context__
-    return "the connection ended before there was an answer"
-
-
-def _problem(data: Any) -> str:
-    if not isinstance(data, dict):
-        return f"unexpected answer {data!r}"
-    text = str(data.get("detail") or data.get("title") or data)
-    unconfirmed: Sequence[Mapping[str, str]] = data.get("unconfirmed") or []
-    if unconfirmed:
-        text += "; not confirmed by " + ", ".join(f"{item['who']} ({item['why']})" for item in unconfirmed)
-    return text
+        """Return the JSON object that is the answer. Raises ControllerError."""
+        found = self._connection.json(method, path, query=query, body=body, timeout_s=timeout_s)
+        if not isinstance(found, dict):
+            raise ControllerError(f"{method} {path}: unexpected answer {found!r}")
+        return found
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

@@ -39,12 +39,21 @@ class AgentPair:
         agents: False: the bare link only.
         policy: what the agents start with.
         options: more arguments for each `python -m host_agent`.
+        checkout: where that module is, with an environment of its own (`.venv`), if it is not ours.
     """
 
-    def __init__(self, policy: Policy, agents: bool = True, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        agents: bool = True,
+        options: Sequence[str] = (),
+        checkout: Path | None = None,
+    ) -> None:
         self._policy = policy
         self._with_agents = agents
         self._options = tuple(options)
+        self._place = ROOT if checkout is None else checkout
+        self._python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
         self._stack = ExitStack()
         self._holders: list[subprocess.Popen[bytes]] = []
         self.agents: list[subprocess.Popen[bytes] | None] = [None, None]
@@ -86,7 +95,8 @@ class AgentPair:
     def popen(self, host: int, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         """Start a program on a host; it ends with the pair."""
         options.setdefault("stdin", subprocess.DEVNULL)
-        process: subprocess.Popen[Any] = subprocess.Popen(self.command(host, argv), cwd=ROOT, **options)
+        options.setdefault("cwd", ROOT)
+        process: subprocess.Popen[Any] = subprocess.Popen(self.command(host, argv), **options)
         self._stack.callback(end, process)
         return process
 
@@ -110,7 +120,7 @@ class AgentPair:
         self.agents[host] = self.popen(
             host,
             [
-                sys.executable, "-m", "host_agent",
+                self._python, "-m", "host_agent",
                 "--host", HOSTS[host],
                 "--interface", INTERFACE,
                 "--underlay-ip", UNDERLAY[host],
@@ -124,6 +134,7 @@ class AgentPair:
             ],
             stdout=log,
             stderr=log,
+            cwd=self._place,
         )  # fmt: skip
 
     def stop_agent(self, host: int) -> int:

@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 
 from classroom.answer import AnswerError, Finding
-from host_agent.paths import Flow, FlowHash, PathPolicy, Route
+from host_agent.paths import CompiledPathPolicy, Flow, PathPolicy, Route
 from host_agent.paths.own import PathFileError, read_path_policy
+from protocol.policy import PathSettings
 from protocol.underlay import TrafficClass, label_of
 
 MOST_LINES: Final = 20
@@ -40,7 +41,8 @@ def check(file: Path, results: Path) -> list[Finding]:
             Finding(count <= MOST_LINES, f"step 4: {count} lines of code; {MOST_LINES} are enough"),
         ]
         uneven, changes = _run(make(np.random.default_rng(1), PACKET_TIME_S))
-        hashed, _ = _run(FlowHash())
+        ecmp = CompiledPathPolicy(PathSettings("flow-hash"), PACKET_TIME_S, np.random.default_rng(1))
+        hashed, _ = _run(ecmp)
         findings.append(
             Finding(
                 uneven <= MOST_UNEVEN and uneven < hashed,

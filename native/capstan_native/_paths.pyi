@@ -4,11 +4,11 @@
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from numpy.random import Generator
 
 from host_agent.paths.base import Flow, PathPolicy
+from protocol.policy import PathSettings
 from protocol.underlay import TrafficClass
 
 class FlowRef:
@@ -75,45 +75,11 @@ class Load:
 class CompiledPathPolicy(PathPolicy):
     """A policy of native/agent. (Registered as a `PathPolicy`, not derived.)"""
 
+    def __init__(self, settings: PathSettings, packet_time_s: float, rng: Generator) -> None:
+        """packet_time_s: of 1500 B on the slowest fabric link. Raises ValueError for `file`, which is not compiled."""
     def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int: ...
     def grant(self, flow: int, stamp: int) -> None:
         """The path of a flow (`FlowRef.id`) from now on; what is no path stamp: none of its own."""
-
-class Spray(CompiledPathPolicy):
-    def __init__(self, rng: Generator) -> None: ...
-
-class FlowHash(CompiledPathPolicy): ...
-class LabelHash(CompiledPathPolicy): ...
-
-class RoundRobin(CompiledPathPolicy):
-    def __init__(self, rng: Generator) -> None: ...
-
-class Granted(CompiledPathPolicy): ...
-
-class Flowcell(CompiledPathPolicy):
-    def __init__(self, flowcell_bytes: int = 65536) -> None: ...
-
-class Flowlet(CompiledPathPolicy):
-    def __init__(self, rng: Generator, gap_s: float) -> None: ...
-
-class Tr(CompiledPathPolicy):
-    def __init__(self, packet_time_s: float) -> None: ...
-
-class Reps(CompiledPathPolicy):
-    RING: Final[int]
-    def __init__(self, rng: Generator, congested_s: float, explore_packets: int, freeze_s: float) -> None: ...
-
-class Plb(CompiledPathPolicy):
-    LEAST_TIMEOUT_S: Final[float]
-    def __init__(
-        self,
-        rng: Generator,
-        congested_s: float,
-        congested_share: float,
-        rounds: int,
-        idle_rounds: int,
-        suspend_s: float,
-    ) -> None: ...
 
 def flow_entropy(flow: Flow, turn: int = 0) -> int:
     """The EV that stands for a flow wherever no path can be named; each *turn* has its own."""

@@ -8,7 +8,7 @@ from benchmarks import agent
 
 
 def test_every_figure_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"ROUNDS": 1, "PINGS": 5, "SECONDS": 1, "MESSAGES": 5}.items():
+    for name, value in {"ROUNDS": 1, "PINGS": 5, "SECONDS": 1, "MESSAGES": 5, "LONE_PINGS": 20}.items():
         monkeypatch.setattr(agent, name, value)
     figures = agent.run()["figures"]
     for name, figure in figures.items():
@@ -16,11 +16,13 @@ def test_every_figure_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     goals = {name for name, figure in figures.items() if figure["goal"] is not None}
     assert goals == {
         "rtt_added",
-        "tcp_uncoded",
+        "cpu_lone",
+        "tcp_uncoded_ratio",
         "tcp_coded_ratio",
         "tcp_coded_lossy_ratio",
         "cpu_uncoded",
         "cpu_coded",
+        "super_packet_coded",
         "packet_added",
     }
     assert 0 < figures["coded_repairs"]["value"] <= 1, "the coded transfers were coded"

@@ -1,4 +1,4 @@
-"""Lone packets over two real agents pass in native code, and the core decides afterwards what was done."""
+"""Lone packets over two real agents: carried by compiled code, and by Python while they are harmed on purpose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from benchmarks.agent_pair import HOSTS, OVERLAY, AgentPair, simple_policy, wait
 from protocol.control import Impair
 from protocol.policy import CodingPolicy
 
-PINGS = 60
 QUESTIONS = 200
 ANSWERER = f"""
 import socket
@@ -39,37 +38,27 @@ POLICIES = {
 }
 
 
+def converse(pair: AgentPair) -> None:
+    """Ask and answer over one TCP connection, each question after the answer before it."""
+    server = pair.popen(1, [sys.executable, "-c", ANSWERER], stdout=-1)
+    assert server.stdout is not None
+    server.stdout.readline()
+    assert "all answered" in pair.run(0, [sys.executable, "-c", ASKER])
+    server.wait(60)
+
+
 @pytest.mark.parametrize("kind", POLICIES)
-def test_lone_packets_pass_and_nothing_differs(kind: str) -> None:
+def test_lone_packets_pass_with_and_without_the_interpreter(kind: str) -> None:
     with AgentPair(POLICIES[kind]) as pair:
 
-        def totals(name: str) -> list[float]:
-            return [pair.counters(host).get(name, -1.0) for host in (0, 1)]
+        def least() -> float:
+            names = ("packets_sent", "packets_received")
+            return min(pair.counters(host).get(name, 0.0) for host in (0, 1) for name in names)
 
-        def many_passed() -> bool:
-            """Of more and more pings: where agents get no processor for a while, several come at once."""
-            pair.run(0, ["ping", "-c", str(PINGS), "-i", "0.01", OVERLAY[1]])
-            return min(totals("lone_sent") + totals("lone_received")) > PINGS * 0.2
-
-        wait_until(
-            many_passed,
-            60,
-            lambda: f"many pings passed alone: {totals('lone_sent')}, {totals('lone_received')}",
-        )
-        before = totals("packets_sent")
-        for setting in (Impair(), Impair(loss=0.02, reorder=0.05, reorder_delay_s=0.002, duplicate=0.02)):
+        settings = (Impair(), Impair(loss=0.02, reorder=0.05, reorder_delay_s=0.002, duplicate=0.02))
+        for setting in settings:
             for host in HOSTS:
                 pair.server.impair(host, setting, 60.0)
-            server = pair.popen(1, [sys.executable, "-c", ANSWERER], stdout=-1)
-            assert server.stdout is not None
-            server.stdout.readline()
-            assert "all answered" in pair.run(0, [sys.executable, "-c", ASKER])
-            server.wait(60)
-        wait_until(
-            lambda: all(
-                now >= then + 2 * QUESTIONS for now, then in zip(totals("packets_sent"), before, strict=True)
-            ),
-            60,
-            lambda: f"{2 * QUESTIONS} questions were counted: {totals('packets_sent')}",
-        )
-        assert totals("lone_differing") == [0, 0]
+            converse(pair)
+        wanted = QUESTIONS * len(settings)
+        wait_until(lambda: least() >= wanted, 60, lambda: f"{wanted} packets were counted: {least()}")

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.paths import PathPolicy, Report, Route, Spray, path_policy
-from protocol.policy import PathKind, PathSettings
+from host_agent.paths import PathPolicy, Report, Route
+from protocol.policy import PathKind
 from protocol.underlay import EV_FIRST, EV_LAST, TrafficClass, label_of
+from tests.unit.compiled_paths import compiled
 
-PACKET_TIME_S = 0.001
 KINDS: tuple[PathKind, ...] = get_args(PathKind)
 NAMING = ("label-hash", "round-robin", "flowcell", "flowlet", "tr", "granted")
 """Kinds that name paths."""
@@ -28,9 +28,7 @@ class Inner:
 
 
 def make(kind: PathKind, seed: int = 1) -> PathPolicy:
-    return path_policy(
-        PathSettings(kind), PACKET_TIME_S, np.random.default_rng(seed), lambda rng, _: Spray(rng)
-    )
+    return compiled("spray" if kind == "file" else kind, seed)
 
 
 def route(*stamps: int, kind: TrafficClass = TrafficClass.SHORT, leaf: str = "b") -> Route:

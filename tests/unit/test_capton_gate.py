@@ -14,11 +14,11 @@ from host_agent.admission.gate import AFTERWARDS_S
 from host_agent.admission.unsent import Unsent
 from host_agent.core import AgentCore
 from host_agent.inner_packet import look
-from host_agent.paths import Granted
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request
 from protocol.policy import ClassPolicy, PathSettings, Policy
 from protocol.underlay import LABEL_FIRST, TrafficClass, label_of
 from tests.unit.agent_relay import UNDERLAY, core
+from tests.unit.compiled_paths import compiled
 from tests.unit.inner_packets import HOST1, HOST2, tcp
 from tests.unit.test_agent_paths import Inner, route
 
@@ -100,7 +100,7 @@ def test_another_scheme_lets_go_of_what_is_held_and_numbers_go_on() -> None:
 
 
 def test_a_granted_path_is_kept_while_it_lives() -> None:
-    paths, flow, way = Granted(), Inner(1, 77), route(1, 2, 3, 4)
+    paths, flow, way = compiled("granted"), Inner(1, 77), route(1, 2, 3, 4)
     hashed = paths.entropy(flow, way, 1400, 0.0)
     other = next(label for label in way.labels if label != hashed)
     paths.grant(1, other - LABEL_FIRST)

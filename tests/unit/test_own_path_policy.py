@@ -11,7 +11,7 @@ import pytest
 from controller.schemes import loader
 from host_agent.core import AgentCore
 from host_agent.inner_packet import SYN
-from host_agent.paths import Route, path_policy
+from host_agent.paths import Route
 from host_agent.paths.own import OwnPathPolicy, PathFileError, read_path_policy
 from protocol.control import Peer
 from protocol.policy import ClassPolicy, PathSettings, Policy, PolicyError
@@ -51,7 +51,7 @@ def write(directory: Path, text: str, name: str = "mine.py") -> Path:
 
 def test_the_policy_of_a_file_chooses(tmp_path: Path) -> None:
     own = read_path_policy(write(tmp_path, FIRST))
-    policy = path_policy(PathSettings("file"), 0.004, np.random.default_rng(1), own)
+    policy = own(np.random.default_rng(1), 0.004)
     assert policy.entropy(Inner(), ROUTE, 1400, 1.0) == LABELS[0]
     assert policy.entropies(Inner(), ROUTE, 1400, 3, 100, 1.0) == [LABELS[0]] * 3
     assert policy.entropy(Inner(), Route("l2", TrafficClass.SHORT), 1400, 1.0) == 20000

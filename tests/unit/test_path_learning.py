@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.paths import Plb, Reps
+from host_agent.paths import CompiledPathPolicy
 from host_agent.paths.base import Report, Route
 from protocol.underlay import TrafficClass
+from tests.unit.compiled_paths import compiled
 
 
 @dataclass(frozen=True)
@@ -23,21 +23,32 @@ class Inner:
 FLOW = Inner(1, 0xBEEF1234)
 WAY = Route("b", TrafficClass.SHORT)
 EXPLORE = 20
+RING = 8
+"""Of REPS: values that a flow keeps."""
+LEAST_TIMEOUT_S = 0.2
+"""Of PLB."""
 
 
-def reps(seed: int = 1) -> Reps:
-    return Reps(np.random.default_rng(seed), congested_s=0.05, explore_packets=EXPLORE, freeze_s=1.0)
+def reps(seed: int = 1) -> CompiledPathPolicy:
+    return compiled("reps", seed, congested_s=0.05, explore_packets=EXPLORE, freeze_s=1.0)
 
 
-def plb(rounds: int = 4, idle_rounds: int = 2) -> Plb:
-    return Plb(np.random.default_rng(1), 0.05, 0.5, rounds, idle_rounds, suspend_s=5.0)
+def plb(rounds: int = 4, idle_rounds: int = 2) -> CompiledPathPolicy:
+    return compiled(
+        "plb",
+        congested_s=0.05,
+        congested_share=0.5,
+        rounds=rounds,
+        idle_rounds=idle_rounds,
+        suspend_s=5.0,
+    )
 
 
 def report(entropy: int, delay: float = 0.0, sent: float = 0.0, flow: int = 1) -> Report:
     return Report(flow, "b", entropy, 3, delay, sent)
 
 
-def explored(policy: Reps) -> list[int]:
+def explored(policy: CompiledPathPolicy) -> list[int]:
     """The flow's first packets, all drawn at random."""
     return policy.entropies(FLOW, WAY, 1000, EXPLORE, 1000, 0.0)
 
@@ -50,8 +61,8 @@ def test_reps_uses_each_value_that_came_back_unharmed_once_and_oldest_first(
     first = explored(policy)
     for value, unharmed in zip(first, good, strict=True):
         policy.reported(report(value, 0.0 if unharmed else 0.06), 0.1)
-    kept = [value for value, unharmed in zip(first, good, strict=True) if unharmed][-Reps.RING :]
-    again = policy.entropies(FLOW, WAY, 1000, Reps.RING + 4, 1000, 0.2)
+    kept = [value for value, unharmed in zip(first, good, strict=True) if unharmed][-RING:]
+    again = policy.entropies(FLOW, WAY, 1000, RING + 4, 1000, 0.2)
     assert again[: len(kept)] == kept
     assert not set(again[len(kept) :]) & set(kept), "used up: what follows is drawn"
 
@@ -106,7 +117,9 @@ def test_reps_leaves_a_black_hole(paths: int, dead: int, seed: int) -> None:
     assert into < 0.5 / paths, "sprayed, it would be one in each number of paths"
 
 
-def drive(policy: Plb, rounds: int, delay: float, began: float = 0.0, idle: bool = False) -> list[int]:
+def drive(
+    policy: CompiledPathPolicy, rounds: int, delay: float, began: float = 0.0, idle: bool = False
+) -> list[int]:
     """A packet each 10 ms, always two on their way (idle: one), each round trip 20 ms (idle: 5 ms). Values used."""
     used = []
     waiting: list[tuple[int, float]] = []
@@ -155,8 +168,8 @@ def test_plb_forgives_a_congested_round_before_a_free_one() -> None:
 def test_plb_leaves_a_black_hole_and_then_lets_congestion_be() -> None:
     policy = plb(rounds=2, idle_rounds=2)
     first = policy.entropy(FLOW, WAY, 1000, 0.0)
-    assert policy.entropy(FLOW, WAY, 1000, Plb.LEAST_TIMEOUT_S - 0.01) == first
-    second = policy.entropy(FLOW, WAY, 1000, Plb.LEAST_TIMEOUT_S + 0.01)
+    assert policy.entropy(FLOW, WAY, 1000, LEAST_TIMEOUT_S - 0.01) == first
+    second = policy.entropy(FLOW, WAY, 1000, LEAST_TIMEOUT_S + 0.01)
     assert second != first
     assert set(drive(policy, 100, 0.08, began=0.3)) == {second}, "suspended for 5 s or more"
     policy.reported(report(second, 0.0, 1.3), 1.31)  # all has arrived

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.paths import Flowlet, RoundRobin, Tr
+from host_agent.paths import CompiledPathPolicy
 from host_agent.paths.base import Load, PathPolicy, Report, Route
+from protocol.policy import PathSettings
 from protocol.underlay import TrafficClass, label_of
+from tests.unit.compiled_paths import PACKET_TIME_S, compiled
 from tests.unit.path_simulation import Fabric
-
-PACKET_TIME_S = 0.001
 
 
 @dataclass(frozen=True)
@@ -28,20 +28,22 @@ def route(paths: int, kind: TrafficClass = TrafficClass.SHORT) -> Route:
     return Route("b", kind, tuple(map(label_of, range(1, paths + 1))))
 
 
-def probe(policy: Tr, way: Route, delays: list[float], now: float, round_trip_s: float = 0.002) -> None:
+def probe(
+    policy: CompiledPathPolicy, way: Route, delays: list[float], now: float, round_trip_s: float = 0.002
+) -> None:
     """Reports of some other host's flow, one of each path: what was sent a round-trip time ago had these delays."""
     for stamp, delay in enumerate(delays, 1):
         policy.reported(Report(999, way.leaf, label_of(stamp), stamp, delay, now - round_trip_s), now)
 
 
 def test_a_short_flow_begins_on_the_fastest_path() -> None:
-    policy, way = Tr(PACKET_TIME_S), route(4)
+    policy, way = compiled("tr", packet_time_s=PACKET_TIME_S), route(4)
     probe(policy, way, [0.02, 0.01, 0.004, 0.03], 1.0)
     assert policy.entropy(Inner(1, 7), way, 1000, 1.0) == label_of(3)
 
 
 def test_a_long_flow_begins_where_the_fewest_short_flows_are_and_ties_go_to_the_fastest() -> None:
-    policy, long = Tr(PACKET_TIME_S), route(4, TrafficClass.LONG)
+    policy, long = compiled("tr", packet_time_s=PACKET_TIME_S), route(4, TrafficClass.LONG)
     probe(policy, long, [0.02, 0.01, 0.03, 0.04], 1.0, round_trip_s=0.5)
     for number, stamp in enumerate((1, 1, 2), 1):
         only = Route("b", TrafficClass.SHORT, (label_of(stamp),))
@@ -55,7 +57,7 @@ def test_a_long_flow_begins_where_the_fewest_short_flows_are_and_ties_go_to_the_
 
 
 def test_short_flows_are_inactive_after_a_round_trip_time_without_a_packet() -> None:
-    policy, way = Tr(PACKET_TIME_S), route(2)
+    policy, way = compiled("tr", packet_time_s=PACKET_TIME_S), route(2)
     probe(policy, way, [0.0, 0.0], 1.0, round_trip_s=0.1)
     policy.entropy(Inner(1, 1), way, 1000, 1.0)
     policy.entropy(Inner(2, 2), way, 1000, 1.05)
@@ -79,7 +81,7 @@ def test_no_packet_takes_a_path_on_which_it_may_overtake_the_one_before(
     delays: list[float], later: list[float], pause: float, kind: TrafficClass, hashed: int
 ) -> None:
     """With queues as reported at both times: c_TNL >= p_TNL holds of the true delays."""
-    policy, way = Tr(PACKET_TIME_S), route(len(delays), kind)
+    policy, way = compiled("tr", packet_time_s=PACKET_TIME_S), route(len(delays), kind)
     flow = Inner(1, hashed)
     probe(policy, way, delays, 1.0, round_trip_s=0.0)
     first = policy.entropy(flow, way, 1426, 1.0)
@@ -92,7 +94,7 @@ def test_no_packet_takes_a_path_on_which_it_may_overtake_the_one_before(
 
 
 def test_a_flow_whose_packets_have_all_arrived_is_free() -> None:
-    policy, way = Tr(PACKET_TIME_S), route(2)
+    policy, way = compiled("tr", packet_time_s=PACKET_TIME_S), route(2)
     flow, here, there = Inner(1, 1), label_of(1), label_of(2)
     probe(policy, way, [0.05, 0.5], 1.0, round_trip_s=0.0)
     assert policy.entropies(flow, way, 1426, 3, 1426, 1.0) == [here] * 3
@@ -107,7 +109,7 @@ def test_a_flow_whose_packets_have_all_arrived_is_free() -> None:
 
 
 def test_a_path_where_packets_are_overdue_is_taken_to_be_as_slow_as_they_are_late() -> None:
-    policy, way = Tr(PACKET_TIME_S), route(2)
+    policy, way = compiled("tr", packet_time_s=PACKET_TIME_S), route(2)
     probe(policy, way, [0.0, 0.02], 1.0)
     first = Inner(1, 1)
     assert policy.entropy(first, way, 1426, 1.0) == label_of(1)
@@ -122,7 +124,7 @@ def test_a_path_where_packets_are_overdue_is_taken_to_be_as_slow_as_they_are_lat
 
 
 def test_a_path_that_lost_packets_is_tried_again() -> None:
-    policy, way = Tr(PACKET_TIME_S), route(2)
+    policy, way = compiled("tr", packet_time_s=PACKET_TIME_S), route(2)
     for number in range(20):
         policy.entropy(Inner(number, number * 7919), way, 1426, 1.0)  # and nothing is ever heard of them
     used = {policy.entropy(Inner(number, number * 7919), way, 1426, 3.0) for number in range(20, 60)}
@@ -131,19 +133,19 @@ def test_a_path_that_lost_packets_is_tried_again() -> None:
 
 
 def test_our_own_feedback_is_never_overdue() -> None:
-    policy, way = Tr(PACKET_TIME_S), route(1)
+    policy, way = compiled("tr", packet_time_s=PACKET_TIME_S), route(1)
     for turn in range(100):
         policy.entropy(Inner(-5, 3), way, 60, turn * 0.01)
     assert policy.load(1.0) == Load({}, {})
 
 
 def test_what_other_agents_wait_for_counts_until_they_say_otherwise_or_it_is_old() -> None:
-    policy, way = Tr(PACKET_TIME_S), route(3)
+    policy, way = compiled("tr", packet_time_s=PACKET_TIME_S), route(3)
     policy.set_load(Load({}, {"b": {1: 0.3, 2: 0.1}}), 1.0)
     assert {policy.entropy(Inner(number, number * 77), way, 100, 1.0) for number in range(9)} == {label_of(3)}
     policy.set_load(Load({}, {"b": {2: 0.1, 3: 0.4}}), 2.0)
     assert policy.entropy(Inner(20, 5), way, 100, 2.0) == label_of(1)
-    policy = Tr(PACKET_TIME_S)
+    policy = compiled("tr", packet_time_s=PACKET_TIME_S)
     policy.set_load(Load({}, {"b": {1: 0.3, 2: 0.1}}), 2.0)
     used = {policy.entropy(Inner(number, number * 7919), way, 100, 9.0) for number in range(30, 90)}
     assert used == set(way.labels), "7 s and 2048 packet times later"
@@ -154,7 +156,7 @@ def test_short_flows_of_other_hosts_keep_off_the_paths_that_long_flows_fill() ->
 
     def mean(share: bool) -> float:
         rng = np.random.default_rng(1)
-        policies: list[PathPolicy] = [Tr(0.005) for _ in range(8)]
+        policies: list[PathPolicy] = [compiled("tr", packet_time_s=0.005) for _ in range(8)]
         fabric = Fabric(policies, [200.0] * 16, rng, share)
         for agent in range(4):
             fabric.start(0.01 * agent, agent, 10**6, 200)
@@ -191,12 +193,20 @@ def simulate(
 
 @pytest.mark.parametrize("slow", [1.0, 1.5, 2.5, 3.5])
 def test_reordering_stays_below_half_a_percent_on_symmetric_and_asymmetric_fabrics(slow: float) -> None:
-    fabric, mean = simulate(lambda _, packet_time: Tr(packet_time), slow, 1)
+    fabric, mean = simulate(lambda _, packet_time: compiled("tr", packet_time_s=packet_time), slow, 1)
     assert fabric.reordering() < 0.005
     assert len({path for flow in fabric.flows for path in flow.paths}) == 8
-    flowlets, _ = simulate(lambda rng, packet_time: Flowlet(rng, 41.7 * packet_time), slow, 1)
+    flowlets, _ = simulate(
+        lambda rng, packet_time: CompiledPathPolicy(
+            PathSettings("flowlet", gap_s=41.7 * packet_time), packet_time, rng
+        ),
+        slow,
+        1,
+    )
     assert flowlets.reordering() > fabric.reordering()
-    turns, in_turn = simulate(lambda rng, _: RoundRobin(rng), slow, 1)
+    turns, in_turn = simulate(
+        lambda rng, packet_time: CompiledPathPolicy(PathSettings("round-robin"), packet_time, rng), slow, 1
+    )
     assert turns.reordering() > 0.2
     if slow >= 1.5:
         assert mean < in_turn

@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.paths import Flowcell, Flowlet, RoundRobin, digit_reversed
+from host_agent.paths import digit_reversed
 from host_agent.paths.base import Route
 from protocol.underlay import TrafficClass, label_of
+from tests.unit.compiled_paths import compiled
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def route(stamps: set[int]) -> Route:
 def test_drb_takes_all_paths_in_turn_whichever_way_it_is_asked(
     stamps: set[int], batches: list[int], seed: int
 ) -> None:
-    policy, way = RoundRobin(np.random.default_rng(seed)), route(stamps)
+    policy, way = compiled("round-robin", seed), route(stamps)
     ports: list[int] = []
     for number, count in enumerate(batches):
         flow = Inner(number % 3, number)
@@ -76,7 +76,7 @@ def expected_cells(sizes: list[int], limit: int) -> list[int]:
 def test_presto_changes_path_where_a_cell_is_full_and_nowhere_else(
     stamps: set[int], batches: list[tuple[int, int, int]], limit: int
 ) -> None:
-    policy, way = Flowcell(limit), route(stamps)
+    policy, way = compiled("flowcell", flowcell_bytes=limit), route(stamps)
     ports: list[int] = []
     sizes: list[int] = []
     for size, count, last in batches:
@@ -91,7 +91,7 @@ def test_presto_changes_path_where_a_cell_is_full_and_nowhere_else(
 
 
 def test_presto_goes_on_in_its_cell_when_other_paths_die_and_leaves_one_that_died() -> None:
-    policy, way = Flowcell(), route({1, 2, 3, 4})
+    policy, way = compiled("flowcell"), route({1, 2, 3, 4})
     port = policy.entropy(FLOW, way, 1000, 0.0)
     way.labels = tuple(label for label in way.labels if label == port or label != way.labels[0])
     assert policy.entropy(FLOW, way, 1000, 0.0) == port
@@ -108,7 +108,7 @@ def test_presto_goes_on_in_its_cell_when_other_paths_die_and_leaves_one_that_die
 def test_letflow_changes_path_only_after_a_gap(
     stamps: set[int], pauses: list[float], gap: float, seed: int
 ) -> None:
-    policy, way = Flowlet(np.random.default_rng(seed), gap), route(stamps)
+    policy, way = compiled("flowlet", seed, gap_s=gap), route(stamps)
     now, port = 0.0, policy.entropy(FLOW, way, 1000, 0.0)
     for pause in pauses:
         before, now = now, now + pause
@@ -120,7 +120,7 @@ def test_letflow_changes_path_only_after_a_gap(
 
 
 def test_letflow_draws_evenly_after_gaps() -> None:
-    policy, way = Flowlet(np.random.default_rng(4), 0.01), route(set(range(1, 9)))
+    policy, way = compiled("flowlet", 4, gap_s=0.01), route(set(range(1, 9)))
     drawn = Counter(policy.entropy(FLOW, way, 1000, turn * 0.02) for turn in range(4000))
     chi_square = sum((drawn[label] - 500) ** 2 / 500 for label in way.labels)
     assert chi_square < 29.9, "7 degrees of freedom: exceeded once in 10 000 seeds"
@@ -128,7 +128,7 @@ def test_letflow_draws_evenly_after_gaps() -> None:
 
 @pytest.mark.parametrize("kind", ["flowcell", "flowlet"])
 def test_a_flow_that_is_forgotten_begins_anew(kind: str) -> None:
-    policy = Flowcell() if kind == "flowcell" else Flowlet(np.random.default_rng(1), 1.0)
+    policy = compiled("flowcell") if kind == "flowcell" else compiled("flowlet", gap_s=1.0)
     way = route({1, 2, 3})
     first = policy.entropies(FLOW, way, 1400, 30, 1400, 0.0)
     policy.forget(FLOW.id)

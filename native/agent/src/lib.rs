@@ -3,6 +3,8 @@
 //!
 //! `host_agent/` is the program around it, `native/src/agent/` binds it to Python.
 
+#![forbid(unsafe_code)]
+
 pub mod admission;
 pub mod blocking;
 pub mod class;

@@ -22,6 +22,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::agent::paths::{leaf_id, Failure, OwnPolicy, PyLoad};
 use crate::datapath::{text_of, Texts};
+pub use policy::path_settings;
 use policy::Document;
 
 /// Underlay address, session, leaf and overlay addresses of an agent.

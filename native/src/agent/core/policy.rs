@@ -44,7 +44,7 @@ impl Document {
             [(TrafficClass::Short, "short"), (TrafficClass::Long, "long"), (TrafficClass::Control, "control")]
         {
             let of_class = policy.getattr(name)?;
-            paths[class.index()] = path(&of_class.getattr("path")?, packet_time_s)?;
+            paths[class.index()] = path_settings(&of_class.getattr("path")?, packet_time_s)?;
             send.priority.of_class[class.index()] = of_class.getattr("priority")?.extract()?;
             let release = of_class.getattr("release")?;
             if !release.is_none() && class != TrafficClass::Control {
@@ -83,7 +83,9 @@ impl Document {
     }
 }
 
-fn path(path: &Bound<'_, PyAny>, packet_time_s: f64) -> PyResult<Option<PathSettings>> {
+/// Returns what a `protocol.policy.PathPolicy` asks for; None: the policy of the operator's own file. ValueError: a kind
+/// that is not known.
+pub fn path_settings(path: &Bound<'_, PyAny>, packet_time_s: f64) -> PyResult<Option<PathSettings>> {
     let number = |name: &str| path.getattr(name)?.extract::<f64>();
     let whole = |name: &str| path.getattr(name)?.extract::<u32>();
     let kind: String = path.getattr("kind")?.extract()?;

@@ -74,6 +74,19 @@ def test_under_ecmp_a_flow_has_one_path_and_its_packets_come_in_order() -> None:
         assert flow.reordered == 0
 
 
+def test_leaves_follow_short_flows_and_paths_are_split() -> None:
+    _, (caps,) = simulate_document(small("caps"))
+    assert {change["leaf"] for change in caps.modes} == {"l1"}  # only acknowledgements leave the other one
+    assert [change["mode"] for change in caps.modes[:4]] == ["on", "off", "on", "off"]
+    _, (freeway,) = simulate_document(small("freeway"))
+    first = freeway.splits[0]
+    assert sorted([*first["low_latency"], *first["throughput"]]) == [1, 2, 3, 4]
+    kept = [split for split in freeway.splits if split["at_s"] < 0.1]
+    long = [flow for flow in freeway.flows if flow.traffic_class == "long"]
+    assert kept
+    assert all(len(flow.paths) < 4 for flow in long)
+
+
 def test_a_link_that_is_down_or_slow_is_that_link() -> None:
     plain = FabricSpec(leaves=2, spines=3, link=Link(5), access=Link(15))
     fabric = replace(plain, down=("l1-s2",), overrides={"l2-s3": Link(1, 7, 2.0), "h3-l2": Link(8)})
@@ -103,6 +116,8 @@ def test_every_scheme_that_is_simulated_ends_all_flows(name: str) -> None:
     assert document["schemes"][name]["short"]["failed"] == 0
     scheme = loader.load(name)
     coded = scheme.short.coding is not None
+    copies = [flow.copy_packets for flow in runs[0].flows if flow.traffic_class == "short"]
+    assert (sum(copies) > 0) == (scheme.replication is not None)
     assert (sum(flow.repairs for flow in runs[0].flows) > 0) == coded
 
 

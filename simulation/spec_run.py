@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import capstan_native
 
@@ -21,6 +21,9 @@ from simulation.spec_scheme import SimulatedScheme
 from simulation.tcp import Tcp
 from workloads.plan import Plan
 from workloads.wire import SINK_PORT
+
+if TYPE_CHECKING:
+    from simulation.learning import Learning
 
 _PS_PER_S: Final = 10**12
 _EVENTS_A_STEP: Final = 1_000_000
@@ -58,6 +61,8 @@ def simulate_run(
     deadline_s = plan.window_s[1] + spec.timeout_s
     background = [row for row, flow in enumerate(plan.flows) if flow.size_bytes is None]
     noted: list[list[int]] = []
+    types: list[dict[str, Any]] = []
+    known: set[int] = set()
     try:
         simulation = _simulation(setting, scheme, repeat, plan)
 
@@ -66,10 +71,13 @@ def simulate_run(
             while not simulation.run_until(_EVENTS_A_STEP, until_ps):
                 progress(simulation.finished())
 
-        for moment in plan.window_s:
-            go_on(moment)
-            noted.append(simulation.acknowledged(background))
-        go_on(deadline_s)
+        learning = _learning(setting, scheme, plan)
+        moments = [] if learning is None else list(learning.moments(deadline_s))
+        for until_s in sorted({*plan.window_s, *moments, deadline_s}):
+            go_on(until_s)
+            noted += [simulation.acknowledged(background)] * plan.window_s.count(until_s)
+            if learning is not None and until_s in moments and not simulation.is_over():
+                types += _learn(learning, simulation, plan, known, until_s)
         simulation.stop()
     except (ValueError, OverflowError) as error:
         raise SettingsError(f"scheme {choice.label}, repeat {repeat + 1}: {error}") from None
@@ -88,6 +96,7 @@ def simulate_run(
         duration_s=simulation.now_ps() / _PS_PER_S,
         flows=outcomes,
         cpu=NOT_LIMITED,
+        types=None if learning is None else tuple(types),
         modes=tuple(_mode_changes(spec, simulation)),
         splits=tuple(
             {"at_s": at_ps / _PS_PER_S, "low_latency": low, "throughput": high, "share": share}
@@ -116,6 +125,43 @@ def _copies(plan: Plan, scheme: SimulatedScheme) -> dict[int, int]:
     if any(plan.flows[row].copy_port is None for row in short):
         raise SettingsError("the run has too many flows to replicate them: use more repeats instead")
     return {row: len(plan.flows) + place for place, row in enumerate(short)}
+
+
+def _learning(setting: Setting, scheme: SimulatedScheme, plan: Plan) -> Learning | None:
+    priority = scheme.scheme.priority
+    if priority is None or priority.prediction is None:
+        return None
+    from simulation.learning import Learning  # what it imports takes a second, and few schemes learn
+
+    return Learning(priority, priority.prediction, plan, setting.spec.fabric.hosts())
+
+
+def _learn(
+    learning: Learning, simulation: capstan_native.Simulation, plan: Plan, known: set[int], now_s: float
+) -> Iterator[dict[str, Any]]:
+    """Have agents know what the flows that have ended teach; yield what they were informed of. known: rows so far."""
+    from simulation.learning import Ended
+
+    completed = simulation.flows()["completed_ps"][: len(plan.flows)]
+    ended = [
+        Ended(row, end_ps / _PS_PER_S)
+        for row, end_ps in enumerate(completed)
+        if end_ps is not None and row not in known
+    ]
+    known.update(one.row for one in ended)
+    learnt = learning.learn(ended, now_s)
+    if learnt is None:
+        return
+    simulation.set_types(learnt.features, learnt.values)
+    found = learnt.found
+    yield {
+        "at_s": now_s,
+        "flows": found.flows,
+        "features": learnt.features,
+        "types": len(found.types),
+        "unknown_flows": found.unknown_flows,
+        "seconds": 0.0,
+    }
 
 
 def _mode_changes(spec: Spec, simulation: capstan_native.Simulation) -> Iterator[Mapping[str, Any]]:

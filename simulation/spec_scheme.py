@@ -57,6 +57,8 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
     overrides: Mapping[str, Any] = merge_overrides(spec.policy, choice.overrides)
     scheme = with_overrides(loader.load(choice.name), overrides)
     problem = missing(scheme)
+    if problem is None and spec.keep_learnt and scheme.priority is not None and scheme.priority.prediction:
+        problem = "`keep_learnt` (what one run has learnt is the next one's) is not simulated yet"
     if problem is not None:
         raise SettingsError(f"scheme {choice.label}: {problem}; ./capstan run has it")
     clock = max(1.0, LEAST_PACKET_TIME_S / spec.packet_time_s)
@@ -79,8 +81,6 @@ def missing(scheme: Scheme) -> str | None:
         return "`entropy: file` (a path policy of your own) is not simulated"
     if scheme.admission is not None:
         return "`admission` (flows that ask before they send) is not simulated yet"
-    if scheme.priority is not None and scheme.priority.prediction is not None:
-        return "`priority.prediction` (types of flows that are learnt) is not simulated yet"
     return None
 
 

@@ -75,6 +75,8 @@ class Simulation:
         """Return the bytes of flows, by their rows, that their senders know to have arrived."""
     def records(self) -> list[SimulatedRecord]:
         """Return what agents counted of each flow; complete when the run is over."""
+    def set_types(self, features: Sequence[str], values: Sequence[tuple[bytes, Sequence[int]]]) -> None:
+        """Have all agents know thresholds, in bytes, of flows by the bytes of their features."""
     def mode_changes(self) -> list[tuple[int, int, str, str]]:
         """Return when (ps) leaves changed their modes: leaf, mode, cause."""
     def splits(self) -> list[tuple[int, list[int], list[int], float]]:

@@ -19,7 +19,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::agent::core::policy::Document;
+use crate::agent::core::policy::{types_of, Document, Values};
 use crate::fabric::cause_name;
 
 fn raised(error: Error) -> PyErr {
@@ -126,6 +126,8 @@ struct TcpSettings {
     delayed_packets: u32,
     delayed_ps: u64,
     opening: bool,
+    undo: bool,
+    hystart: bool,
 }
 
 impl TcpSettings {
@@ -150,6 +152,8 @@ impl TcpSettings {
             delayed_packets: self.delayed_packets,
             delayed_time: self.delayed_ps,
             opening: self.opening,
+            undo: self.undo,
+            hystart: self.hystart,
         })
     }
 }
@@ -334,6 +338,11 @@ impl Run {
             return Err(PyValueError::new_err("there is no such flow"));
         }
         Ok(rows.into_iter().map(|row| simulation.acknowledged(row)).collect())
+    }
+
+    fn set_types(&self, features: Vec<String>, values: Values) -> PyResult<()> {
+        self.held().set_types(&types_of(&features, values)?);
+        Ok(())
     }
 
     /// When, leaf, mode and cause.

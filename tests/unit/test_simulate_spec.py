@@ -23,6 +23,7 @@ from simulation.spec_fabric import simulated_fabric
 from simulation.spec_scheme import missing
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link
+from workloads.description import Application, Sizes
 
 SIMULATED = sorted(scheme.name for scheme in loader.all_schemes() if missing(scheme) is None)
 
@@ -85,6 +86,25 @@ def test_leaves_follow_short_flows_and_paths_are_split() -> None:
     long = [flow for flow in freeway.flows if flow.traffic_class == "long"]
     assert kept
     assert all(len(flow.paths) < 4 for flow in long)
+
+
+def test_types_of_flows_are_learnt_while_a_run_goes_on() -> None:
+    sizes = {"queries": 2_000, "copies": 60_000}
+    applications = tuple(
+        Application(name, Sizes("fixed", bytes=size), share=size, port=6001 + port)
+        for port, (name, size) in enumerate(sizes.items())
+    )
+    spec = small("tpfs", policy={"priority.prediction.interval_s": 1.5, "priority.scale": 0.02})
+    flows = replace(spec.workload.flows, sizes=None, applications=applications, count=300)
+    arrivals = replace(flows.arrivals, rate_per_s=40)
+    workload = replace(spec.workload, flows=replace(flows, arrivals=arrivals))
+    _, (run,) = simulate_document(replace(spec, workload=workload))
+    assert run.types
+    assert all(flow.state != "failed" for flow in run.flows)
+    first = run.types[0]
+    assert first["at_s"] % 1.5 == 0
+    assert (first["features"], first["types"]) == (["destination_port"], 2)
+    assert 100 <= first["flows"] < 300
 
 
 def test_a_link_that_is_down_or_slow_is_that_link() -> None:

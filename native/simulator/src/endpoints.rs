@@ -47,6 +47,7 @@ impl Simulation {
                 blocks: packet.blocks,
                 stamp: packet.stamp,
                 marked: packet.marks.echo,
+                repeated: packet.marks.repeated,
             };
             let Packet { flow, number, stamp, cargo, marks: Marks { congested: marked, .. }, .. } = packet;
             self.take_in(flow, cargo, Arrived { number, stamp, marked }, &answer);

@@ -47,6 +47,8 @@ fn config(shape: Shape, packets: u32) -> Config {
             delayed_packets: 1,
             delayed_time: 0,
             opening: true,
+            undo: true,
+            hystart: false,
         }),
         balancing: Balancing::Hash,
         seed: 1,

@@ -1,5 +1,7 @@
 //! Between hosts, agents and the network: packets are wrapped as they leave a host and come out as agents release them.
 
+use agent::priority::FlowTypes;
+
 use super::inner::Inner;
 use super::{switching, Lingering, ModeEvent, Overlay, Record, Settings, SplitEvent};
 use crate::config::Config;
@@ -59,6 +61,7 @@ impl Simulation {
             blocks: packet.blocks,
             stamp: packet.stamp,
             marked: packet.marks.echo,
+            repeated: packet.marks.repeated,
         };
         let behind = (u64::from(packet.number) * u64::from(payload)).min(bytes);
         let inner = Inner {
@@ -219,6 +222,12 @@ impl Simulation {
         let now = overlay.seconds(self.now);
         overlay.controller.expired(&mut overlay.hosts, (now, self.now));
         self.arm_controller();
+    }
+
+    /// Have all agents know which types of flows have thresholds of their own, from each flow's next packet on.
+    pub fn set_types(&mut self, types: &FlowTypes) {
+        let Some(overlay) = &mut self.overlay else { return };
+        overlay.hosts.iter_mut().for_each(|host| host.set_types(types.clone()));
     }
 
     /// Return how leaves changed their modes, and how paths were split.

@@ -5,6 +5,7 @@ use agent::flow_record::FlowRecord;
 use agent::packet::{Burst, Packet as _, Sizes};
 use agent::paths::{LivePaths, Load};
 use agent::peers::{Known, PeerId, Peers};
+use agent::priority::FlowTypes;
 use agent::receiving::{Incoming, Receiver, Repair, UnitShape};
 use agent::sending::Sender;
 use agent::{Generator, LeafId, Seconds};
@@ -65,6 +66,11 @@ impl Host {
     /// Take in what the other agents of its leaf have.
     pub fn set_load(&mut self, load: &Load, now: Seconds) {
         self.sender.wrapping.steering.set_load(load, now);
+    }
+
+    /// Take in which types of flows have thresholds of their own.
+    pub fn set_types(&mut self, types: FlowTypes) {
+        self.sender.set_types(types);
     }
 
     /// Take in that the host will send so much on a flow.

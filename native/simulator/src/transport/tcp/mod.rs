@@ -1,8 +1,8 @@
 //! TCP's sending end, in packets: windows by `control`, losses by `board`, time-outs by `round_trip`.
 //!
 //! What may be in flight is the window; what is in flight is counted (RFC 6675's pipe), with SACK by what is known of each
-//! packet, without it by duplicate acknowledgements. The handshake is before it (`opening`). There is no tail loss probe, and no proportional rate
-//! reduction: a window that is reduced stops sending until as much has left the network.
+//! packet, without it by duplicate acknowledgements. The handshake is before it (`opening`). There is no tail loss probe,
+//! and no proportional rate reduction: a window that is reduced stops sending until as much has left the network.
 
 mod board;
 mod control;

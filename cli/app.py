@@ -31,6 +31,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "check": "cli.commands.describe",
     "schemes": "cli.commands.describe",
     "simulate": "cli.commands.simulate",
+    "agree": "cli.commands.agree",
     "report": "cli.commands.report",
     "model": "cli.commands.model",
     "bench": "cli.commands.bench",

@@ -49,6 +49,8 @@ def run_simulated(
         write_text(json_text(found.document), json_file)
     if json_file == "-":
         progress.print(f"kept in {found.directory}", markup=False, soft_wrap=True)
+    with progress.status("drawing"):  # after all that is waited for
+        (draw_sweep if spec.sweep else draw_comparison)(found.document, found.directory)
 
 
 def _simulated(spec: Spec, text: str, directory: Path) -> Simulated:
@@ -61,7 +63,4 @@ def _simulated(spec: Spec, text: str, directory: Path) -> Simulated:
             )
 
         simulate = simulate_sweep if spec.sweep else simulate_spec
-        found = simulate(spec, text, directory, show)
-        status.update("drawing")
-        (draw_sweep if spec.sweep else draw_comparison)(found.document, found.directory)
-    return found
+        return simulate(spec, text, directory, show)

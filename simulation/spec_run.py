@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import capstan_native
 
@@ -21,6 +21,9 @@ from simulation.spec_scheme import SimulatedScheme
 from simulation.tcp import Tcp
 from workloads.flow_header import SINK_PORT
 from workloads.plan import Plan
+
+if TYPE_CHECKING:
+    from simulation.learning import Learning
 
 _PS_PER_S: Final = 10**12
 _EVENTS_A_STEP: Final = 1_000_000
@@ -58,6 +61,8 @@ def simulate_run(
     deadline_s = plan.window_s[1] + spec.timeout_s
     background = [row for row, flow in enumerate(plan.flows) if flow.size_bytes is None]
     noted: list[list[int]] = []
+    types: list[dict[str, Any]] = []
+    known: set[int] = set()
     try:
         simulation = _simulation(setting, scheme, repeat, plan)
 
@@ -66,17 +71,22 @@ def simulate_run(
             while not simulation.run_until(_EVENTS_A_STEP, until_ps):
                 progress(simulation.finished())
 
-        for moment in plan.window_s:
-            go_on(moment)
-            noted.append(simulation.acknowledged(background))
-        go_on(deadline_s)
+        learning = _learning(setting, scheme, plan)
+        moments = [] if learning is None else list(learning.moments(deadline_s))
+        for until_s in sorted({*plan.window_s, *moments, deadline_s}):
+            go_on(until_s)
+            noted += [simulation.acknowledged(background)] * plan.window_s.count(until_s)
+            if learning is not None and until_s in moments and not simulation.is_over():
+                types += _learn(learning, simulation, plan, known, until_s)
         simulation.stop()
     except (ValueError, OverflowError) as error:
         raise SettingsError(f"scheme {choice.label}, repeat {repeat + 1}: {error}") from None
     windows = dict(zip(background, zip(*noted, strict=True), strict=True))
-    flows, records = simulation.flows(), simulation.records()
+    columns = Columns(simulation.flows(), simulation.records())
+    rows = _copies(plan, scheme)
     outcomes = tuple(
-        _outcome(row, plan, setting, flows, records[row], windows.get(row)) for row in range(len(plan.flows))
+        _outcome(row, rows.get(row), plan, setting, columns, windows.get(row))
+        for row in range(len(plan.flows))
     )
     return Run(
         label=choice.label,
@@ -86,7 +96,78 @@ def simulate_run(
         duration_s=simulation.now_ps() / _PS_PER_S,
         flows=outcomes,
         cpu=NOT_LIMITED,
+        types=None if learning is None else tuple(types),
+        modes=tuple(_mode_changes(spec, simulation)),
+        splits=tuple(
+            {"at_s": at_ps / _PS_PER_S, "low_latency": low, "throughput": high, "share": share}
+            for at_ps, low, high, share in simulation.splits()
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What came of flows and of their copies, by row."""
+
+    flows: capstan_native.SimulatedFlows
+    records: Sequence[capstan_native.SimulatedRecord]
+
+
+def _copies(plan: Plan, scheme: SimulatedScheme) -> dict[int, int]:
+    """Return the rows of replicated flows' copies, which come behind all flows, by the rows of the flows.
+
+    Raises:
+        SettingsError: a copy without a port.
+    """
+    if scheme.scheme.replication is None:
+        return {}
+    short = [row for row, flow in enumerate(plan.flows) if flow.traffic_class == "short"]
+    if any(plan.flows[row].copy_port is None for row in short):
+        raise SettingsError("the run has too many flows to replicate them: use more repeats instead")
+    return {row: len(plan.flows) + place for place, row in enumerate(short)}
+
+
+def _learning(setting: Setting, scheme: SimulatedScheme, plan: Plan) -> Learning | None:
+    priority = scheme.scheme.priority
+    if priority is None or priority.prediction is None:
+        return None
+    from simulation.learning import Learning  # what it imports takes a second, and few schemes learn
+
+    return Learning(priority, priority.prediction, plan, setting.spec.fabric.hosts())
+
+
+def _learn(
+    learning: Learning, simulation: capstan_native.Simulation, plan: Plan, known: set[int], now_s: float
+) -> Iterator[dict[str, Any]]:
+    """Have agents know what the flows that have ended teach; yield what they were informed of. known: rows so far."""
+    from simulation.learning import Ended
+
+    completed = simulation.flows()["completed_ps"][: len(plan.flows)]
+    ended = [
+        Ended(row, end_ps / _PS_PER_S)
+        for row, end_ps in enumerate(completed)
+        if end_ps is not None and row not in known
+    ]
+    known.update(one.row for one in ended)
+    learnt = learning.learn(ended, now_s)
+    if learnt is None:
+        return
+    simulation.set_types(learnt.features, learnt.values)
+    found = learnt.types
+    yield {
+        "at_s": now_s,
+        "flows": found.flows,
+        "features": learnt.features,
+        "types": len(found.types),
+        "unknown_flows": found.unknown_flows,
+        "seconds": 0.0,
+    }
+
+
+def _mode_changes(spec: Spec, simulation: capstan_native.Simulation) -> Iterator[Mapping[str, Any]]:
+    tier = "l" if spec.fabric.topology == "leaf-spine" else "e"
+    for at_ps, leaf, mode, cause in simulation.mode_changes():
+        yield {"at_s": at_ps / _PS_PER_S, "leaf": f"{tier}{leaf + 1}", "mode": mode, "cause": cause}
 
 
 def payload_bytes(spec: Spec) -> int:
@@ -98,6 +179,7 @@ def _simulation(
     setting: Setting, scheme: SimulatedScheme, repeat: int, plan: Plan
 ) -> capstan_native.Simulation:
     spec, places = setting.spec, setting.spec.fabric.hosts()
+    flows = [*plan.flows, *(plan.flows[row] for row in _copies(plan, scheme))]
     number = {place.name: index for index, place in enumerate(places)}
     link = spec.fabric.link
     buffer = Buffer(
@@ -117,63 +199,83 @@ def _simulation(
     asked: dict[str, Any] = {
         "policy": scheme.policy,
         "groups": list(scheme.groups),
+        **scheme.central(),
         "clock": scheme.clock,
         "addresses": [ip_address(place.overlay).packed for place in places],
-        "lines": [(flow.source_port, flow.port or SINK_PORT, flow.size_bytes is None) for flow in plan.flows],
+        "lines": [*_lines(plan, scheme)],
     }
     return capstan_native.Simulation(
         settings,
         setting.transport.to_native(),
-        [round(flow.start_s * _PS_PER_S) for flow in plan.flows],
-        [number[flow.source] for flow in plan.flows],
-        [number[flow.destination] for flow in plan.flows],
-        [flow.size_bytes or _ENDLESS_BYTES for flow in plan.flows],
+        [round(flow.start_s * _PS_PER_S) for flow in flows],
+        [number[flow.source] for flow in flows],
+        [number[flow.destination] for flow in flows],
+        [flow.size_bytes or _ENDLESS_BYTES for flow in flows],
         scheme=asked,
         rooms=[] if scheme.room else list(setting.fabric.rooms),
     )
 
 
+Line = tuple[int, int, bool, tuple[int, bool] | None]
+"""Ports of a flow, whether it has no end; the row of its copy, and whether one gives way to one that is open."""
+
+
+def _lines(plan: Plan, scheme: SimulatedScheme) -> Iterator[Line]:
+    copies, of_opening = _copies(plan, scheme), scheme.scheme.replication == "syn"
+    for row, flow in enumerate(plan.flows):
+        twin = (copies[row], of_opening) if row in copies else None
+        yield flow.source_port, flow.port or SINK_PORT, flow.size_bytes is None, twin
+    for row in copies:
+        flow = plan.flows[row]
+        yield flow.copy_port or 0, flow.port or SINK_PORT, False, (row, of_opening)
+
+
 def _outcome(
     row: int,
+    copy: int | None,
     plan: Plan,
     setting: Setting,
-    flows: capstan_native.SimulatedFlows,
-    record: Mapping[str, Any],
+    columns: Columns,
     noted: tuple[int, ...] | None,
 ) -> FlowOutcome:
-    planned, completed = plan.flows[row], flows["completed_ps"][row]
-    started_s = round(planned.start_s, 6)
-    finished = completed is not None
-    endless = planned.size_bytes is None
-    acknowledged, resent = flows["acknowledged"][row], flows["resent"][row]
+    """Return what became of a flow: of one with a copy, times and paths are those of the one that was first."""
+    planned, flows = plan.flows[row], columns.flows
+    both = [row] if copy is None else [row, copy]
+    ended = [one for one in both if flows["completed_ps"][one] is not None]
+    first = ended[0] if ended else row
+    others = [one for one in both if one != first]
+    record, completed = columns.records[first], flows["completed_ps"][first]
+    finished, endless = completed is not None, planned.size_bytes is None
+    acknowledged, resent = flows["acknowledged"][first], sum(flows["resent"][one] for one in both)
     return FlowOutcome(
         id=planned.id,
         source=planned.source,
         destination=planned.destination,
-        source_port=planned.source_port,
+        source_port=planned.source_port if first == row else planned.copy_port or 0,
         traffic_class=planned.traffic_class,
         size_bytes=planned.size_bytes,
         state="background" if endless else "finished" if finished else "failed",
         error="" if endless or finished else f"not finished: {acknowledged} B acknowledged at the run's end",
         planned_s=planned.start_s,
-        started_s=started_s,
+        started_s=round(planned.start_s, 6),
         fct_s=None if completed is None or endless else completed / _PS_PER_S - planned.start_s,
         bytes_acked=acknowledged,
         window_bytes=0 if noted is None else noted[1] - noted[0],
         window_s=0.0 if noted is None else plan.window_s[1] - plan.window_s[0],
         retransmissions=resent,
         bytes_retransmitted=resent * payload_bytes(setting.spec),
-        duplicates_reported=flows["duplicates"][row],
+        duplicates_reported=sum(flows["duplicates"][one] for one in both),
         reordering_events=0,
-        out_of_order=flows["early"][row],
-        rtt_ms=flows["round_trip_ps"][row] / 1e9,
-        min_rtt_ms=flows["least_round_trip_ps"][row] / 1e9,
+        out_of_order=flows["early"][first],
+        rtt_ms=flows["round_trip_ps"][first] / 1e9,
+        min_rtt_ms=flows["least_round_trip_ps"][first] / 1e9,
         packets=record["packets"],
         repairs=record["repairs"],
         recovered=record["recovered"],
         lost=record["lost"],
         reordered=record["reordered"],
         release_timeouts=record["release_timeouts"],
+        copy_packets=sum(columns.records[one]["packets"] for one in others),
         application=planned.application,
         port=planned.port or SINK_PORT,
         counted=planned.counted,

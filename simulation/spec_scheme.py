@@ -31,6 +31,21 @@ class SimulatedScheme:
     queues: int
     room: int | None
 
+    def central(self) -> dict[str, Any]:
+        """Return what a controller decides while flows run, as `capstan_native.Simulation` takes it."""
+        scheme, mode, partition = self.scheme, self.scheme.mode, self.scheme.partition
+        rule = None if mode is None else (mode.sampling_packet_times, mode.quiet_intervals, mode.longest_hold)
+        split = None
+        if partition is not None:
+            times = (
+                partition.deadline_packet_times,
+                partition.burst_packets,
+                partition.sampling_packet_times,
+            )
+            split = (*times, partition.samples)
+        shares = any(one.entropy == "tr" for one in (scheme.short, scheme.long, scheme.control))
+        return {"mode": rule, "partition": split, "shares": shares}
+
 
 def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
     """Return a spec's scheme with its overrides.
@@ -42,6 +57,8 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
     overrides: Mapping[str, Any] = merge_overrides(spec.policy, choice.overrides)
     scheme = with_overrides(loader.load(choice.name), overrides)
     problem = missing(scheme)
+    if problem is None and spec.keep_learnt and scheme.priority is not None and scheme.priority.prediction:
+        problem = "`keep_learnt` (what one run has learnt is the next one's) is not simulated yet"
     if problem is not None:
         raise SettingsError(f"scheme {choice.label}: {problem}; ./capstan run has it")
     clock = max(1.0, LEAST_PACKET_TIME_S / spec.packet_time_s)
@@ -62,18 +79,8 @@ def missing(scheme: Scheme) -> str | None:
     classes = (scheme.short, scheme.long, scheme.control)
     if any(one.entropy == "file" for one in classes):
         return "`entropy: file` (a path policy of your own) is not simulated"
-    if scheme.mode is not None:
-        return "`mode` (leaves that follow short flows) is not simulated yet"
-    if scheme.partition is not None:
-        return "`partition` (paths split by load) is not simulated yet"
     if scheme.admission is not None:
         return "`admission` (flows that ask before they send) is not simulated yet"
-    if scheme.replication is not None:
-        return "`replication` (flows that are opened twice) is not simulated yet"
-    if scheme.priority is not None and scheme.priority.prediction is not None:
-        return "`priority.prediction` (types of flows that are learnt) is not simulated yet"
-    if any(one.entropy == "tr" for one in classes):
-        return "`entropy: tr` (agents of a leaf that share loads) is not simulated yet"
     return None
 
 

@@ -18,7 +18,9 @@ class Tcp:
 
     duplicates: packets beyond a missing one from which it counts as lost. rack: losses by time, which forgives
     reordering; needs sack. marks: packets may be marked instead of dropped (ECN). delayed_packets: an acknowledgement
-    waits for so many packets in order, for at most delayed_us. opening: a packet goes to and fro before any data.
+    waits for so many packets in order, for at most delayed_us. opening: a packet goes to and fro before any data. undo:
+    reductions for what was only late are undone, and duplicates make RACK more patient. hystart: growing round trips
+    end slow start.
     """
 
     control: Control = "newreno"
@@ -34,6 +36,8 @@ class Tcp:
     delayed_packets: int = 1
     delayed_us: float = 0.0
     opening: bool = False
+    undo: bool = False
+    hystart: bool = False
 
     def to_native(self) -> dict[str, Any]:
         """Return the transport as `capstan_native.Simulation` takes it."""
@@ -52,13 +56,17 @@ class Tcp:
             "delayed_packets": self.delayed_packets,
             "delayed_ps": picoseconds(self.delayed_us),
             "opening": self.opening,
+            "undo": self.undo,
+            "hystart": self.hystart,
         }
 
 
 PROFILES: Final[Mapping[Profile, Tcp]] = {
     "ns2": Tcp("newreno", initial_window=2, initial_timeout_us=3_000_000.0, sack=False),
-    "linux": Tcp("cubic", rack=True, delayed_packets=2, delayed_us=40_000.0, opening=True),
+    "linux": Tcp(
+        "cubic", rack=True, delayed_packets=2, delayed_us=40_000.0, opening=True, undo=True, hystart=True
+    ),
     "datacenter": Tcp("dctcp", initial_timeout_us=1_000.0, least_timeout_us=1_000.0, rack=True, marks=True),
 }
-"""ns2: ns-2's defaults, which the papers used. linux: what a kernel's TCP does, but for its tail loss probes, HyStart
+"""ns2: ns-2's defaults, which the papers used. linux: what a kernel's TCP does, but for its tail loss probes
 and quick acknowledgements. datacenter: DCTCP with time-outs of 1 ms."""

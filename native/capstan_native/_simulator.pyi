@@ -75,6 +75,12 @@ class Simulation:
         """Return the bytes of flows, by their rows, that their senders know to have arrived."""
     def records(self) -> list[SimulatedRecord]:
         """Return what agents counted of each flow; complete when the run is over."""
+    def set_types(self, features: Sequence[str], values: Sequence[tuple[bytes, Sequence[int]]]) -> None:
+        """Have all agents know thresholds, in bytes, of flows by the bytes of their features."""
+    def mode_changes(self) -> list[tuple[int, int, str, str]]:
+        """Return when (ps) leaves changed their modes: leaf, mode, cause."""
+    def splits(self) -> list[tuple[int, list[int], list[int], float]]:
+        """Return when (ps) paths were split: stamps of low-latency paths, of others, and the share of the former."""
     def finished(self) -> int: ...
     def now_ps(self) -> int: ...
     def flows(self) -> SimulatedFlows: ...

@@ -19,13 +19,16 @@ fn mode_name(mode: Mode) -> &'static str {
 /// Leaf, mode, time, cause.
 type Change = (u64, &'static str, f64, &'static str);
 
-fn change_of(change: ModeChange) -> Change {
-    let cause = match change.cause {
+pub fn cause_name(cause: Cause) -> &'static str {
+    match cause {
         Cause::FirstPacket => "first-packet",
         Cause::Meter => "meter",
         Cause::Quiet => "quiet",
-    };
-    (change.leaf, mode_name(change.mode), change.at, cause)
+    }
+}
+
+fn change_of(change: ModeChange) -> Change {
+    (change.leaf, mode_name(change.mode), change.at, cause_name(change.cause))
 }
 
 #[pyclass(name = "LeafModeMonitor")]

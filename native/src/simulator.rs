@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::simulator::config::{Config, Lengths};
 use ::simulator::flow::Demand;
-use ::simulator::overlay::{self, Group, Groups, Line};
+use ::simulator::overlay::{self, Central, Group, Groups, Line, Twin};
 use ::simulator::paths::Balancing;
 use ::simulator::queue::{Buffer, Discipline, Limit};
 use ::simulator::simulation::Simulation;
@@ -13,11 +13,14 @@ use ::simulator::topology::{Change, FatTree, LeafSpine, Shape, Topology};
 use ::simulator::transport::tcp::{self, Control};
 use ::simulator::transport::{pfabric, Transport};
 use ::simulator::Error;
+use fabric::mode::{Mode, ModeRule};
+use fabric::partition::PartitionRule;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::agent::core::policy::Document;
+use crate::agent::core::policy::{types_of, Document, Values};
+use crate::fabric::cause_name;
 
 fn raised(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -123,6 +126,8 @@ struct TcpSettings {
     delayed_packets: u32,
     delayed_ps: u64,
     opening: bool,
+    undo: bool,
+    hystart: bool,
 }
 
 impl TcpSettings {
@@ -147,9 +152,14 @@ impl TcpSettings {
             delayed_packets: self.delayed_packets,
             delayed_time: self.delayed_ps,
             opening: self.opening,
+            undo: self.undo,
+            hystart: self.hystart,
         })
     }
 }
+
+/// Source and destination port, endless, copy.
+type FlowLine = (u16, u16, bool, Option<(u32, bool)>);
 
 /// What a scheme asks of agents and switches.
 #[derive(FromPyObject)]
@@ -159,10 +169,15 @@ struct SchemeSettings<'py> {
     policy: Bound<'py, PyAny>,
     /// Of none, short, long and control: the groups while the leaf is on, and off.
     groups: Vec<(String, String)>,
+    /// Sampling time in packet times, quiet intervals, longest hold: of leaves' modes.
+    mode: Option<(f64, u32, u32)>,
+    /// Deadline, burst in packets, sampling time, in packet times, and samples: of the split of paths.
+    partition: Option<(f64, f64, f64, usize)>,
+    shares: bool,
     clock: f64,
     addresses: Vec<[u8; 4]>,
-    /// Ports, and whether it goes on until the run is over.
-    lines: Vec<(u16, u16, bool)>,
+    /// Ports, whether it goes on until the run is over; the row of its copy, and whether one gives way to one that is open.
+    lines: Vec<FlowLine>,
 }
 
 fn group_named(name: &str) -> PyResult<Group> {
@@ -184,12 +199,23 @@ impl SchemeSettings<'_> {
             self.groups.iter().map(|(on, off)| Ok(Groups { on: group_named(on)?, off: group_named(off)? }));
         let groups: Vec<Groups> = groups.collect::<PyResult<_>>()?;
         let groups = groups.try_into().map_err(|_| PyValueError::new_err("there are four classes"))?;
-        let lines = self.lines.into_iter().map(|(source_port, destination_port, endless)| Line {
+        let lines = self.lines.into_iter().map(|(source_port, destination_port, endless, twin)| Line {
             source_port,
             destination_port,
             endless,
+            twin: twin.map(|(row, of_opening)| Twin { row, of_opening }),
+        });
+        let mode = self.mode.map(|(sampling_packet_times, quiet_intervals, longest_hold)| ModeRule {
+            sampling_packet_times,
+            quiet_intervals,
+            longest_hold,
+        });
+        let partition = self.partition.map(|rule| {
+            let (deadline_packet_times, burst_packets, sampling_packet_times, samples) = rule;
+            PartitionRule { deadline_packet_times, burst_packets, sampling_packet_times, samples }
         });
         Ok(overlay::Settings {
+            central: Central { mode, partition, shares: self.shares },
             send: document.send,
             paths: [none, short, long, control],
             receive: document.receive,
@@ -312,6 +338,28 @@ impl Run {
             return Err(PyValueError::new_err("there is no such flow"));
         }
         Ok(rows.into_iter().map(|row| simulation.acknowledged(row)).collect())
+    }
+
+    fn set_types(&self, features: Vec<String>, values: Values) -> PyResult<()> {
+        self.held().set_types(&types_of(&features, values)?);
+        Ok(())
+    }
+
+    /// When, leaf, mode and cause.
+    fn mode_changes(&self) -> Vec<(u64, u16, &'static str, &'static str)> {
+        let simulation = self.held();
+        let of = simulation.events().0.iter().map(|one| {
+            let mode = if one.mode == Mode::On { "on" } else { "off" };
+            (one.at, one.leaf, mode, cause_name(one.cause))
+        });
+        of.collect()
+    }
+
+    /// When, stamps of low-latency and of throughput paths, and the share of the former that the loads ask for.
+    fn splits(&self) -> Vec<(u64, Vec<u16>, Vec<u16>, f64)> {
+        let simulation = self.held();
+        let of = simulation.events().1.iter();
+        of.map(|one| (one.at, one.low_latency.clone(), one.throughput.clone(), one.share)).collect()
     }
 
     fn records<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {

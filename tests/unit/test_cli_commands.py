@@ -369,12 +369,14 @@ def test_a_quick_test_is_a_choice_of_its_own_and_its_lab_exists(capstan_says: In
 
 def test_a_simulation_needs_no_root() -> None:
     with tempfile.TemporaryDirectory() as place:  # which others may enter, unlike tmp_path
-        os.chmod(place, 0o755)
+        os.chmod(place, 0o777)
         trace = Path(place) / "trace.csv"
         trace.write_text("start_ns,src,dst,bytes\n0,0,20,100000\n5,1,21,2000\n")
         trace.chmod(0o644)
+        of_spec = ["simulate", "small", "--scheme", "ecmp", "--results", f"{place}/results"]
+        both = [["simulate", "--trace-file", str(trace)], of_spec]
         done = subprocess.run(
-            [sys.executable, "-P", "-c", AS_NOBODY, json.dumps([["simulate", "--trace-file", str(trace)]])],
+            [sys.executable, "-P", "-c", AS_NOBODY, json.dumps(both)],
             env=ENVIRONMENT,
             capture_output=True,
             text=True,
@@ -383,3 +385,4 @@ def test_a_simulation_needs_no_root() -> None:
         )
     assert done.stdout.split()[-1] == "0", done.stderr
     assert "2 flows, 144 hosts" in done.stdout
+    assert "Completion time of short flows" in done.stdout

@@ -23,6 +23,7 @@ from simulation.spec_fabric import simulated_fabric
 from simulation.spec_scheme import missing
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link
+from workloads.description import Application, Sizes
 
 SIMULATED = sorted(scheme.name for scheme in loader.all_schemes() if missing(scheme) is None)
 
@@ -74,6 +75,38 @@ def test_under_ecmp_a_flow_has_one_path_and_its_packets_come_in_order() -> None:
         assert flow.reordered == 0
 
 
+def test_leaves_follow_short_flows_and_paths_are_split() -> None:
+    _, (caps,) = simulate_document(small("caps"))
+    assert {change["leaf"] for change in caps.modes} == {"l1"}  # only acknowledgements leave the other one
+    assert [change["mode"] for change in caps.modes[:4]] == ["on", "off", "on", "off"]
+    _, (freeway,) = simulate_document(small("freeway"))
+    first = freeway.splits[0]
+    assert sorted([*first["low_latency"], *first["throughput"]]) == [1, 2, 3, 4]
+    kept = [split for split in freeway.splits if split["at_s"] < 0.1]
+    long = [flow for flow in freeway.flows if flow.traffic_class == "long"]
+    assert kept
+    assert all(len(flow.paths) < 4 for flow in long)
+
+
+def test_types_of_flows_are_learnt_while_a_run_goes_on() -> None:
+    sizes = {"queries": 2_000, "copies": 60_000}
+    applications = tuple(
+        Application(name, Sizes("fixed", bytes=size), share=size, port=6001 + port)
+        for port, (name, size) in enumerate(sizes.items())
+    )
+    spec = small("tpfs", policy={"priority.prediction.interval_s": 1.5, "priority.scale": 0.02})
+    flows = replace(spec.workload.flows, sizes=None, applications=applications, count=300)
+    arrivals = replace(flows.arrivals, rate_per_s=40)
+    workload = replace(spec.workload, flows=replace(flows, arrivals=arrivals))
+    _, (run,) = simulate_document(replace(spec, workload=workload))
+    assert run.types
+    assert all(flow.state != "failed" for flow in run.flows)
+    first = run.types[0]
+    assert first["at_s"] % 1.5 == 0
+    assert (first["features"], first["types"]) == (["destination_port"], 2)
+    assert 100 <= first["flows"] < 300
+
+
 def test_a_link_that_is_down_or_slow_is_that_link() -> None:
     plain = FabricSpec(leaves=2, spines=3, link=Link(5), access=Link(15))
     fabric = replace(plain, down=("l1-s2",), overrides={"l2-s3": Link(1, 7, 2.0), "h3-l2": Link(8)})
@@ -103,6 +136,8 @@ def test_every_scheme_that_is_simulated_ends_all_flows(name: str) -> None:
     assert document["schemes"][name]["short"]["failed"] == 0
     scheme = loader.load(name)
     coded = scheme.short.coding is not None
+    copies = [flow.copy_packets for flow in runs[0].flows if flow.traffic_class == "short"]
+    assert (sum(copies) > 0) == (scheme.replication is not None)
     assert (sum(flow.repairs for flow in runs[0].flows) > 0) == coded
 
 

@@ -47,6 +47,7 @@ impl Simulation {
                 blocks: packet.blocks,
                 stamp: packet.stamp,
                 marked: packet.marks.echo,
+                repeated: packet.marks.repeated,
             };
             let Packet { flow, number, stamp, cargo, marks: Marks { congested: marked, .. }, .. } = packet;
             self.take_in(flow, cargo, Arrived { number, stamp, marked }, &answer);
@@ -73,7 +74,9 @@ impl Simulation {
                 flow.sender.answered(self.now, answer);
                 if flow.sender.acknowledged().0 >= flow.packets {
                     flow.outcome.completed = Some(self.now);
+                    let row = flow.number;
                     self.finished += 1;
+                    self.give_way(row, false);
                 } else {
                     self.send(place);
                 }
@@ -87,10 +90,23 @@ impl Simulation {
                 if let Some(opening) = flow.opening.take() {
                     flow.outcome.timeouts += opening.timeouts;
                     flow.sender.measured(self.now.saturating_sub(arrived.stamp));
+                    let row = flow.number;
+                    self.give_way(row, true);
                     self.send(place);
                 }
             }
             Cargo::Datagram => {}
+        }
+    }
+
+    /// A flow is open, or has ended: abort its copy, if that has to give way by then.
+    fn give_way(&mut self, row: u32, opened: bool) {
+        let Some(copy) = self.copy_of(row, opened) else { return };
+        let Some(place) = self.flows.place_of(copy) else { return };
+        if let Some(flow) = self.flows.get(place).filter(|flow| !flow.finished()) {
+            flow.aborted = true;
+            self.finished += 1;
+            self.retire(place);
         }
     }
 

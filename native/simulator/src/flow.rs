@@ -58,6 +58,8 @@ pub struct Flow {
     pub receiver: Receiver,
     pub tally: Tally,
     pub outcome: Outcome,
+    /// It sends no more, for its copy was first.
+    pub aborted: bool,
     /// Its entry in the heap.
     pub timer: Time,
 }
@@ -73,12 +75,13 @@ impl Flow {
             receiver: Receiver::new(transport.delay()),
             tally: Tally::default(),
             outcome: Outcome::default(),
+            aborted: false,
             timer: NEVER,
         }
     }
 
     pub fn finished(&self) -> bool {
-        self.outcome.completed.is_some()
+        self.outcome.completed.is_some() || self.aborted
     }
 
     /// Return when something of it is due.
@@ -124,6 +127,12 @@ impl Flows {
 
     pub fn get(&mut self, place: u32) -> Option<&mut Flow> {
         self.places.get_mut(place as usize).and_then(Option::as_mut)
+    }
+
+    /// Return the place of the flow with this row in the workload, if it is under way.
+    pub fn place_of(&self, row: u32) -> Option<u32> {
+        let of_row = |flow: &Option<Flow>| flow.as_ref().is_some_and(|flow| flow.number == row);
+        self.places.iter().position(of_row).map(|place| place as u32)
     }
 
     pub fn remove(&mut self, place: u32) {

@@ -65,7 +65,7 @@ pub fn acknowledgement(flow: &Flow, place: u32, answer: &Answer, lengths: &Lengt
         destination: flow.demand.source,
         path: NO_PATH,
         cargo: Cargo::Acknowledgement,
-        marks: Marks { capable: false, congested: false, echo: answer.marked },
+        marks: Marks { echo: answer.marked, repeated: answer.repeated, ..Marks::default() },
         beyond: answer.beyond,
         stamp: answer.stamp,
         blocks: answer.blocks,

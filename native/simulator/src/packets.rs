@@ -33,6 +33,8 @@ pub struct Marks {
     pub congested: bool,
     /// An acknowledgement's report that what it answers was marked.
     pub echo: bool,
+    /// An acknowledgement's report that what it answers had arrived before.
+    pub repeated: bool,
 }
 
 /// Packets from `first` to before `end`.

@@ -107,13 +107,13 @@ impl Simulation {
     }
 
     /// Run until all is over or the next event is behind `until`, but for at most so many events; return whether either is.
-    /// A run with endless flows is over when all others have ended.
+    /// A run of hosts with agents is over when all flows have ended that do.
     ///
     /// # Errors
     /// As `run`.
     pub fn run_until(&mut self, most: u64, until: Time) -> Result<bool, Error> {
         for _ in 0..most {
-            let done = self.endless > 0 && self.finished + self.endless == self.demands.len();
+            let done = self.overlay.is_some() && self.finished + self.endless == self.demands.len();
             let next = self.events.first().filter(|_| !done);
             let Some(event) = next else {
                 if !self.over {

@@ -12,7 +12,7 @@ use coding::Code;
 use common::{leaf_spine, GBPS};
 use simulator::config::{Config, Lengths};
 use simulator::flow::Demand;
-use simulator::overlay::{Group, Groups, Line, Settings};
+use simulator::overlay::{Central, Group, Groups, Line, Settings, Twin};
 use simulator::paths::Balancing;
 use simulator::queue::{Buffer, Discipline, Limit};
 use simulator::random::{Purpose, Stream};
@@ -47,6 +47,8 @@ fn config(shape: Shape, packets: u32) -> Config {
             delayed_packets: 1,
             delayed_time: 0,
             opening: true,
+            undo: true,
+            hystart: false,
         }),
         balancing: Balancing::Hash,
         seed: 1,
@@ -82,10 +84,11 @@ fn settings(path: PathSettings, group: Group, code: Option<Code>, hosts: u32, fl
         paths: [path; 4],
         receive: ReceivePolicy::new(packet_time_s, [0.0, timeout_s, timeout_s, 0.0]),
         groups: [Groups { on: group, off: group }; 4],
+        central: Central::default(),
         clock: 2000.0,
         addresses: (0..hosts).map(|host| [10, 128, (host >> 8) as u8, host as u8]).collect(),
         lines: (0..flows as u16)
-            .map(|row| Line { source_port: 10_000 + row, destination_port: 5501, endless: false })
+            .map(|row| Line { source_port: 10_000 + row, destination_port: 5501, endless: false, twin: None })
             .collect(),
     }
 }
@@ -231,4 +234,21 @@ fn flows_without_an_end_go_on_until_the_others_have_ended() {
     let outcomes = simulation.outcomes();
     assert!(outcomes[0].completed.is_none() && outcomes[1].completed.is_some());
     assert_eq!(outcomes[0].acknowledged, simulation.acknowledged(0));
+}
+
+#[test]
+fn of_two_copies_the_first_counts_and_the_other_sends_no_more() {
+    for of_opening in [false, true] {
+        let demands = vec![demand(0, 0, 3, 200_000), demand(0, 0, 3, 200_000)];
+        let mut settings = settings(PathSettings::FlowHash, Group::Hash, None, 4, 2);
+        for (line, row) in settings.lines.iter_mut().zip([1, 0]) {
+            line.twin = Some(Twin { row, of_opening });
+        }
+        let simulation = run(config(leaf_spine(2, 2, 4, 10, 10), 100), demands, settings);
+        let outcomes = simulation.outcomes();
+        let ended: Vec<bool> = outcomes.iter().map(|outcome| outcome.completed.is_some()).collect();
+        assert!(ended == [true, false] || ended == [false, true]);
+        let other = &outcomes[usize::from(ended[0])];
+        assert_eq!(other.sent == 0, of_opening, "one that gave way to an open one has sent no data");
+    }
 }

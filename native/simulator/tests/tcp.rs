@@ -28,6 +28,8 @@ fn settings(control: Control) -> Settings {
         delayed_packets: 1,
         delayed_time: 0,
         opening: false,
+        undo: false,
+        hystart: false,
     }
 }
 

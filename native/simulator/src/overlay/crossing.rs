@@ -1,18 +1,22 @@
 //! Between hosts, agents and the network: packets are wrapped as they leave a host and come out as agents release them.
 
+use agent::priority::FlowTypes;
+
 use super::inner::Inner;
-use super::{switching, Lingering, Overlay, Record, Settings};
+use super::{switching, Lingering, ModeEvent, Overlay, Record, Settings, SplitEvent};
 use crate::config::Config;
 use crate::events::Kind;
 use crate::flow::Demand;
 use crate::packets::{Cargo, Handle, Marks, Packet, NO_FLOW, NO_PATH};
 use crate::simulation::Simulation;
-use crate::time::{Time, NEVER};
+use crate::time::{Time, NEVER, SECOND};
 use crate::transport::{Answer, Arrived};
 use crate::Error;
 
 /// Set in the number of an entry of the heap: it is a host's agent's.
 pub const AGENT: u32 = 1 << 31;
+/// The controller's entry, among those of agents.
+pub const CONTROLLER: u32 = (1 << 31) - 1;
 
 impl Simulation {
     /// Make a run of hosts with agents.
@@ -25,6 +29,7 @@ impl Simulation {
         let endless: Vec<bool> = settings.lines.iter().map(|line| line.endless).collect();
         let mut simulation = Simulation::new(config, demands)?;
         simulation.overlay = Some(Box::new(Overlay::new(settings, &simulation.topology, seed, flows)?));
+        simulation.arm_controller();
         simulation.endless = endless.iter().filter(|&&endless| endless).count();
         Ok(simulation)
     }
@@ -56,6 +61,7 @@ impl Simulation {
             blocks: packet.blocks,
             stamp: packet.stamp,
             marked: packet.marks.echo,
+            repeated: packet.marks.repeated,
         };
         let behind = (u64::from(packet.number) * u64::from(payload)).min(bytes);
         let inner = Inner {
@@ -181,6 +187,9 @@ impl Simulation {
     }
 
     pub(crate) fn agent_timer(&mut self, host: u32, time: Time) {
+        if host == CONTROLLER {
+            return self.controller_timer(time);
+        }
         let Some(overlay) = &mut self.overlay else { return };
         if overlay.hosts[host as usize].timer != time {
             return; // an earlier one came in between
@@ -193,17 +202,62 @@ impl Simulation {
         self.hand_up(host);
     }
 
+    /// Put the controller's next timer into the heap, unless an earlier entry is there.
+    fn arm_controller(&mut self) {
+        let Some(overlay) = &mut self.overlay else { return };
+        let Some(deadline) = overlay.controller.deadline() else { return };
+        let instant = overlay.instant(deadline, self.now);
+        if instant < overlay.controller.timer {
+            overlay.controller.timer = instant;
+            self.events.push(instant, Kind::Timer, AGENT | CONTROLLER);
+        }
+    }
+
+    fn controller_timer(&mut self, time: Time) {
+        let Some(overlay) = &mut self.overlay else { return };
+        if overlay.controller.timer != time {
+            return; // an earlier one came in between
+        }
+        overlay.controller.timer = NEVER;
+        let now = overlay.seconds(self.now);
+        overlay.controller.expired(&mut overlay.hosts, (now, self.now));
+        self.arm_controller();
+    }
+
+    /// Have all agents know which types of flows have thresholds of their own, from each flow's next packet on.
+    pub fn set_types(&mut self, types: &FlowTypes) {
+        let Some(overlay) = &mut self.overlay else { return };
+        overlay.hosts.iter_mut().for_each(|host| host.set_types(types.clone()));
+    }
+
+    /// Return how leaves changed their modes, and how paths were split.
+    pub fn events(&self) -> (&[ModeEvent], &[SplitEvent]) {
+        self.overlay.as_ref().map_or((&[], &[]), |overlay| overlay.events())
+    }
+
     /// Choose the path of a datagram at its leaf.
     pub(crate) fn switch(&mut self, handle: Handle) -> u16 {
-        let Some(overlay) = &self.overlay else { return NO_PATH };
+        let Some(overlay) = &mut self.overlay else { return NO_PATH };
         let Some(Some(datagram)) = overlay.inside.get(handle as usize) else { return NO_PATH };
         let paths = self.topology.paths(datagram.from, datagram.to);
         if paths.is_empty() {
             return NO_PATH;
         }
-        let path = overlay.switching.path(datagram, false, paths, &self.topology);
+        let leaf = self.topology.leaf_of(datagram.from) as u16;
+        let (class, bytes) = (datagram.class, datagram.bytes);
+        let now = self.now as f64 / SECOND as f64 * overlay.settings.clock;
+        overlay.controller.passed(leaf, class, bytes, (now, self.now));
+        let on = overlay.controller.is_on(leaf);
+        let path = overlay.switching.path(datagram, on, paths, &self.topology);
         self.packets.get_mut(handle).path = path;
+        self.arm_controller();
         path
+    }
+
+    /// Return the row of a flow's copy, if that gives way when the flow is open, or when it has ended.
+    pub(crate) fn copy_of(&self, row: u32, opened: bool) -> Option<u32> {
+        let twin = self.overlay.as_ref()?.settings.lines[row as usize].twin?;
+        (twin.of_opening == opened || !opened).then_some(twin.row)
     }
 
     /// A flow is over: its agents forget it when none of its packets can come any more.

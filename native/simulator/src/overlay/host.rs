@@ -3,8 +3,9 @@
 use agent::departure::{Content, Departure};
 use agent::flow_record::FlowRecord;
 use agent::packet::{Burst, Packet as _, Sizes};
-use agent::paths::LivePaths;
+use agent::paths::{LivePaths, Load};
 use agent::peers::{Known, PeerId, Peers};
+use agent::priority::FlowTypes;
 use agent::receiving::{Incoming, Receiver, Repair, UnitShape};
 use agent::sending::Sender;
 use agent::{Generator, LeafId, Seconds};
@@ -46,6 +47,30 @@ impl Host {
         sender.wrapping.steering.routes.set_paths(paths);
         let receiver = Receiver::new(settings.receive);
         Host { place, sender, receiver, peers: Peers::default(), sweep_at: 1.0, timer: NEVER }
+    }
+
+    pub fn leaf(&self) -> u16 {
+        self.place.leaf
+    }
+
+    /// Take in which paths are alive, and which of them each class is to keep to.
+    pub fn set_paths(&mut self, paths: LivePaths) {
+        self.sender.wrapping.steering.routes.set_paths(paths);
+    }
+
+    /// Return what the other agents of its leaf are to know of it; None: nothing.
+    pub fn load(&mut self, now: Seconds) -> Option<Load> {
+        self.sender.wrapping.steering.load(now)
+    }
+
+    /// Take in what the other agents of its leaf have.
+    pub fn set_load(&mut self, load: &Load, now: Seconds) {
+        self.sender.wrapping.steering.set_load(load, now);
+    }
+
+    /// Take in which types of flows have thresholds of their own.
+    pub fn set_types(&mut self, types: FlowTypes) {
+        self.sender.set_types(types);
     }
 
     /// Take in that the host will send so much on a flow.

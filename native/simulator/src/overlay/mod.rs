@@ -1,6 +1,7 @@
 //! Hosts whose packets go through agents and a tunnel, as those of the lab do: what `native/agent` decides, the path that
 //! switches choose by ports and class, and what is counted of each flow.
 
+mod central;
 mod crossing;
 mod datagram;
 mod host;
@@ -13,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use agent::paths::{LivePaths, PathSettings};
 use agent::receiving::ReceivePolicy;
 use agent::sending::{SendPolicy, Serving};
-use agent::{Generator, LeafId, Seconds};
+use agent::{Generator, Seconds};
 use datapath::inner::{FlowKey, Key, TCP};
 
 use crate::random::{key, Purpose};
@@ -21,13 +22,15 @@ use crate::time::{Time, SECOND};
 use crate::topology::Topology;
 use crate::Error;
 
-pub use crossing::AGENT;
+pub use central::{Central, ModeEvent, SplitEvent};
+pub use crossing::{AGENT, CONTROLLER};
 pub use datagram::Datagram;
 pub use host::Place;
 pub use inner::Inner;
 pub use record::Record;
 pub use switching::{Group, Groups};
 
+use central::Controller;
 use host::Host;
 use switching::Switching;
 
@@ -37,6 +40,16 @@ pub struct Line {
     pub source_port: u16,
     pub destination_port: u16,
     pub endless: bool,
+    pub twin: Option<Twin>,
+}
+
+/// The other one of two flows that carry the same: the first that ends, or is open, makes the other give way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Twin {
+    /// Its row.
+    pub row: u32,
+    /// Whether one gives way as soon as the other is open.
+    pub of_opening: bool,
 }
 
 /// What a scheme asks of agents and switches.
@@ -48,6 +61,8 @@ pub struct Settings {
     pub receive: ReceivePolicy,
     /// What serves a class at a leaf.
     pub groups: [Groups; 4],
+    /// What a controller decides meanwhile.
+    pub central: Central,
     /// Seconds of agents' clocks a second: agents of fast fabrics see time slowed down.
     pub clock: f64,
     /// Addresses of the overlay, by host.
@@ -73,6 +88,11 @@ impl Settings {
     }
 
     fn check(&self, hosts: u32, flows: usize) -> Result<(), Error> {
+        if let Some(twin) =
+            self.lines.iter().filter_map(|line| line.twin).find(|twin| twin.row as usize >= flows)
+        {
+            return Err(Error(format!("a flow's copy is row {}, there are {flows} flows", twin.row)));
+        }
         if self.addresses.len() != hosts as usize || self.lines.len() != flows {
             return Err(Error(format!(
                 "{hosts} hosts have {} addresses, {flows} flows have {} pairs of ports: give one each",
@@ -101,6 +121,7 @@ pub struct Overlay {
     hosts: Vec<Host>,
     places: Vec<Place>,
     switching: Switching,
+    controller: Controller,
     records: Vec<Record>,
     lingering: VecDeque<Lingering>,
     linger: Time,
@@ -121,13 +142,16 @@ impl Overlay {
             address: settings.addresses[host as usize],
         };
         let places: Vec<Place> = (0..topology.hosts()).map(place).collect();
-        let hosts = places
-            .iter()
-            .map(|&place| Host::new(place, &settings, live_paths(topology, place.host), &mut random));
+        let stamps = central::stamps(topology);
+        let hosts = places.iter().map(|&place| {
+            let stamps = stamps[usize::from(place.leaf)].clone();
+            Host::new(place, &settings, LivePaths { stamps, by_class: BTreeMap::new() }, &mut random)
+        });
         Ok(Overlay {
             hosts: hosts.collect(),
             places,
             switching: Switching::new(settings.groups, seed),
+            controller: Controller::new(settings.central, topology, settings.send.packet_time_s)?,
             records: vec![Record::default(); flows],
             lingering: VecDeque::new(),
             linger: (settings.receive.loss_after_s / settings.clock * SECOND as f64) as Time,
@@ -141,6 +165,11 @@ impl Overlay {
     /// Return what agents counted of each flow, by row of the workload.
     pub fn records(&self) -> &[Record] {
         &self.records
+    }
+
+    /// Return how leaves changed their modes, and how paths were split.
+    pub fn events(&self) -> (&[ModeEvent], &[SplitEvent]) {
+        (&self.controller.mode_events, &self.controller.split_events)
     }
 
     fn seconds(&self, now: Time) -> Seconds {
@@ -185,17 +214,4 @@ impl Overlay {
             self.hosts[from.host as usize].end_received(to, flow);
         }
     }
-}
-
-/// Return the live paths from a host's leaf to every other.
-fn live_paths(topology: &Topology, from: u32) -> LivePaths {
-    let mut stamps: BTreeMap<LeafId, _> = BTreeMap::new();
-    for to in 0..topology.hosts() {
-        let leaf = LeafId(topology.leaf_of(to) as u16);
-        stamps.entry(leaf).or_insert_with(|| {
-            let paths = topology.paths(from, to);
-            paths.iter().map(|&path| switching::stamp(topology, from, to, path)).collect()
-        });
-    }
-    LivePaths { stamps, by_class: BTreeMap::new() }
 }

@@ -39,6 +39,11 @@ impl FatTree {
         edge / self.half()
     }
 
+    /// Return how many ways up an edge switch has.
+    pub fn uplinks(&self) -> u32 {
+        self.half()
+    }
+
     /// Return the number of paths between pods.
     pub fn paths(&self) -> u32 {
         self.half() * self.half()

@@ -154,6 +154,14 @@ impl Topology {
         }
     }
 
+    /// Return how many ways up a leaf has, from which so many paths lead to another one at most.
+    pub fn uplinks(&self, paths: u32) -> u32 {
+        match &self.shape {
+            Shape::LeafSpine(_) => paths,
+            Shape::FatTree(of) => of.uplinks().min(paths),
+        }
+    }
+
     /// Return the link of a host's own port.
     pub fn first(&self, host: u32) -> u32 {
         host

@@ -94,6 +94,8 @@ pub struct Answer {
     pub stamp: Time,
     /// Whether that was marked.
     pub marked: bool,
+    /// Whether that had arrived before (RFC 2883).
+    pub repeated: bool,
 }
 
 /// A packet that a sender wants to leave now.

@@ -26,6 +26,8 @@ pub struct Receiver {
     deadline: Time,
     /// Whether the last packet was marked.
     marked: bool,
+    /// Whether the last packet had arrived before.
+    repeated: bool,
     /// Blocks of earlier answers, the latest first.
     blocks: [Block; BLOCKS],
     pub duplicates: u32,
@@ -45,6 +47,7 @@ impl Receiver {
             stamp: 0,
             deadline: NEVER,
             marked: false,
+            repeated: false,
             blocks: [Block::default(); BLOCKS],
             duplicates: 0,
             early: 0,
@@ -57,7 +60,8 @@ impl Receiver {
         let before = if marked != self.marked && self.unanswered > 0 { Some(self.answer()) } else { None };
         self.marked = marked;
         let in_order = packet.number == self.received.missing() && self.received.beyond() == 0;
-        if !self.received.add(packet.number) {
+        self.repeated = !self.received.add(packet.number);
+        if self.repeated {
             self.duplicates += 1;
         } else if !in_order {
             self.early += u32::from(self.received.missing() <= packet.number);
@@ -90,7 +94,7 @@ impl Receiver {
         let missing = self.received.missing();
         let beyond = self.received.beyond();
         let blocks = if beyond > 0 { self.blocks } else { [Block::default(); BLOCKS] };
-        Answer { missing, beyond, blocks, stamp: self.stamp, marked: self.marked }
+        Answer { missing, beyond, blocks, stamp: self.stamp, marked: self.marked, repeated: self.repeated }
     }
 
     /// Put the block of `number` before the others, which it may have swallowed (RFC 2018, Section 4).

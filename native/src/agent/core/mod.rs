@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 use agent::host::{Core, Datagram, FromUnderlay, Identity};
 use agent::paths::{BoxedPolicy, LivePaths};
 use agent::peers::Known;
-use agent::priority::{Feature, FlowTypes};
 use agent::receiving::Receiver;
 use agent::sending::Sender;
 use agent::{Generator, TrafficClass};
@@ -23,7 +22,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use crate::agent::paths::{leaf_id, Failure, OwnPolicy, PyLoad};
 use crate::datapath::{text_of, Texts};
 pub use policy::path_settings;
-use policy::Document;
+use policy::{types_of, Document, Values};
 
 /// Underlay address, session, leaf and overlay addresses of an agent.
 type Listed = ([u8; 4], u32, String, Vec<Vec<u8>>);
@@ -140,17 +139,8 @@ impl HostCore {
         self.raised()
     }
 
-    fn set_flow_types(&mut self, features: Vec<String>, values: Vec<(Vec<u8>, Vec<u64>)>) -> PyResult<()> {
-        let feature = |name: &String| match name.as_str() {
-            "source" => Ok(Feature::Source),
-            "destination" => Ok(Feature::Destination),
-            "source_port" => Ok(Feature::SourcePort),
-            "destination_port" => Ok(Feature::DestinationPort),
-            other => Err(PyValueError::new_err(format!("feature {other:?} is not known"))),
-        };
-        let features = features.iter().map(feature).collect::<PyResult<_>>()?;
-        let of_value = values.into_iter().map(|(value, thresholds)| (value, thresholds.into())).collect();
-        held(&mut self.core).sender.set_types(FlowTypes { features, of_value });
+    fn set_flow_types(&mut self, features: Vec<String>, values: Values) -> PyResult<()> {
+        held(&mut self.core).sender.set_types(types_of(&features, values)?);
         Ok(())
     }
 

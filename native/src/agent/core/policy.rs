@@ -3,7 +3,7 @@
 use agent::blocking::EstimatorKind;
 use agent::coding::{CodingPolicy, RedundancyRule, UnitRule, Weight};
 use agent::paths::{BoxedPolicy, PathSettings, PlbSettings, RepsSettings};
-use agent::priority::{FlowTypes, PriorityPolicy, PriorityRule};
+use agent::priority::{Feature, FlowTypes, PriorityPolicy, PriorityRule};
 use agent::receiving::ReceivePolicy;
 use agent::sending::{EstimatorChoice, SendPolicy, Serving};
 use agent::{Generator, TrafficClass};
@@ -83,7 +83,24 @@ impl Document {
     }
 }
 
-/// Returns what a `protocol.policy.PathPolicy` asks for; None: the policy of the operator's own file. ValueError: a kind
+/// Thresholds by the bytes of features.
+pub type Values = Vec<(Vec<u8>, Vec<u64>)>;
+
+/// Returns types of flows by the names of their features. ValueError: a name that is not known.
+pub fn types_of(features: &[String], values: Values) -> PyResult<FlowTypes> {
+    let feature = |name: &String| match name.as_str() {
+        "source" => Ok(Feature::Source),
+        "destination" => Ok(Feature::Destination),
+        "source_port" => Ok(Feature::SourcePort),
+        "destination_port" => Ok(Feature::DestinationPort),
+        other => unknown("feature", other),
+    };
+    let features = features.iter().map(feature).collect::<PyResult<_>>()?;
+    let of_value = values.into_iter().map(|(value, thresholds)| (value, thresholds.into())).collect();
+    Ok(FlowTypes { features, of_value })
+}
+
+/// Returns what a `protocol.policy.PathSettings` asks for; None: the policy of the operator's own file. ValueError: a kind
 /// that is not known.
 pub fn path_settings(path: &Bound<'_, PyAny>, packet_time_s: f64) -> PyResult<Option<PathSettings>> {
     let number = |name: &str| path.getattr(name)?.extract::<f64>();

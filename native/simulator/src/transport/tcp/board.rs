@@ -195,6 +195,14 @@ impl Board {
         true
     }
 
+    /// Take what was lost and not sent again as not lost: it may only be late.
+    pub fn find_unsent(&mut self) {
+        for packet in self.sent.iter_mut().filter(|packet| packet.lost && !packet.again) {
+            packet.lost = false;
+            self.lost -= 1;
+        }
+    }
+
     /// Mark everything that is not known to have arrived.
     pub fn lose_all(&mut self) {
         for packet in self.sent.iter_mut().filter(|packet| !packet.arrived) {

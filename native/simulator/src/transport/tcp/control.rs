@@ -55,6 +55,20 @@ impl Window {
         };
     }
 
+    pub fn in_slow_start(&self) -> bool {
+        self.size < self.threshold
+    }
+
+    pub fn end_slow_start(&mut self) {
+        self.threshold = self.size;
+    }
+
+    /// Be as before a reduction that was not due, but no smaller than now.
+    pub fn restore(&mut self, before: Window) {
+        let size = self.size.max(before.size);
+        *self = Window { size, threshold: self.threshold.max(before.threshold), ..before };
+    }
+
     pub fn lost(&mut self) {
         self.reduce(self.factor_of_loss());
     }

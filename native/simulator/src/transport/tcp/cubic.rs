@@ -1,5 +1,5 @@
 //! CUBIC's growth (RFC 9438): towards the window at the last loss, slowly round it, then away; and never slower than a
-//! Reno flow. Without HyStart.
+//! Reno flow.
 
 use crate::time::{Time, SECOND};
 

@@ -1,13 +1,14 @@
 //! TCP's sending end, in packets: windows by `control`, losses by `board`, time-outs by `round_trip`.
 //!
 //! What may be in flight is the window; what is in flight is counted (RFC 6675's pipe), with SACK by what is known of each
-//! packet, without it by duplicate acknowledgements. There is no handshake, no tail loss probe, and no proportional rate
-//! reduction: a window that is reduced stops sending until as much has left the network.
+//! packet, without it by duplicate acknowledgements. The handshake is before it (`opening`). There is no tail loss probe,
+//! and no proportional rate reduction: a window that is reduced stops sending until as much has left the network.
 
 mod board;
 mod control;
 mod cubic;
 mod dctcp;
+mod hystart;
 mod round_trip;
 
 use super::{Answer, Segment};
@@ -15,6 +16,7 @@ use crate::time::{Time, NEVER};
 use crate::Error;
 use board::Board;
 use control::Window;
+use hystart::HyStart;
 use round_trip::RoundTrip;
 
 pub use control::Control;
@@ -41,6 +43,10 @@ pub struct Settings {
     pub delayed_time: Time,
     /// Whether a packet goes to and fro before any data.
     pub opening: bool,
+    /// Whether reductions for what was only late are undone, and duplicates make RACK more patient (RFC 8985, 6.2.4).
+    pub undo: bool,
+    /// Whether growing round trips end slow start.
+    pub hystart: bool,
 }
 
 impl Settings {
@@ -65,6 +71,10 @@ impl Settings {
         Ok(())
     }
 }
+
+/// Of RACK, in steps of a quarter of the least round trip; it lasts for so many recoveries (RFC 8985).
+const MOST_PATIENCE: u32 = 255;
+const RECOVERIES: u32 = 16;
 
 /// Where the sender stands after a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +101,14 @@ pub struct Tcp {
     reorder_at: Time,
     timeouts: u32,
     beyond: u32,
+    hystart: HyStart,
+    /// The window before the last reduction for losses, until its recovery is over; and when anything was first sent again.
+    before: Option<Window>,
+    again_at: Time,
+    /// RACK's patience in steps, recoveries for which it lasts, and until which packet duplicates count as one.
+    patience: u32,
+    recoveries: u32,
+    counted: u32,
     /// A lost packet that goes again at once, however many are in flight (RFC 6675, Section 5, step 4.3).
     urgent: bool,
 }
@@ -114,6 +132,12 @@ impl Tcp {
             reorder_at: NEVER,
             timeouts: 0,
             beyond: 0,
+            hystart: HyStart::default(),
+            before: None,
+            again_at: NEVER,
+            patience: 1,
+            recoveries: 0,
+            counted: 0,
             urgent: false,
         }
     }
@@ -134,6 +158,9 @@ impl Tcp {
             self.round_trip.measured(now.saturating_sub(answer.stamp));
             self.timeout_at = if self.board.is_empty() { NEVER } else { now + self.round_trip.timeout() };
         }
+        if self.settings.undo {
+            self.take_late(answer, advanced);
+        }
         let before = self.state;
         self.leave_recovery(advanced);
         let lost = self.find_losses(now);
@@ -146,12 +173,25 @@ impl Tcp {
             // Appropriate byte counting (RFC 3465): one packet an answer after a time-out, else two at most.
             let most = if before == State::TimedOut { 1 } else { 2 };
             self.window.grow(now, advanced.min(most), self.round_trip.smoothed());
+            let unacknowledged = (self.board.first(), self.board.end());
+            if self.settings.hystart
+                && self.window.in_slow_start()
+                && self.hystart.ends(
+                    self.window.packets(),
+                    unacknowledged,
+                    self.round_trip.latest(),
+                    self.round_trip.least(),
+                )
+            {
+                self.window.end_slow_start();
+            }
         }
     }
 
     pub fn next(&mut self, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.urgent) {
             if let Some(number) = self.board.send_again(now) {
+                self.again_at = self.again_at.min(now);
                 return Some(Segment { number, again: true });
             }
         }
@@ -159,7 +199,10 @@ impl Tcp {
             return None;
         }
         let segment = match self.board.send_again(now) {
-            Some(number) => Segment { number, again: true },
+            Some(number) => {
+                self.again_at = self.again_at.min(now);
+                Segment { number, again: true }
+            }
             None if self.board.end() < self.packets && self.board.len() < self.settings.largest_window => {
                 Segment { number: self.board.send(now), again: false }
             }
@@ -191,6 +234,9 @@ impl Tcp {
             return;
         }
         self.timeouts += 1;
+        if self.before.is_none() {
+            (self.before, self.again_at) = (Some(self.window.clone()), NEVER);
+        }
         // The threshold is reduced once for all time-outs of one packet (RFC 5681, equation 4).
         self.window.timed_out(self.state != State::TimedOut, self.board.in_flight());
         self.state = State::TimedOut;
@@ -209,11 +255,33 @@ impl Tcp {
         self.timeouts
     }
 
+    /// Undo the last reduction if what was sent again had only been late: its first sending has arrived (Eifel, RFC 3522).
+    /// Duplicates say so, too: they make RACK wait for a quarter of a round trip more.
+    fn take_late(&mut self, answer: &Answer, advanced: u32) {
+        if answer.repeated && self.board.first() >= self.counted {
+            self.counted = self.board.end();
+            (self.patience, self.recoveries) = ((self.patience + 1).min(MOST_PATIENCE), RECOVERIES);
+        }
+        if self.state == State::Open || advanced == 0 || answer.stamp >= self.again_at {
+            return;
+        }
+        if self.again_at == NEVER {
+            return;
+        }
+        if let Some(before) = self.before.take() {
+            self.window.restore(before);
+            self.board.find_unsent();
+            (self.state, self.recover) = (State::Open, self.board.first());
+            self.again_at = NEVER;
+        }
+    }
+
     fn enter_recovery(&mut self) {
         if self.state == State::Open && self.board.first() >= self.recover {
             self.state = State::Recovery;
             self.recover = self.board.end();
             self.urgent = true;
+            (self.before, self.again_at) = (Some(self.window.clone()), NEVER);
             self.window.lost();
         }
     }
@@ -224,6 +292,11 @@ impl Tcp {
         }
         if self.board.first() >= self.recover {
             self.state = State::Open;
+            self.before = None;
+            self.recoveries = self.recoveries.saturating_sub(1);
+            if self.recoveries == 0 {
+                self.patience = 1;
+            }
             self.board.forget_duplicates();
         } else if self.state == State::Recovery && !self.settings.sack {
             self.urgent = self.board.lose_first(); // a partial acknowledgement (RFC 6582)
@@ -236,7 +309,8 @@ impl Tcp {
         if of.rack {
             let forgiving =
                 board.reordered() || (self.state != State::Recovery && board.beyond() < of.duplicates);
-            let window = if forgiving { self.round_trip.least() / 4 } else { 0 };
+            let patience = self.round_trip.least() / 4 * Time::from(self.patience);
+            let window = if forgiving { patience.min(self.round_trip.smoothed()) } else { 0 };
             let (lost, next) = board.lose_late(now, self.round_trip.latest() + window);
             self.reorder_at = next;
             return lost;

@@ -19,6 +19,8 @@ fn settings(sack: bool, rack: bool) -> Settings {
         delayed_packets: 1,
         delayed_time: 0,
         opening: false,
+        undo: false,
+        hystart: false,
     }
 }
 
@@ -32,7 +34,7 @@ fn answer(missing: u32, block: Option<(u32, u32)>, stamp: Time) -> Answer {
         blocks[0] = Block { first, end };
     }
     let beyond = block.map_or(0, |(first, end)| end - first);
-    Answer { missing, beyond, blocks, stamp, marked: false }
+    Answer { missing, beyond, blocks, stamp, marked: false, repeated: false }
 }
 
 /// Return what is sent after each of seven packets behind a lost one.
@@ -118,4 +120,27 @@ fn settings_that_cannot_send_are_errors() {
     assert!(settings(false, true).check().is_err());
     assert!(Settings { initial_window: 0, ..settings(true, true) }.check().is_err());
     assert!(Settings { delayed_packets: 2, ..settings(true, true) }.check().is_err());
+}
+
+#[test]
+fn a_reduction_for_a_packet_that_was_only_late_is_undone() {
+    for undo in [true, false] {
+        let mut tcp = Tcp::new(Settings { undo, ..settings(true, false) }, 1000);
+        assert!(after_a_loss(&mut tcp).contains(&vec![0]));
+        // Packet 0 as it was sent at first arrives, and then, a second time, as it was sent again.
+        let now = 3 * MILLISECOND;
+        tcp.answered(now, &answer(12, None, 0));
+        let left = sent(&mut tcp, now).len();
+        assert_eq!(left, if undo { 12 } else { 5 }, "of a window of 10 that has grown by two, or 5");
+        tcp.answered(now + 1, &Answer { repeated: true, ..answer(12, None, 2 * MILLISECOND) });
+        assert_eq!(tcp.patience, if undo { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn a_reduction_for_a_packet_that_was_lost_is_not_undone() {
+    let mut tcp = Tcp::new(Settings { undo: true, ..settings(true, false) }, 1000);
+    assert!(after_a_loss(&mut tcp).contains(&vec![0]));
+    tcp.answered(3 * MILLISECOND, &answer(12, None, 2 * MILLISECOND));
+    assert_eq!(sent(&mut tcp, 3 * MILLISECOND).len(), 5);
 }

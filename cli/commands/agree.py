@@ -1,0 +1,157 @@
+"""``capstan agree``: one spec in the lab and in simulation, and whether both say the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from cli.console import fail, json_option, progress, results, write_json
+from cli.privileges import need_lab
+from cli.specs import load_spec
+from experiments.results.report import ReportError, read_result
+from experiments.results.tables import interval_text, milliseconds, new_table
+from experiments.spec.spec import Spec, spec_from_dict, spec_text
+from simulation.agreement import WITHIN, Agreement, Document, Measured, agreements
+from simulation.experiment import Step, simulate_document
+from simulation.fabrics import SettingsError
+
+
+@click.command(
+    "agree",
+    epilog="Examples:  ./capstan agree small --repeats 3    ./capstan agree --result results/small-20261122-101500",
+)
+@click.argument("spec", required=False)
+@click.option(
+    "--result",
+    "kept",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A result that ./capstan run has left, instead of running SPEC: needs no root.",
+)
+@click.option("--repeats", type=click.IntRange(1), help="Instead of the spec's.")
+@click.option("--scheme", "schemes", multiple=True, help="Instead of the spec's: a name or file; repeatable.")
+@click.option(
+    "--within",
+    type=click.FloatRange(0.0, 1.0),
+    default=WITHIN,
+    show_default=True,
+    help="Share of the lab's figure.",
+)
+@click.option(
+    "--results", "directory", default=Path("results"), show_default=True, type=click.Path(path_type=Path)
+)
+@json_option
+def agree_command(
+    spec: str | None,
+    kept: Path | None,
+    repeats: int | None,
+    schemes: tuple[str, ...],
+    within: float,
+    directory: Path,
+    json_file: str | None,
+) -> None:
+    """Run SPEC in the lab and in simulation, and compare them measure by measure.
+
+    Two figures agree if they differ by no more than --within, or if their 95 % intervals overlap. Ends with exit code 1
+    if any do not.
+    """
+    if (spec is None) == (kept is None):
+        raise click.UsageError("give SPEC or --result DIRECTORY")
+    if kept is not None and (repeats is not None or schemes):
+        raise click.UsageError("--repeats and --scheme are options of SPEC: a result has its own")
+    lab = _kept(kept) if kept is not None else _run(spec or "", repeats, schemes, directory)
+    try:
+        with progress.status("simulating") as status:
+
+            def show(step: Step) -> None:
+                status.update(f"simulating run {step.run} of {step.runs}, {step.label}")
+
+            simulated, _ = simulate_document(_spec_of(lab), show)
+        found = list(agreements(lab, simulated, within))
+    except SettingsError as error:
+        fail(str(error))
+    if json_file:
+        write_json(_document(found), json_file)
+    if json_file != "-":
+        results.print(_table(found))
+    if not all(one.agrees for one in found):
+        sys.exit(1)
+
+
+def _kept(directory: Path) -> Document:
+    try:
+        document, _ = read_result(directory)
+    except ReportError as error:
+        fail(str(error))
+    if document.get("kind") is not None:
+        fail(f"{directory} is of a sweep or a simulation: give the result of one experiment in the lab")
+    return document
+
+
+def _run(name: str, repeats: int | None, schemes: tuple[str, ...], directory: Path) -> Document:
+    need_lab("agree")
+    from cli.live import Display
+    from experiments.run.runner import run_experiment
+
+    spec = load_spec(name, schemes).spec
+    spec = dataclasses.replace(spec, repeats=spec.repeats if repeats is None else repeats)
+    if spec.sweep:
+        fail(f"{name} has a sweep: give a spec of one experiment", code=2)
+    simulate_problem = _problem(spec)
+    if simulate_problem is not None:
+        fail(simulate_problem)
+    with Display(spec.title) as display:
+        return run_experiment(spec, spec_text(spec), results=directory, on_progress=display.update).document
+
+
+def _problem(spec: Spec) -> str | None:
+    """Return what of a spec cannot be simulated, before a lab runs for minutes; None: nothing."""
+    from simulation.experiment import transport_of
+    from simulation.spec_fabric import simulated_fabric
+    from simulation.spec_scheme import simulated_scheme
+
+    try:
+        simulated_fabric(spec.fabric)
+        transport_of(spec)
+        for choice in spec.schemes:
+            simulated_scheme(spec, choice)
+    except SettingsError as error:
+        return str(error)
+    return None
+
+
+def _spec_of(document: Document) -> Spec:
+    return spec_from_dict(document["spec"])
+
+
+def _table(found: Sequence[Agreement]) -> Table:
+    table = new_table(
+        "Lab and simulation", ["lab\n[95 % CI]", "simulation\n[95 % CI]", "unit", "ratio", "agree"]
+    )
+    for one in found:
+        word = Text("yes") if one.agrees else Text("no", style="bold red")
+        table.add_row(
+            f"{one.scheme}: {one.measure}",
+            _shown(one.lab),
+            _shown(one.simulated),
+            one.unit,
+            f"{one.ratio:.2f}",
+            word,
+        )
+    return table
+
+
+def _shown(measured: Measured) -> str:
+    return f"{milliseconds(measured.value)} {interval_text(measured.interval, milliseconds)}"
+
+
+def _document(found: Sequence[Agreement]) -> dict[str, Any]:
+    return {
+        "agreements": [dataclasses.asdict(one) | {"ratio": one.ratio, "agrees": one.agrees} for one in found]
+    }

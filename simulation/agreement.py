@@ -1,0 +1,91 @@
+"""One spec in the lab and in simulation, side by side: measure by measure, and whether both say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+Document = Mapping[str, Any]
+Interval = tuple[float, float]
+WITHIN: Final = 0.15
+"""How far a simulated mean may be from the lab's, as a share of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A figure with its 95 % interval (None: there is none)."""
+
+    value: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One measure of one scheme, in both."""
+
+    scheme: str
+    measure: str
+    unit: str
+    lab: Measured
+    simulated: Measured
+    within: float
+
+    @property
+    def ratio(self) -> float:
+        """Return simulated over lab."""
+        return self.simulated.value / self.lab.value
+
+    @property
+    def overlap(self) -> bool:
+        """Return whether both have intervals, and these have a value in common."""
+        one, other = self.lab.interval, self.simulated.interval
+        return one is not None and other is not None and one[0] <= other[1] and other[0] <= one[1]
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether the figures differ by no more than is allowed, or their intervals overlap."""
+        return abs(self.ratio - 1) <= self.within or self.overlap
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    name: str
+    unit: str
+    kind: str
+    value: str
+    interval: str
+
+
+_MEASURES: Final = (
+    _Measure("mean time, short flows", "ms", "short", "afct_ms", "afct_ci_ms"),
+    _Measure("mean time, long flows", "ms", "long", "afct_ms", "afct_ci_ms"),
+    _Measure("goodput, long flows", "Mbit/s", "long", "goodput_mbps", "goodput_ci_mbps"),
+)
+
+
+def agreements(lab: Document, simulated: Document, within: float = WITHIN) -> Iterator[Agreement]:
+    """Yield every measure that the results of both have, scheme by scheme.
+
+    Raises:
+        ValueError: they are of other flows or other schemes, so nothing can be said.
+    """
+    plans = [[run["plan"] for run in document["runs"]] for document in (lab, simulated)]
+    if sorted(plans[0]) != sorted(plans[1]) or lab["schemes"].keys() != simulated["schemes"].keys():
+        raise ValueError(
+            "the lab's result is of other flows or schemes than the simulation's: give both the same spec"
+        )
+    for label, entry in lab["schemes"].items():
+        other = simulated["schemes"][label]
+        for measure in _MEASURES:
+            found = [_measured(one, measure) for one in (entry, other)]
+            if found[0] is not None and found[1] is not None and found[0].value > 0:
+                yield Agreement(label, measure.name, measure.unit, found[0], found[1], within)
+
+
+def _measured(scheme: Mapping[str, Any], measure: _Measure) -> Measured | None:
+    block = scheme.get(measure.kind, {})
+    if block.get(measure.value) is None:
+        return None
+    interval = block.get(measure.interval)
+    return Measured(block[measure.value], None if interval is None else (interval[0], interval[1]))

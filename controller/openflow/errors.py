@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from os_ken.ofproto import ofproto_v1_5 as ofp
-
+from controller.openflow.osken import ofp
 from controller.openflow.wanted import Flow, Group, Match, Meter
 
 

@@ -23,6 +23,7 @@ SECONDS: Final = {
     "test_engine_dask.py": 35,
     "test_coding_policies.py": 30,
     "test_priority_queues.py": 30,
+    "test_api_contract.py": 30,
     "test_lab_limits.py": 30,
     "test_capton_on_switches.py": 28,
     "test_capton_compositions.py": 27,
@@ -32,6 +33,12 @@ SECONDS: Final = {
     "test_lab_fabric.py": 20,
     "test_doctor.py": 20,
     "test_agent_benchmark.py": 20,
+    "test_models_command.py": 20,
+    "test_agent_integrity.py": 15,
+    "test_experiments_drawing.py": 15,
+    "test_experiments_report.py": 15,
+    "test_api_exports.py": 10,
+    "test_experiments_fitting.py": 10,
 }
 """What a file took on two cores, as `--durations=0` says; those that are missing take less than all of these."""
 

@@ -118,8 +118,11 @@ class Lab:
 
     @property
     def net(self) -> Any:
-        """Return Mininet's object: net.hosts, net.switches, net.links. Raises LabError before start()."""
-        return self._started().net
+        """Return Mininet's object: net.hosts, net.switches, net.links. Raises LabError where there is none yet."""
+        net = self._started().net
+        if net is None:
+            raise LabError("the lab's fabric is not there yet: wait until start() returns")
+        return net
 
     @property
     def links(self) -> dict[str, Link]:

@@ -88,6 +88,22 @@ class Spawner:
         self._thread.shutdown(wait=True)
 
 
+def end_child(process: subprocess.Popen[Any]) -> None:
+    """Kill a child of ours and collect it; harmless if it has been collected.
+
+    An interrupt in the middle of `Popen.poll()` may leave the lock of that object taken, and `Popen.wait()` then never
+    returns: this takes none.
+    """
+    if process.returncode is not None:
+        return
+    with suppress(ChildProcessError):  # another thread has collected it
+        collected, status = os.waitpid(process.pid, os.WNOHANG)
+        if not collected:
+            os.kill(process.pid, signal.SIGKILL)
+            _, status = os.waitpid(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+
+
 @dataclass(frozen=True)
 class EndedProcess:
     """A process that was ended."""

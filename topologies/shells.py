@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from topologies.machine import namespace_advice, own_capabilities
-from topologies.processes import lab_environment
+from topologies.processes import end_child, lab_environment
 from topologies.registry import LabError
 
 SHELL_S: Final = 60.0
@@ -101,8 +101,7 @@ class LimitedShell:
     def _discard_shell(self) -> None:
         """End the shell of a node that was not finished, and close its terminal."""
         if self.shell is not None:
-            self.shell.kill()
-            self.shell.wait()
+            end_child(self.shell)
             self.shell = None
         for table in (self.inToNode, self.outToNode):
             for descriptor in [number for number, owner in table.items() if owner is self]:

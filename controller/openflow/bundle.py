@@ -10,9 +10,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from os_ken.ofproto import ofproto_v1_5 as ofp
-
 from controller.openflow.codec import VERSION, with_xid
+from controller.openflow.osken import ofp
 
 _FLAGS: Final = ofp.OFPBF_ATOMIC | ofp.OFPBF_ORDERED
 _CONTROL: Final = struct.Struct("!BBHIIHH")

@@ -14,11 +14,8 @@ import struct
 from functools import lru_cache
 from typing import Any, Final
 
-from os_ken.ofproto import ofproto_protocol
-from os_ken.ofproto import ofproto_v1_5 as ofp
-from os_ken.ofproto import ofproto_v1_5_parser as parser
-
 from capstan_client.errors import CapstanError
+from controller.openflow.osken import Protocol, ofp, parser
 from controller.openflow.selection_method import SelectionMethod
 from controller.openflow.wanted import (
     Action,
@@ -48,7 +45,7 @@ METER_RATE_PPS: Final = 4_000_000_000
 _ADD_OR_MODIFY: Final = 0x8000
 """Open vSwitch's group command that replaces a group or makes it (OFPGC_ADD_OR_MOD)."""
 
-PROTOCOL: Final = ofproto_protocol.ProtocolDesc(version=VERSION)
+PROTOCOL: Final = Protocol()
 """What os-ken wants where it expects a connected switch."""
 _XID: Final = struct.Struct("!I")
 _LENGTH: Final = struct.Struct("!H")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from os_ken.ofproto import ofproto_v1_5 as ofp
-
 from capstan_client.errors import CapstanError
+from controller.openflow.osken import ofp
 from controller.openflow.wanted import FlowRule, Group, Match, Meter
 
 

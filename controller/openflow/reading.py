@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from os_ken.ofproto import ofproto_v1_5 as ofp
-
 from controller.openflow.lengths import EntryForm, MalformedError, Span, entries, need
+from controller.openflow.osken import ofp
 from controller.plane.effects import LOCAL_PORT_FIRST, MeterReading, Port
 
 HEADER: Final = struct.Struct("!BBHI")

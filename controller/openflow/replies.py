@@ -6,10 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from os_ken.ofproto import ofproto_v1_5 as ofp
-
 from controller.openflow.errors import PeerError
 from controller.openflow.lengths import need
+from controller.openflow.osken import ofp
 from controller.openflow.reading import HEADER, MULTIPART
 
 REPLY_LIMIT_BYTES: Final = 32 << 20

@@ -14,13 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from os_ken.ofproto import ofproto_v1_5 as ofp
-from os_ken.ofproto import ofproto_v1_5_parser as parser
-
 from controller.openflow import bundle, codec, reading
 from controller.openflow.errors import PeerError, SwitchError, describe, error_names
 from controller.openflow.holdings import Holdings, What
 from controller.openflow.inventory import take_inventory
+from controller.openflow.osken import ofp, parser
 from controller.openflow.replies import Replies
 from controller.openflow.session_events import (
     MeterCount,

@@ -318,3 +318,29 @@ def test_switches_allocate_with_the_faster_library_where_it_is_installed(lab: La
         assert daemon is not None
         loaded = Path(f"/proc/{daemon.pid}/maps").read_text(encoding="utf-8")
         assert ("tcmalloc" in loaded) == (library is not None)
+
+
+def test_a_controller_may_listen_before_there_is_a_fabric_and_a_switch_finds_it_at_once() -> None:
+    """What is raised there ends the lab."""
+    listening = socket.socket()
+
+    def listen() -> None:
+        with pytest.raises(LabError, match="not there yet"):
+            _ = lab.switches
+        listening.bind(lab.controller_endpoint)
+        listening.listen()
+
+    def refuse() -> None:
+        raise OSError("it cannot be started")
+
+    spec = FabricSpec(leaves=1, spines=1, hosts_per_leaf=1)
+    lab = Lab(spec, on_endpoint=listen)
+    with listening, lab:
+        listening.settimeout(60)
+        callers = {listening.accept()[1][0] for _ in lab.switches}
+        assert len(callers) == 2
+    failing = Lab(spec, on_endpoint=refuse)
+    with pytest.raises(OSError, match="cannot be started"):
+        failing.start()
+    with pytest.raises(LabError, match="not started"):
+        _ = failing.run_dir

@@ -1,4 +1,4 @@
-"""Tells a controller of flows that ended, in the words of a host agent: more of them than a lab carries in a minute."""
+"""Reports ended flows to a controller, in the words of a host agent: more of them than a lab carries in a minute."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A control group for each lab, so that the kernel counts how long *its* processes wait for a CPU.
 
 `cpu.pressure` is there in every directory of the cgroup2 file system, whatever controllers are on; nothing is
-limited by the group. The launcher enters it before it starts anything, so what it starts is born there. Whoever
+limited by the group. The launcher enters it before it starts anything, so what it starts is born there. A process that
 ends the lab moves what is left to the directory above, and removes the group.
 """
 

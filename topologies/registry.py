@@ -134,7 +134,7 @@ def _locked(patience_s: float = math.inf) -> Iterator[None]:
         except BaseException:
             os.close(handle)
             raise
-        # Whoever held the lock before may have removed the directory that we now hold.
+        # The process that held the lock before may have removed the directory that we now hold.
         with suppress(FileNotFoundError):
             if os.stat(RUN_ROOT).st_ino == os.fstat(handle).st_ino:
                 break

@@ -1,4 +1,4 @@
-"""Tells the host agent what a flow will send, for schemes that know sizes beforehand (`host_agent.announcements`)."""
+"""Announces flow sizes to the host agent, for schemes that know them beforehand (`host_agent.announcements`)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _COPY: Final = 1 << 31
 assert _HEADER.size == HEADER_BYTES
 
 
-class Header(NamedTuple):
+class FlowHeader(NamedTuple):
     """Which flow it is, its size in bytes (or ENDLESS), and which of its copies (0, or 1 if replicated)."""
 
     flow: int
@@ -33,9 +33,9 @@ def encode_header(flow: int, size_bytes: int | None, copy: int = 0) -> bytes:
     return _HEADER.pack(_MAGIC, flow | (_COPY if copy else 0), ENDLESS if size_bytes is None else size_bytes)
 
 
-def decode_header(data: bytes) -> Header | None:
+def decode_header(data: bytes) -> FlowHeader | None:
     """Return what a header says, or None if these bytes do not come from a generator."""
     magic, flow, size = _HEADER.unpack(data)
     if magic != _MAGIC or size < HEADER_BYTES:
         return None
-    return Header(flow & ~_COPY, size, int(bool(flow & _COPY)))
+    return FlowHeader(flow & ~_COPY, size, int(bool(flow & _COPY)))

@@ -58,7 +58,7 @@ class Generator:
         self._progress_due = False
         emit({"event": "ready", "port": self._sink.port})
 
-    def obey(self, line: str) -> None:
+    def apply(self, line: str) -> None:
         """Carry out one command; what is wrong with it becomes an error event."""
         try:
             command = json.loads(line)
@@ -146,9 +146,9 @@ class Generator:
 class _Lines:
     """Standard input as lines, without blocking the loop."""
 
-    def __init__(self, loop: Loop, obey: Callable[[str], None]) -> None:
+    def __init__(self, loop: Loop, apply: Callable[[str], None]) -> None:
         self._loop = loop
-        self._obey = obey
+        self._apply = apply
         self._rest = b""
 
     def read(self, _: int) -> None:
@@ -158,7 +158,7 @@ class _Lines:
             return
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            self._obey(line.decode(errors="replace"))
+            self._apply(line.decode(errors="replace"))
 
 
 def _emit(event: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ def main() -> int:
         print(f"the sink cannot listen on TCP port {arguments.port}: {error}", file=sys.stderr)
         return 1
     try:
-        loop.watch(sys.stdin, READ, _Lines(loop, generator.obey).read)
+        loop.watch(sys.stdin, READ, _Lines(loop, generator.apply).read)
     except PermissionError:
         print("standard input must be a pipe or a socket that commands come from", file=sys.stderr)
         return 1

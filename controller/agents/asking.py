@@ -34,7 +34,7 @@ class AgentInfo:
 
 @dataclass(frozen=True)
 class Unconfirmed:
-    """Somebody who has not confirmed, and why as far as is known."""
+    """A party that has not confirmed, and why as far as is known."""
 
     who: str
     why: str

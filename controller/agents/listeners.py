@@ -19,7 +19,7 @@ from controller.process.server_tls import CertificateError, server_context
 
 BACKLOG: Final = 256
 TLS_HANDSHAKE_S: Final = 5.0
-"""Whoever has not finished the handshake of TLS by then is dropped."""
+"""A peer that has not finished the handshake of TLS by then is dropped."""
 
 Accept = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

@@ -39,10 +39,10 @@ class Sampler(ABC):
     # What a subclass does, in the thread
 
     def _begin(self) -> None:  # noqa: B027 not everybody has something to do then
-        """Somebody has begun to watch."""
+        """Begin: a client watches."""
 
     def _end(self) -> None:  # noqa: B027
-        """Nobody watches any more."""
+        """End: no client watches any more."""
 
     @abstractmethod
     def _take(self) -> Sample | None:
@@ -63,13 +63,13 @@ class Sampler(ABC):
             self._thread.join()
             self._thread = None
 
-    def stir(self) -> None:
-        """Somebody may have begun to watch, or what was waited for has come."""
+    def wake(self) -> None:
+        """Wake the thread: a client may have begun to watch, or an answer has come."""
         with self._changed:
             self._changed.notify_all()
 
     def keep_sampling(self) -> None:
-        """Somebody has asked, and may ask again."""
+        """Note that a client has asked, and may ask again."""
         with self._changed:
             self._lease_until = time.monotonic() + LEASE_S
             self._changed.notify_all()

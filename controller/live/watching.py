@@ -29,7 +29,7 @@ class LiveView:
         links_every_s: float = EVERY_S,
     ) -> None:
         self._snapshot = snapshot
-        self.stream = EventStream(log, self.names, VERSION, self._stir)
+        self.stream = EventStream(log, self.names, VERSION, self._wake)
         log.added.subscribe(self.stream.note)
         self.links = LinkSampler(
             shell,
@@ -50,9 +50,9 @@ class LiveView:
         """Return the names of the fabric as it is now."""
         return FabricNames(self._snapshot())
 
-    def _stir(self) -> None:
-        self.links.stir()
-        self.flows.stir()
+    def _wake(self) -> None:
+        self.links.wake()
+        self.flows.wake()
 
     def start(self) -> None:
         self.stream.start()

@@ -33,7 +33,7 @@ class ModeSwitched:
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """Somebody in another thread who waits until all of ``tickets`` are confirmed."""
+    """A thread that waits until all of ``tickets`` are confirmed."""
 
     tickets: set[Ticket]
     done: threading.Event = field(default_factory=threading.Event)

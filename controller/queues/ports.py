@@ -2,7 +2,7 @@
 
 Three kinds of port:
 
-- Somebody on the switch writes its queueing discipline and offers to give it queues (`ovsdb.port_queues`; the lab
+- A program on the switch writes its queueing discipline and offers to give it queues (`ovsdb.port_queues`; the lab
   does): it gets number and buffer, and reports what is in force. Works with every datapath.
 - Open vSwitch's kernel datapath: a QoS row of type ``linux-htb`` with a Queue row each, by which ovs-vswitchd writes an
   HTB tree; the flow entries' `set_queue` brings packets there. It has no word for a queue's buffer in packets.

@@ -50,7 +50,7 @@ def test_nothing_is_taken_while_nobody_watches(sampler: Counting) -> None:
     time.sleep(0.05)
     assert sampler.log == []
     sampler.watching = True
-    sampler.stir()
+    sampler.wake()
     eventually(lambda: len(sampler.published) > 5, "samples, for all that fail")
     sampler.watching = False
     eventually(lambda: sampler.log == ["begin", "end"], "the end")

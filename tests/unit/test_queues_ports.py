@@ -285,7 +285,7 @@ def test_a_port_that_nobody_writes_cannot_be_made_slower() -> None:
     assert found is not None
     assert [(port.in_force, port.problem) for port in found.ports] == [
         (True, ""),
-        (False, "nobody here can make it slower"),
+        (False, "no program here can slow it down"),
     ]
 
 

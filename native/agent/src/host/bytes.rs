@@ -13,14 +13,14 @@ use crate::receiving::{rebuild_bytes, Contradiction, Payload, UnitShape};
 /// Bytes that several may hold.
 #[derive(Clone, Debug)]
 pub struct Bytes {
-    shared: Arc<[u8]>,
+    shared: Arc<Vec<u8>>,
     begin: u32,
     end: u32,
 }
 
 impl Bytes {
     /// Returns these bytes, of which another one may hold other parts.
-    fn part(shared: &Arc<[u8]>, begin: usize, end: usize) -> Bytes {
+    fn part(shared: &Arc<Vec<u8>>, begin: usize, end: usize) -> Bytes {
         Bytes { shared: shared.clone(), begin: begin as u32, end: end as u32 }
     }
 
@@ -33,13 +33,13 @@ impl Bytes {
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Bytes {
         let end = bytes.len() as u32;
-        Bytes { shared: Arc::from(bytes), begin: 0, end }
+        Bytes { shared: Arc::new(bytes), begin: 0, end }
     }
 }
 
 impl From<&[u8]> for Bytes {
     fn from(bytes: &[u8]) -> Bytes {
-        Bytes { shared: Arc::from(bytes), begin: 0, end: bytes.len() as u32 }
+        Bytes { shared: Arc::new(bytes.to_vec()), begin: 0, end: bytes.len() as u32 }
     }
 }
 
@@ -105,7 +105,7 @@ pub fn word(bytes: &[u8], at: usize) -> u32 {
 /// Packets in rows of one length: one alone, or the segments of a super-packet.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    shared: Arc<[u8]>,
+    shared: Arc<Vec<u8>>,
     width: u32,
     begin: u32,
     end: u32,
@@ -117,7 +117,7 @@ impl Rows {
     /// Returns one packet.
     pub fn alone(packet: &[u8]) -> Rows {
         let size = packet.len() as u32;
-        Rows { shared: Arc::from(packet), width: size, begin: 0, end: 1, last: size }
+        Rows { shared: Arc::new(packet.to_vec()), width: size, begin: 0, end: 1, last: size }
     }
 
     /// Returns the segments of a TCP super-packet, of `size` bytes of payload each but the last; None: it cannot be cut
@@ -129,7 +129,7 @@ impl Rows {
         let width = head + size;
         let mut cells = vec![0; count * width];
         let last = cut.write(packet, &mut cells) as u32;
-        Some(Rows { shared: Arc::from(cells), width: width as u32, begin: 0, end: count as u32, last })
+        Some(Rows { shared: Arc::new(cells), width: width as u32, begin: 0, end: count as u32, last })
     }
 
     /// Returns how large its packets are.
@@ -167,6 +167,6 @@ impl Packets for Rows {
 /// Returns parts of one buffer of rows of `width` bytes.
 pub fn rows_of(bytes: Vec<u8>, width: usize) -> impl Iterator<Item = Bytes> {
     let count = bytes.len() / width.max(1);
-    let shared: Arc<[u8]> = Arc::from(bytes);
+    let shared: Arc<Vec<u8>> = Arc::new(bytes);
     (0..count).map(move |row| Bytes::part(&shared, row * width, (row + 1) * width))
 }

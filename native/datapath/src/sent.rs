@@ -56,18 +56,13 @@ const REPORTED: f64 = f64::INFINITY;
 /// Datagrams that the peer has not reported, so that blocked paths are noticed before they deliver.
 ///
 /// Numbers are given in the order in which they leave, and times do not run backwards; the last RING numbers count.
+#[derive(Default)]
 pub struct Outstanding {
     /// When each left, by the number's last bits; empty until the first leaves.
     left: Vec<f64>,
     /// Nothing before this one is waited for, and nothing from `end` on.
     first: u32,
     end: u32,
-}
-
-impl Default for Outstanding {
-    fn default() -> Outstanding {
-        Outstanding { left: Vec::new(), first: 0, end: 0 }
-    }
 }
 
 impl Outstanding {

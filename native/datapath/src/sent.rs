@@ -56,23 +56,21 @@ const REPORTED: f64 = f64::INFINITY;
 /// Datagrams that the peer has not reported, so that blocked paths are noticed before they deliver.
 ///
 /// Numbers are given in the order in which they leave, and times do not run backwards; the last RING numbers count.
+#[derive(Default)]
 pub struct Outstanding {
-    /// When each left, by the number's last bits.
+    /// When each left, by the number's last bits; empty until the first leaves.
     left: Vec<f64>,
     /// Nothing before this one is waited for, and nothing from `end` on.
     first: u32,
     end: u32,
 }
 
-impl Default for Outstanding {
-    fn default() -> Outstanding {
-        Outstanding { left: vec![REPORTED; RING], first: 0, end: 0 }
-    }
-}
-
 impl Outstanding {
     /// Datagrams from `number` on leave now, RING at most.
     pub fn sent(&mut self, number: u32, count: u32, now: f64) {
+        if self.left.is_empty() {
+            self.left = vec![REPORTED; RING];
+        }
         if self.first == self.end {
             self.first = number;
         }
@@ -95,6 +93,9 @@ impl Outstanding {
     /// The peer reports datagrams: how many of them were waited for (neither reported nor overdue before), and when
     /// the last of those left.
     pub fn arrived(&mut self, numbers: impl IntoIterator<Item = u32>) -> (usize, Option<f64>) {
+        if self.left.is_empty() {
+            return (0, None);
+        }
         let waited = self.end.wrapping_sub(self.first);
         let (mut count, mut newest) = (0, None);
         for number in numbers {
@@ -145,6 +146,7 @@ mod tests {
     #[test]
     fn what_is_overdue_is_counted_once_and_not_told_of_again() {
         let mut log = Outstanding::default();
+        assert_eq!((log.arrived([3]), log.overdue(9.0)), ((0, None), 0), "nothing has left");
         log.sent(u32::MAX - 1, 4, 1.0);
         log.sent(5, 1, 2.0); // 2, 3 and 4 are not waited for
         assert_eq!(log.arrived([3, 0, 0, 9]), (1, Some(1.0)));

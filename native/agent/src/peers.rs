@@ -13,7 +13,9 @@ use crate::departure::UnderlayAddress;
 use crate::flow_table::FlowTable;
 use crate::packet::Packet;
 use crate::paths::Departures;
-use crate::receiving::{Arrivals, EarlyRepair, EarlyRepairs, LeastDelay, PendingFeedback, ReceiveFlow};
+use crate::receiving::{
+    share, Arrivals, Budget, EarlyRepair, EarlyRepairs, LeastDelay, PendingFeedback, ReceiveFlow,
+};
 use crate::route::{FlowRef, LeafId};
 
 /// Of one peer, for as long as the agent lives.
@@ -66,6 +68,8 @@ pub struct Peer<P: Packet> {
     pub arrivals: Arrivals,
     /// Its flows, by their numbers on the wire.
     pub flows: FlowTable<u32, ReceiveFlow<P>>,
+    /// What its flows may keep here.
+    pub budget: Budget,
     /// What the next feedback carries.
     pub pending: PendingFeedback,
     /// Repairs that overtook every source of their flow.
@@ -87,6 +91,7 @@ impl<P: Packet> Peer<P> {
             stamps: HashSet::new(),
             arrivals: Arrivals::default(),
             flows: FlowTable::default(),
+            budget: Budget::default(),
             pending: PendingFeedback::default(),
             early: EarlyRepairs::default(),
         }
@@ -97,6 +102,7 @@ impl<P: Packet> Peer<P> {
         self.least_delay = LeastDelay::default();
         self.arrivals = Arrivals::default();
         self.flows = FlowTable::default();
+        self.budget = Budget::of(self.budget.limit);
         self.pending = PendingFeedback::default();
         self.early = EarlyRepairs::default();
     }
@@ -168,6 +174,10 @@ impl<P: Packet> Peers<P> {
         let gone = self.order.iter().filter(|id| !changes.there.contains(id));
         changes.dropped.extend(gone);
         self.order.clone_from(&changes.there);
+        let limit = share(changes.there.len());
+        for &id in &changes.there {
+            self[id].budget.limit = limit;
+        }
         changes
     }
 

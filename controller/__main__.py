@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,12 @@ from controller.agents.listeners import ChannelError, TcpListener
 @click.option(
     "--data", default="capstan-data", show_default=True, type=click.Path(path_type=Path), help="Directory."
 )
-@click.option("--database", help="SQLAlchemy URL (default: SQLite in the data directory).")
+@click.option(
+    "--database",
+    envvar="CAPSTAN_DATABASE",
+    help="SQLAlchemy URL (default: SQLite in the data directory) [env: CAPSTAN_DATABASE]. A password in it shows in "
+    "lists of processes: use the variable.",
+)
 @click.option(
     "--openflow",
     default="127.0.0.1:6653",
@@ -106,6 +112,11 @@ from controller.agents.listeners import ChannelError, TcpListener
     help="Run them on the workers of this Dask scheduler, not here [env: CAPSTAN_DASK].",
 )
 @click.option(
+    "--dask-without-tls",
+    is_flag=True,
+    help="Reach a Dask scheduler in clear that is not on loopback: only where nothing else reaches that network.",
+)
+@click.option(
     "--patience-s",
     default=60.0,
     show_default=True,
@@ -145,6 +156,7 @@ def serve_command(
     experiments: bool | None,
     labs: int,
     dask: str | None,
+    dask_without_tls: bool,
     patience_s: float,
     keep_records_days: float | None,
     log_level: str,
@@ -198,11 +210,12 @@ def serve_command(
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,
         links_every_s=1 / link_samples_per_s,
-        extension=_experiments(labs, dask, patience_s, experiments is not None)
+        extension=_experiments(labs, dask, dask_without_tls, patience_s, experiments is not None)
         if experiments is not False
         else None,
         keep_records_days=keep_records_days,
     )
+    mask = os.umask(0o077)  # results and names of hosts are not for all users of the machine
     try:
         serve(settings)
     except OSError as error:
@@ -210,10 +223,14 @@ def serve_command(
         raise click.ClickException(f"{about}{error.strerror or error}") from None
     except (ValueError, ChannelError, DatabaseError, ControlThreadDiedError) as error:
         raise click.ClickException(str(error)) from None
+    finally:
+        os.umask(mask)
 
 
-def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) -> MakeExtension | None:
-    """The engine; None, and a word about it, where it cannot be had and nobody has asked for it."""
+def _experiments(
+    labs: int, dask: str | None, dask_without_tls: bool, patience_s: float, asked: bool
+) -> MakeExtension | None:
+    """The engine; None, and a word about it, where it cannot be had and was not asked for."""
     try:
         from engine.serving import ExecutorError, experiments_extension
     except ModuleNotFoundError as error:
@@ -224,7 +241,7 @@ def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) ->
         )
         return None
     try:
-        return experiments_extension(labs, dask, patience_s)
+        return experiments_extension(labs, dask, patience_s, dask_without_tls)
     except ExecutorError as error:
         raise click.ClickException(str(error)) from None
 

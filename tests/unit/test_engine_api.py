@@ -283,5 +283,5 @@ def test_schedulers_that_may_be_asked(address: str, in_clear: bool) -> None:
 
 
 def test_a_scheduler_with_tls_and_no_certificates_of_ours_is_one_clear_line() -> None:
-    with pytest.raises(ExecutorError, match="no certificates of ours for tls://127.0.0.1:1"):
+    with pytest.raises(ExecutorError, match=r"no certificates of ours for tls://127\.0\.0\.1:1"):
         DaskWorkers("tls://127.0.0.1:1", timeout_s=0.1)

@@ -18,6 +18,9 @@ use crate::receiving::{
 };
 use crate::route::{FlowRef, LeafId};
 
+/// Peers that are gone whose numbers are remembered: more than a fabric has hosts.
+const MOST_GONE: usize = 65536;
+
 /// Of one peer, for as long as the agent lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerId(u32);
@@ -115,6 +118,9 @@ pub struct Peers<P: Packet> {
     by_overlay: HashMap<Address, PeerId>,
     /// As in the directory.
     order: Vec<PeerId>,
+    /// Numbers of the next datagrams to peers that are gone: one that comes back may know us all the time, and takes
+    /// numbers that it has seen for replays.
+    gone: HashMap<UnderlayAddress, u32>,
     /// Whether there is a directory.
     pub known: bool,
 }
@@ -126,6 +132,7 @@ impl<P: Packet> Default for Peers<P> {
             by_address: HashMap::new(),
             by_overlay: HashMap::new(),
             order: Vec::new(),
+            gone: HashMap::new(),
             known: false,
         }
     }
@@ -161,7 +168,9 @@ impl<P: Packet> Peers<P> {
                 }
                 None => {
                     let id = PeerId(self.slots.len() as u32);
-                    self.slots.push(Some(Box::new(Peer::new(known.clone()))));
+                    let mut peer = Peer::new(known.clone());
+                    peer.number = self.gone.remove(&address).unwrap_or(0);
+                    self.slots.push(Some(Box::new(peer)));
                     changes.came.push(id);
                     id
                 }
@@ -187,8 +196,11 @@ impl<P: Packet> Peers<P> {
         for &id in &changes.dropped {
             if there.contains(&id) {
                 self[id].restarted();
-            } else {
-                self.slots[id.0 as usize] = None;
+            } else if let Some(peer) = self.slots[id.0 as usize].take() {
+                if self.gone.len() >= MOST_GONE {
+                    self.gone.clear();
+                }
+                self.gone.insert(peer.known.address, peer.number);
             }
         }
     }

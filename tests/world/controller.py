@@ -170,6 +170,10 @@ class Controller:
                 self._hang_up(dpid)
         self._plan_heal()
 
+    def owes_a_beginning(self) -> bool:
+        """Return whether a switch that refused something has yet to begin anew."""
+        return self._refusals.deadline() is not None
+
     def _plan_heal(self) -> None:
         heal_at = self._refusals.deadline()
         if heal_at is not None:

@@ -126,6 +126,8 @@ class Watch:
             return "the controller gets no processor"
         if len(controller.links) < len(world.daemons):
             return "switches are not connected"
+        if controller.owes_a_beginning():
+            return "a switch that refused something is to begin anew"
         if len(controller.sessions) < len(world.hosts):
             return "agents are not connected"
         if not controller.plane.ready():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -29,7 +30,12 @@ OPTIONS: Final = (
         type=click.Path(path_type=Path),
         help="Directory.",
     ),
-    click.option("--database", help="SQLAlchemy URL (default: SQLite in the data directory)."),
+    click.option(
+        "--database",
+        envvar="CAPSTAN_DATABASE",
+        help="SQLAlchemy URL (default: SQLite in the data directory) [env: CAPSTAN_DATABASE]. A password in it shows in "
+        "lists of processes: use the variable.",
+    ),
     click.option(
         "--openflow",
         default="127.0.0.1:6653",
@@ -173,6 +179,7 @@ def run_controller(
         extension=extension(),
         keep_records_days=keep_records_days,
     )
+    mask = os.umask(0o077)  # results and names of hosts are not for all users of the machine
     try:
         serve(settings)
     except OSError as error:
@@ -180,6 +187,8 @@ def run_controller(
         raise click.ClickException(f"{about}{error.strerror or error}") from None
     except (CapstanError, ValueError) as error:
         raise click.ClickException(str(error)) from None
+    finally:
+        os.umask(mask)
 
 
 def _agents_tcp(agents_tls: str | None, certificate: Path | None, key: Path | None) -> TcpListener | None:

@@ -11,8 +11,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 from capstan_client.errors import CapstanError
 
@@ -161,8 +163,17 @@ class DaskWorkers:
 
     kind: str = "dask"
 
-    def __init__(self, address: str, timeout_s: float = 5.0) -> None:
-        """Raises ExecutorError if Dask is not installed, or nobody answers there."""
+    def __init__(self, address: str, timeout_s: float = 5.0, in_clear: bool = False) -> None:
+        """Raises ExecutorError if Dask is not installed, or nothing answers there.
+
+        in_clear: it may be reached without TLS on another machine, too.
+        """
+        if not (in_clear or address.startswith("tls://") or _is_loopback(address)):
+            raise ExecutorError(
+                f"the Dask scheduler at {address} would get the API's token in clear, and who reaches it runs programs "
+                "on its workers: start it with certificates and give tls://ADDRESS:PORT (DASK_DISTRIBUTED__COMM__TLS "
+                "names ours), or add --dask-without-tls where nothing else reaches that network"
+            )
         try:
             from distributed import Client
         except ImportError:
@@ -174,6 +185,8 @@ class DaskWorkers:
             self._client: Any = Client(address, timeout=timeout_s, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ExecutorError(f"no Dask scheduler answers at {address}: {error}") from None
+        except TypeError as error:  # what Dask raises without certificates
+            raise ExecutorError(f"Dask has no certificates of ours for {address}: {error}") from None
         self._executor: Executor = self._client.get_executor(pure=False, retries=0)
 
     def slots(self) -> int:
@@ -185,3 +198,12 @@ class DaskWorkers:
     def close(self) -> None:
         with contextlib.suppress(Exception):  # whatever a cluster that is gone may raise
             self._client.close(timeout=2)
+
+
+def _is_loopback(address: str) -> bool:
+    """Return whether a scheduler's address (with or without tcp://, with a port) is of this machine alone."""
+    host = urlsplit(address if "://" in address else f"tcp://{address}").hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -72,10 +72,10 @@ class ServedEngine:
 
 
 def experiments_extension(
-    labs: int, dask: str | None, patience_s: float = PATIENCE_S
+    labs: int, dask: str | None, patience_s: float = PATIENCE_S, dask_in_clear: bool = False
 ) -> Callable[[Database, ExperimentStore, Callable[[Any], None]], ServedEngine]:
     """What a controller's settings take. Raises ExecutorError if the Dask scheduler cannot be had."""
-    workers: Workers = LocalWorkers(labs) if dask is None else DaskWorkers(dask)
+    workers: Workers = LocalWorkers(labs) if dask is None else DaskWorkers(dask, in_clear=dask_in_clear)
     return lambda database, store, tell: ServedEngine(database, store, tell, workers, labs, patience_s)
 
 

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     help="Run them on the workers of this Dask scheduler, not here [env: CAPSTAN_DASK].",
 )
 @click.option(
+    "--dask-without-tls",
+    is_flag=True,
+    help="Reach a Dask scheduler in clear that is not on loopback: only where nothing else reaches that network.",
+)
+@click.option(
     "--patience-s",
     default=60.0,
     show_default=True,
@@ -48,19 +53,26 @@ if TYPE_CHECKING:
     help="How long workers wait for a controller, or its database, that is away.",
 )
 def serve_command(
-    experiments: bool | None, labs: int, dask: str | None, patience_s: float, **options: Any
+    experiments: bool | None,
+    labs: int,
+    dask: str | None,
+    dask_without_tls: bool,
+    patience_s: float,
+    **options: Any,
 ) -> None:
     """Run the controller alone, for switches and agents of a fabric that is not our lab."""
 
     def extension() -> MakeExtension | None:
         if experiments is False:
             return None
-        return _experiments(labs, dask, patience_s, asked=experiments is not None)
+        return _experiments(labs, dask, dask_without_tls, patience_s, asked=experiments is not None)
 
     run_controller(extension, **options)
 
 
-def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) -> MakeExtension | None:
+def _experiments(
+    labs: int, dask: str | None, dask_without_tls: bool, patience_s: float, asked: bool
+) -> MakeExtension | None:
     """Return the engine; None, with a message, where it is not installed and was not asked for."""
     try:
         from engine.serving import ExecutorError, experiments_extension
@@ -72,7 +84,7 @@ def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) ->
         )
         return None
     try:
-        return experiments_extension(labs, dask, patience_s)
+        return experiments_extension(labs, dask, patience_s, dask_without_tls)
     except ExecutorError as error:
         raise click.ClickException(str(error)) from None
 

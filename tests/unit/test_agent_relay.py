@@ -411,3 +411,16 @@ def test_a_quiet_agent_has_nothing_to_do() -> None:
             one.handle_timer(relay.now)
     assert relay.carried == carried, "no chatter"
     assert wakes <= 130
+
+
+def test_a_peer_that_was_out_of_one_directory_for_a_while_gets_packets_again() -> None:
+    """Its channel was away for too long, and it went on: it knows the first numbers. A seed of the world found it."""
+    relay = Relay(policy(), Weather(), seed=1)
+    for number in range(50):
+        relay.send(0, udp(number.to_bytes(4, "big")))
+    relay.pass_time(1.0)
+    relay.cores[0].set_directory(PEERS[:1], relay.now)
+    relay.cores[0].set_directory(PEERS, relay.now)
+    relay.send(0, udp(b"and another"))
+    relay.pass_time(1.0)
+    assert len(relay.delivered[1]) == 51

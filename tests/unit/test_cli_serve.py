@@ -68,6 +68,8 @@ def test_it_serves_until_it_is_told_to_end(tmp_path: Path, number: signal.Signal
         assert process.wait(60) == 0
     assert not (data / "endpoints.json").exists()
     assert not (data / "agents.sock").exists()
+    assert (data / "capstan.db").exists()
+    assert not [path.name for path in data.iterdir() if path.stat().st_mode & 0o077], "others may read these"
     for secret in ("agents-token", "lldp-key"):
         assert (data / secret).stat().st_mode & 0o077 == 0
     assert "Traceback" not in (tmp_path / "errors").read_text()
@@ -89,6 +91,17 @@ def test_after_kill_9_it_goes_on_with_what_it_had(tmp_path: Path) -> None:
     with serving(data, "--api", "127.0.0.1:0"):
         assert ask(data, "/scheme").status_code == 200
         assert (data / "agents-token").read_text() == token
+
+
+def test_a_database_with_its_password_comes_from_a_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAPSTAN_DATABASE", f"sqlite:///{tmp_path / 'elsewhere.db'}")
+    data = tmp_path / "data"
+    with serving(data, "--api", "127.0.0.1:0"):
+        assert ask(data, "/health").status_code == 200
+    assert (tmp_path / "elsewhere.db").exists()
+    assert not (data / "capstan.db").exists()
 
 
 def test_other_addresses_need_the_token(tmp_path: Path) -> None:

@@ -259,3 +259,29 @@ def test_without_a_scheduler_it_is_said_where_none_is() -> None:
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
     with pytest.raises(ExecutorError, match=f"no Dask scheduler answers at {address}"):
         DaskWorkers(address, timeout_s=0.2)
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://192.0.2.7:8786", "192.0.2.7:8786", "tcp://scheduler.invalid:8786"]
+)
+def test_a_scheduler_of_another_machine_needs_tls(address: str) -> None:
+    with pytest.raises(ExecutorError, match=r"would get the API's token in clear.*--dask-without-tls"):
+        DaskWorkers(address, timeout_s=0.1)
+
+
+@pytest.mark.parametrize(
+    ("address", "in_clear"),
+    [
+        ("tcp://127.0.0.1:1", False),
+        ("[::1]:1", False),
+        ("tcp://192.0.2.7:1", True),
+    ],
+)
+def test_schedulers_that_may_be_asked(address: str, in_clear: bool) -> None:
+    with pytest.raises(ExecutorError, match="no Dask scheduler answers"):
+        DaskWorkers(address, timeout_s=0.1, in_clear=in_clear)
+
+
+def test_a_scheduler_with_tls_and_no_certificates_of_ours_is_one_clear_line() -> None:
+    with pytest.raises(ExecutorError, match=r"no certificates of ours for tls://127\.0\.0\.1:1"):
+        DaskWorkers("tls://127.0.0.1:1", timeout_s=0.1)

@@ -157,9 +157,7 @@ class Controller:
             if self._refusals.update_refused(dpid, errors, now):
                 self._hang_up(dpid)
                 return
-            heal_at = self._refusals.deadline()
-            if heal_at is not None:
-                self._clock.at(heal_at, lambda: self.enter(self._heal))
+            self._plan_heal()
         if link.unconfirmed:
             self.plane.progressed(dpid, now)
             self._deadline = None
@@ -170,6 +168,16 @@ class Controller:
         for dpid in self._refusals.due(self._clock.now):
             if dpid in self.links:
                 self._hang_up(dpid)
+        self._plan_heal()
+
+    def owes_a_beginning(self) -> bool:
+        """Return whether a switch that refused something has yet to begin anew."""
+        return self._refusals.deadline() is not None
+
+    def _plan_heal(self) -> None:
+        heal_at = self._refusals.deadline()
+        if heal_at is not None:
+            self._clock.at(heal_at, lambda: self.enter(self._heal))
 
     def do(self, effects: Effects) -> None:
         """Carry out what the control plane wants."""

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 AGENTS_CLASSES: Final = (TrafficClass.SHORT, TrafficClass.LONG, TrafficClass.CONTROL)
 EV: Final = 40000
-ALL_EVERY: Final = 16
-"""After so many changes of switches all pairs are looked at, between them one."""
+MANY_EVERY: Final = 16
+MANY: Final = 12
+"""After so many changes of switches so many pairs of hosts are looked at, between them one."""
 
 
 class Watch:
@@ -34,17 +35,17 @@ class Watch:
     def looked_at(self, dpid: int) -> None:
         """Look where packets go, after a change at *dpid*. Raises AssertionError."""
         self._changes += 1
-        if self._changes % ALL_EVERY == 0:
-            for source, target in self.pairs:
-                self.ways(source, target, TrafficClass.LONG)
-        else:
-            rng = self._world.rng
+        rng = self._world.rng
+        for _ in range(MANY if self._changes % MANY_EVERY == 0 else 1):
             self.ways(*rng.choice(self.pairs), rng.choice(AGENTS_CLASSES))
 
     def ways(self, source: Host, target: Host, kind: TrafficClass) -> list[Way]:
         """Return every way between two hosts. Raises AssertionError for a loop, a duplicate, a wrong host."""
         rng = self._world.rng
-        port = EV if rng.random() < 0.5 else LABEL_FIRST + rng.randint(1, len(self._world.shape.ports))
+        controller = self._world.controller
+        labels = controller is None or controller.current.scheme.labels
+        stamp = rng.randint(0, len(self._world.shape.ports)) if labels else 0
+        port = LABEL_FIRST + stamp if stamp else EV
         packet = packet_of(source, target, kind, port)
         try:
             found = self._world.hardware.explore(packet, source.place.place)
@@ -78,8 +79,12 @@ class Watch:
     def check_ways(self) -> None:
         """Every pair of hosts that cables join is joined, whatever groups choose; others may lose packets only."""
         self.at_rest = True
+        together = self._together()
         for source, target in self.pairs:
-            if not self._joined(source, target):
+            ends = (source.place.place.dpid, target.place.place.dpid)
+            known = source.session is not None and target.session is not None
+            # What has neither registered nor said ARP since its leaf came up is not known.
+            if not known or ends[0] not in together or together[ends[0]] != together.get(ends[1]):
                 continue
             for kind in AGENTS_CLASSES:
                 for way in self.ways(source, target, kind):
@@ -91,22 +96,23 @@ class Watch:
 
         self.at_rest = False
 
-    def _joined(self, source: Host, target: Host) -> bool:
-        """Whether there is a way between two hosts' leaves by links that work both ways and switches that live."""
+    def _together(self) -> dict[int, int]:
+        """Return of each switch that lives a number that those share which links that work both ways join."""
         world = self._world
-        seen = {source.place.place.dpid}
-        todo = list(seen)
-        while todo:
-            dpid = todo.pop()
-            for end, other in world.hardware.peers.items():
-                works = world.hardware.passes(end) and world.hardware.passes(other)
-                if end.dpid == dpid and works and world.daemons[other.dpid].alive and other.dpid not in seen:
-                    seen.add(other.dpid)
-                    todo.append(other.dpid)
-        if source.session is None or target.session is None:
-            return False  # what has neither registered nor said ARP since its leaf came up is not known
-        ends = (source.place.place, target.place.place)
-        return all(end.dpid in seen and world.daemons[end.dpid].alive for end in ends)
+        near: dict[int, list[int]] = {dpid: [] for dpid, daemon in world.daemons.items() if daemon.alive}
+        for end, other in world.hardware.peers.items():
+            works = world.hardware.passes(end) and world.hardware.passes(other)
+            if works and end.dpid in near and other.dpid in near:
+                near[end.dpid].append(other.dpid)
+        found: dict[int, int] = {}
+        for number, first in enumerate(near):
+            todo = [first]
+            while todo:
+                dpid = todo.pop()
+                if dpid not in found:
+                    found[dpid] = number
+                    todo += near[dpid]
+        return found
 
     # When all has been mended
 
@@ -120,6 +126,8 @@ class Watch:
             return "the controller gets no processor"
         if len(controller.links) < len(world.daemons):
             return "switches are not connected"
+        if controller.owes_a_beginning():
+            return "a switch that refused something is to begin anew"
         if len(controller.sessions) < len(world.hosts):
             return "agents are not connected"
         if not controller.plane.ready():

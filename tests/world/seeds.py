@@ -74,7 +74,7 @@ def run_seed(seed: int) -> Done:
 
 
 def _shape(rng: random.Random) -> Shape:
-    if rng.random() < 0.05:
+    if rng.random() < 0.02:
         return fat_tree(4, 1)
     return leaf_spine(rng.randint(2, 3), rng.randint(1, 3), rng.choice((1, 1, 2)))
 

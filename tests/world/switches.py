@@ -151,7 +151,7 @@ class Daemon:
         if not self.alive or port in self.tables.down:
             return
         packet = Packet(eth_type=int.from_bytes(frame[12:14], "big"), ip_proto=0)
-        for outcome in self.tables.outcomes(packet, port):
+        for outcome in self.tables.every_outcome(packet, port):
             for cookie in outcome.punted:
                 self.copy_up(PortRef(self.dpid, port), cookie, frame)
 

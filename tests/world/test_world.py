@@ -39,6 +39,11 @@ def test_drawn_seeds_find_nothing(part: int) -> None:
         run_seed(seed)
 
 
+@pytest.mark.parametrize("seed", [750996717005], ids=["a-peer-that-was-away-gets-numbers-that-it-has-seen"])
+def test_seeds_that_found_something_find_it_no_more(seed: int) -> None:
+    run_seed(seed)
+
+
 DEFECTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     # what seeds have found in the product, as it was
     "a switch that refuses an update twice in 30 s stays unlike what is wanted": lambda patch: patch.setattr(

@@ -19,6 +19,8 @@ counts! {
     RepairsSent "repairs_sent"
     RepairsReceived "repairs_received"
     RepairsWithoutFlow "repairs_without_flow"
+    DecodersOverBudget "decoders_over_budget"
+    FlowsOverBudget "flows_over_budget"
     UnitsSent "units_sent"
     UnitsInTime "units_in_time"
     UnitsNotInTime "units_not_in_time"

@@ -207,7 +207,8 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
         records
     }
 
-    fn end_oldest(&mut self) -> Option<F> {
+    /// Drops and returns the flow that was not seen for longest, as `end` does.
+    pub fn end_oldest(&mut self) -> Option<F> {
         let key = self.slot(self.oldest)?.key;
         self.end(&key)
     }

@@ -13,8 +13,13 @@ use crate::departure::UnderlayAddress;
 use crate::flow_table::FlowTable;
 use crate::packet::Packet;
 use crate::paths::Departures;
-use crate::receiving::{Arrivals, EarlyRepair, EarlyRepairs, LeastDelay, PendingFeedback, ReceiveFlow};
+use crate::receiving::{
+    share, Arrivals, Budget, EarlyRepair, EarlyRepairs, LeastDelay, PendingFeedback, ReceiveFlow,
+};
 use crate::route::{FlowRef, LeafId};
+
+/// Peers that are gone whose numbers are remembered: more than a fabric has hosts.
+const MOST_GONE: usize = 65536;
 
 /// Of one peer, for as long as the agent lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +71,8 @@ pub struct Peer<P: Packet> {
     pub arrivals: Arrivals,
     /// Its flows, by their numbers on the wire.
     pub flows: FlowTable<u32, ReceiveFlow<P>>,
+    /// What its flows may keep here.
+    pub budget: Budget,
     /// What the next feedback carries.
     pub pending: PendingFeedback,
     /// Repairs that overtook every source of their flow.
@@ -87,6 +94,7 @@ impl<P: Packet> Peer<P> {
             stamps: HashSet::new(),
             arrivals: Arrivals::default(),
             flows: FlowTable::default(),
+            budget: Budget::default(),
             pending: PendingFeedback::default(),
             early: EarlyRepairs::default(),
         }
@@ -97,6 +105,7 @@ impl<P: Packet> Peer<P> {
         self.least_delay = LeastDelay::default();
         self.arrivals = Arrivals::default();
         self.flows = FlowTable::default();
+        self.budget = Budget::of(self.budget.limit);
         self.pending = PendingFeedback::default();
         self.early = EarlyRepairs::default();
     }
@@ -109,6 +118,9 @@ pub struct Peers<P: Packet> {
     by_overlay: HashMap<Address, PeerId>,
     /// As in the directory.
     order: Vec<PeerId>,
+    /// Numbers of the next datagrams to peers that are gone: one that comes back may know us all the time, and takes
+    /// numbers that it has seen for replays.
+    gone: HashMap<UnderlayAddress, u32>,
     /// Whether there is a directory.
     pub known: bool,
 }
@@ -120,6 +132,7 @@ impl<P: Packet> Default for Peers<P> {
             by_address: HashMap::new(),
             by_overlay: HashMap::new(),
             order: Vec::new(),
+            gone: HashMap::new(),
             known: false,
         }
     }
@@ -155,7 +168,9 @@ impl<P: Packet> Peers<P> {
                 }
                 None => {
                     let id = PeerId(self.slots.len() as u32);
-                    self.slots.push(Some(Box::new(Peer::new(known.clone()))));
+                    let mut peer = Peer::new(known.clone());
+                    peer.number = self.gone.remove(&address).unwrap_or(0);
+                    self.slots.push(Some(Box::new(peer)));
                     changes.came.push(id);
                     id
                 }
@@ -168,6 +183,10 @@ impl<P: Packet> Peers<P> {
         let gone = self.order.iter().filter(|id| !changes.there.contains(id));
         changes.dropped.extend(gone);
         self.order.clone_from(&changes.there);
+        let limit = share(changes.there.len());
+        for &id in &changes.there {
+            self[id].budget.limit = limit;
+        }
         changes
     }
 
@@ -188,8 +207,11 @@ impl<P: Packet> Peers<P> {
         for &id in &changes.dropped {
             if there.contains(&id) {
                 self[id].restarted();
-            } else {
-                self.slots[id.0 as usize] = None;
+            } else if let Some(peer) = self.slots[id.0 as usize].take() {
+                if self.gone.len() >= MOST_GONE {
+                    self.gone.clear();
+                }
+                self.gone.insert(peer.known.address, peer.number);
             }
         }
     }

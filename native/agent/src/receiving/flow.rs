@@ -9,6 +9,9 @@ use crate::packet::Packet;
 use crate::receiving::{Release, UnitDecoder};
 use crate::Seconds;
 
+/// Paths, by class, that a flow's datagrams are counted by: more than a fabric has between two leaves.
+const MOST_WAYS: usize = 1024;
+
 /// Totals of its release at the last report that forgot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
@@ -47,6 +50,10 @@ pub struct ReceiveFlow<P: Packet> {
     pub recovered: u64,
     /// Packets that came behind a newer one.
     pub reordered: u64,
+    /// Bytes of its longest packet.
+    pub longest: usize,
+    /// What it is charged for in its peer's budget, in bytes.
+    pub charged: usize,
     ways: Vec<WayCount>,
     before: Before,
 }
@@ -69,6 +76,8 @@ impl<P: Packet> ReceiveFlow<P> {
             repairs: 0,
             recovered: 0,
             reordered: 0,
+            longest: 0,
+            charged: 0,
             ways: Vec::new(),
             before: Before::default(),
         }
@@ -79,8 +88,17 @@ impl<P: Packet> ReceiveFlow<P> {
         self.last = now;
         match self.ways.iter_mut().find(|way| way.class == class && way.stamp == stamp) {
             Some(way) => way.datagrams += 1,
-            None => self.ways.push(WayCount { class, stamp, datagrams: 1 }),
+            None => {
+                if self.ways.len() < MOST_WAYS {
+                    self.ways.push(WayCount { class, stamp, datagrams: 1 });
+                }
+            }
         }
+    }
+
+    /// Returns the bytes of what is counted by path.
+    pub fn ways_bytes(&self) -> usize {
+        self.ways.len() * size_of::<WayCount>()
     }
 
     /// Returns what is said of it, whether or not anything was counted.

@@ -2,6 +2,7 @@
 //! packets go out.
 
 mod arrivals;
+mod budget;
 mod decoder;
 mod feedback;
 mod flow;
@@ -11,6 +12,7 @@ mod release;
 mod unit;
 
 pub use arrivals::{Arrivals, WINDOW};
+pub use budget::{share, Budget, Shed, AGENT_BYTES, LEAST_BYTES, MOST_BYTES};
 pub use decoder::{DecoderCounters, DecoderLimits, Rebuilt, UnitDecoder, MAX_K, MAX_R, SOURCE_WINDOW};
 pub use feedback::{EarlyRepairs, LeastDelay, PendingFeedback, MAX_EARLY_REPAIRS, RECEIPTS_PER_FEEDBACK};
 pub use flow::ReceiveFlow;

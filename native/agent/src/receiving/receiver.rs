@@ -11,7 +11,7 @@ use crate::departure::microseconds;
 use crate::flow_table::FlowId;
 use crate::packet::{Packet, Packets};
 use crate::peers::{Peer, PeerId, Peers};
-use crate::receiving::{Arrival, DecoderLimits, Rebuilt, ReceiveFlow, Repair, UnitDecoder};
+use crate::receiving::{Arrival, DecoderLimits, Rebuilt, ReceiveFlow, Repair, Shed, UnitDecoder};
 use crate::sending::Sender;
 use crate::serial::serial_difference;
 use crate::Seconds;
@@ -145,6 +145,7 @@ impl<P: Packet> Receiver<P> {
         self.counts.add(Count::PacketsReceived, 1);
         flow.packets += 1;
         flow.bytes += packet.bytes() as u64;
+        flow.longest = flow.longest.max(packet.bytes());
         flow.took(class, stamp, now);
         let marked = match decapsulate(packet.ecn(), datagram.ecn) {
             _ if datagram.ecn == NOT_ECT => packet.clone(),
@@ -160,6 +161,7 @@ impl<P: Packet> Receiver<P> {
         }
         if class == TrafficClass::Control {
             self.control(peer, id, datagram, (marked, &seen), now);
+            self.keep_within_budget(peer, id);
             return Ok(());
         }
         flow.class = class;
@@ -170,10 +172,11 @@ impl<P: Packet> Receiver<P> {
         }
         let mut rebuilt = Vec::new();
         if coded {
-            decoder_of(flow).source(position, packet, now, &mut rebuilt);
+            decoder_of(peer, name, id).source(position, packet, now, &mut rebuilt);
         }
         self.release(peer, id, Arrival { position, stamp, packet: marked }, datagram, now);
         self.recovered(peer, id, datagram, rebuilt, now);
+        self.keep_within_budget(peer, id);
         if !peer.early.is_empty() {
             for EarlyRepair { datagram, repair } in peer.early.take(name) {
                 self.repair(peer, datagram, repair, now);
@@ -200,8 +203,9 @@ impl<P: Packet> Receiver<P> {
         flow.repairs += 1;
         flow.took(datagram.class, datagram.stamp, now);
         let mut rebuilt = Vec::new();
-        decoder_of(flow).repair(repair, now, &mut rebuilt);
+        decoder_of(peer, datagram.flow, id).repair(repair, now, &mut rebuilt);
         self.recovered(peer, id, &datagram, rebuilt, now);
+        self.keep_within_budget(peer, id);
     }
 
     /// Returns when feedback or a release is due.
@@ -214,8 +218,10 @@ impl<P: Packet> Receiver<P> {
     pub fn handle_timer<S: Packets>(&mut self, sender: &mut Sender<S>, peers: &mut Peers<P>, now: Seconds) {
         let held: Vec<(PeerId, FlowId)> = self.holding.values().copied().collect();
         for (from, id) in held {
-            peers[from].flows[id].release.expire(now, &mut self.deliver);
-            self.note_holding(&mut peers[from], from, id);
+            let peer = &mut peers[from];
+            peer.flows[id].release.expire(now, &mut self.deliver);
+            peer.budget.charge(&mut peer.flows[id]);
+            self.note_holding(peer, from, id);
         }
         if self.next_feedback.is_none_or(|due| now < due) {
             return;
@@ -258,7 +264,9 @@ impl<P: Packet> Receiver<P> {
     /// Forgets flows that were idle for so long that nothing can be held for them any more.
     pub fn sweep(&mut self, peers: &mut Peers<P>, now: Seconds) {
         for id in peers.ids() {
-            for flow in peers[id].flows.expire(now) {
+            let peer = &mut peers[id];
+            for flow in peer.flows.expire(now) {
+                peer.budget.gone(&flow);
                 flow.holding.map(|place| self.holding.remove(&place));
             }
         }
@@ -284,13 +292,33 @@ impl<P: Packet> Receiver<P> {
         }
         let first = if datagram.position < FIRST_POSITIONS { 0 } else { datagram.position };
         let (id, gone) = peer.flows.put(datagram.flow, ReceiveFlow::new(seen.flow, first, now));
-        if let Some(mut gone) = gone {
-            if let Some(place) = gone.holding {
-                self.holding.remove(&place);
-                gone.release.drain(&mut self.deliver);
-            }
+        if let Some(gone) = gone {
+            peer.budget.gone(&gone);
+            self.end(gone);
         }
         Ok(id)
+    }
+
+    /// Gives out what a flow that had to go holds back.
+    fn end(&mut self, mut gone: ReceiveFlow<P>) {
+        if let Some(place) = gone.holding {
+            self.holding.remove(&place);
+            gone.release.drain(&mut self.deliver);
+        }
+    }
+
+    /// Charges a peer for what a flow keeps now, and has it keep less where that is too much.
+    fn keep_within_budget(&mut self, peer: &mut Peer<P>, id: FlowId) {
+        peer.budget.charge(&mut peer.flows[id]);
+        while let Some(shed) = peer.budget.shed(&mut peer.flows) {
+            match shed {
+                Shed::Decoder => self.counts.add(Count::DecodersOverBudget, 1),
+                Shed::Flow(flow) => {
+                    self.counts.add(Count::FlowsOverBudget, 1);
+                    self.end(*flow);
+                }
+            }
+        }
     }
 
     /// A packet without position goes out at once, but a FIN not before the data that it ends.
@@ -368,6 +396,9 @@ impl<P: Packet> Receiver<P> {
     }
 }
 
-fn decoder_of<P: Packet>(flow: &mut ReceiveFlow<P>) -> &mut UnitDecoder<P> {
-    flow.decoder.get_or_insert_with(|| UnitDecoder::new(DecoderLimits::default()))
+fn decoder_of<P: Packet>(peer: &mut Peer<P>, number: u32, id: FlowId) -> &mut UnitDecoder<P> {
+    if peer.flows[id].decoder.is_none() {
+        peer.budget.decodes(number, &peer.flows);
+    }
+    peer.flows[id].decoder.get_or_insert_with(|| UnitDecoder::new(DecoderLimits::default()))
 }

@@ -77,6 +77,11 @@ impl<P> Release<P> {
         self.next as u32
     }
 
+    /// Returns how many packets are kept, at most: those that wait, and some of those that waited a moment ago.
+    pub fn kept_packets(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Returns when `expire` will give up the gap; None while nothing is held.
     pub fn deadline(&self) -> Option<Seconds> {
         self.waiting.front().map(|wait| wait.until)

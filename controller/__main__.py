@@ -55,7 +55,7 @@ from controller.agents.listeners import TcpListener
 @click.option(
     "--api-without-token",
     is_flag=True,
-    help="Ask for no token at an --api that is not loopback: only where nobody else reaches it, as in a container "
+    help="Ask for no token at an --api that is not loopback: only where nothing else reaches it, as in a container "
     "whose port is published on loopback.",
 )
 @click.option(
@@ -87,7 +87,7 @@ from controller.agents.listeners import TcpListener
     default=4.0,
     show_default=True,
     type=click.FloatRange(0.1, 50),
-    help="Samples a second of what links carry, while somebody watches.",
+    help="Samples a second of what links carry, while they are watched.",
 )
 @click.option(
     "--experiments/--no-experiments",
@@ -224,7 +224,7 @@ def _switch_tls(
 
 
 def _experiments(labs: int, dask: str | None, patience_s: float, asked: bool) -> MakeExtension | None:
-    """The engine; None, and a word about it, where it cannot be had and nobody has asked for it."""
+    """Return the engine; None, with a warning, where it cannot be had and no option asks for it."""
     try:
         from engine.serving import ExecutorError, experiments_extension
     except ModuleNotFoundError as error:

@@ -3,7 +3,7 @@
 Ports are taken down by OpenFlow (OFPT_PORT_MOD), so that a switch and its neighbour see what they would see of a cable
 that is pulled: no carrier. A switch that is "down" has all its ports down; its OpenFlow session stays, for that runs
 over a network of its own. A slow link's ports are limited by their switches' databases (`ovsdb.port_queues`). An agent
-that is down has been told to end as by a crash; the lab starts it again when the fault has ended. Faults outlive the
+that is down was made to end as by a crash; the lab starts it again when the fault has ended. Faults outlive the
 controller (they stay where they were made), so they are kept in a file.
 """
 
@@ -84,12 +84,12 @@ class Reach(Protocol):
 
 
 class Faults:
-    """All that are in force. *tell* gets `FaultBegan` and `FaultEnded`."""
+    """All that are in force. *on_event* gets `FaultBegan` and `FaultEnded`."""
 
-    def __init__(self, file: Path, reach: Reach, tell: Callable[[FaultBegan | FaultEnded], None]) -> None:
+    def __init__(self, file: Path, reach: Reach, on_event: Callable[[FaultBegan | FaultEnded], None]) -> None:
         self._file = file
         self._reach = reach
-        self._tell = tell
+        self._on_event = on_event
         self._lock = threading.Lock()
         self._faults: dict[int, Fault] = {fault.id: fault for fault in _read(file)}
         self._next_id = max(self._faults, default=0) + 1
@@ -99,7 +99,7 @@ class Faults:
         return list(self._faults.values())
 
     def held_down(self, dpid: int) -> list[PortRef]:
-        """Ports of a switch that faults hold down: one that has come back is told again."""
+        """Ports of a switch that faults hold down: one that has come back is asked again."""
         return [port for port in sorted(self._held(self.all())) if port.dpid == dpid]
 
     def limits(self) -> dict[PortRef, PortLimit]:
@@ -113,7 +113,7 @@ class Faults:
     def begin(
         self, kind: Kind, target: str, rate_mbps: float | None = None, delay_ms: float | None = None
     ) -> Fault:
-        """Returns once switches were told; for a slow link: once it is slow.
+        """Begin a fault, and return once switches were asked; for a slow link: once it is slow.
 
         Raises:
             FaultError: there is no such link, switch or host.
@@ -134,11 +134,11 @@ class Faults:
                 raise
             self._next_id += 1
             self._write()
-            self._tell(FaultBegan(fault))
+            self._on_event(FaultBegan(fault))
             return fault
 
     def end(self, number: int) -> Fault:
-        """Returns once switches were told. Raises FaultError."""
+        """End a fault, and return it once switches were asked. Raises FaultError."""
         with self._lock:
             fault = self._faults.get(number)
             if fault is None:
@@ -146,13 +146,14 @@ class Faults:
             rest = [one for one in self._faults.values() if one.id != number]
             if fault.kind == "slow-link":
                 self._reach.set_limits(_limits(rest))
-                for text in self._reach.wait_ports(fault.ports, LIMIT_S):  # whoever comes back is told again
+                # A switch that comes back is asked again.
+                for text in self._reach.wait_ports(fault.ports, LIMIT_S):
                     _LOG.warning("%s is not as fast as it was: %s", fault.target, text)
             elif fault.kind != "agent-down":  # an agent comes back by itself
                 self._reach.set_ports(set(fault.ports) - self._held(rest), True)
             del self._faults[number]
             self._write()
-            self._tell(FaultEnded(fault))
+            self._on_event(FaultEnded(fault))
             return fault
 
     def _make(self, fault: Fault, others: list[Fault]) -> None:

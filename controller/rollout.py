@@ -37,7 +37,7 @@ class Rollout:
         self._shape_changed = True
 
     def now(self) -> None:
-        """Something that carried packets is gone: nobody waits."""
+        """Something that carried packets is gone: no switch waits."""
         self._touched |= self._waiting
         self._waiting.clear()
 

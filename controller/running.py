@@ -236,15 +236,15 @@ class RunningController:
     def rates(self, names: FabricNames) -> Mapping[str, float]:
         """What links carry, kbit/s by name, where it is known better than from their ports.
 
-        Switches' databases say it (`controller.queues`) where somebody shapes their ports. A lab's ports are veths,
+        Switches' databases say it (`controller.queues`) where their ports are shaped. A lab's ports are veths,
         which say 10 Gbit/s themselves: without such a database the packet time counts, that of the slowest fabric link.
         """
         known = self.queues.rates_bps() if self._lab else {}
         slowest = PACKET_BITS / self.current.packet_time_s if self._lab else 0.0
         found: dict[str, float] = {}
         for link in names.links:
-            told = [known[end] for end in (link.a, link.b) if end is not None and end in known]
-            rate = min(told, default=0.0 if link.access else slowest)
+            rates = [known[end] for end in (link.a, link.b) if end is not None and end in known]
+            rate = min(rates, default=0.0 if link.access else slowest)
             if rate > 0:
                 found[link.name] = rate / 1000
         return found
@@ -256,7 +256,7 @@ class RunningController:
         if isinstance(event, PathsChanged):
             paths = {_leaf_key(leaf): stamps for leaf, stamps in event.paths.items()}
             self.agents.set_paths(_leaf_key(event.leaf), Paths(paths, dict(event.by_class)))
-            return  # not news in itself: what changed it is
+            return  # no event of its own: what changed it is
         self.events.add(event)
         if isinstance(event, LinkUp | LinkDown | SwitchUp | SwitchDown | HostSeen | HostLinkChanged):
             self._fabric_watch.stir()

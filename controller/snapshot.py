@@ -15,7 +15,7 @@ from controller.schemes.scheme import Mode
 
 @dataclass(frozen=True, slots=True)
 class SwitchInfo:
-    """``name``: the bridge's name as its local port tells it, "" if unknown. ``tier``: 0 is a leaf, 1 above it...;
+    """``name``: the bridge's name as its local port has it, "" if unknown. ``tier``: 0 is a leaf, 1 above it...;
     None while no hosts are known. ``stamp``: the path stamp that it writes when it is the topmost switch of a path."""
 
     dpid: int
@@ -37,7 +37,7 @@ class LinkInfo:
 
 @dataclass(frozen=True, slots=True)
 class HostInfo:
-    """A host. ``name``: as its agent says, "" for a host without one. ``place``: None until the host was heard."""
+    """A host. ``name``: as its agent says, "" for a host without one. ``place``: None until it was seen at a port."""
 
     name: str
     ipv4: str

@@ -77,7 +77,7 @@ def work(
             stderr=subprocess.STDOUT,
             env=variables,
             cwd="/",
-            start_new_session=True,  # Ctrl-C is for the controller, which tells us
+            start_new_session=True,  # Ctrl-C is for the controller, which ends us
         )
         on_start(process)
         code = process.wait()
@@ -87,7 +87,7 @@ def work(
 
 
 def new_name() -> str:
-    """A name for a worker, unlike all others."""
+    """Return a name for a worker, unlike all others."""
     return f"w-{secrets.token_hex(4)}"
 
 
@@ -98,7 +98,7 @@ class Workers(Protocol):
     address: str | None
 
     def slots(self) -> int:
-        """How many may run at the same time."""
+        """Return how many may run at the same time."""
 
     def start(self, order: Order) -> Future[WorkerEnd]:
         """Start one."""
@@ -162,7 +162,7 @@ class DaskWorkers:
     kind: str = "dask"
 
     def __init__(self, address: str, timeout_s: float = 5.0) -> None:
-        """Raises ExecutorError if Dask is not installed, or nobody answers there."""
+        """Raises ExecutorError if Dask is not installed, or no scheduler answers there."""
         try:
             from distributed import Client
         except ImportError:

@@ -89,7 +89,7 @@ def capton_view(standing: Standing | None, agents: list[AgentInfo], scheme: str)
 
 
 def resent_view(view: ResentView) -> answers_capton.ResentView:
-    """The newest first."""
+    """Return what was sent again, the newest first."""
     return {
         "told": view.told,
         "bytes": view.bytes,

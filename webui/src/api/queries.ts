@@ -2,7 +2,15 @@
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { BASE, get, RefusedError } from "./client";
-import type { FabricView, FaultsView, FlowStory, Health, ModesView, SchemesView, SchemeView } from "./schema";
+import type {
+  FabricView,
+  FaultsView,
+  FlowHistory,
+  Health,
+  ModesView,
+  SchemesView,
+  SchemeView,
+} from "./schema";
 
 /** What the controller refused will be refused again; what it did not answer may be answered soon. */
 export function worthRetrying(failures: number, error: Error): boolean {
@@ -46,10 +54,10 @@ export const useFaults = () =>
   useQuery({ queryKey: ["faults"], queryFn: ({ signal }) => get<FaultsView>("/faults", signal) });
 
 /** One flow's story: asked twice a second while it lives, then now and then. The one before stays until it is there. */
-export const useFlowStory = (id: number) =>
+export const useFlowHistory = (id: number) =>
   useQuery({
     queryKey: ["flow", id],
-    queryFn: ({ signal }) => get<FlowStory>(`/flows/${id}`, signal),
+    queryFn: ({ signal }) => get<FlowHistory>(`/flows/${id}`, signal),
     refetchInterval: (query) => (query.state.data?.flow.state === "ended" ? 5_000 : 500),
     placeholderData: keepPreviousData,
   });

@@ -109,7 +109,7 @@ export interface components {
             granted_bps: number;
             utilisation: number;
         };
-        /** @description What an agent has counted since its start, but ``unscheduled_now``: flows that send although nobody decided. */
+        /** @description What an agent has counted since its start, but ``unscheduled_now``: flows that send without a decision. */
         CaptonHost: {
             host: string;
             flows_small: number;
@@ -130,12 +130,12 @@ export interface components {
             to_us: number;
             count: number;
         };
-        /** @description Since the controller's start. ``told``: how many stories; ``newest``: at most 1000 of them, the newest first. */
+        /** @description Since the controller's start. ``told``: how many episodes; ``newest``: at most 1000 of them, the newest first. */
         ResentView: {
             told: number;
             bytes: number;
             by_cause: components["schemas"]["ResentCause"][];
-            newest: components["schemas"]["ResentStory"][];
+            newest: components["schemas"]["ResentEpisode"][];
         };
         /** @description ``verdict``: "queue" (dropped in the host's queue, before its agent), "needless" (it was there), "lost". */
         ResentCause: {
@@ -150,9 +150,9 @@ export interface components {
         /**
          * @description Payload that one connection sent again, until all was acknowledged that had left by then. ``quiet_s``: how long
          *     nothing new had been acknowledged when it began. ``late_s``: how late the agent's loop was at most in the second
-         *     before. ``number``: of all that were told.
+         *     before. ``number``: of all that were reported.
          */
-        ResentStory: {
+        ResentEpisode: {
             number: number;
             s_ago: number;
             host: string;
@@ -212,7 +212,7 @@ export interface components {
             /** @default  */
             fabric: string;
         };
-        /** @description ``cursor``: of the newest event told; go on with ``since=cursor``. */
+        /** @description ``cursor``: of the newest event here; go on with ``since=cursor``. */
         EventsView: {
             events: ({
                 cursor: number;
@@ -676,7 +676,7 @@ export interface components {
         };
         /**
          * @description ``name``: of its ends, the lower tier (``a``) first. ``speed_kbps``: the lower of what its two ports say, 0 if
-         *     they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where nobody knows.
+         *     they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where it is not known.
          */
         LinkView: {
             name: string;
@@ -693,7 +693,7 @@ export interface components {
             switch: string;
             port: number;
         };
-        /** @description ``name``: as its agent says, "" without one. ``place``: null until it was heard. */
+        /** @description ``name``: as its agent says, "" without one. ``place``: null until it was seen at a port. */
         HostView: {
             name: string;
             underlay_ip: string;
@@ -766,7 +766,7 @@ export interface components {
             next: number | null;
         };
         /**
-         * @description A flow as agents tell of it; times are Unix seconds. ``paths``: packets by path stamp (as text),
+         * @description A flow as agents report it; times are Unix seconds. ``paths``: packets by path stamp (as text),
          *     ``paths_now``: of them, those since the sample before; ``bytes``, ``packets``, ``repairs``, ``priority`` (0 is
          *     served first; a port's last queue takes what is beyond it) are the sender's.
          */
@@ -802,9 +802,9 @@ export interface components {
         };
         /**
          * @description ``modes``: of its two leaves; the first of each is from before its start. ``queues``: moments at which something
-         *     waited on its paths, as far as somebody watched the links. ``faults``: what began and ended meanwhile.
+         *     waited on its paths, as far as links were sampled then. ``faults``: what began and ended meanwhile.
          */
-        FlowStory: {
+        FlowHistory: {
             flow: components["schemas"]["LiveFlow"];
             timeline: components["schemas"]["FlowStep"][];
             modes: components["schemas"]["ModeAt"][];
@@ -944,7 +944,7 @@ export interface components {
         };
         /**
          * @description One direction of a link. ``share``: of its rate, 0..1; null where that is not known. ``queued_packets`` and
-         *     ``dropped_per_s``: of all ``queues`` of the sending port; null where it does not tell.
+         *     ``dropped_per_s``: of all ``queues`` of the sending port; null where it is not known.
          */
         LoadView: {
             bits_per_s: number;
@@ -999,7 +999,7 @@ export interface components {
             ports: components["schemas"]["PortQueuesObject"][];
         };
         /**
-         * @description ``by``: who gives the port its queues: a writer on the switch, Open vSwitch itself, or nobody. ``problem``: why
+         * @description ``by``: who gives the port its queues: a writer on the switch, Open vSwitch itself, or none. ``problem``: why
          *     they are not what is wanted, or "". ``limits``: what this port cannot do. null: not known.
          */
         PortQueuesObject: {
@@ -1024,7 +1024,7 @@ export interface components {
             sent_packets: number;
             sent_bytes: number;
         };
-        /** @description The scheme in force, with its overrides; ``policy``: what agents have been told. */
+        /** @description The scheme in force, with its overrides; ``policy``: what agents have got. */
         SchemeView: {
             scheme: components["schemas"]["Scheme"];
             base: string;
@@ -1642,7 +1642,7 @@ export type CaptonLatency = components['schemas']['CaptonLatency'];
 export type LatencyBucket = components['schemas']['LatencyBucket'];
 export type ResentView = components['schemas']['ResentView'];
 export type ResentCause = components['schemas']['ResentCause'];
-export type ResentStory = components['schemas']['ResentStory'];
+export type ResentEpisode = components['schemas']['ResentEpisode'];
 export type EngineView = components['schemas']['EngineView'];
 export type ClaimView = components['schemas']['ClaimView'];
 export type Claim = components['schemas']['Claim'];
@@ -1692,7 +1692,7 @@ export type FaultRequest = components['schemas']['FaultRequest'];
 export type EndedFault = components['schemas']['EndedFault'];
 export type LiveFlowsView = components['schemas']['LiveFlowsView'];
 export type LiveFlow = components['schemas']['LiveFlow'];
-export type FlowStory = components['schemas']['FlowStory'];
+export type FlowHistory = components['schemas']['FlowHistory'];
 export type FlowStep = components['schemas']['FlowStep'];
 export type ModeAt = components['schemas']['ModeAt'];
 export type FullestView = components['schemas']['FullestView'];

@@ -1,6 +1,6 @@
 import { hasModes } from "../fabric/modes";
-import { useFabric, useFlowStory, useScheme } from "../api/queries";
-import type { FlowStory } from "../api/schema";
+import { useFabric, useFlowHistory, useScheme } from "../api/queries";
+import type { FlowHistory } from "../api/schema";
 import { Asked } from "../parts/Asked";
 import { Panel } from "../parts/Panel";
 import { bitRate, byteSize } from "../parts/units";
@@ -14,7 +14,7 @@ const NOW_STEPS = 3;
 
 /** One flow's paths: now, and over its life. */
 export function FlowPaths({ id, heading, close }: { id: number; heading: string; close?: () => void }) {
-  const story = useFlowStory(id);
+  const story = useFlowHistory(id);
   return (
     <Panel title={heading} {...(close ? { close } : {})}>
       <Asked query={story} what={`flow ${id}`}>
@@ -24,7 +24,7 @@ export function FlowPaths({ id, heading, close }: { id: number; heading: string;
   );
 }
 
-function Story({ story }: { story: FlowStory }) {
+function Story({ story }: { story: FlowHistory }) {
   const names = stampNames(useFabric().data);
   const scheme = useScheme().data?.scheme;
   const modal = scheme !== undefined && hasModes(scheme);

@@ -1,4 +1,4 @@
-import type { FlowStory } from "../api/schema";
+import type { FlowHistory } from "../api/schema";
 import { clockTime, count, percent } from "../parts/units";
 import { pathName } from "./names";
 import { mainPath, total } from "./shares";
@@ -6,7 +6,7 @@ import { ModeBand } from "./ModeBand";
 import { modeSpans, visibleSteps } from "./strip";
 
 interface Props {
-  story: FlowStory;
+  story: FlowHistory;
   stamps: readonly string[];
   names: ReadonlyMap<string, string>;
   /** Whether leaves have modes under the scheme in force. */

@@ -1,6 +1,6 @@
 /** Which steps of a flow's timeline are drawn. */
 
-import type { FlowStep, FlowStory } from "../api/schema";
+import type { FlowStep, FlowHistory } from "../api/schema";
 import type { Mode } from "../api/types";
 
 export interface VisibleSteps {
@@ -30,7 +30,7 @@ export interface ModeSpan {
 }
 
 /** The modes of the leaf at which the flow starts, for all of *from* to *to* for which one is known. */
-export function modeSpans(story: Pick<FlowStory, "modes" | "paths">, from: number, to: number): ModeSpan[] {
+export function modeSpans(story: Pick<FlowHistory, "modes" | "paths">, from: number, to: number): ModeSpan[] {
   const leaf = story.paths[0]?.switches[0];
   const changes = story.modes.filter((one) => one.leaf === leaf).sort((one, other) => one.at - other.at);
   const spans: ModeSpan[] = [];

@@ -40,21 +40,21 @@ class Capstan:
         return found
 
     def fabric(self) -> dict[str, Any]:
-        """Switches, links and hosts."""
+        """Return switches, links and hosts."""
         found: dict[str, Any] = self._connection.get("/fabric")
         return found
 
     def schemes(self) -> list[str]:
-        """Names of the schemes that it has."""
+        """Return names of the schemes that it has."""
         return [one["name"] for one in self._connection.get("/schemes")["schemes"]]
 
     def presets(self) -> list[dict[str, Any]]:
-        """Experiments that come with it: name, title, description, points, runs, schemes, estimated_s, text."""
+        """Return experiments that come with it: name, title, description, points, runs, schemes, estimated_s, text."""
         found: list[dict[str, Any]] = self._connection.get("/specs")["presets"]
         return found
 
     def check(self, **asked: Any) -> dict[str, Any]:
-        """What `submit` would do with the same arguments: ok, problems, points, runs, estimated_s. Nothing is kept."""
+        """Return what `submit` would do with the same arguments: ok, problems, points, runs, estimated_s."""
         found: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=_body(asked))
         return found
 
@@ -86,11 +86,11 @@ class Capstan:
         return self.experiment(self._connection.json("POST", "/experiments", body=_body(asked))["id"])
 
     def experiment(self, number: int) -> Experiment:
-        """The one of this number."""
+        """Return the experiment of this number."""
         return Experiment(self._connection, number)
 
     def experiments(self, state: str | None = None) -> Iterator[dict[str, Any]]:
-        """Experiments and sweeps, newest first, as docs/api.md tells of them."""
+        """Yield experiments and sweeps, newest first, as docs/api.md describes them."""
         before: int | None = None
         while True:
             page = self._connection.get("/experiments", before=before, limit=100, state=state)
@@ -102,7 +102,7 @@ class Capstan:
     def events(
         self, topics: str = "fabric,modes,scheme,agents,experiments,faults"
     ) -> Iterator[dict[str, Any]]:
-        """What happens from now on, for ever: docs/api.md, "Live events"."""
+        """Yield what happens from now on, for ever: docs/api.md, "Live events"."""
         return self._connection.events(topics)
 
 

@@ -32,9 +32,9 @@ class Progress:
     queue_position: int | None
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> Progress:
-        """As the API tells it."""
-        return cls(**{one.name: told[one.name] for one in fields(cls)})
+    def of(cls, view: dict[str, Any]) -> Progress:
+        """Return the progress that the API answered."""
+        return cls(**{field.name: view[field.name] for field in fields(cls)})
 
 
 class Experiment:
@@ -54,16 +54,16 @@ class Experiment:
         return str(self.describe()["state"])
 
     def describe(self) -> dict[str, Any]:
-        """All that the controller tells of it: docs/api.md, `GET /experiments/ID`."""
+        """Return all that the controller knows of it: docs/api.md, `GET /experiments/ID`."""
         found: dict[str, Any] = self._connection.get(self._path)
         return found
 
     def progress(self) -> Progress:
-        """Where it is now."""
+        """Return its progress now."""
         return Progress.of(self._connection.get(f"{self._path}/progress"))
 
     def follow(self) -> Iterator[Progress]:
-        """Progress about once a second, as events tell it, until it is over; the last one says how it ended."""
+        """Yield progress about once a second until it is over; the last one says how it ended."""
         for event in self._connection.events("experiments"):
             mine = event.get("experiment") == self.number
             if event["topic"] == "hello" or (
@@ -93,25 +93,25 @@ class Experiment:
         return self
 
     def points(self) -> list[Experiment]:
-        """Of a sweep, in order; none of anything else."""
+        """Return the points of a sweep, in order; of anything else an empty list."""
         return [Experiment(self._connection, one["id"]) for one in self.describe()["children"]]
 
     def summary(self) -> dict[str, Any]:
-        """The result document, as in `result.json`. Raises CapstanError while there is none."""
+        """Return the result document, as in `result.json`. Raises CapstanError while there is none."""
         found: dict[str, Any] | None = self._connection.get(f"{self._path}/results")["summary"]
         if found is None:
             raise CapstanError(f"experiment {self.number} is {self.state} and has no results")
         return found
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each scheme at each point: numbers as numbers, None where there is none. Times in ms, rates in
-        Mbit/s; ``cpu_limited`` 1 marks what the processor limited. For pandas: ``DataFrame(experiment.table())``."""
+        """Return a row for each scheme at each point: numbers as numbers, None where there is none. Times in ms, rates
+        in Mbit/s; ``cpu_limited`` 1 marks what the processor limited. For pandas: ``DataFrame(experiment.table())``."""
         return [
             {name: _value(text) for name, text in row.items()} for row in _rows(self._text("results.csv"))
         ]
 
     def flows(self) -> list[dict[str, Any]]:
-        """All flow records: docs/api.md, "Fields of a flow"."""
+        """Return all flow records: docs/api.md, "Fields of a flow"."""
         return [{name: _value(text) for name, text in row.items()} for row in _rows(self._text("flows.csv"))]
 
     def _text(self, name: str) -> str:
@@ -123,7 +123,7 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
 
 
 def _value(text: str) -> Any:
-    """A cell of a CSV file as a number, if it is one; None if it is empty."""
+    """Return a cell of a CSV file as a number, if it is one; None if it is empty."""
     if not text:
         return None
     for kind in (int, float):

@@ -33,8 +33,8 @@ OPTIONS: Final = (
     click.option(
         "--database",
         envvar="CAPSTAN_DATABASE",
-        help="SQLAlchemy URL (default: SQLite in the data directory) [env: CAPSTAN_DATABASE]. A password in it shows in "
-        "lists of processes: use the variable.",
+        help="SQLAlchemy URL (default: SQLite in the data directory) [env: CAPSTAN_DATABASE]. A password in it shows "
+        "in lists of processes: use the variable.",
     ),
     click.option(
         "--openflow",

@@ -115,7 +115,7 @@ class ControlPlane:
     # What happens
 
     def switch_connected(self, dpid: int, ports: Sequence[Port], held: Held | None, now: float) -> Effects:
-        """A switch is connected, for the first time or again; *ports* are all of its ports.
+        """Take up a switch that is connected, for the first time or again; *ports* are all of its ports.
 
         held: None if the switch has no state at all.
         """
@@ -163,7 +163,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def applied(self, dpid: int, now: float) -> Effects:
-        """A switch has worked off all updates that it was sent so far."""
+        """Note that a switch has worked off all updates that it was sent so far."""
         self._rollout.confirmed(dpid, now)
         switch = self._switches.get(dpid)
         if switch is not None and switch.synced and switch.in_place_at is None:
@@ -176,11 +176,11 @@ class ControlPlane:
         return self._finish(_Outcome(), now)
 
     def progressed(self, dpid: int, now: float) -> None:
-        """A switch has worked off some of the updates that it was sent."""
+        """Note that a switch has worked off some of the updates that it was sent."""
         self._rollout.progressed(dpid, now)
 
     def port_changed(self, dpid: int, port: Port, now: float) -> Effects:
-        """A port is new, changed or gone (then with ``up`` False)."""
+        """Take up a port that is new, changed or gone (then with ``up`` False)."""
         out = _Outcome()
         place = PortRef(dpid, port.number)
         before = self._discovery.port(place)
@@ -195,7 +195,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def packet_in(self, dpid: int, in_port: int, cookie: int, data: bytes, now: float) -> Effects:
-        """A packet that an entry of ours sent up; what is not one of ours, or is malformed, changes nothing."""
+        """Take a packet that an entry of ours sent up; what is not one of ours, or is malformed, changes nothing."""
         out = _Outcome()
         place = PortRef(dpid, in_port)
         if rule_of(cookie) is Rule.FIRST_SHORT:
@@ -212,7 +212,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def meter_sample(self, dpid: int, readings: Mapping[int, MeterReading], now: float) -> Effects:
-        """What the meters of a leaf have counted since they were made."""
+        """Take what the meters of a leaf have counted since they were made."""
         out = _Outcome()
         if (short := readings.get(SHORT_METER)) is not None:
             self._mode_changed(self._modes.sample(dpid, short.packets, now), out)
@@ -221,7 +221,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def agent_joined(self, host: str, underlay_ip: str, underlay_mac: str, now: float) -> Effects:
-        """An agent has proved who it is. Raises ValueError for addresses that no host can have."""
+        """Take up the host of an agent that has proved who it is. Raises ValueError for addresses of no host."""
         if not is_host_address(underlay_ip):
             raise ValueError(f"host {host!r}: {underlay_ip} is not an address that a host can have")
         if not is_host_mac(underlay_mac):
@@ -232,12 +232,12 @@ class ControlPlane:
         return self._finish(out, now)
 
     def agent_left(self, host: str, now: float) -> Effects:
-        """An agent is gone for good. A host that was seen at a port stays (`controller.fabric.hosts`)."""
+        """Forget an agent that is gone for good. A host that was seen at a port stays (`controller.fabric.hosts`)."""
         self._hosts.left(host)
         return self._finish(_Outcome(), now)
 
     def set_scheme(self, scheme: Scheme, packet_time_s: float, now: float) -> Effects:
-        """Every leaf starts OFF under a new mode rule; under the same one it keeps its mode."""
+        """Put a scheme in force. Every leaf starts OFF under a new mode rule; under the same rule it keeps its mode."""
         if packet_time_s <= 0:
             raise ValueError(f"packet time must be above 0 s, not {packet_time_s} s")
         out = _Outcome()
@@ -250,7 +250,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def tick(self, now: float) -> Effects:
-        """Does what is due; call at `deadline`."""
+        """Do what is due; call at `deadline`."""
         out = _Outcome()
         for dpid in self._forgetting.due(now):
             self._forget(dpid, out, now)
@@ -263,7 +263,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def deadline(self) -> float | None:
-        """When `tick` wants to be called next; None: not before something else happens."""
+        """Return when `tick` wants to be called next; None: not before something else happens."""
         times = (
             self._plan.due_at,
             self._clear_at,
@@ -280,7 +280,7 @@ class ControlPlane:
     # What is known
 
     def ready(self) -> bool:
-        """Whether all that is connected is discovered and forwards, and every agent's host has its place."""
+        """Return whether all that is connected is discovered and forwards, and every agent's host has its place."""
         return self._settled() and not self._hosts.unlocated()
 
     def snapshot(self) -> FabricSnapshot:
@@ -303,11 +303,11 @@ class ControlPlane:
         )
 
     def modes(self) -> tuple[ModeInfo, ...]:
-        """Modes of the leaves; empty under a scheme without modes."""
+        """Return modes of the leaves; empty under a scheme without modes."""
         return self._modes.infos()
 
     def paths(self, host_a: str, host_b: str) -> tuple[PathInfo, ...]:
-        """All equal-cost paths between two hosts, by name or IPv4 address; none if there is no way.
+        """Return all equal-cost paths between two hosts, by name or IPv4 address; none if there is no way.
 
         Raises:
             KeyError: a host that is not known, or whose place is not.
@@ -315,7 +315,7 @@ class ControlPlane:
         return self._plan.paths(host_a, host_b)
 
     def wanted_state(self, dpid: int) -> SwitchState:
-        """What a switch should hold now (KeyError if it was never connected)."""
+        """Return what a switch should hold now (KeyError if it was never connected)."""
         return self._switches[dpid].wanted.state()
 
     # Links and hosts
@@ -340,7 +340,7 @@ class ControlPlane:
         del self._switches[dpid]
         self._plan.mark(now + GROWTH_DELAY_S)
 
-    # Telling the switches
+    # Updates of switches
 
     def _finish(self, out: _Outcome, now: float) -> Effects:
         self._now = now

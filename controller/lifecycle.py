@@ -226,7 +226,7 @@ class RunningController:
     def rates(self, names: FabricNames) -> Mapping[str, float]:
         """Return what links carry, kbit/s by name, where it is known better than from their ports.
 
-        Switches' databases say it (`controller.queues`) where a program shapes their ports. A lab's ports are veths,
+        Switches' databases say it (`controller.queues`) where their ports are shaped. A lab's ports are veths,
         which say 10 Gbit/s themselves: without such a database the packet time counts, that of the slowest fabric link.
         """
         known = self.queues.rates_bps() if self._lab else {}
@@ -246,7 +246,7 @@ class RunningController:
         if isinstance(event, PathsChanged):
             paths = {_leaf_key(leaf): stamps for leaf, stamps in event.paths.items()}
             self.agents.set_paths(_leaf_key(event.leaf), Paths(paths, dict(event.by_class)))
-            return  # no event of its own: the change behind it is one
+            return  # no event of its own: what changed it is
         self.events.add(event)
         if isinstance(event, LinkUp | LinkDown | SwitchUp | SwitchDown | HostSeen | HostLinkChanged):
             self._fabric_watch.wake()

@@ -191,5 +191,5 @@ class Plan:
             known = ", ".join(sorted(other.name or other.ipv4 for other in self._hosts)[:20])
             raise KeyError(f"host {name!r} is not known; known: {known}")
         if host.place is None:
-            raise KeyError(f"host {name!r} has not been heard on any port yet")
+            raise KeyError(f"host {name!r} has not been seen at any port yet")
         return host.place

@@ -22,13 +22,13 @@ from controller.process.control_thread import ControlThread
 from controller.store.experiments import NotFoundError, StateError
 from controller.store.queue import Claimed, ExperimentQueue
 from controller.store.queue_rows import Change
-from engine.board import LEASE_S, Board, ProgressView, WorkerReportBody
 from engine.executors import Order, WorkerEnd, Workers, new_name
+from engine.progress import LEASE_S, ProgressView, WorkerReportBody, WorkerReports
 from engine.submission import Submission
-from engine.whole import sweep_summary
+from engine.sweep_summary import sweep_summary
 
 LOOK_S: Final = 0.5
-TELL_S: Final = 1.0
+ANNOUNCE_EVERY_S: Final = 1.0
 """Progress is an event at most this often, for each submission."""
 AGAIN_S: Final = 5.0
 """After a worker that ended before it took anything, another is started this much later."""
@@ -44,16 +44,16 @@ class _Started:
 
 
 class Engine:
-    """One queue and its workers, from `start` to `stop`. tell: takes events."""
+    """One queue and its workers, from `start` to `stop`. on_event: takes events."""
 
-    def __init__(self, queue: ExperimentQueue, workers: Workers, tell: Callable[[Any], None]) -> None:
+    def __init__(self, queue: ExperimentQueue, workers: Workers, on_event: Callable[[Any], None]) -> None:
         self._queue = queue
         self._workers = workers
-        self._tell = tell
-        self._board = Board(time.monotonic())
+        self._on_event = on_event
+        self._reports = WorkerReports(time.monotonic())
         self._order: Order | None = None
         self._started: dict[str, _Started] = {}
-        self._told: dict[int, float] = {}
+        self._announced_at: dict[int, float] = {}
         self._paused = ""
         self._not_before = 0.0
         self._wake = threading.Event()
@@ -89,17 +89,17 @@ class Engine:
     def submit(self, submission: Submission) -> int:
         """Queue it; returns its number."""
         number = self._queue.submit(submission.job, submission.points)
-        self._tell(ExperimentSubmitted(number, submission.job.name, "queued", len(submission.points)))
+        self._on_event(ExperimentSubmitted(number, submission.job.name, "queued", len(submission.points)))
         self._wake.set()
         return number
 
     def cancel(self, number: int) -> None:
         """Raises NotFoundError, StateError."""
-        self._tell_all(self._queue.cancel(number))
+        self._announce(self._queue.cancel(number))
 
     def rerun(self, number: int) -> None:
         """Raises NotFoundError, StateError."""
-        self._tell_all(self._queue.rerun(number))
+        self._announce(self._queue.rerun(number))
         self._wake.set()
 
     def claim(self, worker: str, fabric: str) -> Claimed | None:
@@ -116,21 +116,21 @@ class Engine:
                 mine.claimed = True
         self._paused = ""
         first = WorkerReportBody(claimed.attempt, worker, "starting")
-        self._board.put(claimed.experiment, first, time.monotonic())
-        self._tell_all(changes)
+        self._reports.put(claimed.experiment, first, time.monotonic())
+        self._announce(changes)
         return claimed
 
     def report(self, number: int, report: WorkerReportBody) -> bool:
-        """A worker says where it is; whether it is to go on. Raises NotFoundError."""
+        """Take a worker's report. Return whether it is to go on. Raises NotFoundError."""
         if not self._queue.going_on(number, report.attempt):
             return False
         now = time.monotonic()
-        self._board.put(number, report, now)
+        self._reports.put(number, report, now)
         submission = self._queue.parent(number) or number
-        if now - self._told.get(submission, 0.0) >= TELL_S:
-            self._told[submission] = now
+        if now - self._announced_at.get(submission, 0.0) >= ANNOUNCE_EVERY_S:
+            self._announced_at[submission] = now
             progress: Any = self.progress(submission)
-            self._tell(ExperimentProgress(submission, progress))
+            self._on_event(ExperimentProgress(submission, progress))
         return True
 
     def end(
@@ -143,18 +143,18 @@ class Engine:
     ) -> None:
         """A worker's attempt is over. Raises NotFoundError, StateError."""
         again = self._closing and state == "interrupted"
-        self._tell_all(self._queue.end(number, attempt, "queued" if again else state, summary, error))
-        self._board.forget(number)
+        self._announce(self._queue.end(number, attempt, "queued" if again else state, summary, error))
+        self._reports.forget(number)
         self._wake.set()
 
     def progress(self, number: int) -> ProgressView:
-        """Where a submission is. Raises NotFoundError."""
+        """Return the progress of a submission. Raises NotFoundError."""
         rows = self._queue.standing(number)
         _, order = self._queue.waiting()
-        return self._board.progress(rows, order, self._slots(), time.time())
+        return self._reports.progress(rows, order, self._slots(), time.time())
 
     def state(self) -> dict[str, Any]:
-        """The engine itself: where workers run, what they are at, what waits."""
+        """Return the engine itself: where workers run, what they are at, what waits."""
         _, order = self._queue.waiting()
         running = {self._queue.parent(number) or number for number, _, _ in self._queue.active()}
         return {
@@ -204,20 +204,20 @@ class Engine:
                 _LOG.error("%s", self._paused)
 
     def _expire(self) -> None:
-        """What is at work somewhere, but was not heard of for too long."""
+        """What is at work somewhere, but has not reported for too long."""
         now = time.monotonic()
         for number, attempt, worker in self._queue.active():
-            if worker.partition("@")[0] not in self._started and self._board.lost(number, now):
-                self._lose(number, attempt, f"its worker {worker} has not been heard of for {LEASE_S:g} s")
+            if worker.partition("@")[0] not in self._started and self._reports.lost(number, now):
+                self._lose(number, attempt, f"its worker {worker} has not reported for {LEASE_S:g} s")
 
     def _lose(self, number: int, attempt: int, why: str) -> None:
         state: Literal["queued", "interrupted"] = "queued" if self._closing else "interrupted"
         try:
             changes = self._queue.end(number, attempt, state, error="" if self._closing else why)
         except (NotFoundError, StateError):
-            return  # it told us itself, just now
-        self._board.forget(number)
-        self._tell_all(changes)
+            return  # it has reported its end just now
+        self._reports.forget(number)
+        self._announce(changes)
 
     def _complete(self) -> None:
         for number, spec, points in self._queue.whole():
@@ -225,7 +225,7 @@ class Engine:
                 changes = self._queue.complete(number, sweep_summary(spec, points))
             except (KeyError, ValueError, TypeError) as error:
                 changes = self._queue.complete(number, None, f"its points cannot be put together: {error!r}")
-            self._tell_all(changes)
+            self._announce(changes)
 
     def _start_workers(self) -> None:
         waiting, _ = self._queue.waiting()
@@ -241,16 +241,16 @@ class Engine:
     def _slots(self) -> int:
         return self._workers.slots()
 
-    def _tell_all(self, changes: Iterable[Change]) -> None:
+    def _announce(self, changes: Iterable[Change]) -> None:
         for one in changes:
             if one.state in OVER:
-                self._tell(ExperimentEnded(one.experiment, one.name, one.state, one.error, one.parent))
+                self._on_event(ExperimentEnded(one.experiment, one.name, one.state, one.error, one.parent))
             else:
-                self._tell(ExperimentChanged(one.experiment, one.parent, one.name, one.state, one.error))
+                self._on_event(ExperimentChanged(one.experiment, one.parent, one.name, one.state, one.error))
 
 
 def _words(future: Future[WorkerEnd]) -> str:
-    """How a worker ended; nothing, if as it should."""
+    """Return how a worker ended; nothing, if as it should."""
     error = future.exception()
     if error is not None:
         return f": {type(error).__name__}: {error}"

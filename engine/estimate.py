@@ -14,7 +14,7 @@ BRING_UP_S: Final = 6.0
 
 
 def expected_s(spec: Spec) -> float:
-    """Seconds for all runs of a spec without regard to its sweep: arrivals on average, and what lies between runs."""
+    """Return seconds for all runs of a spec, without its sweep: arrivals on average, and what lies between runs."""
     flows = spec.workload.flows
     if flows.duration_s is not None:
         arriving = flows.duration_s

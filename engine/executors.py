@@ -79,7 +79,7 @@ def work(
             stderr=subprocess.STDOUT,
             env=variables,
             cwd="/",
-            start_new_session=True,  # Ctrl-C is for the controller, which tells us
+            start_new_session=True,  # Ctrl-C is for the controller, which ends us
         )
         on_start(process)
         code = process.wait()
@@ -89,7 +89,7 @@ def work(
 
 
 def new_name() -> str:
-    """A name for a worker, unlike all others."""
+    """Return a name for a worker, unlike all others."""
     return f"w-{secrets.token_hex(4)}"
 
 
@@ -100,7 +100,7 @@ class Workers(Protocol):
     address: str | None
 
     def slots(self) -> int:
-        """How many may run at the same time."""
+        """Return how many may run at the same time."""
 
     def start(self, order: Order) -> Future[WorkerEnd]:
         """Start one."""

@@ -23,7 +23,7 @@ def kept_run(
     modes: Sequence[Mapping[str, Any]],
     plan: Plan,
 ) -> Run:
-    """A run as `Experiment` makes it; run, flows, modes: as the API tells them.
+    """Return a run as `Experiment` makes it; run, flows, modes: as the API answers them.
 
     Raises:
         KeyError, TypeError, ValueError: it was not kept by this Capstan, or of other flows than *plan*'s.

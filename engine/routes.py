@@ -1,4 +1,4 @@
-"""Routes of the engine: submit, cancel, run again, where everything is, and what workers ask and tell."""
+"""Routes of the engine: submit, cancel, run again, and the state of everything submitted."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from controller.api.routes_exports import MEDIA
 from controller.api.routing import get, post
 from controller.store.experiments import ExperimentStore
 from engine import answers
-from engine.board import ProgressView
 from engine.dispatcher import Engine
+from engine.progress import ProgressView
 from engine.submission import (
     MOST_BYTES,
     Submission,
@@ -30,7 +30,7 @@ from engine.submission import (
     preset_submission,
     read_submission,
 )
-from engine.whole import result_table
+from engine.sweep_summary import result_table
 from experiments.spec.check import preset_names
 from experiments.spec.schema import schema
 
@@ -210,7 +210,7 @@ _NOTHING: Final[answers.CheckView] = {
 
 
 def _asked() -> SubmissionBody:
-    """The request's body. Raises ProblemError."""
+    """Return the request's body. Raises ProblemError."""
     length = request.content_length
     if length is not None and length > MOST_BYTES:
         raise ProblemError(413, f"a submission has at most {MOST_BYTES >> 10} KiB")

@@ -12,8 +12,8 @@ from controller.api.problems import ProblemError
 from controller.api.routing import post, put
 from controller.store.experiments import ExperimentStore
 from engine import answers
-from engine.board import WorkerReportBody
 from engine.dispatcher import Engine
+from engine.progress import WorkerReportBody
 
 ONE: Final = "/experiments/<number:experiment>"
 
@@ -44,7 +44,7 @@ class AttemptEndBody:
 
     @staticmethod
     def rule() -> dict[str, Any]:
-        """What finished has results, as JSON Schema."""
+        """Return what finished has results, as JSON Schema."""
         unfinished = {"properties": {"state": {"enum": ["failed", "interrupted"]}}}
         return {
             "anyOf": [unfinished, {"properties": {"summary": {"type": "object"}}, "required": ["summary"]}]

@@ -16,9 +16,9 @@ from controller.api.access import Rate
 from controller.api.routing import blueprint_of
 from controller.store.experiments import ExperimentStore
 from controller.store.queue import ExperimentQueue
-from engine.board import ProgressView
 from engine.dispatcher import Engine
 from engine.executors import PATIENCE_S, DaskWorkers, ExecutorError, LocalWorkers, Order, Workers
+from engine.progress import ProgressView
 from engine.routes import EngineRoutes
 from engine.routes_workers import WorkerRoutes
 
@@ -36,12 +36,12 @@ class ServedEngine:
         self,
         database: Database,
         store: ExperimentStore,
-        tell: Callable[[Any], None],
+        on_event: Callable[[Any], None],
         workers: Workers,
         labs: int,
         patience_s: float,
     ) -> None:
-        self._engine = Engine(ExperimentQueue(database), workers, tell)
+        self._engine = Engine(ExperimentQueue(database), workers, on_event)
         self._address = workers.address
         self._labs = labs
         self._patience_s = patience_s
@@ -58,7 +58,7 @@ class ServedEngine:
         )
 
     def progress(self, experiment: int) -> ProgressView:
-        """Where a submitted experiment is. Raises NotFoundError."""
+        """Return the progress of a submitted experiment. Raises NotFoundError."""
         return self._engine.progress(experiment)
 
     def start(self, api: str, token: str | None) -> None:
@@ -74,13 +74,15 @@ class ServedEngine:
 def experiments_extension(
     labs: int, dask: str | None, patience_s: float = PATIENCE_S, dask_in_clear: bool = False
 ) -> Callable[[Database, ExperimentStore, Callable[[Any], None]], ServedEngine]:
-    """What a controller's settings take. Raises ExecutorError if the Dask scheduler cannot be had."""
+    """Return what makes the engine, for a controller's settings. Raises ExecutorError without Dask's scheduler."""
     workers: Workers = LocalWorkers(labs) if dask is None else DaskWorkers(dask, in_clear=dask_in_clear)
-    return lambda database, store, tell: ServedEngine(database, store, tell, workers, labs, patience_s)
+    return lambda database, store, on_event: ServedEngine(
+        database, store, on_event, workers, labs, patience_s
+    )
 
 
 def address_for_workers(api: str, scheduler: str | None) -> str:
-    """The URL at which workers reach an API that listens at *api*: those of this machine, or of a Dask scheduler's.
+    """Return the URL at which workers reach an API that listens at *api*: those here, or of a Dask scheduler's.
 
     Raises ExecutorError if they cannot.
     """
@@ -103,7 +105,7 @@ def address_for_workers(api: str, scheduler: str | None) -> str:
 
 
 def _address_towards(host: str, port: int) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Which of our addresses leads to another machine."""
+    """Return which of our addresses leads to another machine."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

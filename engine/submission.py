@@ -1,4 +1,4 @@
-"""What somebody asks to be run, as the experiments that it stands for; or everything that is wrong with it."""
+"""A submission as the experiments that it stands for, or everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Submission:
 
 
 def read_submission(request: SubmissionBody) -> Submission:
-    """What a request stands for. Raises SubmissionError."""
+    """Return the submission that a request stands for. Raises SubmissionError."""
     where, text = _text(request)
     source = read(text, "")
     changed = _changed(request)
@@ -103,7 +103,7 @@ def read_submission(request: SubmissionBody) -> Submission:
 
 
 def preset_submission(name: str) -> Submission:
-    """The preset *name* as it is. Those that come with Capstan are right: nothing is checked, which takes seconds."""
+    """Return the preset *name* as it is. Nothing is checked, which takes seconds: presets are right."""
     text = find_spec(name).read_text(encoding="utf-8")
     return _submission(with_all_schemes(spec_from_dict(read(text, name).data), scheme_names()), text)
 
@@ -122,9 +122,9 @@ def _submission(spec: Spec, text: str) -> Submission:
 
 
 def fabric_key(spec: Spec) -> str:
-    """Equal for specs that one lab can serve."""
-    told = {name: value for name, value in spec_to_dict(spec).items() if name in ("fabric", "transport")}
-    return hashlib.sha256(json.dumps(plain(told), sort_keys=True).encode()).hexdigest()[:16]
+    """Return what is equal for specs that one lab can serve."""
+    shape = {name: value for name, value in spec_to_dict(spec).items() if name in ("fabric", "transport")}
+    return hashlib.sha256(json.dumps(plain(shape), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _job(spec: Spec, text: str, at: tuple[Any, ...] | None, words: str) -> NewJob:
@@ -143,7 +143,7 @@ def _job(spec: Spec, text: str, at: tuple[Any, ...] | None, words: str) -> NewJo
 
 
 def _text(request: SubmissionBody) -> tuple[str, str]:
-    """The field that has the spec, and the spec's text."""
+    """Return the field that has the spec, and the spec's text."""
     given = [name for name in _ONE_OF if getattr(request, name) is not None]
     if len(given) != 1:
         raise SubmissionError([Wrong("", f"exactly one of {', '.join(_ONE_OF)} is needed")])
@@ -162,7 +162,7 @@ def _text(request: SubmissionBody) -> tuple[str, str]:
 
 
 def _changed(request: SubmissionBody) -> dict[str, Any]:
-    """Values of dotted fields of the spec that the request gives."""
+    """Return values of dotted fields of the spec that the request gives."""
     own = {"name": request.name, "seed": request.seed, "repeats": request.repeats}
     changed = dict(request.set) | {name: value for name, value in own.items() if value is not None}
     if request.schemes is not None:
@@ -173,7 +173,7 @@ def _changed(request: SubmissionBody) -> dict[str, Any]:
 
 
 def _axes(sweep: Any) -> Any:
-    """A sweep's short form, `{"dotted.field": [values]}`, as axes; anything else as it is."""
+    """Return a sweep's short form, `{"dotted.field": [values]}`, as axes; anything else as it is."""
     if not isinstance(sweep, Mapping):
         return sweep
     return [

@@ -1,4 +1,4 @@
-"""A worker: a process that takes what is to be run from a controller, runs it in labs of its own, and tells it."""
+"""A worker: a process that takes what is to be run from a controller, runs it in labs of its own, and reports."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from capstan_client.errors import CapstanError, ControllerError
-from engine.board import WorkerReportBody
 from engine.kept_runs import kept_run
+from engine.progress import WorkerReportBody
 from engine.worker_client import WorkerClient
 from experiments.results.document import Run, json_text, machine
 from experiments.run.deployment import Deployment
@@ -147,7 +147,7 @@ class Worker:
 
 
 class Heartbeat:
-    """Tells where an attempt is while it is within, and stops it (by `Stopped`) when it is not to go on."""
+    """Reports where an attempt is while it is within, and stops it (by `Stopped`) when it is not to go on."""
 
     def __init__(self, client: WorkerClient, number: int, attempt: int, worker: str) -> None:
         self.lab: str | None = None
@@ -212,7 +212,7 @@ class Heartbeat:
 
 
 class _Submitted:
-    """The record of an attempt, with the controller that it was claimed from; its end is told by the worker."""
+    """The record of an attempt, with the controller that it was claimed from; the worker reports its end."""
 
     def __init__(self, client: WorkerClient, claim: Mapping[str, Any]) -> None:
         self.summary: dict[str, Any] = {}

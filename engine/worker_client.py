@@ -1,4 +1,4 @@
-"""What a worker asks and tells the controller that experiments were submitted to."""
+"""A worker's client of the controller that experiments were submitted to."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from capstan_client.controller import ANSWER_TIMEOUT_S, ControllerClient
 from capstan_client.errors import ControllerError
-from engine.board import WorkerReportBody
 from engine.executors import PATIENCE_S
+from engine.progress import WorkerReportBody
 
 _NOT_NOW: Final = (None, 429, 500, 502, 503, 504)
 """Statuses after which asking again may help; None: no answer."""
@@ -31,14 +31,14 @@ class WorkerClient(ControllerClient):
         self._sleep = sleep
 
     def claim(self, worker: str, fabric: str) -> dict[str, Any] | None:
-        """What is to be run next; None: nothing. fabric: what the worker's lab is of, "" without one."""
+        """Return what is to be run next; None: nothing. fabric: what the worker's lab is of, "" without one."""
         found: dict[str, Any] | None = self._ask(
             "POST", "/engine/claims", {"worker": worker, "fabric": fabric}
         )["claim"]
         return found
 
     def report(self, experiment: int, report: WorkerReportBody) -> bool:
-        """Where an attempt is; whether to go on. Asks once only: the next report comes soon."""
+        """Report where an attempt is. Return whether to go on. Asks once only: the next report comes soon."""
         answer = super()._ask("PUT", f"/experiments/{experiment}/progress", asdict(report), 5.0)
         return bool(answer["go_on"])
 
@@ -67,11 +67,11 @@ class WorkerClient(ControllerClient):
         try:
             self._ask("POST", f"/experiments/{experiment}/end", body, 60.0)
         except ControllerError as refused:
-            if refused.status != 409:  # it knows already: an answer was lost, or somebody else is at it
+            if refused.status != 409:  # it knows already: an answer was lost, or another worker is at it
                 raise
 
     def flows_of(self, experiment: int, run: int) -> Sequence[dict[str, Any]]:
-        """All flow records of a run."""
+        """Return all flow records of a run."""
         found: list[dict[str, Any]] = []
         after = 0
         while True:

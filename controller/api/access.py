@@ -19,7 +19,7 @@ SESSION: Final = "/api/v1/session"
 
 
 def cookie_of(token: str) -> str:
-    """What a browser keeps in place of a token: it opens the same doors, and does not tell the token."""
+    """Return what a browser keeps in place of a token: it allows the same, and the token does not follow from it."""
     return hmac.new(token.encode(), b"capstan session", hashlib.sha256).hexdigest()
 
 
@@ -49,11 +49,11 @@ class Access:
             raise ProblemError(403, "this token is for reading only: the one in api-token may change things")
 
     def token_of(self, head: Mapping[str, Any]) -> str | None:
-        """The token that a request has proved to have, for its cookie."""
+        """Return the token that a request has proved to have, for its cookie."""
         return {"operate": self._operate, "read": self._read, None: None}[self._role(head)]
 
     def role(self, head: Mapping[str, Any]) -> str:
-        """What a request that `check` let pass may do: "operate" or "read"."""
+        """Return what a request that `check` let pass may do: "operate" or "read"."""
         return self._role(head) or "operate"
 
     def _role(self, head: Mapping[str, Any]) -> str | None:
@@ -68,7 +68,7 @@ class Access:
         return None
 
     def _check_origin(self, method: str, head: Mapping[str, Any]) -> None:
-        """A page of somebody else's must not drive this controller through its reader's browser.
+        """A page of another origin must not drive this controller through its reader's browser.
 
         Without a token the name that was asked for counts, too: a page may have had its own name point here.
         """
@@ -106,12 +106,12 @@ def _same(given: str, known: str) -> bool:
 
 
 def _path_of(head: Mapping[str, Any]) -> str:
-    """As the application reads it, which sees one slash where several begin a path."""
+    """Return the path as the application reads it, which sees one slash where several begin a path."""
     return "/" + str(head.get("PATH_INFO", "")).lstrip("/")
 
 
 def _host_of(head: Mapping[str, Any]) -> str:
-    """The name and port that were asked for; without a header (HTTP/1.0) the address at which we were reached."""
+    """Return the name and port that were asked for; without a header (HTTP/1.0) the address that was reached."""
     host = head.get("HTTP_HOST")
     if host is None:
         return f"{head.get('SERVER_NAME', '')}:{head.get('SERVER_PORT', '')}"
@@ -119,7 +119,7 @@ def _host_of(head: Mapping[str, Any]) -> str:
 
 
 def _cookies(header: str) -> list[str]:
-    """Values of our cookie: a browser may have kept one for each of several paths."""
+    """Return values of our cookie: a browser may have kept one for each of several paths."""
     pairs = (pair.strip().partition("=") for pair in header.split(";"))
     return [value.strip().strip('"') for name, _, value in pairs if name.strip() == COOKIE]
 

@@ -55,7 +55,7 @@ class SwitchView(TypedDict):
 
 class LinkView(TypedDict):
     """``name``: of its ends, the lower tier (``a``) first. ``speed_kbps``: the lower of what its two ports say, 0 if
-    they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where nobody knows."""
+    they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where it is not known."""
 
     name: str
     kind: Literal["fabric"]
@@ -67,7 +67,7 @@ class LinkView(TypedDict):
 
 
 class HostView(TypedDict):
-    """``name``: as its agent says, "" without one. ``place``: null until it was heard."""
+    """``name``: as its agent says, "" without one. ``place``: null until it was seen at a port."""
 
     name: str
     underlay_ip: str
@@ -121,7 +121,7 @@ class QueueCount(TypedDict):
 
 
 class PortQueuesObject(TypedDict):
-    """``by``: who gives the port its queues: a writer on the switch, Open vSwitch itself, or nobody. ``problem``: why
+    """``by``: who gives the port its queues: a writer on the switch, Open vSwitch itself, or none. ``problem``: why
     they are not what is wanted, or "". ``limits``: what this port cannot do. null: not known."""
 
     port: int
@@ -184,7 +184,7 @@ EventObject = Annotated[dict[str, Any], Open(EventHead)]
 
 
 class EventsView(TypedDict):
-    """``cursor``: of the newest event told; go on with ``since=cursor``."""
+    """``cursor``: of the newest event here; go on with ``since=cursor``."""
 
     events: list[EventObject]
     cursor: int
@@ -199,7 +199,7 @@ class SchemesView(TypedDict):
 
 
 class SchemeView(TypedDict):
-    """The scheme in force, with its overrides; ``policy``: what agents have been told."""
+    """The scheme in force, with its overrides; ``policy``: what agents have got."""
 
     scheme: SchemeObject
     base: str

@@ -42,7 +42,7 @@ class CaptonLink(TypedDict):
 
 
 class CaptonHost(TypedDict):
-    """What an agent has counted since its start, but ``unscheduled_now``: flows that send although nobody decided."""
+    """What an agent has counted since its start, but ``unscheduled_now``: flows that send without a decision."""
 
     host: str
     flows_small: int
@@ -90,10 +90,10 @@ class ResentCause(TypedDict):
     bytes: int
 
 
-class ResentStory(TypedDict):
+class ResentEpisode(TypedDict):
     """Payload that one connection sent again, until all was acknowledged that had left by then. ``quiet_s``: how long
     nothing new had been acknowledged when it began. ``late_s``: how late the agent's loop was at most in the second
-    before. ``number``: of all that were told."""
+    before. ``number``: of all that were reported."""
 
     number: int
     s_ago: float
@@ -114,9 +114,9 @@ class ResentStory(TypedDict):
 
 
 class ResentView(TypedDict):
-    """Since the controller's start. ``told``: how many stories; ``newest``: at most 1000 of them, the newest first."""
+    """Since the controller's start. ``told``: how many episodes; ``newest``: at most 1000 of them, the newest first."""
 
     told: int
     bytes: int
     by_cause: list[ResentCause]
-    newest: list[ResentStory]
+    newest: list[ResentEpisode]

@@ -1,4 +1,4 @@
-"""What the API answers to those who watch: links with their loads, flows and their stories, faults."""
+"""What the API answers about the fabric in operation: links with their loads, flows and their histories, faults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class QueueLoadView(TypedDict):
 
 class LoadView(TypedDict):
     """One direction of a link. ``share``: of its rate, 0..1; null where that is not known. ``queued_packets`` and
-    ``dropped_per_s``: of all ``queues`` of the sending port; null where it does not tell."""
+    ``dropped_per_s``: of all ``queues`` of the sending port; null where it is not known."""
 
     bits_per_s: float
     packets_per_s: float
@@ -50,7 +50,7 @@ class LinksView(TypedDict):
 
 
 class LiveFlow(TypedDict):
-    """A flow as agents tell of it; times are Unix seconds. ``paths``: packets by path stamp (as text),
+    """A flow as agents report it; times are Unix seconds. ``paths``: packets by path stamp (as text),
     ``paths_now``: of them, those since the sample before; ``bytes``, ``packets``, ``repairs``, ``priority`` (0 is
     served first; a port's last queue takes what is beyond it) are the sender's."""
 
@@ -128,7 +128,7 @@ class FaultChange(TypedDict):
 
 class FlowDetail(TypedDict):
     """``modes``: of its two leaves; the first of each is from before its start. ``queues``: moments at which something
-    waited on its paths, as far as somebody watched the links. ``faults``: what began and ended meanwhile."""
+    waited on its paths, as far as links were sampled then. ``faults``: what began and ended meanwhile."""
 
     flow: LiveFlow
     timeline: list[FlowStep]

@@ -25,7 +25,7 @@ DEEPEST: Final = 64
 def within(
     low: float, high: float, unit: str = "", *, above: bool = False, default: Any = dataclasses.MISSING
 ) -> Any:
-    """A field that is a number *low*..*high* (*above*: more than *low*); the document says so, and `body` looks."""
+    """Return a field that is a number *low*..*high* (*above*: more than *low*); document and `body` know it."""
     floor = {"exclusiveMinimum" if above else "minimum": low}
     return field(default=default, metadata={SCHEMA: {**floor, "maximum": high}, UNIT: unit})
 
@@ -72,7 +72,7 @@ class FaultBody:
 
     @staticmethod
     def rule() -> dict[str, Any]:
-        """What goes with what, as JSON Schema."""
+        """Return which fields go together, as JSON Schema."""
         others = {"kind": {"enum": ["link-down", "switch-down", "agent-down"]}}
         nothing = {"rate_mbps": {"type": "null"}, "delay_ms": {"type": "null"}}
         slow = {"kind": {"const": "slow-link"}}
@@ -177,7 +177,7 @@ class EndBody:
 
 
 def body(kind: type[T]) -> T:
-    """The request's body as *kind*. Raises ProblemError: 415, 400, or 422 naming the field."""
+    """Return the request's body as *kind*. Raises ProblemError: 415, 400, or 422 naming the field."""
     if not request.is_json:
         raise ProblemError(415, "the body must be JSON: Content-Type: application/json")
     try:
@@ -226,8 +226,8 @@ def _check_bounds(read: Any, where: str) -> None:
         low = bounds.get("minimum", bounds.get("exclusiveMinimum"))
         if not low <= value <= bounds["maximum"] or value == bounds.get("exclusiveMinimum"):
             least = f"above {low:g}" if "exclusiveMinimum" in bounds else f"{low:g}"
-            told = f"must be {least}..{bounds['maximum']:g} {one.metadata[UNIT]}".rstrip()
-            raise PlainError(f"{where}.{one.name}", f"{told}, not {value:g}")
+            allowed = f"must be {least}..{bounds['maximum']:g} {one.metadata[UNIT]}".rstrip()
+            raise PlainError(f"{where}.{one.name}", f"{allowed}, not {value:g}")
 
 
 def _is_text(value: str) -> bool:
@@ -239,7 +239,7 @@ def _is_text(value: str) -> bool:
 
 
 def number(name: str, default: int | None, low: int = 0, high: int = LARGEST) -> int | None:
-    """A query parameter as an integer low..high. Raises ProblemError (422)."""
+    """Return a query parameter as an integer low..high. Raises ProblemError (422)."""
     text = request.args.get(name)
     if text is None:
         return default
@@ -249,7 +249,7 @@ def number(name: str, default: int | None, low: int = 0, high: int = LARGEST) ->
 
 
 def text(name: str, default: str | None = None, choices: Collection[str] = ()) -> str:
-    """A query parameter as text, one of *choices* if there are any. Raises ProblemError (422)."""
+    """Return a query parameter as text, one of *choices* if there are any. Raises ProblemError (422)."""
     value = optional_text(name, choices) or default
     if not value:
         raise ProblemError(422, f"query.{name}: is missing", f"query.{name}")
@@ -257,7 +257,7 @@ def text(name: str, default: str | None = None, choices: Collection[str] = ()) -
 
 
 def optional_text(name: str, choices: Collection[str] = ()) -> str | None:
-    """The same; None if it is left out or empty."""
+    """Return the same; None if it is left out or empty."""
     value = request.args.get(name)
     if value is None or (not value and not choices):
         return None

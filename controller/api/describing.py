@@ -63,7 +63,7 @@ class Description:
     stream: bool = False
     """Whether it answers with a stream of events, too, if asked to (Accept: text/event-stream)."""
     tagged: bool = False
-    """Whether its answers have an ETag, by which those who have one already are told so (304)."""
+    """Whether its answers have an ETag; a client that has the answer already gets 304."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1rem; }
 
 
 def page(document: Document) -> str:
-    """The whole page. *document*: OpenAPI, as `openapi.openapi_document` makes it."""
+    """Return the whole page. *document*: OpenAPI, as `openapi.openapi_document` makes it."""
     groups: dict[str, list[str]] = {}
     for path, operations in document["paths"].items():
         name = path.removeprefix("/api/v1/").partition("/")[0].partition(".")[0]
@@ -75,8 +75,8 @@ def _operation(path: str, method: str, operation: Document) -> str:
         lines.append(f"<p>Body: {_contents(operation['requestBody']['content'])}</p>")
     lines.append("<table><tr><th>status</th><th>answer</th></tr>")
     for status, answer in operation["responses"].items():
-        told = _contents(answer["content"]) if "content" in answer else ""
-        lines.append(f"<tr><td>{escape(status)}</td><td>{escape(answer['description'])} {told}</td></tr>")
+        contents = _contents(answer["content"]) if "content" in answer else ""
+        lines.append(f"<tr><td>{escape(status)}</td><td>{escape(answer['description'])} {contents}</td></tr>")
     return "".join([*lines, "</table></div></details>"])
 
 
@@ -85,7 +85,7 @@ def _contents(content: Document) -> str:
 
 
 def _schema(schema: Document) -> str:
-    """A named type: its fields, or the schema as it stands where it has none."""
+    """Return a named type: its fields, or the schema as it stands where it has none."""
     text = f"<p>{escape(schema['description'])}</p>" if "description" in schema else ""
     if not schema.get("properties"):
         bare = {key: value for key, value in schema.items() if key != "description"}
@@ -100,7 +100,7 @@ def _schema(schema: Document) -> str:
 
 
 def _words(schema: Document) -> str:
-    """A schema in a few words, as HTML; named types as links."""
+    """Return a schema in a few words, as HTML; named types as links."""
     return " or ".join(_alternatives(schema)) + _more(schema)
 
 
@@ -136,6 +136,6 @@ def _more(schema: Document) -> str:
 
 
 def _first(schema: Document) -> str:
-    """The first sentence of a type's description."""
+    """Return the first sentence of a type's description."""
     text: str = schema.get("description", "")
     return text.partition("\n")[0][:100]

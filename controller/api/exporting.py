@@ -27,7 +27,7 @@ _DRAWING: Final = threading.Lock()
 
 
 def parquet_file(flows: Iterable[Mapping[str, Any]]) -> IO[bytes]:
-    """A temporary file, at its beginning, that is gone when it is closed. ``paths``: JSON text, as in the CSV.
+    """Return a temporary file, at its beginning, that is gone when it is closed. ``paths``: JSON text, as in the CSV.
 
     Raises ProblemError (406) where pyarrow is not installed.
     """
@@ -57,14 +57,14 @@ def parquet_file(flows: Iterable[Mapping[str, Any]]) -> IO[bytes]:
 
 
 def pieces(file: IO[bytes]) -> Iterator[bytes]:
-    """All of *file*, which is closed at the end."""
+    """Yield all of *file*, which is closed at the end."""
     with file:
         while piece := file.read(1 << 16):
             yield piece
 
 
 def picture(name: str, kind: str, document: Mapping[str, Any], records: Iterable[Sequence[str]]) -> bytes:
-    """A figure (`figures.draw`), drawn by another process; empty where there is not enough for it.
+    """Return a figure (`figures.draw`), drawn by another process; empty where there is not enough for it.
 
     Raises ProblemError (503): it could not be drawn, or not in time.
     """
@@ -72,7 +72,7 @@ def picture(name: str, kind: str, document: Mapping[str, Any], records: Iterable
 
 
 def drawn(name: str, module: Sequence[str], lines: Iterable[bytes]) -> bytes:
-    """What a module of ours, with its arguments, prints when it is given *lines*: figure *name*.
+    """Return what a module of ours, with its arguments, prints when it is given *lines*: figure *name*.
 
     Raises ProblemError (503): it could not be drawn, or not in time.
     """

@@ -15,7 +15,7 @@ _NONE: Final[Labels] = {}
 
 
 def metrics(running: RunningController, uptime_s: float) -> str:
-    """All there is, now. Loads of links are as of the newest sample: none while nobody watches them."""
+    """Return all metrics as they are now. Loads of links are of the newest sample: none while links are not sampled."""
     return "".join(_families(running, uptime_s))
 
 
@@ -46,8 +46,10 @@ def _families(running: RunningController, uptime_s: float) -> Iterator[str]:
     yield _family(
         "stream_readers", "gauge", "Who reads the stream of events.", [(_NONE, stream.pop("readers"))]
     )
-    told = [({"what": name}, count) for name, count in stream.items()]
-    yield _family("stream_total", "counter", "What the stream of events has told, and could not tell.", told)
+    stream_totals = [({"what": name}, count) for name, count in stream.items()]
+    yield _family(
+        "stream_total", "counter", "What the stream of events has sent, and could not send.", stream_totals
+    )
     totals = running.live.links.totals()
     meaning = "Sent into a link, from a to b (ab: as its name says) or back."
     octets = [({"link": link, "direction": way}, sent) for link, way, sent, _ in totals]

@@ -89,7 +89,7 @@ class Schemas:
         self._named: dict[str, Any] = {}
 
     def of(self, kind: Any) -> dict[str, Any]:
-        """The schema of *kind*. Raises TypeError for a type that JSON has no form for."""
+        """Return the schema of *kind*. Raises TypeError for a type that JSON has no form for."""
         if not self._whole and kind in _KEEPABLE:
             if kind is Any:
                 self._components[ANYTHING] = ANYTHING_SCHEMA
@@ -174,7 +174,7 @@ def _obliged(field: dataclasses.Field[Any]) -> bool:
 
 
 def _bounded(schema: dict[str, Any], field: dataclasses.Field[Any]) -> dict[str, Any]:
-    """What the field's metadata says of its value, where that is not null."""
+    """Return what the field's metadata says of its value, where that is not null."""
     bounds: dict[str, Any] = field.metadata.get(SCHEMA, {})
     if "anyOf" in schema:
         return {"anyOf": [one if one.get("type") == "null" else one | bounds for one in schema["anyOf"]]}
@@ -182,7 +182,7 @@ def _bounded(schema: dict[str, Any], field: dataclasses.Field[Any]) -> dict[str,
 
 
 def _default(field: dataclasses.Field[Any]) -> dict[str, Any]:
-    """The default of a field whose default JSON can hold; else nothing."""
+    """Return the default of a field whose default JSON can hold; else nothing."""
     value = field.default
     if value is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
         value = field.default_factory()
@@ -190,7 +190,7 @@ def _default(field: dataclasses.Field[Any]) -> dict[str, Any]:
 
 
 def openapi_document(app: Flask, version: str, token: bool) -> dict[str, Any]:
-    """The whole document. *token*: whether requests need one."""
+    """Return the whole document. *token*: whether requests need one."""
     components: dict[str, Any] = {"Problem": PROBLEM}
     bodies, answers = Schemas(components, whole=False), Schemas(components, whole=True)
     paths: dict[str, dict[str, Any]] = {}
@@ -289,14 +289,14 @@ def _tag(operation: dict[str, Any], status: str) -> None:
 
 def _query(query: Query | Text) -> dict[str, Any]:
     schema: dict[str, Any]
-    told: dict[str, Any] = {"name": query.name, "in": "query", "description": query.meaning}
+    parameter: dict[str, Any] = {"name": query.name, "in": "query", "description": query.meaning}
     if query.required:
-        told["required"] = True
+        parameter["required"] = True
     if isinstance(query, Text):
         schema = {"enum": list(query.choices)} if query.choices else {"type": "string"}
         if query.several:
             schema = {"type": "array", "items": schema, "minItems": 1}
-            told |= {"style": "form", "explode": False}
+            parameter |= {"style": "form", "explode": False}
         elif query.required and not query.choices:
             schema["minLength"] = 1
     else:
@@ -304,4 +304,4 @@ def _query(query: Query | Text) -> dict[str, Any]:
     if query.default is not None:
         several = isinstance(query, Text) and query.several
         schema["default"] = str(query.default).split(",") if several else query.default
-    return told | {"schema": schema}
+    return parameter | {"schema": schema}

@@ -29,7 +29,7 @@ class PagePath(PathConverter):
 
 
 def page_routes(folder: Path = BUILT) -> Blueprint:
-    """The blueprint. *folder*: the page's files; it may be made, or made anew, while the controller runs.
+    """Return the blueprint. *folder*: the page's files; it may be made, or made anew, while the controller runs.
 
     Any address that is neither a file's nor the API's shows the page, which knows its own views.
     """

@@ -1,4 +1,4 @@
-"""Questions that change something when asked: whoever asks again, not having heard the answer, gets that one."""
+"""Requests that change something, made idempotent: one that is repeated for a lost answer gets the same answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Repeatable(Generic[T]):
-    """The last *most* answers, by the numbers that askers have drawn for their questions. Any thread may ask."""
+    """The last *most* answers, by the numbers that clients drew for their requests. Safe to use from any thread."""
 
     def __init__(self, most: int = 8) -> None:
         self._most = most
@@ -19,9 +19,9 @@ class Repeatable(Generic[T]):
         self._lock = threading.Lock()
 
     def ask(self, question: int | None, work: Callable[[], T]) -> T:
-        """The answer to *question*, by *work* if it is new (None always is); who asks meanwhile waits for it.
+        """Return the answer to request *question*, made by *work* if it is new (None always is); others wait for it.
 
-        What *work* raises is raised for all of them, and is no answer: who asks afterwards asks anew.
+        What *work* raises is raised for all of them, and is not kept: the next request runs *work* again.
         """
         if question is None:
             return work()

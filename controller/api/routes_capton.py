@@ -91,7 +91,7 @@ def capton_view(
 
 
 def resent_view(view: ResentView) -> answers_capton.ResentView:
-    """The newest first."""
+    """Return what was sent again, the newest first."""
     return {
         "told": view.told,
         "bytes": view.bytes,

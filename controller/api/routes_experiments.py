@@ -155,9 +155,9 @@ class ExperimentRoutes:
         if added.pop("again", False):
             return added, 201  # its answer was lost on the way: all know of it
         of = self._store.experiment(experiment, runs=False)
-        told = {name: added[name] for name in ("scheme", "label", "repeat", "cpu_limited")}
+        head = {name: added[name] for name in ("scheme", "label", "repeat", "cpu_limited")}
         self._running.events.add(
-            RunAdded(experiment, of["name"], of["state"], added["id"], **told, parent=of["parent"])
+            RunAdded(experiment, of["name"], of["state"], added["id"], **head, parent=of["parent"])
         )
         return added, 201
 
@@ -184,11 +184,11 @@ class ExperimentRoutes:
         other = number("with", None, 1)
         if other is None:
             raise ProblemError(422, "query.with: is missing: the other experiment's number", "query.with")
-        both = [self._store.experiment(one, runs=False) for one in (experiment, other)]
-        for one in both:
-            if one["summary"] is None:
-                raise ProblemError(409, f"experiment {one['id']} is {one['state']} and has no summary")
-        heads = [{name: one[name] for name in ("id", "name", "state", "created_at")} for one in both]
+        both = [self._store.experiment(number, runs=False) for number in (experiment, other)]
+        for found in both:
+            if found["summary"] is None:
+                raise ProblemError(409, f"experiment {found['id']} is {found['state']} and has no summary")
+        heads = [{name: found[name] for name in ("id", "name", "state", "created_at")} for found in both]
         return {"experiments": heads, "schemes": compare(both[0]["summary"], both[1]["summary"])}
 
     @get(
@@ -216,7 +216,7 @@ class ExperimentRoutes:
     )
     def flows_csv(self, experiment: int) -> Response:
         run = number("run", None)
-        self._store.flows(experiment, run, 0, 1)  # a wrong number is told before the first byte goes out
+        self._store.flows(experiment, run, 0, 1)  # a wrong number is refused before the first byte goes out
 
         def lines() -> Iterator[str]:
             buffer = io.StringIO()

@@ -42,7 +42,7 @@ class ExportRoutes:
     )
     def flows_parquet(self, experiment: int) -> Response:
         run = number("run", None)
-        self._store.flows(experiment, run, 0, 1)  # a wrong number is told at once
+        self._store.flows(experiment, run, 0, 1)  # a wrong number is refused at once
         rows = (
             {**flow, "paths": json.dumps(flow["paths"])} for flow in self._store.all_flows(experiment, run)
         )
@@ -92,7 +92,7 @@ class ExportRoutes:
 
 
 def _document(store: ExperimentStore, experiment: int) -> dict[str, Any]:
-    """As much of a result's document as figures need."""
+    """Return as much of a result's document as figures need."""
     runs = store.experiment(experiment)["runs"]
     modes: dict[int, list[dict[str, Any]]] = {}
     for change in store.modes(experiment, None):
@@ -112,8 +112,8 @@ def _document(store: ExperimentStore, experiment: int) -> dict[str, Any]:
 
 
 def _records(flows: Iterable[Mapping[str, Any]], labels: Mapping[int, str]) -> Iterator[Sequence[str]]:
-    """Values of `figures.draw.FIELDS`, all as text."""
+    """Yield values of `figures.draw.FIELDS`, all as text."""
     for flow in flows:
         words = " ".join(f"{stamp}:{count}" for stamp, count in flow["paths"].items())
-        told = {**flow, "scheme": labels[flow["run_id"]], "paths": words}
-        yield ["" if told[field] is None else str(told[field]) for field in FIELDS]
+        record = {**flow, "scheme": labels[flow["run_id"]], "paths": words}
+        yield ["" if record[field] is None else str(record[field]) for field in FIELDS]

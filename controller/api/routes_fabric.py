@@ -63,7 +63,7 @@ class FabricRoutes:
             reasons.append("links are still being discovered")
         placeless = [host.name or host.ipv4 for host in snapshot.hosts if host.place is None]
         if placeless:
-            reasons.append(f"not heard at any port yet: {', '.join(placeless)}")
+            reasons.append(f"not seen at any port yet: {', '.join(placeless)}")
         version = self._running.current.version
         waiting = [agent.host for agent in agents if agent.connected and agent.policy_version != version]
         if waiting:

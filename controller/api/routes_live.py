@@ -78,7 +78,7 @@ class LiveRoutes:
     @get(
         "/flows",
         Description(
-            "Flows that agents carry or have carried while somebody watched, newest first.",
+            "Flows that agents carry or have carried while the stream or this route was read, newest first.",
             answers_live.LiveFlowsView,
             query=(
                 Text("state", "Only those in this state.", choices=STATES),
@@ -92,15 +92,15 @@ class LiveRoutes:
     def flows(self) -> Any:
         before, limit = number("before", None), number("limit", 200, 1, 1000) or 200
         state, kind = optional_text("state", STATES), optional_text("class", CLASSES)
-        somebody = any(agent.connected for agent in self._running.agents.agents())
-        self._running.live.flows.newest(FIRST_SAMPLE_S if somebody else 0.0)
+        connected = any(agent.connected for agent in self._running.agents.agents())
+        self._running.live.flows.newest(FIRST_SAMPLE_S if connected else 0.0)
         found, after = self._running.live.flows.listing(before, limit, state, kind, optional_text("host"))
         return {"flows": found, "next": after}
 
     @get(
         "/flows/<number:flow>",
         Description(
-            "One flow's story: what it carried step by step, its paths, and modes that it lived through.",
+            "One flow's history: what it carried step by step, its paths, and modes during its life.",
             answers_live.FlowDetail,
             problems=(404,),
         ),
@@ -109,27 +109,31 @@ class LiveRoutes:
         found = self._running.live.flows.one(flow)
         if found is None:
             raise ProblemError(404, f"flow {flow} is not known, or no longer: see /api/v1/flows")
-        told, steps = found
+        flow_view, steps = found
         try:
-            infos = self._running.paths(told["source"], told["destination"])
-            paths = views.path_views(infos, self._running.snapshot(), told["source"], told["destination"])
+            infos = self._running.paths(flow_view["source"], flow_view["destination"])
+            paths = views.path_views(
+                infos, self._running.snapshot(), flow_view["source"], flow_view["destination"]
+            )
         except KeyError:  # a host that is not known any more
             paths = []
         leaves = {path["switches"][index] for path in paths for index in (0, -1)}
         return {
-            "flow": told,
+            "flow": flow_view,
             "timeline": steps,
-            "modes": views.modes_between(self._running, leaves, told["started_at"], told["last_at"]),
+            "modes": views.modes_between(
+                self._running, leaves, flow_view["started_at"], flow_view["last_at"]
+            ),
             "paths": paths,
-            "queues": [dataclasses.asdict(one) for one in _queues_on(self._running, told, paths)],
-            "faults": views.faults_between(self._running, told["started_at"], told["last_at"]),
+            "queues": [dataclasses.asdict(one) for one in _queues_on(self._running, flow_view, paths)],
+            "faults": views.faults_between(self._running, flow_view["started_at"], flow_view["last_at"]),
         }
 
 
 def _queues_on(
     running: RunningController, flow: Mapping[str, Any], paths: Iterable[answers.PathView]
 ) -> list[FullestQueue]:
-    """The fullest queues on the paths that a flow took, during its life."""
+    """Return the fullest queues on the paths that a flow took, during its life."""
     used = [path for path in paths if str(path["stamp"]) in flow["paths"]] or list(paths)
     ways = {way for path in used for way in views.ways_of(path, running.live.names())}
     return running.live.links.history.fullest(ways, flow["started_at"], flow["last_at"])

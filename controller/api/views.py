@@ -39,7 +39,7 @@ from ovsdb.port_queues import PortQueues, QueueCounters
 def fabric_view(
     snapshot: FabricSnapshot, rates: Mapping[str, float], overlay: Mapping[str, list[str]]
 ) -> FabricView:
-    """Switches, links and hosts as discovered. *rates*: kbit/s by link; *overlay*: by underlay address."""
+    """Return switches, links and hosts as discovered. *rates*: kbit/s by link; *overlay*: by underlay address."""
     names = FabricNames(snapshot)
     return {
         "switches": [
@@ -86,7 +86,7 @@ def fabric_view(
 def path_views(
     paths: Iterable[PathInfo], snapshot: FabricSnapshot, source: str, target: str
 ) -> list[PathView]:
-    """Paths between two hosts (by name or address) by the names of their switches and links."""
+    """Return paths between two hosts (by name or address) by the names of their switches and links."""
     names = FabricNames(snapshot)
     hosts = {name: host for host in snapshot.hosts for name in (host.ipv4, host.name)}
     stamps = {switch.stamp: switch.dpid for switch in snapshot.switches}
@@ -110,7 +110,7 @@ def path_views(
 
 
 def host_link(host: HostInfo, names: FabricNames) -> str:
-    """The name of a host's link; its place is known."""
+    """Return the name of a host's link; its place is known."""
     assert host.place is not None
     return f"{host.name or host.ipv4}-{names.switch(host.place.dpid)}"
 
@@ -169,7 +169,7 @@ def modes_between(
 
 
 def ways_of(path: PathView, names: FabricNames) -> list[Way]:
-    """A path's links, each with the direction in which the path goes; not that of the sending host."""
+    """Return a path's links, each with the direction in which the path goes; not that of the sending host."""
     found: list[Way] = []
     for source, name in zip(path["switches"], path["links"][1:], strict=True):
         link = names.by_name(name)
@@ -193,7 +193,7 @@ def faults_between(running: RunningController, began_at: float, ended_at: float)
 
 
 def queues_view(wanted: PortQueues, switches: list[SwitchQueues], snapshot: FabricSnapshot) -> QueuesView:
-    """Queues of all ports; counters' age is as of now."""
+    """Return queues of all ports; counters' age is as of now."""
     names, now = leaf_names(snapshot), time.monotonic()
     return {
         "wanted": {"number": wanted.number, "buffer_packets": wanted.buffer_packets},
@@ -239,17 +239,17 @@ def _port_queues(port: PortState, counters: tuple[QueueCounters, ...]) -> PortQu
 
 
 def event_view(logged: Logged, names: FabricNames) -> EventObject:
-    """One event of any kind."""
+    """Return one event of any kind."""
     return event_object(logged, names)
 
 
 def agent_view(agent: AgentInfo) -> AgentObject:
-    """One agent."""
+    """Return one agent."""
     return dataclasses.asdict(agent)
 
 
 def scheme_view(current: CurrentScheme) -> SchemeView:
-    """The scheme in force, and the policy that agents have."""
+    """Return the scheme in force, and the policy that agents have."""
     return {
         "scheme": scheme_to_dict(current.scheme),
         "base": current.base,

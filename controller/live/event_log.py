@@ -51,7 +51,7 @@ class ExperimentChanged:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExperimentProgress:
-    """Where an experiment is that was submitted: as in `GET /experiments/ID/progress`."""
+    """Where an experiment is that was submitted: as `GET /experiments/ID/progress` answers it."""
 
     experiment: int
     progress: dict[str, Any]
@@ -106,7 +106,7 @@ class Logged:
 
 
 class EventLog:
-    """Events from any thread; its lock is never held for long."""
+    """Events from any thread; no thread waits long for it."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """clock: Unix seconds; it may be set while the controller runs."""

@@ -128,13 +128,13 @@ class OpenFlowShell:
         return self._board.port
 
     def address_of(self, dpid: int) -> str | None:
-        """The address that a switch calls from, or None; only in this shell's thread (events, `post`)."""
+        """Return the address that a switch calls from, or None; only in this shell's thread (events, `post`)."""
         connection = self._switches.get(dpid)
         return None if connection is None else connection.peer.rpartition(":")[0]
 
     @staticmethod
     def now() -> float:
-        """The clock of the control plane: seconds, monotonic."""
+        """Return the clock of the control plane: seconds, monotonic."""
         return time.monotonic()
 
     def post(self, work: Callable[[], object]) -> None:
@@ -185,11 +185,11 @@ class OpenFlowShell:
         self.post(partial(self._sender.set_ports, tuple(ports), False))
 
     def errors(self) -> tuple[SwitchError, ...]:
-        """The last errors that switches answered with, oldest first."""
+        """Return the last errors that switches answered with, oldest first."""
         return self._refusals.latest()
 
     def counters(self) -> Mapping[str, int]:
-        """Totals since the start, by name."""
+        """Return totals since the start, by name."""
         return dict(self._counters)
 
     # The thread

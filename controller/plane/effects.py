@@ -141,7 +141,7 @@ class HostLinkChanged:
 
 @dataclass(frozen=True, slots=True)
 class HostConflict:
-    """A host at ``place`` claims an address that belongs to another host; the claim is not believed."""
+    """A sender at ``place`` claims an address that belongs to another host; the claim is not believed."""
 
     at: float
     ipv4: str

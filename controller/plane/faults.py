@@ -3,7 +3,7 @@
 Ports are taken down by OpenFlow (OFPT_PORT_MOD), so that a switch and its neighbour see what they would see of a cable
 that is pulled: no carrier. A switch that is "down" has all its ports down; its OpenFlow session stays, for that runs
 over a network of its own. A slow link's ports are limited by their switches' databases (`ovsdb.port_queues`). An agent
-that is down was ended as by a crash; the lab starts it again when the fault has ended. Faults outlive the
+that is down was made to end as by a crash; the lab starts it again when the fault has ended. Faults outlive the
 controller (they stay where they were made), so they are kept in a file.
 """
 

@@ -37,7 +37,7 @@ class LinkInfo:
 
 @dataclass(frozen=True, slots=True)
 class HostInfo:
-    """A host. ``name``: as its agent says, "" for a host without one. ``place``: None until it has sent a packet."""
+    """A host. ``name``: as its agent says, "" for a host without one. ``place``: None until it was seen at a port."""
 
     name: str
     ipv4: str

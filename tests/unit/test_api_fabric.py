@@ -32,7 +32,7 @@ def test_health_says_what_is_waited_for(world: World) -> None:
     eventually(lambda: world.get("/health")["agents"] == 1, "the agent counted")
     reasons = world.get("/health")["reasons"]
     assert "agents without the current policy: h3" in reasons
-    assert "not heard at any port yet: h3" in reasons
+    assert "not seen at any port yet: h3" in reasons
     assert not world.get("/health")["ready"]
     deaf.close()
 

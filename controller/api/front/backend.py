@@ -99,7 +99,7 @@ def _answer(connection: socket.socket, environ: WSGIEnvironment, app: WSGIApplic
 
 
 def _body(connection: socket.socket, size: int) -> IO[bytes]:
-    """All of a request's body, read to its end: the next request comes after it, whether the view reads it or not."""
+    """Return all of a request's body, read to its end, whether the view reads it or not: the next request follows."""
     if size <= IN_MEMORY:
         return BytesIO(read_exactly(connection, size))
     with ExitStack() as on_error:
@@ -114,7 +114,7 @@ def _body(connection: socket.socket, size: int) -> IO[bytes]:
 
 
 def _take(connection: socket.socket) -> socket.socket:
-    """The client's connection, out of the HTTP process. Raises HandOverError."""
+    """Return the client's connection, out of the HTTP process. Raises HandOverError."""
     connection.sendall(frame(Kind.HANDOVER))
     taken = read_taken(connection)
     if isinstance(taken, str):

@@ -370,7 +370,7 @@ class Connection(asyncio.Protocol):
             self.body = None
 
     def _untaken(self) -> int:
-        """Bytes of answers that the client has not taken: those here, and those that the kernel keeps for it."""
+        """Return bytes of answers that the client has not taken: those here, and those that the kernel keeps for it."""
         if self._transport is None:
             return 0
         return self.unsent + kernel_queue_bytes(self._transport.get_extra_info("socket"))

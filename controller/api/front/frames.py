@@ -45,7 +45,7 @@ def frame(kind: Kind, payload: bytes = b"") -> bytes:
 
 
 def request_frame(environ: Mapping[str, Any]) -> bytes:
-    """Of a WSGI environment: its strings, but for what a server says of itself."""
+    """Return the REQUEST of a WSGI environment: its strings, but for what a server says of itself."""
     strings = {
         name: value
         for name, value in environ.items()
@@ -71,13 +71,13 @@ def read_exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def read_frame(connection: socket.socket) -> tuple[Kind, bytes]:
-    """The next frame. Raises WireError."""
+    """Return the next frame. Raises WireError."""
     kind, size = HEADER.unpack(read_exactly(connection, HEADER.size))
     return Kind(kind), read_exactly(connection, size) if size else b""
 
 
 async def next_frame(reader: asyncio.StreamReader) -> tuple[Kind, bytes]:
-    """The same in an event loop. Raises OSError, asyncio.IncompleteReadError."""
+    """Return the same in an event loop. Raises OSError, asyncio.IncompleteReadError."""
     kind, size = HEADER.unpack(await reader.readexactly(HEADER.size))
     return Kind(kind), await reader.readexactly(size) if size else b""
 
@@ -87,7 +87,7 @@ def send_taken(connection: socket.socket, taken: socket.socket) -> None:
 
 
 def read_taken(connection: socket.socket) -> socket.socket | str:
-    """The client's connection, or why it is not to be had. Raises WireError."""
+    """Return the client's connection, or why it is not to be had. Raises WireError."""
     # Descriptors come with the first byte that they were sent with, and lost to one that does not ask for them.
     header, descriptors, _, _ = socket.recv_fds(connection, HEADER.size, 1)
     header += read_exactly(connection, HEADER.size - len(header)) if header else b""

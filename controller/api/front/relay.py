@@ -51,7 +51,7 @@ class Worker:
                 _give(waiter, response)
 
     async def _response_for(self, waiter: Connection) -> Response | None:
-        """Answer one waiter. Return the response if others may have it, too; else None."""
+        """Have one waiter answered. Return the response if others may have it, too; else None."""
         try:
             head, taken = await self._ask(waiter)
         except LOST:

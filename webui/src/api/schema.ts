@@ -109,7 +109,7 @@ export interface components {
             granted_bps: number;
             utilisation: number;
         };
-        /** @description What an agent has counted since its start, but ``unscheduled_now``: flows that send although nobody decided. */
+        /** @description What an agent has counted since its start, but ``unscheduled_now``: flows that send without a decision. */
         CaptonHost: {
             host: string;
             flows_small: number;
@@ -130,12 +130,12 @@ export interface components {
             to_us: number;
             count: number;
         };
-        /** @description Since the controller's start. ``told``: how many stories; ``newest``: at most 1000 of them, the newest first. */
+        /** @description Since the controller's start. ``told``: how many episodes; ``newest``: at most 1000 of them, the newest first. */
         ResentView: {
             told: number;
             bytes: number;
             by_cause: components["schemas"]["ResentCause"][];
-            newest: components["schemas"]["ResentStory"][];
+            newest: components["schemas"]["ResentEpisode"][];
         };
         /** @description ``verdict``: "queue" (dropped in the host's queue, before its agent), "needless" (it was there), "lost". */
         ResentCause: {
@@ -150,9 +150,9 @@ export interface components {
         /**
          * @description Payload that one connection sent again, until all was acknowledged that had left by then. ``quiet_s``: how long
          *     nothing new had been acknowledged when it began. ``late_s``: how late the agent's loop was at most in the second
-         *     before. ``number``: of all that were told.
+         *     before. ``number``: of all that were reported.
          */
-        ResentStory: {
+        ResentEpisode: {
             number: number;
             s_ago: number;
             host: string;
@@ -212,7 +212,7 @@ export interface components {
             /** @default  */
             fabric: string;
         };
-        /** @description ``cursor``: of the newest event told; go on with ``since=cursor``. */
+        /** @description ``cursor``: of the newest event here; go on with ``since=cursor``. */
         EventsView: {
             events: ({
                 cursor: number;
@@ -472,7 +472,7 @@ export interface components {
         GoOnView: {
             go_on: boolean;
         };
-        /** @description What a worker says of its run: as `experiments.progress.Progress`, and who it is. lab: id of its lab. */
+        /** @description What a worker says of its run: as `experiments.run.progress.Progress`, and who it is. lab: id of its lab. */
         WorkerReportRequest: {
             attempt: number;
             worker: string;
@@ -676,7 +676,7 @@ export interface components {
         };
         /**
          * @description ``name``: of its ends, the lower tier (``a``) first. ``speed_kbps``: the lower of what its two ports say, 0 if
-         *     they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where nobody knows.
+         *     they do not; ``rate_kbps``: what it carries (in a lab less than its ports say), null where it is not known.
          */
         LinkView: {
             name: string;
@@ -693,7 +693,7 @@ export interface components {
             switch: string;
             port: number;
         };
-        /** @description ``name``: as its agent says, "" without one. ``place``: null until it was heard. */
+        /** @description ``name``: as its agent says, "" without one. ``place``: null until it was seen at a port. */
         HostView: {
             name: string;
             underlay_ip: string;
@@ -766,7 +766,7 @@ export interface components {
             next: number | null;
         };
         /**
-         * @description A flow as agents tell of it; times are Unix seconds. ``paths``: packets by path stamp (as text),
+         * @description A flow as agents report it; times are Unix seconds. ``paths``: packets by path stamp (as text),
          *     ``paths_now``: of them, those since the sample before; ``bytes``, ``packets``, ``repairs``, ``priority`` (0 is
          *     served first; a port's last queue takes what is beyond it) are the sender's.
          */
@@ -802,7 +802,7 @@ export interface components {
         };
         /**
          * @description ``modes``: of its two leaves; the first of each is from before its start. ``queues``: moments at which something
-         *     waited on its paths, as far as somebody watched the links. ``faults``: what began and ended meanwhile.
+         *     waited on its paths, as far as links were sampled then. ``faults``: what began and ended meanwhile.
          */
         FlowDetail: {
             flow: components["schemas"]["LiveFlow"];
@@ -944,7 +944,7 @@ export interface components {
         };
         /**
          * @description One direction of a link. ``share``: of its rate, 0..1; null where that is not known. ``queued_packets`` and
-         *     ``dropped_per_s``: of all ``queues`` of the sending port; null where it does not tell.
+         *     ``dropped_per_s``: of all ``queues`` of the sending port; null where it is not known.
          */
         LoadView: {
             bits_per_s: number;
@@ -999,7 +999,7 @@ export interface components {
             ports: components["schemas"]["PortQueuesObject"][];
         };
         /**
-         * @description ``by``: who gives the port its queues: a writer on the switch, Open vSwitch itself, or nobody. ``problem``: why
+         * @description ``by``: who gives the port its queues: a writer on the switch, Open vSwitch itself, or none. ``problem``: why
          *     they are not what is wanted, or "". ``limits``: what this port cannot do. null: not known.
          */
         PortQueuesObject: {
@@ -1024,7 +1024,7 @@ export interface components {
             sent_packets: number;
             sent_bytes: number;
         };
-        /** @description The scheme in force, with its overrides; ``policy``: what agents have been told. */
+        /** @description The scheme in force, with its overrides; ``policy``: what agents have got. */
         SchemeView: {
             scheme: components["schemas"]["Scheme"];
             base: string;
@@ -1195,13 +1195,13 @@ export interface components {
             admission: components["schemas"]["AdmissionPolicy"] | null;
         };
         ClassPolicy: {
-            path: components["schemas"]["PathPolicy"];
+            path: components["schemas"]["PathSettings"];
             coding: components["schemas"]["CodingPolicy"] | null;
             release: components["schemas"]["ReleasePolicy"] | null;
             priority: number;
         };
         /** @description What has no meaning to a kind is at its default (`PATH_PARAMETERS`). */
-        PathPolicy: {
+        PathSettings: {
             /** @enum {unknown} */
             kind: "spray" | "flow-hash" | "label-hash" | "round-robin" | "granted" | "flowcell" | "flowlet" | "tr" | "reps" | "plb" | "file";
             flowcell_bytes: number;
@@ -1332,7 +1332,7 @@ export interface components {
             last_outcome: string;
             types_version: number | null;
             history: components["schemas"]["Computation"][];
-            types: components["schemas"]["FlowTypes"] | null;
+            types: components["schemas"]["LearntTypes"] | null;
         };
         /**
          * @description One of the last ones: when it ended (Unix seconds), how long it took, and of how many records.
@@ -1352,12 +1352,12 @@ export interface components {
             slowdown_ratio: number | null;
         };
         /**
-         * @description Of *flows* records. Where there are no types, no feature tells anything: all flows have the default thresholds.
+         * @description Types of *flows* records. Without types no feature predicts anything: all flows have the default thresholds.
          *
          *     set_aside: records that were not looked at, as their host has so many; removed_bad_bytes, removed_good_bytes,
          *     delta_bytes: Eq. 4; slowdown_ratio: mean slowdown over that under the default thresholds, by the model.
          */
-        FlowTypes: {
+        LearntTypes: {
             flows: number;
             set_aside: number;
             unknown_flows: number;
@@ -1642,7 +1642,7 @@ export type CaptonLatency = components['schemas']['CaptonLatency'];
 export type LatencyBucket = components['schemas']['LatencyBucket'];
 export type ResentView = components['schemas']['ResentView'];
 export type ResentCause = components['schemas']['ResentCause'];
-export type ResentStory = components['schemas']['ResentStory'];
+export type ResentEpisode = components['schemas']['ResentEpisode'];
 export type EngineView = components['schemas']['EngineView'];
 export type ClaimView = components['schemas']['ClaimView'];
 export type Claim = components['schemas']['Claim'];
@@ -1734,7 +1734,7 @@ export type Admission = components['schemas']['Admission'];
 export type LoadThreshold = components['schemas']['LoadThreshold'];
 export type Policy = components['schemas']['Policy'];
 export type ClassPolicy = components['schemas']['ClassPolicy'];
-export type PathPolicy = components['schemas']['PathPolicy'];
+export type PathSettings = components['schemas']['PathSettings'];
 export type CodingPolicy = components['schemas']['CodingPolicy'];
 export type ReleasePolicy = components['schemas']['ReleasePolicy'];
 export type PriorityPolicy = components['schemas']['PriorityPolicy'];
@@ -1747,7 +1747,7 @@ export type SpecsView = components['schemas']['SpecsView'];
 export type PresetView = components['schemas']['PresetView'];
 export type LearnerState = components['schemas']['LearnerState'];
 export type Computation = components['schemas']['Computation'];
-export type FlowTypes = components['schemas']['FlowTypes'];
+export type LearntTypes = components['schemas']['LearntTypes'];
 export type FlowType = components['schemas']['FlowType'];
 export type Tried = components['schemas']['Tried'];
 export type EngineSubmitAnswer = components['schemas']['EngineSubmitAnswer'];

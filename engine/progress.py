@@ -1,4 +1,4 @@
-"""What workers say of the experiments that they are at, and where a submission therefore is."""
+"""What workers report of their experiments, and the progress of submissions that follows from it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final, TypedDict
 from controller.api.answers_experiments import State
 
 LEASE_S: Final = 30.0
-"""A worker that was not heard of for so long is lost."""
+"""A worker that has not reported for so long, in seconds, is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ProgressView(TypedDict):
     at: float
 
 
-class Board:
+class WorkerReports:
     """Reports by experiment, newest only; safe to call from any thread. Times: monotonic seconds."""
 
     def __init__(self, now: float) -> None:
@@ -74,20 +74,20 @@ class Board:
             self._reports[experiment] = report, now
 
     def forget(self, experiment: int) -> None:
-        """Nobody is at it any more."""
+        """Forget the report: no worker is at it any more."""
         with self._lock:
             self._reports.pop(experiment, None)
 
     def lost(self, experiment: int, now: float) -> bool:
-        """Whether its worker has been silent for too long (counted from our own start on)."""
+        """Return whether its worker has been silent for too long (counted from our own start on)."""
         with self._lock:
-            _, heard = self._reports.get(experiment, (None, self._began))
-        return now - max(heard, self._began) > LEASE_S
+            _, reported = self._reports.get(experiment, (None, self._began))
+        return now - max(reported, self._began) > LEASE_S
 
     def progress(
         self, rows: Sequence[Mapping[str, Any]], order: Sequence[int], workers: int, wall: float
     ) -> ProgressView:
-        """Of the submission whose *rows* are as `ExperimentQueue.standing` gives them, itself first.
+        """Return the progress of the submission with these *rows* of `ExperimentQueue.standing`, itself first.
 
         order: submissions that wait. workers: how many work at the same time. wall: now, Unix seconds.
         """
@@ -131,7 +131,7 @@ class Board:
 def _left_s(
     parts: Sequence[Mapping[str, Any]], reports: Mapping[int, WorkerReportBody], workers: int
 ) -> float | None:
-    """Seconds: what runs says of itself, what waits was estimated at, and several workers share it."""
+    """Return the seconds that are left: reported for what runs, estimated for what waits, shared by workers."""
     left = longest = 0.0
     for row in parts:
         share = 1 - row["runs_kept"] / row["runs"] if row["runs"] else 1.0

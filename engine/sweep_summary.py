@@ -13,7 +13,7 @@ from experiments.spec.spec import spec_from_dict
 def sweep_summary(
     spec: Mapping[str, Any], points: Sequence[tuple[list[Any], Mapping[str, Any]]]
 ) -> dict[str, Any]:
-    """The document of a sweep; points: what the axes show, and the result document of each.
+    """Return the document of a sweep; points: what the axes show, and the result document of each.
 
     Raises:
         KeyError, ValueError, TypeError: a document is not one.
@@ -27,7 +27,7 @@ def sweep_summary(
 
 
 def result_table(summary: Mapping[str, Any]) -> str:
-    """CSV of a finished experiment or sweep: a row for each scheme at each point. Times in ms, rates in Mbit/s."""
+    """Return CSV of a finished experiment or sweep: a row a scheme and point. Times in ms, rates in Mbit/s."""
     if summary.get("kind") == "sweep":
         return point_table(summary)
     return point_table({"sweep": [], "points": [{"at": [], "schemes": summary["schemes"]}]})

@@ -147,7 +147,7 @@ def _use(pair: AgentPair) -> Callable[[bool], None]:
 
 def _policy(version: int, coded: bool) -> Policy:
     """Return all flows short; in-order release in both, so that the code is the only difference."""
-    coding = CodingPolicy(code="mds", unit="window", max_k=K, max_r=R) if coded else None
+    coding = CodingPolicy(max_overhead=8.0, code="mds", unit="window", max_k=K, max_r=R) if coded else None
     return simple_policy(version, coding=coding, release_s=0.02, short_limit_bytes=1 << 40)
 
 

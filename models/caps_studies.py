@@ -16,8 +16,8 @@ FLOW_PACKETS: Final = 42
 SEED: Final = 1
 FLOWS: Final = 1500
 """Simulated for each point."""
-TARGET: Final = CodingPolicy(max_r=64)
-PAPER: Final = CodingPolicy(max_r=64, redundancy="paper")
+TARGET: Final = CodingPolicy(max_overhead=8.0, max_r=64)
+PAPER: Final = CodingPolicy(max_overhead=8.0, max_r=64, redundancy="paper")
 
 
 def unit_readings() -> Study:
@@ -139,7 +139,7 @@ def decoding() -> Study:
 
 
 def _target(code: CodeName) -> CodingPolicy:
-    return CodingPolicy(code=code, max_r=64)
+    return CodingPolicy(max_overhead=8.0, code=code, max_r=64)
 
 
 def long_flows() -> Study:

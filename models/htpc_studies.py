@@ -21,7 +21,7 @@ PACKET_BYTES: Final = 1426
 SEED: Final = 1
 WINDOWS: Final = 20_000
 """Simulated for each point."""
-TARGET: Final = CodingPolicy(max_r=64)
+TARGET: Final = CodingPolicy(max_overhead=8.0, max_r=64)
 
 
 def redundancy() -> Study:

@@ -29,7 +29,7 @@ LARGEST: Final = 64
 BLOCKED_RATIO: Final = 10.0
 """RTT_b / RTT."""
 WINDOW: Final = printed.FIG_9.window
-PAPER_CODING: Final = CodingPolicy(redundancy="paper", max_k=LARGEST, max_r=64)
+PAPER_CODING: Final = CodingPolicy(max_overhead=8.0, redundancy="paper", max_k=LARGEST, max_r=64)
 
 
 @dataclass(frozen=True, slots=True)

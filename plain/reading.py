@@ -9,9 +9,10 @@ import math
 import re
 import types
 import typing
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 from capstan_client.errors import CapstanError
+from plain.bounds import beyond, bounds_of, unit_of
 
 T = TypeVar("T")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -30,7 +31,8 @@ def build(kind: type[T], data: object, where: str) -> T:
 
     No text in it holds a lone surrogate, and no number is infinite, however deep: JSON as Python reads it has forms for
     both, and neither can be sent on. Understood field types: bool, int, float (also from int), str, Any, Literal,
-    ``X | None``, list, tuple of one type (``tuple[X, ...]``), dict with text keys, and dataclasses of all these.
+    ``Annotated`` with bounds (`plain.bounds`), ``X | None``, list, tuple of one type (``tuple[X, ...]``), dict with
+    text keys, and dataclasses of all these.
     """
     value: T = _read(kind, data, where)
     return value
@@ -52,6 +54,13 @@ def _read(kind: Any, data: object, where: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return _read_dataclass(kind, data, where)
     origin = get_origin(kind)
+    if origin is Annotated:
+        value = _read(get_args(kind)[0], data, where)
+        bounds = bounds_of(kind)
+        wrong = None if bounds is None else beyond(bounds, value, unit_of(where))
+        if wrong is not None:
+            raise PlainError(where, wrong)
+        return value
     if origin is Literal:
         if data not in get_args(kind):
             options = [str(option) for option in get_args(kind)]
@@ -114,7 +123,9 @@ def _check_text(data: object, where: str) -> None:
 @functools.cache
 def _fields(kind: Any) -> tuple[dict[str, Any], dict[str, dataclasses.Field[Any]]]:
     """Types and fields by name: looking them up anew took most of the time of reading a message."""
-    return typing.get_type_hints(kind), {item.name: item for item in dataclasses.fields(kind)}
+    return typing.get_type_hints(kind, include_extras=True), {
+        item.name: item for item in dataclasses.fields(kind)
+    }
 
 
 def _read_dataclass(kind: Any, data: object, where: str) -> Any:

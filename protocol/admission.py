@@ -17,9 +17,12 @@ from __future__ import annotations
 import ipaddress
 import struct
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
+
+from msgspec import Meta
 
 from capstan_client.errors import CapstanError
+from plain.bounds import first_beyond
 
 FORMAT: Final = 0x43
 MODULUS: Final = 1 << 32
@@ -27,6 +30,9 @@ _REQUEST: Final = struct.Struct("!BII4sQ")
 _FINISHED: Final = struct.Struct("!BII")
 _GRANT: Final = struct.Struct("!BIIIQH")
 _STOP: Final = struct.Struct("!BIII")
+
+
+AdmissionTime = Annotated[float, Meta(ge=0.0001, le=60.0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +46,18 @@ class AdmissionPolicy:
     rate needs no slow start.
     """
 
-    threshold_bytes: int = 14_260
-    retry_s: float = 0.02
-    refresh_s: float = 0.25
-    fail_safe_s: float = 0.1
-    burst_s: float = 0.002
-    initial_window_packets: int = 64
+    threshold_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] = 14_260
+    retry_s: AdmissionTime = 0.02
+    refresh_s: AdmissionTime = 0.25
+    fail_safe_s: AdmissionTime = 0.1
+    burst_s: AdmissionTime = 0.002
+    initial_window_packets: Annotated[int, Meta(ge=1, le=10_000)] = 64
 
     def problem(self) -> tuple[str, str] | None:
         """Return the field and text of what cannot be; None if all is well."""
-        if not 0 <= self.threshold_bytes <= 1 << 40:
-            return "threshold_bytes", f"must be 0 B to {1 << 40} B"
-        for name in ("retry_s", "refresh_s", "fail_safe_s", "burst_s"):
-            if not 0.0001 <= getattr(self, name) <= 60:
-                return name, "must be 0.0001 s to 60 s"
-        if not 1 <= self.initial_window_packets <= 10_000:
-            return "initial_window_packets", "must be 1..10000 packets"
+        wrong = first_beyond(self)
+        if wrong is not None:
+            return wrong
         if self.retry_s > self.fail_safe_s:
             return (
                 "retry_s",

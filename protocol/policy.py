@@ -10,9 +10,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
 
 from capstan_client.errors import CapstanError
+from plain.bounds import first_beyond
 from plain.reading import PlainError, build
 from protocol.admission import AdmissionPolicy
 from protocol.priority import PriorityPolicy, priority_problem
@@ -45,28 +48,32 @@ class PolicyError(CapstanError, ValueError):
     """A policy document that cannot be used; the text names the field."""
 
 
+PathTime = Annotated[float, Meta(gt=0, le=600)]
+NotNegative = Annotated[int, Meta(ge=0)]
+
+
 @dataclass(frozen=True, slots=True)
 class PathSettings:
     """What has no meaning to a kind is at its default (`PATH_PARAMETERS`)."""
 
     kind: PathKind = "spray"
-    flowcell_bytes: int = 65536
+    flowcell_bytes: Annotated[int, Meta(ge=1, le=1 << 30)] = 65536
     """flowcell: bytes of inner packets on one path, then the next."""
-    gap_s: float = 0.025
+    gap_s: PathTime = 0.025
     """flowlet: a longer pause ends a flowlet."""
-    congested_s: float = 0.03
+    congested_s: PathTime = 0.03
     """reps, plb: a one-way delay that is more than this above the least counts as a congestion mark."""
-    explore_packets: int = 32
+    explore_packets: Annotated[int, Meta(ge=1, le=65536)] = 32
     """reps: sent at random when a flow begins or thaws."""
-    freeze_s: float = 0.25
+    freeze_s: PathTime = 0.25
     """reps: how long a loss freezes a flow."""
-    congested_share: float = 0.5
+    congested_share: Annotated[float, Meta(gt=0, le=1)] = 0.5
     """plb: of a round's packets; makes the round congested."""
-    rounds: int = 12
+    rounds: Annotated[int, Meta(ge=1, le=10000)] = 12
     """plb: congested rounds in succession that move a flow."""
-    idle_rounds: int = 3
+    idle_rounds: Annotated[int, Meta(ge=1)] = 3
     """plb: as ``rounds``, for a flow that has nothing on its way."""
-    suspend_s: float = 60.0
+    suspend_s: PathTime = 60.0
     """plb: for one to two times that long after a time-out, congestion moves the flow no more."""
 
 
@@ -83,43 +90,45 @@ PATH_PARAMETERS: Final[dict[PathKind, frozenset[str]]] = {
 class Weight:
     """HTPC's: how the redundancy of a flow fades with the payload bytes D that it has sent."""
 
-    full_bytes: int = 100_000
+    full_bytes: NotNegative = 100_000
     """T_s: up to here a flow has the weight 1."""
     none_bytes: int = 1_000_000
     """T_w: from here on it has the weight 0."""
-    fast_retransmit: int = 3
+    fast_retransmit: Annotated[int, Meta(ge=0, le=128)] = 3
     """T_fr: duplicate ACKs that make TCP send again without a time-out."""
 
     def problem(self) -> tuple[str, str] | None:
         """Field and text of what cannot be; None if all is well."""
-        if self.full_bytes < 0:
-            return "full_bytes", "must not be negative"
         if self.none_bytes <= self.full_bytes:
             return "none_bytes", f"must be above full_bytes ({self.full_bytes} B)"
-        if not 0 <= self.fast_retransmit <= 128:
-            return "fast_retransmit", "must be 0..128 packets"
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class CodingPolicy:
-    """Coding of one class's packets (CAPS, sections IV-V; rules and estimators: docs/coding.md)."""
+class CodingRules:
+    """Coding of one class's packets (CAPS, sections IV-V; rules and estimators: docs/coding.md), but for its times."""
 
     code: CodeName = "rlc"
     redundancy: RedundancyRule = "target-decode-probability"
-    target_decode_probability: float = 0.95
+    target_decode_probability: Annotated[float, Meta(gt=0, lt=1)] = 0.95
     estimator: EstimatorName = "paths"
     unit: UnitRule = "optimal"
     weight: Weight | None = None
     """Of redundancy ``htpc``, and of no other."""
-    sampling_s: float | None = None
-    """Sampling time of all estimators but ``paths``; None: 256 packet times."""
-    max_k: int = 32
+    max_k: Annotated[int, Meta(ge=1, le=128)] = 32
     """Most source packets in one unit; the unit size is the smaller of this and what ``unit`` says."""
-    max_r: int = 16
-    max_overhead: float = 8.0
+    max_r: Annotated[int, Meta(ge=1, le=64)] = 16
+    max_overhead: Annotated[float, Meta(gt=0, le=64)] = 0.75
     """Most repairs per source packet: past some share of blocked paths, repairs only lengthen the queues."""
-    flush_s: float = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class CodingPolicy(CodingRules):
+    """Coding of one class's packets."""
+
+    sampling_s: Annotated[float, Meta(gt=0, le=60)] | None = None
+    """Sampling time of all estimators but ``paths``; None: 256 packet times."""
+    flush_s: Annotated[float, Meta(gt=0, le=1)] = 0.005
     """A unit that has got no packet for this long is closed with the packets it has."""
 
 
@@ -127,7 +136,7 @@ class CodingPolicy:
 class ReleasePolicy:
     """In-order release at the receiver: packets behind a gap are held at most this long."""
 
-    timeout_s: float = 0.017
+    timeout_s: Annotated[float, Meta(gt=0, le=10)] = 0.017
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +144,7 @@ class ClassPolicy:
     path: PathSettings = field(default_factory=PathSettings)
     coding: CodingPolicy | None = None
     release: ReleasePolicy | None = None
-    priority: int = 0
+    priority: Annotated[int, Meta(ge=0, le=PRIORITIES - 1)] = 0
     """In the outer DSCP of the class's packets: 0 (served first) .. 7."""
 
 
@@ -143,9 +152,9 @@ class ClassPolicy:
 class Policy:
     version: int
     scheme: str
-    packet_time_s: float = 0.0006
+    packet_time_s: Annotated[float, Meta(gt=0)] = 0.0006
     """Time of 1500 B on the slowest fabric link (default: 20 Mbit/s)."""
-    short_limit_bytes: int = 100_000
+    short_limit_bytes: NotNegative = 100_000
     """A flow is short while it has sent less payload than this (per inner 5-tuple and direction)."""
     prior_knowledge: bool = False
     """Whether announced sizes (`host_agent.announcements`) are believed: such a flow has its class from its first
@@ -190,47 +199,19 @@ def _check(policy: Policy) -> None:
         if not true:
             raise PolicyError(f"policy.{where}: {text}")
 
-    need(policy.packet_time_s > 0, "packet_time_s", "must be above 0 s")
-    need(policy.short_limit_bytes >= 0, "short_limit_bytes", "must not be negative")
     for name in ("short", "long", "control"):
         one: ClassPolicy = getattr(policy, name)
-        need(
-            0 <= one.priority < PRIORITIES,
-            f"{name}.priority",
-            f"must be 0..{PRIORITIES - 1}, not {one.priority}",
-        )
         wrong = path_problem(one.path)
         if wrong is not None:
             need(False, f"{name}.path.{wrong[0]}", wrong[1])
-        if one.release is not None:
-            need(
-                0 < one.release.timeout_s <= 10,
-                f"{name}.release.timeout_s",
-                "must be above 0 s and at most 10 s",
-            )
         if one.coding is not None:
             need(name != "control", f"{name}.coding", "control packets are never coded")
-            need(1 <= one.coding.max_k <= 128, f"{name}.coding.max_k", "must be 1..128")
-            need(1 <= one.coding.max_r <= 64, f"{name}.coding.max_r", "must be 1..64")
-            need(
-                0 < one.coding.max_overhead <= 64,
-                f"{name}.coding.max_overhead",
-                "must be above 0, at most 64",
-            )
-            need(
-                0 < one.coding.target_decode_probability < 1,
-                f"{name}.coding.target_decode_probability",
-                "must lie between 0 and 1, both excluded",
-            )
-            need(0 < one.coding.flush_s <= 1, f"{name}.coding.flush_s", "must be above 0 s and at most 1 s")
-            sampling = one.coding.sampling_s
-            need(
-                sampling is None or 0 < sampling <= 60,
-                f"{name}.coding.sampling_s",
-                "must be above 0 s and at most 60 s",
-            )
             wrong = coding_problem(
-                one.coding.code, one.coding.redundancy, one.coding.weight, one.coding.estimator, sampling
+                one.coding.code,
+                one.coding.redundancy,
+                one.coding.weight,
+                one.coding.estimator,
+                one.coding.sampling_s,
             )
             if wrong is not None:
                 need(False, f"{name}.coding.{wrong[0]}", wrong[1])
@@ -278,15 +259,9 @@ def one_estimator(wanted: Sequence[tuple[EstimatorName, float | None]]) -> str |
 
 def path_problem(path: PathSettings) -> tuple[str, str] | None:
     """Field and text of what cannot be in a path policy; None if all can."""
-    for name in ("gap_s", "congested_s", "freeze_s", "suspend_s"):
-        if not 0 < getattr(path, name) <= 600:
-            return name, "must be above 0 s and at most 600 s"
-    if not 1 <= path.flowcell_bytes <= 1 << 30:
-        return "flowcell_bytes", f"must be 1 B to {1 << 30} B"
-    if not 1 <= path.explore_packets <= 65536:
-        return "explore_packets", "must be 1..65536 packets"
-    if not 0 < path.congested_share <= 1:
-        return "congested_share", "must be above 0 and at most 1"
-    if not 1 <= path.idle_rounds <= path.rounds <= 10000:
-        return "idle_rounds", f"must be 1 to rounds ({path.rounds}), which is at most 10000"
+    wrong = first_beyond(path)
+    if wrong is not None:
+        return wrong
+    if path.idle_rounds > path.rounds:
+        return "idle_rounds", f"must be at most rounds ({path.rounds})"
     return None

@@ -27,6 +27,7 @@ from controller.api.describing import (
 from controller.api.front.body import in_units
 from controller.api.front.limits import Limits
 from controller.store.models import Base
+from plain.bounds import bounds_of, in_json_schema
 
 _PLAIN: Final[dict[Any, dict[str, Any]]] = {
     bool: {"type": "boolean"},
@@ -98,7 +99,8 @@ class Schemas:
             return dict(_PLAIN[kind])
         origin, inner = get_origin(kind), get_args(kind)
         if origin is Annotated:
-            return self.of(inner[1])
+            bounds = bounds_of(kind)
+            return self.of(inner[1]) if bounds is None else self.of(inner[0]) | in_json_schema(bounds)
         if origin is Literal:
             return {"enum": list(inner)}
         if origin in (types.UnionType, typing.Union):

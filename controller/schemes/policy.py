@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from controller.schemes.scheme import ClassScheme, Priority, Scheme
-from protocol.policy import ClassPolicy, CodingPolicy, Policy, ReleasePolicy
+from protocol.policy import ClassPolicy, CodingPolicy, CodingRules, Policy, ReleasePolicy
 from protocol.priority import PriorityPolicy
 
 
@@ -43,18 +45,10 @@ def _class_policy(scheme_class: ClassScheme, packet_time_s: float) -> ClassPolic
         coding=None
         if coding is None
         else CodingPolicy(
-            code=coding.code,
-            redundancy=coding.redundancy,
-            target_decode_probability=coding.target_decode_probability,
-            estimator=coding.estimator,
-            unit=coding.unit,
-            weight=coding.weight,
+            **{item.name: getattr(coding, item.name) for item in fields(CodingRules)},
             sampling_s=None
             if coding.sampling_packet_times is None
             else coding.sampling_packet_times * packet_time_s,
-            max_k=coding.max_k,
-            max_r=coding.max_r,
-            max_overhead=coding.max_overhead,
             flush_s=coding.flush_packet_times * packet_time_s,
         ),
         release=None

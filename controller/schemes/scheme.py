@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
 
 from protocol.admission import AdmissionPolicy
 from protocol.policy import (
     PATH_PARAMETERS,
-    CodeName,
-    EstimatorName,
+    CodingRules,
+    NotNegative,
     PathKind,
     PathSettings,
-    RedundancyRule,
-    UnitRule,
-    Weight,
 )
 
 GroupKind = Literal["spray", "hash", "label"]
@@ -25,6 +24,9 @@ Replication = Literal["flow", "syn"]
 Mode = Literal["on", "off"]
 """Whether short flows are present (CAPS, section IV-C)."""
 _MODES: tuple[Mode, ...] = ("on", "off")
+
+
+Positive = Annotated[float, Meta(gt=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +47,25 @@ class ByMode:
 
 
 @dataclass(frozen=True, slots=True)
-class Coding:
-    code: CodeName = "rlc"
-    redundancy: RedundancyRule = "target-decode-probability"
-    target_decode_probability: float = 0.95
-    estimator: EstimatorName = "paths"
-    unit: UnitRule = "optimal"
-    weight: Weight | None = None
-    sampling_packet_times: float | None = None
-    max_k: int = 32
-    max_r: int = 16
-    max_overhead: float = 0.75
-    flush_packet_times: float = 1.25
+class Coding(CodingRules):
+    """Coding of one class's packets, with its times in packet times."""
+
+    sampling_packet_times: Positive | None = None
+    flush_packet_times: Positive = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class PathParameters:
-    """Parameters of a path policy, as in `protocol.policy.PathPolicy`; only those that ``entropy`` has may be given.
+    """Parameters of a path policy, as in `protocol.policy.PathSettings`; only those that ``entropy`` has may be given.
 
     Times are in packet times, but for ``suspend_s``, which goes with TCP's own timers.
     """
 
     flowcell_bytes: int | None = None
-    gap_packet_times: float | None = None
-    congested_packet_times: float | None = None
+    gap_packet_times: Positive | None = None
+    congested_packet_times: Positive | None = None
     explore_packets: int | None = None
-    freeze_packet_times: float | None = None
+    freeze_packet_times: Positive | None = None
     congested_share: float | None = None
     rounds: int | None = None
     idle_rounds: int | None = None
@@ -91,7 +86,7 @@ buffer of 256 packets, where REPS's switches begin to mark; two full buffers."""
 class Release:
     """In-order release at the receiving agent."""
 
-    packet_times: float
+    packet_times: Positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +127,9 @@ class ClassScheme:
 class ModeRule:
     """When a leaf is ON: from the first short packet until a sampling time passes without one."""
 
-    sampling_packet_times: float = 6.25
-    quiet_intervals: int = 1
-    longest_hold: int = 4
+    sampling_packet_times: Positive = 6.25
+    quiet_intervals: Annotated[int, Meta(ge=1)] = 1
+    longest_hold: Annotated[int, Meta(ge=1, le=1024)] = 4
     """The hold doubles where a leaf turned ON again soon, up to so many times the shortest one; 1: never (CAPS,
     Algorithm 1)."""
 
@@ -143,12 +138,12 @@ class ModeRule:
 class PartitionRule:
     """How paths are split into low-latency ones for short and throughput ones for long flows (Freeway)."""
 
-    deadline_packet_times: float = 100.0
+    deadline_packet_times: Positive = 100.0
     """99 % of the short flows' bursts are to wait at most this long."""
-    burst_packets: float = 10.0
+    burst_packets: Positive = 10.0
     """Mean length of such a burst: TCP's first window."""
-    sampling_packet_times: float = 64.0
-    samples: int = 8
+    sampling_packet_times: Positive = 64.0
+    samples: Annotated[int, Meta(ge=1, le=1000)] = 8
     """A load counts as the highest of so many."""
 
 
@@ -166,7 +161,7 @@ class Printed:
     """Thresholds of types queue by queue, as TPFS's Eq. 4-7 are printed (but for beta, which is the share that
     stays)."""
 
-    most_alpha: float | None = None
+    most_alpha: Annotated[float, Meta(ge=0.0, le=1.0)] | None = None
     """Of each queue's good load, how much may be moved (the paper's test bed: 0.1); None: Eq. 7."""
 
 
@@ -174,15 +169,15 @@ class Printed:
 class Prediction:
     """How flows' types are learnt (docs/tpfs.md)."""
 
-    interval_s: float = 60.0
-    load: float = 0.6
+    interval_s: Annotated[float, Meta(ge=0.5, le=86400.0)] = 60.0
+    load: Annotated[float, Meta(gt=0, lt=1)] = 0.6
     """Of the links, for the model that chooses delta."""
-    delta_bytes: float | None = None
+    delta_bytes: Annotated[float, Meta(ge=0)] | None = None
     """Good load that may be removed, of all records; None: by the model."""
     printed: Printed | None = None
     """None: our own choice of thresholds, over all queues at once."""
-    most_records: int = 1_000_000
-    most_age_s: float = 7200.0
+    most_records: Annotated[int, Meta(ge=1000, le=10_000_000)] = 1_000_000
+    most_age_s: Annotated[float, Meta(ge=1.0, le=30 * 86400.0)] = 7200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +187,7 @@ class Priority:
     kind: Literal["bytes-sent", "size"] = "bytes-sent"
     thresholds_bytes: tuple[int, ...] = ()
     """One fewer than there are queues."""
-    scale: float = 1.0
+    scale: Positive = 1.0
     """The thresholds are for flows that are larger by 1 / scale than those of the experiment."""
     prediction: Prediction | None = None
     """None: the thresholds are the same for all flows."""
@@ -206,32 +201,27 @@ class Priority:
 class LoadThreshold:
     """HyLine's: at this load of the network, flows of up to so much payload leave at once."""
 
-    load: float
-    bytes: int
+    load: Annotated[float, Meta(gt=0, le=1)]
+    bytes: Annotated[int, Meta(ge=0, le=1 << 40)]
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
-    """Large flows ask the controller before they send (CAPTON; docs/capton.md). Times are the control channel's."""
+class Admission(AdmissionPolicy):
+    """Large flows ask the controller before they send (CAPTON; docs/capton.md). Times are the control channel's.
+
+    threshold_bytes: as for agents, where no load decides.
+    """
 
     paths: Literal["all", "one"] = "all"
     """Of a granted flow: all in turn, over virtual links; or one, which the controller chooses (HyLine)."""
-    threshold_bytes: int = 14_260
-    """Flows of up to so much payload leave at once (10 segments), where no load decides."""
     load: float | None = None
     """Of the network, for ``threshold_by_load``."""
     threshold_by_load: tuple[LoadThreshold, ...] = ()
     """The row whose load is nearest counts (CAPTON, Table 4); without rows, ``threshold_bytes``."""
-    least_share: float = 1.0
-    ageing_bytes_per_s: int = 0
-    finish_timeout_s: float = 0.5
+    least_share: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    ageing_bytes_per_s: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+    finish_timeout_s: Annotated[float, Meta(gt=0, le=600)] = 0.5
     """See `controller.capton.scheduler.Parameters`."""
-    retry_s: float = 0.02
-    refresh_s: float = 0.25
-    fail_safe_s: float = 0.1
-    burst_s: float = 0.002
-    initial_window_packets: int = 64
-    """See `protocol.admission.AdmissionPolicy`."""
 
     def threshold(self) -> int:
         """Payload bytes up to which flows leave at once."""
@@ -242,14 +232,8 @@ class Admission:
 
     def policy(self) -> AdmissionPolicy:
         """Return the settings for agents."""
-        return AdmissionPolicy(
-            self.threshold(),
-            self.retry_s,
-            self.refresh_s,
-            self.fail_safe_s,
-            self.burst_s,
-            self.initial_window_packets,
-        )
+        same = {item.name: getattr(self, item.name) for item in fields(AdmissionPolicy)}
+        return AdmissionPolicy(**same | {"threshold_bytes": self.threshold()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +255,7 @@ class Scheme:
     """None: each class has its own."""
     admission: Admission | None = None
     """None: every flow sends when it likes."""
-    short_limit_bytes: int = 100_000
+    short_limit_bytes: NotNegative = 100_000
     replication: Replication | None = None
     """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""
     prior_knowledge: bool = False

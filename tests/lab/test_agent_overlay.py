@@ -19,7 +19,7 @@ from protocol.control import Impair
 from protocol.policy import CodingPolicy
 
 PLAIN = simple_policy(1)
-CODED = simple_policy(1, coding=CodingPolicy(), release_s=0.02, short_limit_bytes=1 << 40)
+CODED = simple_policy(1, coding=CodingPolicy(max_overhead=8.0), release_s=0.02, short_limit_bytes=1 << 40)
 FAMILIES = pytest.mark.parametrize("address", [OVERLAY[1], OVERLAY6[1]], ids=["v4", "v6"])
 SENDER = """
 import socket, sys
@@ -271,7 +271,9 @@ def test_connections_survive_restarts_and_changes_of_policy() -> None:
 
         def disturb() -> None:
             pair.set_policy(
-                simple_policy(2, coding=CodingPolicy(), release_s=0.02, short_limit_bytes=1 << 40)
+                simple_policy(
+                    2, coding=CodingPolicy(max_overhead=8.0), release_s=0.02, short_limit_bytes=1 << 40
+                )
             )
             pair.kill_agent(1)
             pair.start_agent(1)

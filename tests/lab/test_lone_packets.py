@@ -34,7 +34,9 @@ print("all answered")
 """
 POLICIES = {
     "plain": simple_policy(1),
-    "coded": simple_policy(1, coding=CodingPolicy(), release_s=0.02, short_limit_bytes=1 << 40),
+    "coded": simple_policy(
+        1, coding=CodingPolicy(max_overhead=8.0), release_s=0.02, short_limit_bytes=1 << 40
+    ),
 }
 
 

@@ -152,7 +152,11 @@ def kernel(policy: Policy, own: Rule | None = None) -> Iterator[Kernel]:
 def _policy(coded: bool, release: bool) -> Policy:
     one = PathSettings("flow-hash")
     held = ReleasePolicy(60.0) if release else None
-    coding = CodingPolicy(code="mds", redundancy="one-per-unit", max_k=4, flush_s=60.0) if coded else None
+    coding = (
+        CodingPolicy(max_overhead=8.0, code="mds", redundancy="one-per-unit", max_k=4, flush_s=60.0)
+        if coded
+        else None
+    )
     return Policy(
         1,
         "test",

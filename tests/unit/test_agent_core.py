@@ -45,7 +45,7 @@ def tcp(number: int, payload: int, flags: int = ACK, ports: tuple[int, int] = (1
 
 
 def policy(**changes: Any) -> Policy:
-    coded = ClassPolicy(PathSettings("spray"), CodingPolicy(), ReleasePolicy(0.02))
+    coded = ClassPolicy(PathSettings("spray"), CodingPolicy(max_overhead=8.0), ReleasePolicy(0.02))
     return Policy(**{"version": 1, "scheme": "test", "packet_time_s": 0.001, "short": coded, **changes})
 
 

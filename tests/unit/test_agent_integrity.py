@@ -25,10 +25,14 @@ TRANSFERS = 350
 POLICIES = {
     "plain": policy(),
     "in order": policy(release_s=0.01),
-    "rlc": policy(CodingPolicy(code="rlc", max_k=8), 0.01),
-    "mds": policy(CodingPolicy(code="mds", redundancy="one-per-unit", max_k=4), 0.01, short_limit_bytes=6000),
-    "ldpc": policy(CodingPolicy(code="ldpc", max_k=12)),
-    "xor": policy(CodingPolicy(code="xor", max_k=6), 0.01),
+    "rlc": policy(CodingPolicy(max_overhead=8.0, code="rlc", max_k=8), 0.01),
+    "mds": policy(
+        CodingPolicy(max_overhead=8.0, code="mds", redundancy="one-per-unit", max_k=4),
+        0.01,
+        short_limit_bytes=6000,
+    ),
+    "ldpc": policy(CodingPolicy(max_overhead=8.0, code="ldpc", max_k=12)),
+    "xor": policy(CodingPolicy(max_overhead=8.0, code="xor", max_k=6), 0.01),
 }
 
 

@@ -17,7 +17,7 @@ from protocol.underlay import BASE_PORT, FLOW_KEYS, TrafficClass, class_of_dscp
 from tests.unit.agent_relay import MTU, PEERS, SESSIONS, UNDERLAY, Relay, Weather, core, policy
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, UDP, ip, reassembled, tcp, udp
 
-RLC = CodingPolicy(code="rlc", flush_s=0.003)
+RLC = CodingPolicy(max_overhead=8.0, code="rlc", flush_s=0.003)
 weathers = st.builds(
     Weather,
     loss=st.sampled_from([0.0, 0.05, 0.3]),
@@ -26,7 +26,13 @@ weathers = st.builds(
     jitter_s=st.sampled_from([0.0, 0.005, 0.03]),
 )
 policies = st.sampled_from(
-    [policy(), policy(release_s=0.05), policy(RLC), policy(RLC, 0.05), policy(CodingPolicy(code="xor"), 0.02)]
+    [
+        policy(),
+        policy(release_s=0.05),
+        policy(RLC),
+        policy(RLC, 0.05),
+        policy(CodingPolicy(max_overhead=8.0, code="xor"), 0.02),
+    ]
 )
 sizes = st.lists(st.integers(1, 1374), min_size=1, max_size=40)
 

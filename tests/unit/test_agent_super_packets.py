@@ -19,11 +19,11 @@ from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2_V6, ip, tcp, udp
 POLICIES = [
     policy(),
     policy(release_s=0.004),
-    policy(CodingPolicy(code="rlc", flush_s=0.003), 0.004),
+    policy(CodingPolicy(max_overhead=8.0, code="rlc", flush_s=0.003), 0.004),
     policy(short_limit_bytes=9000),
-    policy(CodingPolicy(code="mds", max_k=8, redundancy="one-per-unit"), 0.004),
-    policy(CodingPolicy(code="rlc", unit="window"), 0.004, short_limit_bytes=30_000),
-    policy(CodingPolicy(code="mds", max_k=8, redundancy="paper", max_r=4), 0.004),
+    policy(CodingPolicy(max_overhead=8.0, code="mds", max_k=8, redundancy="one-per-unit"), 0.004),
+    policy(CodingPolicy(max_overhead=8.0, code="rlc", unit="window"), 0.004, short_limit_bytes=30_000),
+    policy(CodingPolicy(max_overhead=8.0, code="mds", max_k=8, redundancy="paper", max_r=4), 0.004),
 ]
 
 

@@ -74,7 +74,7 @@ def test_the_weight_falls_from_one_to_nought(weight: Weight, sent: int, more: in
 
 @given(k=st.integers(1, 128), p=st.floats(0, 0.6), sent=st.integers(0, 1 << 40))
 def test_corrective_makes_one_repair_whatever_happens(k: int, p: float, sent: int) -> None:
-    coding = CodingPolicy(code="xor", redundancy="one-per-unit", unit="window", max_k=128)
+    coding = CodingPolicy(max_overhead=8.0, code="xor", redundancy="one-per-unit", unit="window", max_k=128)
     assert repairs_for(coding, p, k, sent) == 1
 
 
@@ -286,7 +286,9 @@ def successes_and_overhead(adaptive: bool, k: int, draw, units: int = 6000) -> t
 
     draw(n) gives which of n symbols of one unit are blocked; the estimator knows its mean, 0.2, exactly.
     """
-    coding = CodingPolicy(redundancy="adaptive" if adaptive else "target-decode-probability", max_r=64)
+    coding = CodingPolicy(
+        max_overhead=8.0, redundancy="adaptive" if adaptive else "target-decode-probability", max_r=64
+    )
     margin, good, repairs = Margin(0.95), 0, 0
     for number in range(units):
         r = repairs_for(coding, margin.corrected(0.2) if adaptive else 0.2, k)
@@ -333,7 +335,7 @@ def test_adaptive_redundancy_pays_no_more_than_the_least_r_that_reaches_the_targ
 
 @pytest.mark.parametrize("unit", ["optimal", "window"])
 def test_a_push_closes_a_unit_at_once_but_a_window_only_if_nothing_follows_soon(unit: str) -> None:
-    coding = CodingPolicy(code="xor", redundancy="one-per-unit", unit=unit, flush_s=0.01)  # type: ignore[arg-type]
+    coding = CodingPolicy(max_overhead=8.0, code="xor", redundancy="one-per-unit", unit=unit, flush_s=0.01)  # type: ignore[arg-type]
     encoder = UnitEncoder(coding, np.random.default_rng(0))
     encoder.set_redundancy(0.1, 8)
     assert encoder.add(0, b"a", 1.0, push=False) == []

@@ -104,7 +104,7 @@ def test_target_rule_is_the_least_that_reaches_the_target(code: str, k: int, p: 
 @pytest.mark.parametrize("rule", ["paper", "target-decode-probability"])
 @pytest.mark.parametrize("code", ["rlc", "xor", "ldpc"])
 def test_repairs_grow_with_blocking_from_none_to_the_cap(rule: str, code: str) -> None:
-    policy = CodingPolicy(code=code, redundancy=rule, max_r=12)  # type: ignore[arg-type]
+    policy = CodingPolicy(max_overhead=8.0, code=code, redundancy=rule, max_r=12)  # type: ignore[arg-type]
     counts = [repairs_for(policy, step / 50, 20) for step in range(51)]
     assert counts[0] == 0
     assert counts == sorted(counts)
@@ -115,14 +115,14 @@ def test_repairs_grow_with_blocking_from_none_to_the_cap(rule: str, code: str) -
 
 def test_the_papers_rule_is_thin_and_the_target_is_not() -> None:
     assert decode_probability("rlc", 10, paper_rule(10, 0.2), 0.2) == pytest.approx(0.746, abs=0.001)
-    assert decode_probability("rlc", 10, repairs_for(CodingPolicy(), 0.2, 10), 0.2) >= 0.95
+    assert decode_probability("rlc", 10, repairs_for(CodingPolicy(max_overhead=8.0), 0.2, 10), 0.2) >= 0.95
 
 
 # unit size
 
 
 POLICIES = [
-    CodingPolicy(redundancy=rule, code=code)
+    CodingPolicy(max_overhead=8.0, redundancy=rule, code=code)
     for rule in ("paper", "target-decode-probability")
     for code in ("rlc", "ldpc")
 ]  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ def test_optimal_k_has_the_least_completion_time(policy: CodingPolicy, p: int, r
 
 def test_completion_time_by_hand() -> None:
     """X = 20, k = 10, pB = 0.2, RLC, paper's rule: r = 3, 26 packets, log2(3.6) rounds."""
-    policy = CodingPolicy(redundancy="paper")
+    policy = CodingPolicy(max_overhead=8.0, redundancy="paper")
     decodes = decode_probability("rlc", 10, 3, 0.2)
     rounds = math.log2(3.6)
     per_round = 0.001 + 0.099 * (1 - decodes ** (2 / rounds)) + (1 - 0.8**10) * 13 * 0.0001
@@ -150,7 +150,7 @@ def test_completion_time_by_hand() -> None:
 
 
 def test_slow_access_links_want_small_units_and_unblocked_ones_the_largest() -> None:
-    policy = CodingPolicy()
+    policy = CodingPolicy(max_overhead=8.0)
     assert optimal_k(policy, 0.2, 0.001, 0.1, 0.0005) < optimal_k(policy, 0.2, 0.001, 0.1, 0.0)
     assert optimal_k(policy, 0.0, 0.001, 0.1, 0.0005) == policy.max_k
     assert optimal_k(policy, 0.2, 0.0, 0.0) == policy.max_k
@@ -158,6 +158,6 @@ def test_slow_access_links_want_small_units_and_unblocked_ones_the_largest() -> 
 
 def test_the_papers_printed_optima_do_not_follow() -> None:
     """Known contradiction (docs/coding.md): CAPS prints 29, 31, 33, 40 for pB = 0.2, 0.25, 0.3, 0.35."""
-    policy = CodingPolicy(redundancy="paper", max_k=64, max_r=64)
+    policy = CodingPolicy(max_overhead=8.0, redundancy="paper", max_k=64, max_r=64)
     ours = [optimal_k(policy, p, 0.001, 0.01) for p in (0.2, 0.25, 0.3, 0.35)]
     assert ours == [37, 37, 42, 37]

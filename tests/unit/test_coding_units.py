@@ -20,7 +20,7 @@ CODES = ("xor", "rlc", "ldpc", "mds")
 
 
 def coding(code: str = "rlc", **more: object) -> CodingPolicy:
-    return CodingPolicy(code=code, **{"redundancy": "paper", **more})  # type: ignore[arg-type]
+    return CodingPolicy(max_overhead=8.0, code=code, **{"redundancy": "paper", **more})  # type: ignore[arg-type]
 
 
 def encoder(policy: CodingPolicy, blocking: float = 0.2, k: int = 32, seed: int = 1) -> UnitEncoder:

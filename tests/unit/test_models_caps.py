@@ -21,8 +21,8 @@ from protocol.policy import CodingPolicy
 DOCUMENT = Path(__file__).parents[2] / "docs" / "models.md"
 paths = st.integers(1, 40)
 flows = st.integers(0, 40)
-TARGET = CodingPolicy(max_r=64)
-PAPER = CodingPolicy(max_r=64, redundancy="paper")
+TARGET = CodingPolicy(max_overhead=8.0, max_r=64)
+PAPER = CodingPolicy(max_overhead=8.0, max_r=64, redundancy="paper")
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 3), (2, 5), (3, 4), (4, 4), (5, 3)])
@@ -66,7 +66,7 @@ def test_one_long_flow_has_a_closed_form() -> None:
 def test_without_long_flows_all_schemes_are_one(n: int, packets: int) -> None:
     fabric = caps.Fabric(paths=n)
     alone = caps.hashed_time(fabric, 0, packets)
-    coding = CodingPolicy()
+    coding = CodingPolicy(max_overhead=8.0)
     for time in (caps.sprayed_time, caps.all_sprayed_time):
         assert time(fabric, 0, packets) == pytest.approx(alone)
     assert caps.coded_time(fabric, 0, packets, coding) == pytest.approx(alone)
@@ -81,7 +81,7 @@ def test_without_long_flows_all_schemes_are_one(n: int, packets: int) -> None:
 )
 def test_repairs_that_cost_nothing_never_harm(n: int, m: int, packets: int, rule: str) -> None:
     fabric = caps.Fabric(paths=n, access_ratio=1e12)
-    coding = CodingPolicy(redundancy=rule, max_r=64, code="rlc")  # type: ignore[arg-type]
+    coding = CodingPolicy(max_overhead=8.0, redundancy=rule, max_r=64, code="rlc")  # type: ignore[arg-type]
     assert caps.coded_time(fabric, m, packets, coding) <= caps.sprayed_time(fabric, m, packets) + 1e-6
 
 

@@ -35,7 +35,9 @@ def test_crc(data: bytes, more: bytes) -> None:
 @given(sizes=st.lists(st.integers(0, 20_000), min_size=1, max_size=4), coded=st.booleans())
 def test_datagrams_are_as_written_out(sizes: list[int], coded: bool) -> None:
     agent = core(0)
-    agent.set_policy(policy(CodingPolicy(code="mds", redundancy="one-per-unit") if coded else None), 0.0)
+    agent.set_policy(
+        policy(CodingPolicy(max_overhead=8.0, code="mds", redundancy="one-per-unit") if coded else None), 0.0
+    )
     for size in sizes:
         agent.super_packet_from_host(tcp(b"s" * size, partial=True), 1386, 0.0)
     agent.handle_timer(1.0)

@@ -132,7 +132,9 @@ def test_proofs_differ_by_role_token_and_nonce() -> None:
 
 def test_a_policy_comes_back_from_its_plain_data() -> None:
     policy = Policy(
-        2, "caps", short=ClassPolicy(coding=CodingPolicy(code="ldpc"), release=ReleasePolicy(0.1))
+        2,
+        "caps",
+        short=ClassPolicy(coding=CodingPolicy(max_overhead=8.0, code="ldpc"), release=ReleasePolicy(0.1)),
     )
     assert Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
 

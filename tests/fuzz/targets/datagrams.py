@@ -36,7 +36,7 @@ class Datagrams(Target):
 
     def _core(self, peer: Peer) -> AgentCore:
         core = AgentCore(peer.host, peer.session, 1400, np.random.default_rng(1))
-        coded = ClassPolicy(PathSettings("spray"), CodingPolicy(), ReleasePolicy(0.02))
+        coded = ClassPolicy(PathSettings("spray"), CodingPolicy(max_overhead=8.0), ReleasePolicy(0.02))
         core.set_policy(Policy(version=1, scheme="fuzz", packet_time_s=0.001, short=coded), 0.0)
         core.set_directory([self.A, self.B], 0.0)
         return core

@@ -255,6 +255,7 @@ impl<P: Packet> Receiver<P> {
     /// Forgets a peer's flow that is over, with what is held of it, and returns it.
     pub fn end(&mut self, peer: &mut Peer<P>, name: u32) -> Option<ReceiveFlow<P>> {
         let flow = peer.flows.end(&name)?;
+        peer.budget.gone(&flow);
         if let Some(place) = flow.holding {
             self.holding.remove(&place);
         }
@@ -294,13 +295,13 @@ impl<P: Packet> Receiver<P> {
         let (id, gone) = peer.flows.put(datagram.flow, ReceiveFlow::new(seen.flow, first, now));
         if let Some(gone) = gone {
             peer.budget.gone(&gone);
-            self.end(gone);
+            self.displaced(gone);
         }
         Ok(id)
     }
 
     /// Gives out what a flow that had to go holds back.
-    fn end(&mut self, mut gone: ReceiveFlow<P>) {
+    fn displaced(&mut self, mut gone: ReceiveFlow<P>) {
         if let Some(place) = gone.holding {
             self.holding.remove(&place);
             gone.release.drain(&mut self.deliver);
@@ -315,7 +316,7 @@ impl<P: Packet> Receiver<P> {
                 Shed::Decoder => self.counts.add(Count::DecodersOverBudget, 1),
                 Shed::Flow(flow) => {
                     self.counts.add(Count::FlowsOverBudget, 1);
-                    self.end(*flow);
+                    self.displaced(*flow);
                 }
             }
         }

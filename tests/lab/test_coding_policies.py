@@ -22,7 +22,7 @@ from experiments.spec.spec import SchemeChoice, spec_from_dict
 from protocol.control import Impair
 from protocol.policy import Policy, Weight
 from tests.unit.coded_units import UnitWatch
-from tests.unit.test_coding_policies import equation_5
+from tests.unit.host_agent.coding.test_coding_policies import equation_5
 
 _SPEC = importlib.util.spec_from_file_location(
     "overlay_transfer", Path(__file__).with_name("overlay_transfer.py")

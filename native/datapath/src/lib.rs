@@ -1,7 +1,7 @@
 //! What the host agents do to the bytes of every packet: CRC-32C, the datagram's header, the look at an inner packet,
 //! checksums, fragments and ICMP errors, and the cutting and joining of TCP segments for the TUN device.
 //!
-//! tests/unit/test_native_datapath.py compares them with the same written out in Python.
+//! tests/unit/native/test_native_datapath.py compares them with the same written out in Python.
 
 pub mod checksum;
 pub mod coalesce;

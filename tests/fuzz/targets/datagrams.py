@@ -11,7 +11,7 @@ from host_agent.core import AgentCore
 from protocol.control import Peer
 from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 from tests.fuzz.target import Target
-from tests.unit.test_agent_core import tcp
+from tests.unit.host_agent.test_agent_core import tcp
 
 
 class Datagrams(Target):

@@ -1,0 +1,388 @@
+"""The command line as a person and a script meet it: real processes, their output, errors and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pytest
+
+from cli.app import _COMMANDS, capstan, main
+from cli.commands.bench import BENCHMARKS
+from cli.commands.test import SMALL_LAB
+from cli.specs import load_spec
+from controller.schemes import loader
+from experiments.spec.check import preset_names
+from experiments.spec.sweep import points
+
+ROOT = Path(__file__).resolve().parents[3]
+CLI = [sys.executable, "-P", "-m", "cli"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+
+
+def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*CLI, *arguments],
+        env=ENVIRONMENT | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+
+
+@dataclass(frozen=True)
+class Said:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class InProcess:
+    """The same entry as a process's, without the half second that it takes to start one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> Said:
+        self._monkeypatch.setattr(sys, "argv", ["capstan", *arguments])
+        code: object = 0
+        try:
+            main()
+        except SystemExit as leave:
+            code = leave.code
+        assert isinstance(code, int)
+        return Said(code, *self._capsys.readouterr())
+
+
+@pytest.fixture
+def capstan_says(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> InProcess:
+    monkeypatch.setenv("COLUMNS", "200")
+    return InProcess(monkeypatch, capsys)
+
+
+def command(name: str) -> click.Command:
+    found = capstan.get_command(click.Context(capstan), name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_every_command_has_help_with_an_example_that_parses(name: str) -> None:
+    one = command(name)
+    assert one.name == name
+    assert one.help
+    examples = re.findall(rf"capstan {name}\b((?:(?!    )[^|])*)", one.epilog or "")
+    assert examples
+    for example in examples:
+        one.make_context(name, example.split())
+    for parameter in one.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help or parameter.show_default or parameter.type is not click.STRING
+
+
+def test_help_of_everything_is_printed_by_a_real_process_without_what_takes_long_to_load(
+    tmp_path: Path,
+) -> None:
+    for package in ("sklearn", "scipy", "sqlalchemy", "flask", "matplotlib", "os_ken", "pandas"):
+        (tmp_path / f"{package}.py").write_text(f"raise ImportError('{package} is loaded')")
+    done = start("--help", PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in _COMMANDS:
+        assert re.search(rf"^  {name} ", done.stdout, re.MULTILINE)
+    assert "Exit codes:" in done.stdout
+    assert start("schemes", "--help").stdout.count("Example") == 1
+
+
+def test_the_list_of_schemes_tells_each_from_all_others(capstan_says: InProcess) -> None:
+    done = capstan_says("schemes")
+    assert done.returncode == 0
+    listed = dict(re.findall(r"^(\S+)\n((?:  .*\n)+)", done.stdout, re.MULTILINE))
+    assert list(listed) == loader.scheme_names()
+    made_of = {name: re.sub(r"^  paper .*\n", "", text, flags=re.MULTILINE) for name, text in listed.items()}
+    alike = [name for name, text in made_of.items() if list(made_of.values()).count(text) > 1]
+    assert alike == []
+    assert all(loader.load(name).papers == () or "  paper " in text for name, text in listed.items())
+
+
+def test_tests_keep_what_they_compile_for_the_processes_that_they_start(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text(
+        "import sys\ndef test_it():\n    assert not sys.dont_write_bytecode"
+    )
+    done = start("test", str(tmp_path), "-q", "-p", "no:cacheprovider", PYTHONDONTWRITEBYTECODE="1")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+JSON_COMMANDS = [name for name in _COMMANDS if any(one.name == "json_file" for one in command(name).params)]
+
+
+def test_these_commands_give_json() -> None:
+    assert {"demo", "run", "schemes", "bench"} <= set(JSON_COMMANDS)
+
+
+def test_json_on_standard_output_is_one_document_and_nothing_else() -> None:
+    done = start("schemes", "--json", "-")
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert [scheme["name"] for scheme in document["schemes"]] == loader.scheme_names()
+    assert document["schemes"][0] == json.loads(json.dumps(loader.scheme_to_dict(loader.all_schemes()[0])))
+
+
+def test_json_in_a_file_comes_beside_the_table(tmp_path: Path) -> None:
+    done = start("schemes", "--json", str(tmp_path / "schemes.json"))
+    assert done.returncode == 0
+    assert "caps" in done.stdout
+    assert json.loads((tmp_path / "schemes.json").read_text())["schemes"]
+
+
+@pytest.mark.parametrize("name", JSON_COMMANDS)
+def test_a_json_file_that_cannot_be_written_is_an_error_before_anything_is_done(
+    name: str, tmp_path: Path, capstan_says: InProcess
+) -> None:
+    spec = ["small"] if name == "run" else []
+    for file, words in (("no/such/x.json", "there is no directory"), ("", "is a directory")):
+        done = capstan_says(name, *spec, "--json", f"{tmp_path}/{file}")
+        assert done.returncode == 2
+        assert words in " ".join(done.stderr.split())
+        assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["schemes"], ["schemes", "--json", "-"], ["--help"], ["run", "--help"]]
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_is_no_error_to_talk_about(arguments: list[str], unbuffered: str) -> None:
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [*CLI, *arguments],
+        env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writer)
+    os.close(reader)
+    _, errors = process.communicate(timeout=60)
+    assert errors == ""
+    assert process.returncode in (0, 1, -signal.SIGPIPE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["demmo"], 2, "command 'demmo' is not known; did you mean 'demo'?"),
+        (["schemes", "--jsn", "-"], 2, "--json"),
+        (["check", "dmeo"], 2, "'dmeo' is neither a file nor a preset; did you mean 'demo'?"),
+        (["check", "no/such/file.yaml"], 2, "there is no file 'no/such/file.yaml'"),
+        (["check"], 2, "Missing argument 'SPEC'"),
+        (["serve", "--scheme", "capz"], 1, "scheme 'capz' is not known; did you mean 'caps'?"),
+        (["serve", "--log-level", "loud"], 2, "'loud' is not one of"),
+        (["serve", "--openflow", "6653"], 2, "'6653' is not ADDRESS:PORT"),
+        (["serve", "--openflow", "here:6653"], 2, "'here' is not an IP address"),
+        (
+            ["serve", "--openflow", "192.0.2.10:6653"],
+            2,
+            "switches that connect to 192.0.2.10 need TLS: give --certificate, --key and --switch-authority, or "
+            "--openflow-without-tls",
+        ),
+        (["serve", "--switch-authority", "ca.pem"], 2, "--switch-authority needs --certificate and --key"),
+        (["serve", "--switch-authority", "ca.pem", "--openflow-without-tls"], 2, "for none: leave one out"),
+        (
+            ["serve", "--switch-authority", "ca.pem", "--certificate", "cert.pem", "--key", "key.pem"],
+            1,
+            "certificate cert.pem and key key.pem cannot be used: No such file or directory",
+        ),
+        (["serve", "--api", "127.0.0.1:99999"], 2, "is not ADDRESS:PORT"),
+        (["serve", "--link-rate-mbps", "0"], 2, "must be above 0 Mbit/s"),
+        (["serve", "--link-rate-mbps", "nan"], 2, "must be above 0 Mbit/s"),
+        (["serve", "--agents-tls", "127.0.0.1:6654"], 2, "--agents-tls needs --certificate and --key"),
+        (["serve", "--database", "nonsense"], 1, "database 'nonsense' is no SQLAlchemy URL"),
+        (["agent"], 2, "Missing option"),
+        (["test", "--seed", "7"], 2, "--seed with --chaos or --world"),
+        (["test", "--world", "5", "--fuzz", "1"], 2, "--fuzz and --world are runs of their own: choose one"),
+        (["test", "--world", "5", "tests/unit"], 2, "--world runs seeds, and no tests"),
+    ],
+)
+def test_what_was_asked_wrongly_is_one_clear_line(
+    arguments: list[str], code: int, words: str, tmp_path: Path, capstan_says: InProcess
+) -> None:
+    data = ["--data", str(tmp_path)] if arguments[0] == "serve" else []
+    done = capstan_says(*arguments, *data)
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert words in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"--controller": "tcp:here"}, "'tcp:here' is neither unix:PATH nor tls:HOST:PORT"),
+        ({"--underlay-ip": "10.0.1"}, "agent 'h1': Expected 4 octets in '10.0.1'"),
+        ({"--overlay": "nowhere"}, "'nowhere' does not appear to be"),
+        ({"--token-file": "/no/such/token"}, "token file /no/such/token: No such file or directory"),
+        ({"--underlay-mtu": "1000"}, "IPv6 needs 1280 B"),
+        ({"--underlay-ip": "192.0.2.77"}, "cannot open the underlay's sockets on 192.0.2.77"),
+        ({"--controller": "tls:127.0.0.1:6654", "--ca": "/no/ca.pem", "--underlay-ip": "192.0.2.77"}, "192.0.2.77"),
+    ],
+)  # fmt: skip
+def test_an_agent_that_cannot_start_says_why(
+    change: dict[str, str], words: str, tmp_path: Path, capstan_says: InProcess
+) -> None:
+    (tmp_path / "token").write_text("a token for this test\n")
+    options = {
+        "--host": "h1", "--interface": "lo", "--underlay-ip": "10.0.1.1", "--overlay": "10.128.1.1/9",
+        "--controller": "unix:/run/none", "--token-file": str(tmp_path / "token"), **change,
+    }  # fmt: skip
+    done = capstan_says("agent", *(word for option in options.items() for word in option))
+    assert done.returncode == 1
+    assert words in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_an_empty_token_file_is_not_taken_for_a_token(tmp_path: Path, capstan_says: InProcess) -> None:
+    (tmp_path / "token").write_text("\n")
+    done = capstan_says(
+        *("agent", "--host", "h1", "--interface", "lo", "--underlay-ip", "10.0.1.1"),
+        *("--overlay", "10.128.1.1/9", "--controller", "unix:/x", "--token-file", str(tmp_path / "token")),
+    )
+    assert done.returncode == 1
+    assert "is empty: copy the controller's agents-token" in done.stderr
+
+
+AS_NOBODY = """
+import importlib, json, os, sys
+from cli import app
+for module in {*app._COMMANDS.values(), "topologies.registry", "topologies.exec", "capstan_client.controller"}:
+    importlib.import_module(module)
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setresuid(65534, 65534, 65534)
+for arguments in json.loads(sys.argv[1]):
+    if os.fork() == 0:
+        sys.argv = ["capstan", *arguments]
+        app.main()
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+
+
+def test_without_root_there_is_a_line_that_says_so() -> None:
+    """As an ordinary person: this process gives its rights away once everything is loaded."""
+    asked = [
+        ["demo"], ["run", "small"], ["lab", "small"], ["bench"],
+        ["clean"], ["scheme", "caps"], ["exec", "h1", "ls"],
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", AS_NOBODY, json.dumps(asked)],
+        env=ENVIRONMENT | {"COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout.split() == ["1"] * len(asked), done.stderr
+    lines = done.stderr.splitlines()
+    for line, arguments in zip(lines, asked, strict=True):
+        assert re.match(rf"capstan: '{arguments[0]}' .*needs root: sudo ./capstan {arguments[0]} ", line)
+
+
+def test_a_python_without_our_packages_is_sent_to_the_launcher(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise ImportError('No module named click')")
+    done = start("schemes", PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert done.returncode == 1
+    assert (
+        done.stderr == "capstan: No module named click; start it by ./capstan, which sets up what it needs\n"
+    )
+
+
+def test_a_package_that_only_one_command_needs_is_missed_by_that_command_only(tmp_path: Path) -> None:
+    (tmp_path / "yaml.py").write_text("raise ModuleNotFoundError('No module named yaml')")
+    assert start("--version", PYTHONPATH=f"{tmp_path}:{ROOT}").returncode == 0
+    done = start("schemes", PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "capstan: No module named yaml; Capstan's own start sets its environment up: "
+    )
+    assert "Traceback" in start("schemes", PYTHONPATH=f"{tmp_path}:{ROOT}", CAPSTAN_TRACEBACK="1").stderr
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_is_right(name: str, capstan_says: InProcess) -> None:
+    done = capstan_says("check", name)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"nothing wrong; \d+ runs, about (\d+ s|\d+ min|\d+\.\d h)$", done.stdout.strip())
+
+
+def test_the_time_that_a_spec_takes_is_that_of_its_arrivals_and_what_is_between(
+    capstan_says: InProcess,
+) -> None:
+    """`capton-fig8`: five schemes, four points, three repeats."""
+    said = capstan_says("check", "capton-fig8").stdout
+    found = re.search(r"; (\d+) runs, about (\d+) min", said)
+    assert found is not None, said
+    runs, minutes = int(found[1]), int(found[2])
+    spec = load_spec("capton-fig8").spec
+    assert runs == len(spec.schemes) * spec.repeats * len(points(spec)) == 60
+    arrivals = sum(
+        point.spec.plan(repeat).window_s[1] * len(spec.schemes)
+        for point in points(spec)
+        for repeat in range(spec.repeats)
+    )
+    assert arrivals < minutes * 60 < arrivals + runs * 8
+
+
+def test_a_wrong_spec_is_exit_code_1_and_a_line_each(tmp_path: Path, capstan_says: InProcess) -> None:
+    spec = tmp_path / "mine.yaml"
+    spec.write_text("name: mine\nfabrik: {}\nschemes: [capz]\n")
+    done = capstan_says("check", str(spec))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert lines[-1].endswith(f"{len(lines) - 1} problems")
+    assert any(f"{spec}:2:" in line and "did you mean 'fabric'?" in line for line in lines)
+    assert any(f"{spec}:3:" in line and "did you mean 'caps'?" in line for line in lines)
+
+
+def test_benchmarks_that_are_named_are_there() -> None:
+    for name in BENCHMARKS:
+        assert (ROOT / "benchmarks" / f"{name}.py").is_file()
+
+
+def test_a_quick_test_is_a_choice_of_its_own_and_its_lab_exists(capstan_says: InProcess) -> None:
+    done = capstan_says("test", "--quick", "tests/unit", "-x")
+    assert done.returncode == 2
+    assert "'tests/unit -x' or --quick" in " ".join(done.stderr.split())
+    file, _, function = SMALL_LAB.partition("::")
+    assert f"def {function}(" in (ROOT / file).read_text()
+
+
+def test_a_simulation_needs_no_root() -> None:
+    with tempfile.TemporaryDirectory() as place:  # which others may enter, unlike tmp_path
+        os.chmod(place, 0o777)
+        trace = Path(place) / "trace.csv"
+        trace.write_text("start_ns,src,dst,bytes\n0,0,20,100000\n5,1,21,2000\n")
+        trace.chmod(0o644)
+        of_spec = ["simulate", "small", "--scheme", "ecmp", "--results", f"{place}/results"]
+        both = [["simulate", "--trace-file", str(trace)], of_spec]
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", AS_NOBODY, json.dumps(both)],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.stdout.split()[-1] == "0", done.stderr
+    assert "2 flows, 144 hosts" in done.stdout
+    assert "Completion time of short flows" in done.stdout

@@ -1,0 +1,284 @@
+"""The launcher, and what it installs: the table of packages and the lock files."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from protocol.version import VERSION
+
+ROOT = Path(__file__).resolve().parents[3]
+PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)(?: ; (.+?))? \\$", re.MULTILINE)
+
+
+def start(
+    *arguments: str, program: Path = ROOT / "capstan", cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program, *arguments], cwd=cwd, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def everything_is_set_up() -> None:
+    """Tests started by hand may run in an environment that the launcher has not made."""
+    done = start("--version")
+    assert done.returncode == 0, done.stderr
+
+
+def test_runs_from_anywhere_by_a_link_and_reads_no_code_there(tmp_path: Path) -> None:
+    place = tmp_path / "a place"
+    (place / "cli").mkdir(parents=True)
+    (place / "cli" / "__init__.py").touch()
+    (place / "cli" / "__main__.py").write_text("raise SystemExit('this is not the command line')")
+    link = place / "cap stan"
+    link.symlink_to(ROOT / "capstan")
+    done = start("--version", program=link, cwd=place)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"capstan, version {VERSION}\n", "")
+
+
+def test_a_second_start_prints_nothing_of_its_own_and_passes_the_exit_code_on() -> None:
+    done = start("no-such-command")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "no-such-command" in done.stderr
+    assert "installing" not in done.stderr
+
+
+def test_works_without_a_path_to_the_system_programs() -> None:
+    environment = {**os.environ, "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([ROOT / "capstan", "--version"], env=environment, capture_output=True, check=False)
+    assert done.returncode == 0
+
+
+@dataclass
+class Unprivileged:
+    """The launcher in a checkout that another user can read, with a `sudo` that notes its arguments and environment."""
+
+    folder: Path
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.folder / "capstan", *arguments],
+            env={"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder), **variables},
+            user=65534 if os.geteuid() == 0 else None,
+            extra_groups=[] if os.geteuid() == 0 else None,
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def seen(self) -> list[tuple[list[str], dict[str, str]]]:
+        """Arguments and environment of each `sudo`, as /proc shows them."""
+        found = []
+        for number in range(len(list((self.folder / "seen").glob("*.argv")))):
+            argv = (self.folder / "seen" / f"{number}.argv").read_bytes().decode().split("\0")[:-1]
+            pairs = (self.folder / "seen" / f"{number}.env").read_bytes().decode().split("\0")[:-1]
+            found.append(
+                (
+                    argv[argv.index(str(self.folder / "bin" / "sudo")) + 1 :],
+                    dict(one.split("=", 1) for one in pairs),
+                )
+            )
+        return found
+
+
+SUDO = """#!/bin/sh
+number=$(ls '{folder}/seen' | grep -c argv)
+cat /proc/$$/environ > '{folder}'/seen/$number.env
+cat /proc/$$/cmdline > '{folder}'/seen/$number.argv
+{then}
+"""
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Unprivileged]:
+    with tempfile.TemporaryDirectory(prefix="capstan-launcher-") as place:
+        folder = Path(place)
+        for name in ("capstan", "requirements.lock"):
+            shutil.copy(ROOT / name, folder / name)
+        shutil.copytree(ROOT / "setup", folder / "setup")
+        for name in ("seen", "bin", ".venv/bin"):
+            (folder / name).mkdir(parents=True)
+        (folder / ".venv" / "bin" / "python").symlink_to("/usr/bin/python3")
+        sums = subprocess.run(
+            ["sha256sum", "setup/environment", "requirements.lock"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        stamp = f"{sums}{folder}  {Path('/usr/bin/python3').resolve()}\n"
+        (folder / ".venv" / "capstan-requirements.lock.stamp").write_text(stamp)
+        folder.chmod(0o755)
+        (folder / "seen").chmod(0o777)
+        one = Unprivileged(folder)
+        a_sudo(one, "exit 0")
+        yield one
+
+
+def a_sudo(where: Unprivileged, then: str) -> None:
+    sudo = where.folder / "bin" / "sudo"
+    sudo.write_text(SUDO.format(folder=where.folder, then=then))
+    sudo.chmod(0o755)
+
+
+SECRETS = {"CAPSTAN_API_TOKEN": "the operate token", "https_proxy": "http://user:password@proxy.example:3128"}
+
+
+def test_no_value_of_a_variable_becomes_an_argument_of_sudo(unprivileged: Unprivileged) -> None:
+    done = unprivileged.start("exec", "h1", "--", "true", **SECRETS, CAPSTAN_DASK="", SOMETHING="else")
+    assert (done.returncode, done.stderr) == (0, "")
+    arguments, environment = unprivileged.seen()[-1]
+    names = "https_proxy,CAPSTAN_API_TOKEN,CAPSTAN_DASK"
+    assert arguments == [
+        f"--preserve-env={names}",
+        "--",
+        f"{unprivileged.folder}/capstan",
+        "exec",
+        "h1",
+        "--",
+        "true",
+    ]
+    for arguments, _ in unprivileged.seen():
+        assert not any(
+            secret in argument for argument in arguments for secret in ("operate token", "password", "else")
+        )
+    assert {name: environment[name] for name in SECRETS} == SECRETS, (
+        "sudo keeps them from its own environment"
+    )
+
+
+def test_with_nothing_to_keep_sudo_is_asked_for_nothing(unprivileged: Unprivileged) -> None:
+    assert unprivileged.start("exec", "h1").returncode == 0
+    assert [arguments for arguments, _ in unprivileged.seen()] == [
+        ["--", f"{unprivileged.folder}/capstan", "exec", "h1"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "sudo: sorry, you are not allowed to set the following environment variables: CAPSTAN_API_TOKEN",
+        "sudo: sorry, you are not allowed to preserve the environment",
+    ],
+)
+def test_a_policy_that_keeps_no_variables_is_explained(unprivileged: Unprivileged, said: str) -> None:
+    a_sudo(unprivileged, f"echo '{said}' >&2; exit 1")
+    done = unprivileged.start("exec", "h1", **SECRETS)
+    assert done.returncode == 1
+    assert "SETENV" in done.stderr
+    assert said in done.stderr
+    assert "operate token" not in done.stderr
+    assert len(unprivileged.seen()) == 1
+
+
+def test_a_sudo_that_asks_for_a_password_is_asked_all_the_same(unprivileged: Unprivileged) -> None:
+    a_sudo(unprivileged, "[ \"$1\" != -n ] || { echo 'sudo: a password is required' >&2; exit 1; }")
+    done = unprivileged.start("exec", "h1", **SECRETS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(unprivileged.seen()) == 2
+
+
+@pytest.mark.parametrize("command", ["serve", "model", "lab-check", "simulate"])
+def test_commands_that_import_the_kernels_ask_for_them(unprivileged: Unprivileged, command: str) -> None:
+    a_rust(unprivileged.folder / ".cargo" / "bin", "1.99.0")
+    done = unprivileged.start(command)
+    assert done.returncode == 1
+    assert "the native kernels are missing or old" in done.stderr
+
+
+def rows() -> list[list[str]]:
+    lines = (ROOT / "setup" / "packages").read_text().splitlines()
+    return [line.split(maxsplit=4) for line in lines if line and not line.startswith("#")]
+
+
+def test_every_package_says_for_whom_how_it_is_known_and_why() -> None:
+    assert len({row[0] for row in rows()}) == len(rows())
+    for package, for_whom, probes, service, why in rows():
+        assert re.fullmatch(r"[a-z0-9.+|-]+", package)
+        assert for_whom in {"any", "spec", "host", "lab", "build", "test"}
+        assert all(re.fullmatch(r"(/|module:|rust:)?[\w./*-]+", probe) for probe in probes.split(","))
+        assert service == "-" or re.fullmatch(r"[a-z0-9-]+", service)
+        assert why
+
+
+def pins(lock: str) -> dict[tuple[str, str | None], str]:
+    text = (ROOT / lock).read_text()
+    return {
+        (name.lower().replace("_", "-"), marker or None): version
+        for name, version, marker in PIN.findall(text)
+    }
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_pins_everything_by_hash_and_names_no_index(lock: str) -> None:
+    text = (ROOT / lock).read_text()
+    blocks = re.split(r"\n(?=[A-Za-z])", text[text.index("\n", text.rindex("uv pip compile")) + 1 :])
+    assert len(blocks) == len(pins(lock)) > 20
+    assert all("--hash=sha256:" in block for block in blocks)
+    assert "://" not in text
+    assert "--index" not in text
+
+
+def test_both_locks_agree_and_hold_what_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    few, all_of_them = pins("requirements.lock"), pins("requirements-dev.lock")
+    for requirement, version in few.items():
+        if requirement[1] != "sys_platform == 'never'":
+            assert all_of_them[requirement] == version
+    for wanted, lock in (
+        (project["dependencies"], few),
+        (project["optional-dependencies"]["dev"], all_of_them),
+    ):
+        names = {re.split(r"[<>=\[; ]", text)[0].lower() for text in wanted}
+        assert names <= {name for name, _ in lock}
+
+
+def a_rust(folder: Path, version: str) -> Path:
+    """Programs that say to be of that version."""
+    folder.mkdir(parents=True)
+    for name in ("cargo", "rustc"):
+        (folder / name).write_text(f"#!/bin/sh\necho {name} {version} '(0123 2025-01-01)'\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("on_path", "at_home", "found"),
+    [
+        ("1.85.0", None, "path"),
+        ("1.100.0", "1.95.0", "path"),
+        ("1.84.1", "1.95.0", "home"),
+        (None, "1.85.1", "home"),
+    ],
+)
+def test_a_rust_that_is_new_enough_is_found(
+    tmp_path: Path, on_path: str | None, at_home: str | None, found: str
+) -> None:
+    path = a_rust(tmp_path / "bin", on_path) if on_path else tmp_path
+    home = a_rust(tmp_path / ".cargo" / "bin", at_home) if at_home else None
+    done = subprocess.run(
+        ["bash", "-c", f"source '{ROOT}/setup/native'; find_rust 1.85; echo $rust"],
+        env={"PATH": f"{path}:/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == str({"path": path, "home": home}[found])
+
+
+def test_the_oldest_rust_is_the_same_wherever_it_is_said() -> None:
+    workspace = tomllib.loads((ROOT / "native" / "Cargo.toml").read_text())["workspace"]
+    (probe,) = [row[2] for row in rows() if row[2].startswith("rust:")]
+    assert probe == f"rust:{workspace['package']['rust-version']}"

@@ -1,0 +1,181 @@
+"""Faults by the API: for labs only, of what is there, and of ports that several hold down."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from controller.fabric.graph import PortRef
+from controller.live.naming import FabricNames
+from controller.plane.faults import FaultBegan, FaultConflictError, FaultEnded, FaultError, Faults
+from ovsdb.port_queues import PortLimit
+from tests.unit.api_world import api_world
+from tests.unit.controller.live.test_live_links import snapshot
+
+
+class Ports:
+    """Which ports are down or slow, as switches would have it; delays are what this kernel has not."""
+
+    def __init__(self) -> None:
+        self.down: set[PortRef] = set()
+        self.slow: dict[PortRef, PortLimit] = {}
+        self.agents = {"h1", "h2"}
+        self.told: list[FaultBegan | FaultEnded] = []
+
+    def names(self) -> FabricNames:
+        return FabricNames(snapshot())
+
+    def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
+        self.slow = dict(limits)
+
+    def wait_ports(self, ports: Collection[PortRef], timeout_s: float) -> list[str]:
+        assert timeout_s > 0
+        return ["no netem"] if any(self.slow.get(port, PortLimit()).delay_us for port in ports) else []
+
+    def crash_agent(self, host: str) -> None:
+        self.agents.remove(host)
+
+    def set_ports(self, ports: Iterable[PortRef], up: bool) -> None:
+        for port in ports:
+            assert (port in self.down) == up, "told once each way"
+            (self.down.discard if up else self.down.add)(port)
+
+
+@pytest.fixture
+def ports() -> Ports:
+    return Ports()
+
+
+def made(tmp_path: Path, ports: Ports) -> Faults:
+    return Faults(tmp_path / "faults.json", ports, ports.told.append)
+
+
+def test_a_link_goes_down_at_its_upper_end_and_comes_back(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    fault = faults.begin("link-down", "a9-l1")
+    assert (fault.target, ports.down) == ("l1-a9", {PortRef(9, 1)})
+    with pytest.raises(FaultConflictError, match="l1-a9 is down already"):
+        faults.begin("link-down", "l1-a9")
+    access = faults.begin("link-down", "h1-l1")
+    assert ports.down == {PortRef(9, 1), PortRef(1, 7)}, "the switch's end of a host's link"
+    assert faults.end(fault.id) == fault
+    assert [one.id for one in faults.all()] == [access.id]
+    assert [type(one) for one in ports.told] == [FaultBegan, FaultBegan, FaultEnded]
+    with pytest.raises(FaultError, match="no fault 1"):
+        faults.end(fault.id)
+
+
+def test_what_another_fault_holds_down_stays_down(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    link = faults.begin("link-down", "l1-a9")
+    switch = faults.begin("switch-down", "a9")
+    assert ports.down == {PortRef(9, 1), PortRef(9, 2), PortRef(9, 3)}
+    faults.end(switch.id)
+    assert ports.down == {PortRef(9, 1)}
+    faults.begin("switch-down", "a9")
+    faults.end(link.id)
+    assert len(ports.down) == 3
+
+
+def test_faults_outlive_the_controller(tmp_path: Path, ports: Ports) -> None:
+    fault = made(tmp_path, ports).begin("switch-down", "l1")
+    again = made(tmp_path, ports)
+    assert again.all() == [fault]
+    assert again.held_down(1) == [PortRef(1, 1), PortRef(1, 2), PortRef(1, 7)]
+    assert again.held_down(9) == []
+    assert again.begin("link-down", "l2-a9").id == fault.id + 1
+    again.end(fault.id)
+    assert ports.down == {PortRef(9, 3)}
+
+
+def test_a_slow_link_is_slow_at_both_ends_and_only_then(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    slow = faults.begin("slow-link", "a9-l1", 0.5)
+    assert ports.slow == {PortRef(1, 1): PortLimit(500_000), PortRef(9, 1): PortLimit(500_000)}
+    with pytest.raises(FaultConflictError, match="l1-a9 is slow already: end that fault first"):
+        faults.begin("slow-link", "l1-a9", 2.0)
+    access = faults.begin("slow-link", "h1-l1", 3.0)
+    assert ports.slow[PortRef(1, 7)] == PortLimit(3_000_000)
+    assert ports.down == set()
+    assert made(tmp_path, ports).limits() == ports.slow, "as a controller that starts again knows it"
+    faults.end(slow.id)
+    assert set(ports.slow) == {PortRef(1, 7)}
+    faults.end(access.id)
+    assert ports.slow == {}
+
+
+def test_what_cannot_be_made_slow_stays_as_it_was(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    first = faults.begin("slow-link", "h1-l1", 3.0)
+    before = dict(ports.slow)
+    with pytest.raises(FaultConflictError, match="l1-a9 cannot be made slower: no netem"):
+        faults.begin("slow-link", "l1-a9", None, 5.0)
+    assert ports.slow == before
+    assert faults.all() == [first]
+    assert len(ports.told) == 1
+
+
+def test_an_agent_stays_down_until_its_fault_ends(tmp_path: Path, ports: Ports) -> None:
+    faults = made(tmp_path, ports)
+    fault = faults.begin("agent-down", "h1")
+    assert ports.agents == {"h2"}
+    assert (faults.holds_agent("h1"), faults.holds_agent("h2")) == (True, False)
+    with pytest.raises(FaultConflictError, match="h1 is down already"):
+        faults.begin("agent-down", "h1")
+    with pytest.raises(FaultError, match="no agent 'h9' that is connected"):
+        faults.begin("agent-down", "h9")
+    assert made(tmp_path, ports).holds_agent("h1")
+    faults.end(fault.id)
+    assert not faults.holds_agent("h1")
+
+
+@pytest.mark.parametrize("text", ["", "[]x", '[{"id": 1}]', '[{"id": 1, "ports": 5}]', '{"a": 1}'])
+def test_a_file_that_cannot_be_read_is_no_reason_not_to_start(
+    tmp_path: Path, ports: Ports, text: str
+) -> None:
+    (tmp_path / "faults.json").write_text(text)
+    assert made(tmp_path, ports).all() == []
+
+
+def test_by_the_api(tmp_path: Path) -> None:
+    with api_world(tmp_path) as world:
+        assert world.get("/faults") == {"faults": [], "possible": True}
+        said = world.ask("POST", "/faults", 404, json={"kind": "link-down", "target": "l1-s1"})
+        assert (said["detail"], said["field"]) == ("there is no link 'l1-s1'; there are none", "body.target")
+        world.ask("POST", "/faults", 404, json={"kind": "switch-down", "target": "s1"})
+        for body in (
+            {"kind": "fire", "target": "l1"},
+            {"kind": "link-down"},
+            {"kind": "link-down", "target": 3},
+            {"kind": "link-down", "target": "l1-s1", "rate_mbps": 1.0},
+            {"kind": "agent-down", "target": "h1", "delay_ms": 1.0},
+            {"kind": "slow-link", "target": "l1-s1"},
+            {"kind": "slow-link", "target": "l1-s1", "delay_ms": 0},
+            {"kind": "slow-link", "target": "l1-s1", "rate_mbps": 0},
+            {"kind": "slow-link", "target": "l1-s1", "rate_mbps": "fast"},
+        ):
+            world.ask("POST", "/faults", 422, json=body)
+        world.ask("POST", "/faults", 404, json={"kind": "slow-link", "target": "l1-s1", "rate_mbps": 1.5})
+        world.ask("POST", "/faults", 404, json={"kind": "agent-down", "target": "h1"})
+        world.ask("DELETE", "/faults/7", 404)
+
+
+def test_outside_labs_there_are_none(tmp_path: Path) -> None:
+    with api_world(tmp_path, lab=False) as world:
+        assert world.get("/faults")["possible"] is False
+        said = world.ask("POST", "/faults", 403, json={"kind": "link-down", "target": "l1-s1"})
+        assert "in labs only" in said["detail"]
+        world.ask("DELETE", "/faults/1", 403)
+
+
+def test_restarts_of_parts_become_events(tmp_path: Path) -> None:
+    said = {"part": "agent h3", "how": "signal 9", "after_s": 0.41}
+    with api_world(tmp_path) as world:
+        assert world.ask("POST", "/lab/restarts", 201, json=said) == said
+        (event,) = [one for one in world.get("/events")["events"] if one["kind"] == "part-restarted"]
+        assert said.items() <= event.items()
+        world.ask("POST", "/lab/restarts", 422, json=said | {"after_s": -1})
+    with api_world(tmp_path / "other", lab=False) as world:
+        assert "in labs only" in world.ask("POST", "/lab/restarts", 403, json=said)["detail"]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from host_agent.paths import CompiledPathPolicy
-from host_agent.paths.base import PathPolicy
-from protocol.policy import PathKind
+from protocol.policy import PathKind, PathSettings
 
 PACKET_TIME_S = 0.001
 
@@ -16,5 +15,5 @@ PACKET_TIME_S = 0.001
 def compiled(
     kind: PathKind, seed: int = 1, packet_time_s: float = PACKET_TIME_S, **parameters: Any
 ) -> CompiledPathPolicy:
-    """Return a policy of that kind, with these parameters of `PathPolicy` and the defaults of all others."""
-    return CompiledPathPolicy(PathPolicy(kind, **parameters), packet_time_s, np.random.default_rng(seed))
+    """Return a policy of that kind, with these parameters of `PathSettings` and the defaults of all others."""
+    return CompiledPathPolicy(PathSettings(kind, **parameters), packet_time_s, np.random.default_rng(seed))

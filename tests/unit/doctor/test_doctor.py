@@ -221,7 +221,7 @@ def doctor(program: list[str], **environment: str) -> subprocess.CompletedProces
 def test_a_fresh_machine_is_examined_and_nothing_is_installed(tmp_path: Path) -> None:
     """Only the launcher and two rooms are there, and no program but the shell's own: it runs, and names packages."""
     tree = tmp_path / "tree"
-    for room in ("doctor", "topologies"):
+    for room in ("doctor", "topologies", "capstan_client"):
         shutil.copytree(ROOT / room, tree / room, ignore=shutil.ignore_patterns("__pycache__"))
     launcher = (ROOT / "capstan").read_text().replace(":/usr/sbin:/sbin", "", 1)
     (tree / "capstan").write_text(launcher)

@@ -10,10 +10,10 @@ ROOT = Path(__file__).resolve().parents[4]
 MESSAGES = """
 import sys
 from controller.openflow import bundle, codec, session
-from controller.openflow.wanted import Bucket, Flow, Group, Match, Meter, Output, SetField, ToController
+from controller.openflow.wanted import Bucket, FlowRule, Group, Match, Meter, Output, SetField, ToController
 match = Match(in_port=3, eth_type=0x800, ip_proto=17, ipv4_dst="10.0.0.0/9", udp_dst=(46976, 0xFFC0))
 actions = (SetField("udp_src", 5), Output(7), ToController())
-print(codec.add_flow(Flow(1, 7, match, actions, goto=3, cookie=9), 2).hex())
+print(codec.add_flow(FlowRule(1, 7, match, actions, goto=3, cookie=9), 2).hex())
 print(codec.set_group(Group(4, "dp_hash", 1, (Bucket((Output(2),), watch_port=2, weight=3),))).hex())
 print(codec.add_meter(Meter(6)).hex())
 print(codec.packet_out(5, b"frame").hex())

@@ -57,7 +57,7 @@ def test_times_are_packet_times_of_the_slowest_link() -> None:
         ({"entropy": "flowlet", "path": {"flowcell_bytes": 3}}, "path.flowcell_bytes", "gap_packet_times"),
         ({"entropy": "flowlet", "path": {"gap": 3}}, "path", "gap_packet_times"),
         ({"entropy": "flowlet", "path": {"gap_packet_times": 0}}, "path.gap_packet_times", "above 0"),
-        ({"entropy": "flowcell", "path": {"flowcell_bytes": -1}}, "path.flowcell_bytes", "above 0"),
+        ({"entropy": "flowcell", "path": {"flowcell_bytes": -1}}, "path.flowcell_bytes", "must be 1.."),
         ({"entropy": "flowcell", "path": {"flowcell_bytes": 1.5}}, "path.flowcell_bytes", "expected int"),
         ({"entropy": "plb", "path": {"rounds": 2, "idle_rounds": 3}}, "path.idle_rounds", "rounds (2)"),
         ({"entropy": "plb", "path": {"congested_share": 1.5}}, "path.congested_share", "at most 1"),

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import ipaddress
 import subprocess
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from topologies.cgroup import PRESSURE_FILE, enter, place_for
-from topologies.counters import PortCounters, read_counters
+from topologies.counters import PortCounters
 from topologies.directory import HOSTS_FILE, describe_hosts, describe_switches, hosts_file
-from topologies.fabric_spec import FabricSpec, unknown_link
+from topologies.fabric_spec import FabricSpec
 from topologies.interrupts import without_interrupts
 from topologies.links import Link, shape_commands
 from topologies.machine import Datapath, best_datapath, check_machine, free_port, netem_present
@@ -46,8 +44,8 @@ from topologies.registry import (
     new_lab_id,
     register,
 )
+from topologies.running_links import RunningLinks
 from topologies.wiring import (
-    LabLink,
     TcpProfile,
     endpoint_lines,
     host_setup,
@@ -105,14 +103,12 @@ class Lab:
         self._spawner: Spawner | None = None
         self._nodes: Nodes | None = None
         self._redialer: Redialer | None = None
-        self._trees: PortTrees | None = None
+        self._links: RunningLinks | None = None
         self._port_writer: PortWriter | None = None
         self._on_endpoint = on_endpoint
         self._given_port = controller_port
         self._controller_port = controller_port or CONTROLLER_PORT
         self._netem = True
-        self._down: set[str] = set()
-        self._changes = threading.Lock()
 
     # -- what a running lab offers ---------------------------------------------------------------
 
@@ -127,7 +123,7 @@ class Lab:
     @property
     def links(self) -> dict[str, Link]:
         """Return the shapes by name of the link, as they are now."""
-        return self._trees.shapes if self._trees is not None else {}
+        return self._links.shapes if self._links is not None else {}
 
     @property
     def hosts(self) -> list[str]:
@@ -193,42 +189,23 @@ class Lab:
         buffer_packets: int | None = None,
     ) -> None:
         """Change one link of the running fabric, both directions; None leaves a thing as it is."""
-        link = self._link(name)
-        with self._changes:
-            old = self.links[link.name]
-            new = replace(
-                old,
-                rate_mbps=old.rate_mbps if rate_mbps is None else rate_mbps,
-                buffer_packets=old.buffer_packets if buffer_packets is None else buffer_packets,
-            )
-            self._port_trees().reshape(link.name, new)
-            for interface in (link.intf1, link.intf2):
-                if self._port_writer is not None:
-                    self._port_writer.reshaped(interface.node.name)
-            if up is not None:
-                self._set_up(link, up)
-                (self._down.discard if up else self._down.add)(link.name)
+        self._running_links().change(name, up, rate_mbps, buffer_packets)
 
     def port_counters(self, name: str) -> tuple[PortCounters, PortCounters]:
         """Return the counters of both ends of a link, the end named first in the link's name first."""
-        link = self._link(name)
-        ends = sorted((link.intf1, link.intf2), key=lambda end: link.name.index(end.node.name))
-        first, second = (
-            self._started().inside(end.node.name, partial(read_counters, end.name)).result() for end in ends
-        )
-        return first, second
+        return self._running_links().counters(name)
 
     def kill_switch(self, name: str, *, links_down: bool = False) -> None:
         """`kill -9` of a switch's daemons. links_down: its links go too, as when its power goes."""
         switch = self.switch(name)
         switch.kill()
         if links_down:
-            self._set_ports(switch, "down")
+            self._running_links().set_ports(switch, up=False)
 
     def restart_switch(self, name: str) -> None:
         """Start a killed switch again; ports, queueing disciplines and controller are as before."""
         switch = self.switch(name)
-        self._set_ports(switch, "up")
+        self._running_links().set_ports(switch, up=True)
         switch.restart()
 
     def abandon(self) -> None:
@@ -323,7 +300,8 @@ class Lab:
         )
         self._redialer.start()
         self._port_writer = PortWriter(
-            self._port_trees(), {switch.name: switch.run_dir / "db.sock" for switch in self.net.switches}
+            self._running_links().trees,
+            {switch.name: switch.run_dir / "db.sock" for switch in self.net.switches},
         )
         self._port_writer.start()
         for name in self.spec.down:
@@ -352,7 +330,7 @@ class Lab:
         self._netem = nodes.inside(MANAGER, netem_present).result()
         if delayed and not self._netem:
             self._notice("this kernel has no netem: links run without the delay that was asked for")
-        self._trees = PortTrees(net.links, self._netem, nodes.inside)
+        self._links = RunningLinks(nodes, PortTrees(net.links, self._netem, nodes.inside), self._reshaped)
         for link in net.links:
             for end in (link.intf1, link.intf2):
                 setups[end.node.name].tc_lines += shape_commands(end.name, link.shape, self._netem)
@@ -384,10 +362,14 @@ class Lab:
             raise LabError("the lab is not started: call start() first")
         return self._nodes
 
-    def _port_trees(self) -> PortTrees:
-        if self._trees is None:
+    def _running_links(self) -> RunningLinks:
+        if self._links is None:
             raise LabError("the lab is not started: call start() first")
-        return self._trees
+        return self._links
+
+    def _reshaped(self, node: str) -> None:
+        if self._port_writer is not None:
+            self._port_writer.reshaped(node)
 
     def _notice(self, text: str) -> None:
         if text not in self.notices:
@@ -409,23 +391,3 @@ class Lab:
         if host not in self.hosts:
             raise LabError(f"no host {host!r} here; there are {', '.join(self.hosts)}")
         return self._started().namespace(host)
-
-    def _link(self, name: str) -> LabLink:
-        wanted = set(name.split("-"))
-        for link in self.net.links:
-            if {link.intf1.node.name, link.intf2.node.name} == wanted:
-                assert isinstance(link, LabLink)
-                return link
-        raise LabError(unknown_link(name, list(self.links)))
-
-    def _set_up(self, link: LabLink, up: bool) -> None:
-        end = link.lowered_end
-        line = f"link set dev {end.name} {'up' if up else 'down'}"
-        self._started().inside(end.node.name, partial(run_batch, "ip", [line])).result()
-
-    def _set_ports(self, switch: OvsSwitch, state: str) -> None:
-        """All ports of a switch, but for links that were taken down one by one."""
-        lowered = {link.lowered_end.name for link in self.net.links if link.name in self._down}
-        names = [name for name in switch.intfNames() if name not in lowered]
-        lines = [f"link set dev {name} {state}" for name in names]
-        self._started().inside(switch.name, partial(run_batch, "ip", lines)).result()

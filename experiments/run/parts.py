@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +38,8 @@ class ProcessPart:
         self.abandoned = False
         """Whether nothing waits any more for it to come up."""
         self.newest: subprocess.Popen[Any] | None = None
+        self.launched_at = 0.0
+        """When, Unix seconds."""
         self._popen = popen
         self._host = host
         self._argv = list(argv)
@@ -50,6 +52,9 @@ class ProcessPart:
     def held(self) -> bool:
         return False
 
+    def was_held(self) -> bool:
+        return False
+
     def start(self) -> None:
         self.launch()
 
@@ -59,7 +64,7 @@ class ProcessPart:
             process = self._popen(
                 self._host, self._argv, stdout=output, stderr=subprocess.STDOUT, cwd=self._directory
             )
-        self.newest, self.wanted = process, True
+        self.newest, self.wanted, self.launched_at = process, True, time.time()
         return process
 
     def end(self) -> None:
@@ -146,6 +151,23 @@ class AgentPart(ProcessPart):
         except ControllerError:
             return False  # a controller that comes back ends it again if it is to be down
 
+    def was_held(self) -> bool:
+        # A fault that ended after this process was launched has ended it.
+        cursor = 0
+        try:
+            with self._client() as client:
+                while True:
+                    events, cursor = client.events(cursor)
+                    if not events or any(self._was_held_by(event) for event in events):
+                        return bool(events)
+        except ControllerError:
+            return False
+
+    def _was_held_by(self, event: Mapping[str, Any]) -> bool:
+        if event["kind"] != "fault-ended" or event["at"] < self.launched_at:
+            return False
+        return (event["fault"]["kind"], event["fault"]["target"]) == ("agent-down", self._of)
+
     def start(self) -> None:
         """Return once it is connected to its controller, or has ended, or AGENT_START_S have passed."""
         began = time.time()
@@ -186,6 +208,9 @@ class DaemonPart:
 
     def held(self) -> bool:
         return False  # a switch that a fault holds down runs: its ports are down
+
+    def was_held(self) -> bool:
+        return False
 
     def start(self) -> None:
         self._switch.revive()

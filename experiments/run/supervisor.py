@@ -44,6 +44,9 @@ class Part(Protocol):
     def held(self) -> bool:
         """Return whether a fault made on purpose keeps it down. May wait for the controller."""
 
+    def was_held(self) -> bool:
+        """Return whether a fault made on purpose ended its newest process, and is over since. May wait likewise."""
+
     def start(self) -> None:
         """Start it again; return when it is back. Raises RuntimeError, OSError."""
 
@@ -190,12 +193,16 @@ class Supervisor:
 
     def _ask_held(self, watched: _Watched) -> Callable[[], None]:
         held = watched.part.held()
-        return lambda: self._decide(watched, held)
+        # A fault may be over before the question about it is answered.
+        on_purpose = held or (bool(watched.how) and watched.part.was_held())
+        return lambda: self._decide(watched, held, on_purpose)
 
-    def _decide(self, watched: _Watched, held: bool) -> None:
+    def _decide(self, watched: _Watched, held: bool, on_purpose: bool) -> None:
         now = time.monotonic()
+        if on_purpose:
+            watched.how = ""
         if held:
-            watched.state, watched.due, watched.how = _State.HELD, now + HELD_EVERY_S, ""
+            watched.state, watched.due = _State.HELD, now + HELD_EVERY_S
         elif not watched.how:  # its fault has ended
             watched.state, watched.due = _State.WAITING, now
         else:

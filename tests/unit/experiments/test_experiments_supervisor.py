@@ -31,9 +31,13 @@ class Held(ProcessPart):
     """A part that a fault may keep down."""
 
     down = False
+    was_down = False
 
     def held(self) -> bool:
         return self.down
+
+    def was_held(self) -> bool:
+        return self.was_down
 
 
 def part(directory: Path, name: str, program: str = LASTS) -> Held:
@@ -153,6 +157,16 @@ def test_a_fault_on_purpose_is_not_undone_nor_counted(
         eventually(lambda: pid(one) != old and supervisor.complete)
         assert restarts == []
         assert supervisor.deaths == 0
+
+
+def test_a_fault_that_is_over_before_it_is_asked_about_is_not_counted(tmp_path: Path) -> None:
+    one = part(tmp_path, "one")
+    with supervised(one) as (supervisor, restarts):
+        eventually(lambda: supervisor.complete)
+        one.was_down = True
+        old = kill(one)
+        eventually(lambda: pid(one) != old and supervisor.complete)
+        assert (supervisor.deaths, restarts) == (0, [])
 
 
 def test_a_supervisor_that_fails_ends_the_lab(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ from topologies.registry import (
 )
 from topologies.running_links import RunningLinks
 from topologies.wiring import (
+    LabLink,
     TcpProfile,
     endpoint_lines,
     host_setup,
@@ -190,6 +191,10 @@ class Lab:
     ) -> None:
         """Change one link of the running fabric, both directions; None leaves a thing as it is."""
         self._running_links().change(name, up, rate_mbps, buffer_packets)
+
+    def ends(self, name: str) -> LabLink:
+        """Return Mininet's object of one link, with its interfaces. Raises LabError for a name that is none."""
+        return self._running_links().find(name)
 
     def port_counters(self, name: str) -> tuple[PortCounters, PortCounters]:
         """Return the counters of both ends of a link, the end named first in the link's name first."""

@@ -40,7 +40,7 @@ class RunningLinks:
 
     def change(self, name: str, up: bool | None, rate_mbps: float | None, buffer_packets: int | None) -> None:
         """Change one link, both directions; None leaves a thing as it is. Raises LabError for a name that is none."""
-        link = self._link(name)
+        link = self.find(name)
         with self._changes:
             old = self.shapes[link.name]
             new = replace(
@@ -57,7 +57,7 @@ class RunningLinks:
 
     def counters(self, name: str) -> tuple[PortCounters, PortCounters]:
         """Return the counters of both ends of a link, the end named first in the link's name first."""
-        link = self._link(name)
+        link = self.find(name)
         ends = sorted((link.intf1, link.intf2), key=lambda end: link.name.index(end.node.name))
         first, second = (
             self._nodes.inside(end.node.name, partial(read_counters, end.name)).result() for end in ends
@@ -71,7 +71,8 @@ class RunningLinks:
         lines = [f"link set dev {name} {'up' if up else 'down'}" for name in names]
         self._nodes.inside(switch.name, partial(run_batch, "ip", lines)).result()
 
-    def _link(self, name: str) -> LabLink:
+    def find(self, name: str) -> LabLink:
+        """Return the link between the two nodes of "l1-s1", in any order. Raises LabError if there is none."""
         wanted = set(name.split("-"))
         for link in self._nodes.net.links:
             if {link.intf1.node.name, link.intf2.node.name} == wanted:

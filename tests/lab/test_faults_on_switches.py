@@ -57,7 +57,7 @@ def test_a_slow_link_carries_no_more_in_both_directions(
     lab: Deployment, name: str, ends: tuple[str, str]
 ) -> None:
     own = rate_of(lab, name)
-    link = lab.lab._link(name)
+    link = lab.lab.ends(name)
     ports = {end.node.name: end.name for end in (link.intf1, link.intf2)}
     assert set(ports) == set(ends)
     fault = lab.client.begin_fault("slow-link", name, SLOW)
@@ -78,7 +78,7 @@ def test_queues_and_limits_stay_together(lab: Deployment) -> None:
     """A scheme with eight queues on a slow link: all of them, each with the slow rate; then neither."""
     fault = lab.client.begin_fault("slow-link", "l1-s1", SLOW)
     lab.client.set_scheme("pias", lab.spec.packet_time_s)
-    port = lab.lab._link("l1-s1").intf1.name
+    port = lab.lab.ends("l1-s1").intf1.name
     assert kernel_rates(lab, port, "l1") == {f"{SLOW:g}Mbit"}
     queues = next(one for one in ask(lab, "GET", "/queues")["switches"] if one["switch"] == "l1")
     assert queues["in_force"]

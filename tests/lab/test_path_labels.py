@@ -129,7 +129,7 @@ def test_in_a_fat_tree_labels_name_cores_and_within_a_pod_aggregations() -> None
         def take_down(link: str) -> None:
             """Returns when its switches have noticed; until then they send what comes into it."""
             lab.lab.set_link(link, up=False)
-            ends = lab.lab._link(link)
+            ends = lab.lab.ends(link)
             for end in (ends.intf1, ends.intf2):
                 eventually(lambda end=end: not port_states(lab.lab, end.node.name)[end.name])
 

@@ -17,11 +17,10 @@ from controller.schemes import loader
 from controller.schemes.schema import PUBLISHED, published_text, scheme_schema
 from controller.schemes.scheme import Coding, Scheme
 from controller.schemes.yaml_file import parse
-from host_agent.paths.base import PathPolicy
 from plain.bounds import beyond, bounds_of, first_beyond, unit_of, words
 from plain.reading import PlainError, build
 from protocol.admission import AdmissionPolicy
-from protocol.policy import CodingPolicy, Policy
+from protocol.policy import CodingPolicy, PathSettings, Policy
 
 
 def bounded_fields(kind: Any) -> Iterator[tuple[Any, str, Any]]:
@@ -100,8 +99,8 @@ def test_units_are_those_of_the_names() -> None:
 
 
 def test_what_was_not_read_is_checked_alike() -> None:
-    assert first_beyond(PathPolicy()) is None
-    assert first_beyond(PathPolicy(gap_s=0.0)) == ("gap_s", "must be above 0 s and at most 600 s")
+    assert first_beyond(PathSettings()) is None
+    assert first_beyond(PathSettings(gap_s=0.0)) == ("gap_s", "must be above 0 s and at most 600 s")
     assert AdmissionPolicy(initial_window_packets=0).problem() == (
         "initial_window_packets",
         "must be 1..10000 packets",

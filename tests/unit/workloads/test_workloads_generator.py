@@ -296,11 +296,13 @@ def test_the_end_of_the_last_flow_is_reported_at_once() -> None:
             loop.stop()
 
     generator = Generator(loop, 0, emit)
-    generator.obey(json.dumps({"do": "prepare", "flows": [flow(1, 3000), flow(2, 9000)], "window_s": [0, 0]}))
+    generator.apply(
+        json.dumps({"do": "prepare", "flows": [flow(1, 3000), flow(2, 9000)], "window_s": [0, 0]})
+    )
     loop.last = time.monotonic()
-    generator.obey(json.dumps({"do": "start", "epoch": loop.last}))
+    generator.apply(json.dumps({"do": "start", "epoch": loop.last}))
     loop.run()
-    generator.obey(json.dumps({"do": "stop"}))
+    generator.apply(json.dumps({"do": "stop"}))
     *_, counted, over, records = events
     assert over == {"event": "over"}
     assert counted == {"event": "progress", "finished": 2, "failed": 0}

@@ -2,7 +2,15 @@
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { BASE, get, RefusedError } from "./client";
-import type { FabricView, FaultsView, FlowDetail, Health, ModesView, SchemesView, SchemeView } from "./schema";
+import type {
+  FabricView,
+  FaultsView,
+  FlowDetail,
+  Health,
+  ModesView,
+  SchemesView,
+  SchemeView,
+} from "./schema";
 
 /** What the controller refused will be refused again; what it did not answer may be answered soon. */
 export function worthRetrying(failures: number, error: Error): boolean {

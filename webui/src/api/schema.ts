@@ -1070,7 +1070,7 @@ export interface components {
             off: "spray" | "hash" | "label";
         };
         /**
-         * @description Parameters of a path policy, as in `protocol.policy.PathPolicy`; only those that ``entropy`` has may be given.
+         * @description Parameters of a path policy, as in `protocol.policy.PathSettings`; only those that ``entropy`` has may be given.
          *
          *     Times are in packet times, but for ``suspend_s``, which goes with TCP's own timers.
          */
@@ -1085,6 +1085,7 @@ export interface components {
             idle_rounds: number | null;
             suspend_s: number | null;
         };
+        /** @description Coding of one class's packets, with its times in packet times. */
         Coding: {
             /** @enum {unknown} */
             code: "xor" | "rlc" | "ldpc" | "mds";
@@ -1096,10 +1097,10 @@ export interface components {
             /** @enum {unknown} */
             unit: "optimal" | "window";
             weight: components["schemas"]["Weight"] | null;
-            sampling_packet_times: number | null;
             max_k: number;
             max_r: number;
             max_overhead: number;
+            sampling_packet_times: number | null;
             flush_packet_times: number;
         };
         /** @description HTPC's: how the redundancy of a flow fades with the payload bytes D that it has sent. */
@@ -1161,21 +1162,25 @@ export interface components {
         Printed: {
             most_alpha: number | null;
         };
-        /** @description Large flows ask the controller before they send (CAPTON; docs/capton.md). Times are the control channel's. */
+        /**
+         * @description Large flows ask the controller before they send (CAPTON; docs/capton.md). Times are the control channel's.
+         *
+         *     threshold_bytes: as for agents, where no load decides.
+         */
         Admission: {
-            /** @enum {unknown} */
-            paths: "all" | "one";
             threshold_bytes: number;
-            load: number | null;
-            threshold_by_load: components["schemas"]["LoadThreshold"][];
-            least_share: number;
-            ageing_bytes_per_s: number;
-            finish_timeout_s: number;
             retry_s: number;
             refresh_s: number;
             fail_safe_s: number;
             burst_s: number;
             initial_window_packets: number;
+            /** @enum {unknown} */
+            paths: "all" | "one";
+            load: number | null;
+            threshold_by_load: components["schemas"]["LoadThreshold"][];
+            least_share: number;
+            ageing_bytes_per_s: number;
+            finish_timeout_s: number;
         };
         /** @description HyLine's: at this load of the network, flows of up to so much payload leave at once. */
         LoadThreshold: {
@@ -1214,7 +1219,7 @@ export interface components {
             idle_rounds: number;
             suspend_s: number;
         };
-        /** @description Coding of one class's packets (CAPS, sections IV-V; rules and estimators: docs/coding.md). */
+        /** @description Coding of one class's packets. */
         CodingPolicy: {
             /** @enum {unknown} */
             code: "xor" | "rlc" | "ldpc" | "mds";
@@ -1226,10 +1231,10 @@ export interface components {
             /** @enum {unknown} */
             unit: "optimal" | "window";
             weight: components["schemas"]["Weight"] | null;
-            sampling_s: number | null;
             max_k: number;
             max_r: number;
             max_overhead: number;
+            sampling_s: number | null;
             flush_s: number;
         };
         /** @description In-order release at the receiver: packets behind a gap are held at most this long. */

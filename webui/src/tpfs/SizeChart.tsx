@@ -3,7 +3,7 @@ import { line } from "d3-shape";
 import { MARKER_PATHS } from "../parts/marker";
 import { byteSize, percent } from "../parts/units";
 import { SERIES } from "./series";
-import type { FlowTypes } from "../api/schema";
+import type { LearntTypes } from "../api/schema";
 import { typeName } from "./types";
 
 const WIDTH = 560;
@@ -12,7 +12,7 @@ const LEFT = 52;
 const BOTTOM = 36;
 
 /** Distribution of flow sizes, a curve a type, over sizes on a logarithmic axis. */
-export function SizeChart({ learnt }: { learnt: FlowTypes }) {
+export function SizeChart({ learnt }: { learnt: LearntTypes }) {
   const points = learnt.points_bytes;
   const x = scaleLog([Math.max(1, points[0] ?? 1), points.at(-1) ?? 10], [LEFT, WIDTH - 12]);
   const y = scaleLinear([0, 1], [HEIGHT - BOTTOM, 10]);

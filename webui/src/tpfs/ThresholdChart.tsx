@@ -1,7 +1,7 @@
 import { scaleLog } from "d3-scale";
 import { byteSize } from "../parts/units";
 import { logTicks, type Mark, marks } from "./thresholds";
-import type { FlowTypes } from "../api/schema";
+import type { LearntTypes } from "../api/schema";
 
 const WIDTH = 560;
 const LEFT = 80;
@@ -10,7 +10,7 @@ const ROW = 34;
 const APART = 19;
 
 /** Thresholds of each type beside the default ones: a mark for each queue that a flow sinks to. */
-export function ThresholdChart({ learnt }: { learnt: FlowTypes }) {
+export function ThresholdChart({ learnt }: { learnt: LearntTypes }) {
   const rows = [
     { name: "default", thresholds: learnt.default_thresholds_bytes },
     ...learnt.types.map((type, index) => ({ name: `type ${index}`, thresholds: type.thresholds_bytes })),

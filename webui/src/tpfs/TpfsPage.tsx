@@ -7,7 +7,7 @@ import { byteSize, clockTime, duration, percent } from "../parts/units";
 import { SizeChart } from "./SizeChart";
 import { ThresholdChart } from "./ThresholdChart";
 import { TypeMark } from "./TypeMark";
-import type { FlowTypes, LearnerState } from "../api/schema";
+import type { LearntTypes, LearnerState } from "../api/schema";
 import { typeName } from "./types";
 
 /** Types of flows: what distinguishes them, how large their flows are, and where they sink. */
@@ -45,7 +45,7 @@ export function TpfsPage() {
   );
 }
 
-function Types({ learnt }: { learnt: FlowTypes }) {
+function Types({ learnt }: { learnt: LearntTypes }) {
   if (learnt.types.length === 0) {
     return (
       <Notice title="No feature distinguishes flows">

@@ -47,34 +47,38 @@ class Channel:
         self._rng = rng
         self._delay_s = delay_s
         self._last = 0.0
-        self._waiting: deque[Action] = deque()
+        self._pending: deque[Action] = deque()
+        self._missed = 0
+        """How many arrivals were due while it was cut."""
         self._cut = False
         self.closed = False
 
     def send(self, arrive: Action) -> None:
         """Have *arrive* done when the message is there."""
         if not self.closed:
-            self._last = max(self._last, self._clock.now + self._delay_s * (0.5 + self._rng.random()))
-            self._clock.at(self._last, lambda: self._arrived(arrive))
+            self._pending.append(arrive)
+            self._schedule()
 
     def cut(self) -> None:
         self._cut = True
 
     def mend(self) -> None:
-        """Messages that have waited arrive, in order, after the ones that are on their way."""
+        """Have messages that have waited arrive, before those that were sent after them."""
         self._cut = False
-        waiting, self._waiting = self._waiting, deque()
-        for arrive in waiting:
-            self.send(arrive)
+        missed, self._missed = self._missed, 0
+        for _ in range(missed):
+            self._schedule()
 
     def close(self) -> None:
         self.closed = True
-        self._waiting.clear()
+        self._pending.clear()
 
-    def _arrived(self, arrive: Action) -> None:
-        if self.closed:
-            return
+    def _schedule(self) -> None:
+        self._last = max(self._last, self._clock.now + self._delay_s * (0.5 + self._rng.random()))
+        self._clock.at(self._last, self._arrive)
+
+    def _arrive(self) -> None:
         if self._cut:
-            self._waiting.append(arrive)
-        else:
-            arrive()
+            self._missed += 1
+        elif self._pending:
+            self._pending.popleft()()

@@ -135,7 +135,7 @@ def _check_whole(world: World, faults: Faults) -> None:
     assert controller is not None
     watch.check_ways()
     world.run(STREAMS_S)
-    seen = len(controller.live.event_log)
+    seen = len(controller.events)
     first = len(world.sent)
     watch.quiet = True
     for source, target in watch.pairs:
@@ -147,7 +147,7 @@ def _check_whole(world: World, faults: Faults) -> None:
         came_out = sent.came_out[world.hosts[sent.target].session_number]
         assert came_out == 1, f"packet {number} to {sent.target} came out {came_out} times in {SETTLED_S:g} s"
     assert len(world.sent) - first == PACKETS * len(watch.pairs)
-    restless = [event for event in controller.live.event_log[seen:] if type(event).__name__ in RESTLESS]
+    restless = [event for event in controller.events[seen:] if type(event).__name__ in RESTLESS]
     assert not restless, f"with nothing wrong: {restless[:3]}"
     assert not (what := watch.unlike()), what
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from capstan_client.experiment import Experiment
-from capstan_client.http import Connection
+from capstan_client.http import Connected, Connection
 
 
-class Capstan:
+class Capstan(Connected):
     """A controller's API. url: as ``http://127.0.0.1:8080``; token: needed on addresses other than loopback.
 
     Whatever it refuses is a CapstanError that says why.
@@ -21,18 +20,6 @@ class Capstan:
         self, url: str = "http://127.0.0.1:8080", token: str | None = None, timeout_s: float = 30.0
     ) -> None:
         self._connection = Connection(url, token, timeout_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the connection back."""
-        self._connection.close()
 
     def health(self) -> dict[str, Any]:
         """State of the fabric that it controls."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from capstan_client.errors import ControllerError
-from capstan_client.http import Connection
+from capstan_client.http import Connected, Connection
 
 ANSWER_TIMEOUT_S: Final = 15.0
 
@@ -27,25 +26,13 @@ class Health:
     agents: int
 
 
-class ControllerClient:
+class ControllerClient(Connected):
     """One controller. url: like ``http://127.0.0.1:8181``; token: needed on addresses other than loopback."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self._connection = Connection(url, token, ANSWER_TIMEOUT_S)
         self.url = self._connection.url
         self.token = token
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the connection back."""
-        self._connection.close()
 
     def health(self, timeout_s: float = ANSWER_TIMEOUT_S) -> Health:
         """Return the state of the fabric as the controller sees it."""

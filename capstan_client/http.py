@@ -8,7 +8,8 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import httpx
 
@@ -135,6 +136,24 @@ class Connection:
     def _unanswered(self, method: str, path: str, error: Exception, wait_s: float) -> ControllerError:
         why = _reason(error, wait_s)
         return ControllerError(f"the controller at {self.url} does not answer {method} {path}: {why}")
+
+
+class Connected:
+    """A client with a connection of its own, given back at the end of a ``with``."""
+
+    _connection: Connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
 
 
 def parse_events(lines: Iterator[str]) -> Iterator[tuple[str | None, dict[str, Any]]]:

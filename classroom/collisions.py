@@ -83,14 +83,14 @@ def _on_known_tables(answer: Answer) -> Finding:
             rows.append(
                 {
                     "id": str(number),
-                    "repeat": "0",
+                    "repeat": str(int(rng.integers(2))),
                     "traffic_class": "long",
                     "paths": f"{stamps[0]}:{few} {stamps[1]}:{most}",
                 }
             )
         said, true = _pairs(collisions(rows)), sharing(rows)
         if said != true:
-            shown = ", ".join(f"{row['id']} on {row['paths']}" for row in rows)
+            shown = ", ".join(f"{row['id']} of repeat {row['repeat']} on {row['paths']}" for row in rows)
             return Finding(False, f"step 4: of the flows {shown} you find {_words(said)}, not {_words(true)}")
     return Finding(True, f"step 4: collisions() is right on {TABLES} made-up tables")
 

@@ -15,7 +15,10 @@ DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs" / "labs"
 
 @dataclass(frozen=True, slots=True)
 class ClassroomLab:
-    """folder: below docs/labs, with README.md, start.* and solution.*. check: (student's file, results)."""
+    """folder: below docs/labs, with README.md and start.*; solutions/ has its solution.
+
+    check: of a student's file and the directory of results.
+    """
 
     number: int
     title: str
@@ -29,7 +32,7 @@ class ClassroomLab:
 
     @property
     def solution(self) -> Path:
-        return self.directory / self.start.replace("start", "solution")
+        return DIRECTORY / "solutions" / f"{self.folder}{Path(self.start).suffix}"
 
 
 LABS: Final = {

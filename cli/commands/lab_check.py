@@ -12,19 +12,55 @@ from classroom.answer import AnswerError
 from classroom.labs import LABS
 from cli.commands.run import RESULTS
 from cli.console import fail, results
+from cli.marking import mark_batch
 
 MOST_S = 60
 
 
-@click.command("lab-check", epilog="Examples:  ./capstan lab-check    ./capstan lab-check 3 my_r.py")
+@click.command(
+    "lab-check",
+    epilog="Examples:  ./capstan lab-check    ./capstan lab-check 3 my_r.py    ./capstan lab-check --batch class/",
+)
 @click.argument("number", required=False, type=click.IntRange(min(LABS), max(LABS)))
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
-def lab_check_command(number: int | None, file: Path | None, directory: Path) -> None:
+@click.option(
+    "--batch",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Mark a class: DIR has a folder per student, with lab1.py, ..., lab4.yaml. NUMBER: that lab only.",
+)
+@click.option(
+    "--marks",
+    metavar="DIR",
+    default="marks",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Where --batch writes marks.csv, marks.json, and per student what Gradescope and GitHub Classroom read.",
+)
+@click.option(
+    "--without-sandbox",
+    is_flag=True,
+    help="--batch: limits of time and memory only. For a container or virtual machine that is thrown away.",
+)
+def lab_check_command(
+    number: int | None,
+    file: Path | None,
+    directory: Path,
+    batch: Path | None,
+    marks: Path,
+    without_sandbox: bool,
+) -> None:
     """Say what is missing in FILE, your answer to classroom lab NUMBER; without them, list the labs.
 
-    FILE is a program, and is run: check only files that you would start yourself. Exit code 0: nothing is missing.
+    FILE is a program, and is run: check only files that you would start yourself. --batch runs each in a sandbox. Exit
+    code 0: nothing is missing; with --batch: all were marked.
     """
+    if batch is not None:
+        if file is not None:
+            fail("--batch marks what is in its directory: leave FILE out", code=2)
+        mark_batch(batch, number, marks, in_sandbox=not without_sandbox)
+        return
     if number is None:
         for lab in LABS.values():
             results.print(f"{lab.number}  {lab.title:32} docs/labs/{lab.folder}/README.md", markup=False)

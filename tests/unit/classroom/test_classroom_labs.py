@@ -34,11 +34,14 @@ def test_lab_1_wants_a_result(tmp_path: Path) -> None:
 
 def test_a_lab_has_all_its_parts() -> None:
     index = (DIRECTORY / "README.md").read_text()
+    guide = (DIRECTORY / "instructor.md").read_text()
     for lab in LABS.values():
         text = (lab.directory / "README.md").read_text()
         assert f"({lab.folder}/README.md)" in index
-        for part in ("**Goal.**", "## Steps", "## Questions", "## What you should see", lab.solution.name):
+        for part in ("**Goal.**", "## Steps", "## Questions", "## What you should see"):
             assert part in text
+        assert lab.solution.is_file()
+        assert f"(solutions/{lab.solution.name})" in guide
         steps = [line for line in text.splitlines() if line[:1].isdigit() and line[1:3] == ". "]
         assert 5 <= len(steps) <= 10
         assert f"lab-check {lab.number} " in text

@@ -1,0 +1,32 @@
+"""Check one submission in a process of its own: ``python -m classroom.alone LAB FILE RESULTS VERDICT``.
+
+VERDICT is written as JSON: ``{"findings": [{"right": true, "text": "step 4: ..."}]}`` or ``{"error": "..."}``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from classroom.answer import AnswerError
+from classroom.labs import LABS
+
+
+def main() -> None:
+    """Check what the command line names."""
+    number, file, results, verdict = sys.argv[1:]
+    try:
+        findings = LABS[int(number)].check(Path(file), Path(results))
+        document: dict[str, object] = {
+            "findings": [{"right": finding.right, "text": finding.text} for finding in findings]
+        }
+    except AnswerError as error:
+        document = {"error": str(error)}
+    except SystemExit as ended:  # sys.exit() in a submission is not the end of its check
+        document = {"error": f"{file}: ends the program with sys.exit({ended.code!r})"}
+    Path(verdict).write_text(json.dumps(document), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

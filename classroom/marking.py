@@ -1,0 +1,113 @@
+"""Mark a class: each submission is checked in a sandbox of its own, as many at once as there are cores."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from classroom import sandbox
+from classroom.answer import Finding
+from classroom.submissions import Submission
+
+MOST_TEXT: Final = 2000
+"""Characters of a finding, and of what a submission printed before it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the check of a submission found. error: why there are no findings, else None."""
+
+    submission: Submission
+    findings: tuple[Finding, ...]
+    error: str | None
+
+    @property
+    def right(self) -> int:
+        """Return the number of items that are right."""
+        return sum(finding.right for finding in self.findings)
+
+
+def mark_class(
+    submissions: Sequence[Submission],
+    at_once: int,
+    *,
+    limits: sandbox.Limits = sandbox.LIMITS,
+    in_sandbox: bool = True,
+    marked: Callable[[Mark], None] = lambda mark: None,
+) -> list[Mark]:
+    """Return a mark per submission, in their order; *marked* is called with each as it is there.
+
+    Raises SandboxError where this machine cannot make a sandbox.
+    """
+    if in_sandbox:
+        sandbox.check_sandbox()
+
+    def mark_and_report(submission: Submission, number: int) -> Mark:
+        user = sandbox.FIRST_USER + number % sandbox.USERS
+        mark = mark_submission(submission, limits, user, in_sandbox=in_sandbox)
+        marked(mark)
+        return mark
+
+    with ThreadPoolExecutor(at_once) as pool:
+        return list(pool.map(mark_and_report, submissions, itertools.count()))
+
+
+def mark_submission(submission: Submission, limits: sandbox.Limits, user: int, *, in_sandbox: bool) -> Mark:
+    """Return what the check of *submission* finds within *limits*. user: whom a sandbox of root becomes."""
+    with tempfile.TemporaryDirectory(prefix="capstan-mark-") as scratch:
+        directory = Path(scratch) / "verdict"
+        directory.mkdir()
+        root = os.geteuid() == 0
+        if root and in_sandbox:
+            os.chown(directory, user, user)
+        copy = Path(scratch) / submission.file.name  # its own may be readable by its owner only
+        shutil.copyfile(submission.file, copy)
+        place = sandbox.Place(copy, submission.results.resolve(), directory / "verdict.json", user)
+        seen = sandbox.inside(place) if in_sandbox else place
+        arguments = ["-m", "classroom.alone", str(submission.lab.number)]
+        arguments += [str(seen.file), str(seen.results), str(seen.verdict)]
+        if in_sandbox:
+            command, environment = sandbox.sandboxed(place, arguments, limits, root=root), None
+        else:
+            command = sandbox.limited(limits, [sandbox.PYTHON, *arguments])
+            environment = sandbox.plain_environment(directory)
+        output = Path(scratch) / "output.txt"
+        code = sandbox.run(command, output, limits.wall_s, environment)
+        return read_mark(submission, code, place.verdict, output, limits)
+
+
+def read_mark(
+    submission: Submission, code: int | None, verdict: Path, output: Path, limits: sandbox.Limits
+) -> Mark:
+    """Return the mark that a check has left: its verdict, or why there is none. code: None if it took too long."""
+    if code is None:
+        return Mark(submission, (), f"takes longer than {limits.wall_s:g} s: is there a loop without an end?")
+    try:
+        document = json.loads(verdict.read_bytes()[: limits.file_size])
+        if "error" in document:
+            return Mark(submission, (), str(document["error"])[:MOST_TEXT].replace("/submission/", ""))
+        findings = tuple(
+            Finding(bool(finding["right"]), str(finding["text"])[:MOST_TEXT])
+            for finding in document["findings"]
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        printed = output.read_text(encoding="utf-8", errors="replace").strip()[-MOST_TEXT:]
+        return Mark(submission, (), _ending(code, printed.splitlines()[-1:], limits))
+    return Mark(submission, findings, None)
+
+
+def _ending(code: int, last_line: list[str], limits: sandbox.Limits) -> str:
+    signal_number = code - 128 if code > 128 else -code
+    if signal_number in (9, 24):  # SIGKILL, SIGXCPU: the limit of processor time
+        return f"takes more than {limits.processor_s} s of processor time: is there a loop without an end?"
+    if last_line and "MemoryError" in last_line[0]:
+        return f"takes more than {limits.memory / 1024**3:g} GiB of memory"
+    return f"ends with exit code {code}" + (f": {last_line[0]}" if last_line else "")

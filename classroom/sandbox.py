@@ -1,0 +1,172 @@
+"""A sandbox for a submission: bubblewrap, with limits of time, memory, files and processes.
+
+What runs inside sees the system's programs, Capstan without `docs/` (solutions are there), and the submission:
+read-only, without network, other students' folders, home directories or privileges. The submission and its check
+share a process, so one that is written to cheat can write its own verdict: read what is surprisingly good.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from capstan_client.errors import CapstanError
+
+CAPSTAN: Final = Path(__file__).resolve().parents[1]
+PYTHON: Final = sys.executable
+FIRST_USER: Final = 61184
+"""Root's sandboxes become users from here on, each its own: a limit on processes counts all that a user has."""
+USERS: Final = 4096
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
+
+
+class SandboxError(CapstanError, RuntimeError):
+    """No sandbox can be made on this machine; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a submission may take. processor_s, wall_s: seconds; memory, file_size: bytes."""
+
+    processor_s: int = 15
+    wall_s: float = 60.0
+    memory: int = 2 * 1024**3
+    file_size: int = 1024**2
+    processes: int = 64
+    open_files: int = 256
+
+
+LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a submission, its student's results and its verdict lie; results may not exist.
+
+    user: the id that a sandbox of root becomes, which may write into the verdict's directory.
+    """
+
+    file: Path
+    results: Path
+    verdict: Path
+    user: int = FIRST_USER
+
+
+def limited(limits: Limits, command: list[str]) -> list[str]:
+    """Return *command* with *limits* on each of its processes."""
+    return [
+        *("prlimit", f"--cpu={limits.processor_s}", f"--as={limits.memory}", f"--fsize={limits.file_size}"),
+        *(f"--nproc={limits.processes}", f"--nofile={limits.open_files}", "--core=0", "--"),
+        *command,
+    ]
+
+
+def inside(place: Place) -> Place:
+    """Return *place* as a sandbox sees it."""
+    return Place(
+        Path("/submission") / place.file.name,
+        Path("/submission/results"),
+        Path("/verdict") / place.verdict.name,
+        place.user,
+    )
+
+
+def sandboxed(place: Place, arguments: list[str], limits: Limits, *, root: bool) -> list[str]:
+    """Return the command that runs ``python ARGUMENTS`` in a sandbox with *place*.
+
+    root: this process is root; the sandbox then becomes an ordinary user by itself instead of by a user namespace.
+    """
+    within = inside(place)
+    command = [
+        "bwrap",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+    ]
+    command += ["--die-with-parent", "--new-session", "--clearenv"]
+    if not root:
+        command.append("--unshare-user")
+    else:
+        # A plain user: root is exempt from limits on processes, and reads every file. A namespace would map it to root.
+        command += ["--cap-drop", "ALL"]
+        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
+    for path in SYSTEM:
+        command += ["--ro-bind-try", path, path]
+    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    command += ["--ro-bind", sys.prefix, "/environment"]
+    command += ["--ro-bind", str(CAPSTAN), "/capstan", "--tmpfs", "/capstan/docs"]
+    command += ["--perms", "0755", "--dir", "/submission", "--perms", "0755", "--dir", "/verdict"]
+    command += ["--ro-bind", str(place.file), str(within.file)]
+    command += ["--ro-bind-try", str(place.results), str(within.results)]
+    command += ["--bind", str(place.verdict.parent), str(within.verdict.parent)]
+    for name, value in _environment("/tmp").items():
+        command += ["--setenv", name, value]
+    command += ["--chdir", "/capstan", "--"]
+    if root:
+        command += ["setpriv", f"--reuid={place.user}", f"--regid={place.user}", "--clear-groups"]
+        command += ["--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"]
+    return [*command, *limited(limits, ["/environment/bin/python", *arguments])]
+
+
+def check_sandbox() -> None:
+    """Raise SandboxError if this machine cannot make a sandbox."""
+    remedy = "mark in a container or virtual machine of its own with --without-sandbox (limits stay)"
+    if shutil.which("bwrap") is None:
+        raise SandboxError(f"'bwrap' is not installed: install Debian's package bubblewrap, or {remedy}")
+    tried = subprocess.run(
+        ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "true"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    if tried.returncode:
+        said = tried.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
+        raise SandboxError(f"no sandbox can be made here ({said[0]}): {remedy}")
+
+
+def run(
+    command: list[str], output: Path, wall_s: float, environment: dict[str, str] | None = None
+) -> int | None:
+    """Run *command*, write what it prints to *output*, and return its exit code; None: ended after *wall_s* seconds.
+
+    Its limit of file size holds for *output* too.
+    """
+    with output.open("wb") as printed:
+        try:
+            return subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                timeout=wall_s,
+                env=environment,
+                cwd=CAPSTAN,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def plain_environment(scratch: Path) -> dict[str, str]:
+    """Return the environment of a check without a sandbox."""
+    return _environment(str(scratch))
+
+
+def _environment(scratch: str) -> dict[str, str]:
+    # One thread each: numeric libraries would start one a core, each with an address space that counts.
+    single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {
+        "PATH": os.defpath,
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "LC_ALL": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    } | single

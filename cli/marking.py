@@ -1,0 +1,78 @@
+"""``capstan lab-check --batch``: mark a class, and write and show its marks."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from classroom.marking import Mark, mark_class
+from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json
+from classroom.submissions import read_submissions
+from cli.console import progress, results
+from topologies.cores import own_cores
+
+
+def mark_batch(directory: Path, number: int | None, marks_directory: Path, *, in_sandbox: bool) -> None:
+    """Mark the submissions in *directory*, print a table, and write *marks_directory*.
+
+    Raises SubmissionsError, SandboxError.
+    """
+    submissions = read_submissions(directory, number)
+    for file in submissions.ignored:
+        progress.print(f"{file}: not a submission: labN.py or labN.yaml is", style="dim", markup=False)
+    count = len(submissions.submissions)
+    with progress.status(f"marking {count} submissions") as status:
+        done: list[Mark] = []
+
+        def show(mark: Mark) -> None:
+            done.append(mark)
+            status.update(escape(f"marked {len(done)} of {count}, last {mark.submission.student}"))
+
+        marks = mark_class(submissions.submissions, own_cores().workers(), in_sandbox=in_sandbox, marked=show)
+    results.print(table_of(marks))
+    write_marks(marks, marks_directory)
+    results.print(f"marks: {marks_directory}/marks.csv, marks.json, and a folder per student", markup=False)
+
+
+def table_of(marks: list[Mark]) -> Table:
+    """Return a row per student: items right of each lab, and what is missing."""
+    numbers = sorted({mark.submission.lab.number for mark in marks})
+    table = Table("student", *(f"lab {number}" for number in numbers), "missing")
+    for student, group in groupby(marks, key=lambda mark: mark.submission.student):
+        by_lab = {mark.submission.lab.number: mark for mark in group}
+        cells = [_cell(by_lab.get(number)) for number in numbers]
+        missing = [f"lab {number}: {text}" for number, mark in by_lab.items() for text in missing_items(mark)]
+        table.add_row(escape(student), *cells, escape("; ".join(missing)))
+    return table
+
+
+def missing_items(mark: Mark) -> list[str]:
+    """Return what is missing, an item each, without what was found."""
+    if mark.error is not None:
+        return [mark.error]
+    return [finding.text.partition(": ")[0] for finding in mark.findings if not finding.right]
+
+
+def write_marks(marks: list[Mark], directory: Path) -> None:
+    """Write ``marks.csv``, ``marks.json``, and ``STUDENT/gradescope.json`` and ``STUDENT/github-classroom.txt``."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "marks.csv").write_text(as_csv(marks), encoding="utf-8")
+    (directory / "marks.json").write_text(json.dumps(as_json(marks), indent=2) + "\n", encoding="utf-8")
+    for student, group in groupby(marks, key=lambda mark: mark.submission.student):
+        own = list(group)
+        folder = directory / student
+        folder.mkdir(exist_ok=True)
+        (folder / "gradescope.json").write_text(
+            json.dumps(as_gradescope(own), indent=2) + "\n", encoding="utf-8"
+        )
+        (folder / "github-classroom.txt").write_text(as_github_classroom(own) + "\n", encoding="utf-8")
+
+
+def _cell(mark: Mark | None) -> str:
+    if mark is None:
+        return "-"
+    return "error" if mark.error is not None else f"{mark.right} of {len(mark.findings)}"

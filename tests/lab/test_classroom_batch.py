@@ -1,0 +1,86 @@
+"""A class marked in real sandboxes: right answers pass, and nothing that a submission does leaves its sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from classroom.labs import LABS
+
+ROOT = Path(__file__).resolve().parents[2]
+WRONG = ROOT / "tests" / "unit" / "classroom" / "wrong_answers"
+ATTACKS = {
+    "forks": ("import os\nwhile True:\n    os.fork()\n", "BlockingIOError"),
+    "fills": ("open('/verdict/x', 'wb').write(b'0' * 10**8)\n", "File too large"),
+    "loops": ("while True:\n    pass\n", "15 s of processor time"),
+    "prints": ("while True:\n    print('x' * 1000)\n", "File too large"),
+    "calls": ("import socket\nsocket.create_connection(('127.0.0.1', {port}), 5)\n", "Connection refused"),
+    "writes": ("open('/capstan/classroom/labs.py', 'a')\n", "Permission denied"),
+    "peeks": (
+        "import os\nraise ValueError(os.listdir('/capstan/docs') + os.listdir('/submission'))\n",
+        "['lab3.py']",
+    ),
+    "climbs": ("import os\nos.setuid(0)\n", "PermissionError"),
+    "leaves": ("import os\nos._exit(0)\n", "exit code 0"),
+}
+
+
+def test_a_class_is_marked_and_contained(tmp_path: Path) -> None:
+    students = tmp_path / "class"
+    listener = _listener()
+    port = listener.getsockname()[1]
+    for name, (text, _) in ATTACKS.items():
+        _submit(students, name, 3, text.replace("{port}", str(port)).encode())
+    for number in (3, 4):
+        _submit(students, "right", number, LABS[number].solution.read_bytes())
+    for wrong in ("lab3-mean.py", "lab4-too-short.yaml"):
+        _submit(students, "wrong", int(wrong[3]), (WRONG / wrong).read_bytes())
+    before = (ROOT / "classroom" / "labs.py").read_bytes()
+    # A secret of the lecturer's umask: what only its owner may read is read for its submission all the same.
+    (students / "right" / "lab3.py").chmod(0o600)
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "cli",
+            "lab-check",
+            "--batch",
+            str(students),
+            "--marks",
+            str(tmp_path / "marks"),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    listener.close()
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    marks = json.loads((tmp_path / "marks" / "marks.json").read_text())["marks"]
+    errors = {mark["student"]: mark["error"] for mark in marks}
+    for name, (_, said) in ATTACKS.items():
+        assert said in str(errors[name]), (name, errors[name])
+    score = {(mark["student"], mark["lab"]): (mark["right"], mark["items"]) for mark in marks}
+    assert all(score["right", number][0] == score["right", number][1] > 0 for number in (3, 4))
+    assert all(score["wrong", number][0] < score["wrong", number][1] for number in (3, 4))
+    assert (ROOT / "classroom" / "labs.py").read_bytes() == before
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            assert b"classroom.alone" not in (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+
+
+def _submit(students: Path, student: str, number: int, content: bytes) -> None:
+    (students / student).mkdir(parents=True, exist_ok=True)
+    (students / student / f"lab{number}{Path(LABS[number].start).suffix}").write_bytes(content)
+
+
+def _listener() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0))

@@ -1,0 +1,174 @@
+"""Marking a class: which files are submissions, what a check leaves, and marks as documents. No sandbox: tests/lab."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from classroom import sandbox
+from classroom.answer import Finding
+from classroom.labs import LABS
+from classroom.marking import Mark, mark_class, read_mark
+from classroom.marks import as_csv, as_github_classroom, as_gradescope, as_json
+from classroom.submissions import Submission, SubmissionsError, read_submissions
+from cli.app import capstan
+
+LIMITS = sandbox.LIMITS
+
+
+def submission(student: str = "ada", lab: int = 3) -> Submission:
+    return Submission(student, LABS[lab], Path(f"{student}/lab{lab}.py"), Path(f"{student}/results"))
+
+
+def class_of(directory: Path, *files: str) -> Path:
+    for file in files:
+        path = directory / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    return directory
+
+
+def test_files_are_submissions_by_their_names(tmp_path: Path) -> None:
+    read = read_submissions(
+        class_of(
+            tmp_path,
+            "bob/Lab 3 final.py",
+            "ada/lab4.yaml",
+            "ada/lab3.py",
+            "ada/lab3.yaml",
+            "ada/notes.txt",
+            ".x/lab1.py",
+        )
+    )
+    assert [(found.student, found.lab.number) for found in read.submissions] == [
+        ("ada", 3),
+        ("ada", 4),
+        ("bob", 3),
+    ]
+    assert [path.name for path in read.ignored] == ["lab3.yaml", "notes.txt"]
+    assert [found.student for found in read_submissions(tmp_path, 4).submissions] == ["ada"]
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ([], "no submission"),
+        (["ada/lab3.py", "ada/lab3-new.py"], "both answer lab 3: keep one"),
+        (["lab3.py"], "no submission"),
+        (["ada/lab99.py"], "no submission"),
+    ],
+)
+def test_a_directory_without_clear_submissions_is_an_error(
+    tmp_path: Path, files: list[str], said: str
+) -> None:
+    with pytest.raises(SubmissionsError, match=said):
+        read_submissions(class_of(tmp_path, *files))
+
+
+def test_links_and_long_files_are_refused(tmp_path: Path) -> None:
+    class_of(tmp_path, "ada/x.py")
+    (tmp_path / "ada" / "lab3.py").symlink_to("/etc/passwd")
+    with pytest.raises(SubmissionsError, match="symbolic link"):
+        read_submissions(tmp_path)
+    (tmp_path / "ada" / "lab3.py").unlink()
+    (tmp_path / "ada" / "lab3.py").write_bytes(b" " * (1024 * 1024 + 1))
+    with pytest.raises(SubmissionsError, match="1048577 B; a submission has at most 1048576 B"):
+        read_submissions(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict", "printed", "error"),
+    [
+        (None, "", "", "takes longer than 60 s"),
+        (0, '{"error": "/submission/lab3.py, line 1: no"}', "", "lab3.py, line 1: no"),
+        (-9, "", "", "more than 15 s of processor time"),
+        (152, "", "", "more than 15 s of processor time"),
+        (1, "", "Traceback\nMemoryError", "more than 2 GiB of memory"),
+        (0, "", "", "ends with exit code 0"),
+        (0, '{"findings": 3}', "", "ends with exit code 0"),
+        (0, "[]", "what", "ends with exit code 0: what"),
+        (1, "{", "\xff\x00 odd", "ends with exit code 1"),
+    ],
+)
+def test_a_check_without_findings_says_why(
+    tmp_path: Path, code: int | None, verdict: str, printed: str, error: str
+) -> None:
+    written, output = tmp_path / "verdict.json", tmp_path / "output.txt"
+    if verdict:
+        written.write_text(verdict)
+    output.write_bytes(printed.encode("latin-1"))
+    mark = read_mark(submission(), code, written, output, LIMITS)
+    assert mark.findings == ()
+    assert mark.error is not None
+    assert error in mark.error
+
+
+MARKS = [
+    Mark(submission(), (Finding(True, "step 1: good"), Finding(False, "step 2: 3, not 4")), None),
+    Mark(submission("=cmd|'/c calc'!A1", 5), (), "lab5.py, line 1: no"),
+]
+
+
+def test_marks_are_a_table_with_a_row_per_item_and_no_formulas() -> None:
+    rows = list(csv.DictReader(as_csv(MARKS).splitlines()))
+    assert [(row["student"], row["lab"], row["item"], row["right"]) for row in rows] == [
+        ("ada", "3", "step 1", "1"),
+        ("ada", "3", "step 2", "0"),
+        ("'=cmd|'/c calc'!A1", "5", "file", "0"),
+    ]
+    document = as_json(MARKS)["marks"]
+    assert [(mark["right"], mark["items"], mark["error"]) for mark in document] == [
+        (1, 2, None),
+        (0, 0, MARKS[1].error),
+    ]
+
+
+def test_gradescope_and_github_classroom_get_a_point_per_item() -> None:
+    tests = as_gradescope(MARKS)["tests"]
+    assert [(test["name"], test["score"], test["max_score"], test["status"]) for test in tests] == [
+        ("lab 3, step 1", 1, 1, "passed"),
+        ("lab 3, step 2", 0, 1, "failed"),
+        ("lab 5, file", 0, 1, "failed"),
+    ]
+    document = json.loads(base64.b64decode(as_github_classroom(MARKS)))
+    assert (document["version"], document["status"], document["max_score"]) == (1, "fail", 3)
+    assert [test["score"] for test in document["tests"]] == [1, 0, 0]
+
+
+def test_limits_hold_without_a_sandbox_too(tmp_path: Path) -> None:
+    class_of(tmp_path, "long/lab3.py", "loop/lab3.py", "right/lab3.py")
+    (tmp_path / "long/lab3.py").write_text("x = bytearray(8 * 1024**3)\n")
+    (tmp_path / "loop/lab3.py").write_text("while True:\n    pass\n")
+    (tmp_path / "right/lab3.py").write_bytes(LABS[3].solution.read_bytes())
+    limits = sandbox.Limits(processor_s=3)
+    marks = mark_class(read_submissions(tmp_path).submissions, 2, limits=limits, in_sandbox=False)
+    assert [mark.submission.student for mark in marks] == ["long", "loop", "right"]
+    assert "MemoryError" in str(marks[0].error)
+    assert "3 s of processor time" in str(marks[1].error)
+    assert marks[2].error is None
+    assert marks[2].right == len(marks[2].findings) > 0
+
+
+def test_the_command_marks_and_writes(tmp_path: Path) -> None:
+    class_of(tmp_path / "class", "ada/lab3.py", "ada/readme.txt")
+    (tmp_path / "class/ada/lab3.py").write_bytes(LABS[3].solution.read_bytes())
+    words = [
+        "lab-check",
+        "--batch",
+        str(tmp_path / "class"),
+        "--marks",
+        str(tmp_path / "marks"),
+        "--without-sandbox",
+    ]
+    ran = CliRunner().invoke(capstan, words)
+    assert ran.exit_code == 0, ran.output
+    assert "8 of 8" in ran.output
+    assert json.loads((tmp_path / "marks/ada/gradescope.json").read_text())["tests"][0]["status"] == "passed"
+    assert (tmp_path / "marks/marks.csv").read_text().count("\n") == 9
+    refused = CliRunner().invoke(capstan, ["lab-check", "--batch", str(tmp_path), "3", "x.py"])
+    assert refused.exit_code == 2

@@ -1,0 +1,2 @@
+def repairs(k, blocked, target):
+    return k

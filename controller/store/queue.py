@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sqlalchemy import Engine, Select, func, select
 from sqlalchemy.orm import Session, aliased
@@ -32,11 +32,16 @@ from controller.store.queue_rows import (
 )
 
 Kind = Literal["experiment", "sweep", "point"]
+_OF_EXPERIMENT: Final = ("name", "seed", "spec", "simulated")
+"""Fields of a `NewJob` that are the experiment's, not its place's in the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """One experiment to queue. runs: number of them; estimated_s: seconds that they may take; see `Job`."""
+    """One experiment to queue. runs: number of them; estimated_s: seconds that they may take; see `Job`.
+
+    simulated: packet by packet, by a worker that has no lab.
+    """
 
     name: str
     title: str
@@ -48,6 +53,7 @@ class NewJob:
     fabric: str = ""
     at: tuple[Any, ...] | None = None
     words: str = ""
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,10 +305,11 @@ def _add(
         machine={},
         state="queued",
         created_at=now,
+        simulated=job.simulated,
     )
     session.add(experiment)
     session.flush()
-    fields = {name: value for name, value in asdict(job).items() if name not in ("name", "seed", "spec")}
+    fields = {name: value for name, value in asdict(job).items() if name not in _OF_EXPERIMENT}
     fields["at"] = None if job.at is None else list(job.at)
     own = {"kind": kind, "parent": parent, "point": point, "points": points, "queued_at": now}
     session.add(Job(experiment_id=experiment.id, started_at=None, attempt=0, worker="", **fields, **own))

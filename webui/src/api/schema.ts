@@ -238,6 +238,7 @@ export interface components {
                 summary: Record<string, unknown> | null;
                 created_at: number;
                 finished_at: number | null;
+                simulated: boolean;
                 /** @enum {unknown} */
                 kind: "experiment" | "sweep" | "point" | "recorded";
                 title: string;
@@ -495,7 +496,11 @@ export interface components {
             lab: string | null;
         };
         ResultsView: {
-            /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+            /**
+             * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+             *
+             *     simulated: packet by packet (docs/simulator.md), not in a lab.
+             */
             experiment: {
                 id: number;
                 name: string;
@@ -509,6 +514,7 @@ export interface components {
                 summary: Record<string, unknown> | null;
                 created_at: number;
                 finished_at: number | null;
+                simulated: boolean;
                 /** @enum {unknown} */
                 kind: "experiment" | "sweep" | "point" | "recorded";
                 title: string;
@@ -642,6 +648,7 @@ export interface components {
             line: number | null;
             column: number | null;
         };
+        /** @description ``simulated``: packet by packet, not in a lab. */
         ExperimentRequest: {
             name: string;
             seed: number;
@@ -656,6 +663,8 @@ export interface components {
             machine: {
                 [key: string]: components["schemas"]["Anything"];
             };
+            /** @default false */
+            simulated: boolean;
         };
         /** @description The fabric as discovered; ``settled``: links are not still being found. */
         FabricView: {
@@ -1399,7 +1408,11 @@ export interface components {
             types: number;
             unknown_share: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineSubmitAnswer: {
             id: number;
             name: string;
@@ -1413,6 +1426,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1424,7 +1438,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         ExperimentsOneAnswer: {
             id: number;
             name: string;
@@ -1438,6 +1456,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1454,7 +1473,11 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         ExperimentsEndAnswer: {
             id: number;
             name: string;
@@ -1468,6 +1491,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1479,7 +1503,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineCancelAnswer: {
             id: number;
             name: string;
@@ -1493,6 +1521,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1504,7 +1533,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineEndAnswer: {
             id: number;
             name: string;
@@ -1518,6 +1551,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1529,7 +1563,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineEquipAnswer: {
             id: number;
             name: string;
@@ -1543,6 +1581,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1554,7 +1593,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineRerunAnswer: {
             id: number;
             name: string;
@@ -1568,6 +1611,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1595,7 +1639,11 @@ export interface components {
             mode_events_complete: boolean;
             mode_events: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         ExperimentsCreateAnswer: {
             id: number;
             name: string;
@@ -1609,6 +1657,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
@@ -103,7 +103,7 @@ def simulate(
     on_step: OnStep = lambda step: None,
     cores: int = 1,
     without: Collection[tuple[int, str, int]] = (),
-) -> Iterator[tuple[int, Run]]:
+) -> Generator[tuple[int, Run]]:
     """Yield each run as it ends, with the index of its case. What runs at the same time changes no result.
 
     on_step: called from any thread, but by one at a time. without: (case, label, repeat) of runs that exist already.

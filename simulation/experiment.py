@@ -6,7 +6,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,8 +59,9 @@ def simulate_document(
     started, begun = datetime.now(UTC), time.monotonic()
     case = prepare(spec)
     runs = list(kept)
-    for _, run in simulate([case], on_step, cores, {(0, run.label, run.repeat) for run in kept}):
-        runs.append(on_run(run))
+    there = {(0, run.label, run.repeat) for run in kept}
+    with closing(simulate([case], on_step, cores, there)) as ended:
+        runs += [on_run(run) for _, run in ended]
     runs = in_order(spec, runs)
     return _document(case, runs, started, time.monotonic() - begun), runs
 
@@ -107,9 +108,10 @@ def _simulated(cases: Sequence[Case], on_step: OnStep, cores: int) -> list[Simul
     started, begun = datetime.now(UTC), time.monotonic()
     runs: list[list[Run]] = [[] for _ in cases]
     ended_s = [0.0] * len(cases)
-    for index, run in simulate(cases, on_step, cores):
-        runs[index].append(run)
-        ended_s[index] = time.monotonic() - begun
+    with closing(simulate(cases, on_step, cores)) as ended:
+        for index, run in ended:
+            runs[index].append(run)
+            ended_s[index] = time.monotonic() - begun
     found = []
     for index, (case, of_case) in enumerate(zip(cases, runs, strict=True)):
         ordered = in_order(case.spec, of_case)

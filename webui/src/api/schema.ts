@@ -173,7 +173,8 @@ export interface components {
             queue_bytes: number;
         };
         /**
-         * @description ``workers``: how many run at the same time; ``running``, ``queued``: numbers of submissions, next first;
+         * @description ``workers``: how many labs run at the same time; ``simulation_workers``: how many workers that simulate, none of
+         *     them beside a lab; ``running``, ``queued``: numbers of submissions, next first;
          *     ``paused``: why no worker is started just now.
          */
         EngineView: {
@@ -181,6 +182,7 @@ export interface components {
             executor: "local" | "dask";
             address: string | null;
             workers: number;
+            simulation_workers: number;
             running: number[];
             queued: number[];
             paused: string | null;
@@ -198,6 +200,7 @@ export interface components {
                 [key: string]: unknown;
             };
             fabric: string;
+            simulated: boolean;
             kept: components["schemas"]["KeptView"][];
         };
         /** @description A run that is there already. */
@@ -206,11 +209,19 @@ export interface components {
             repeat: number;
             run: number;
         };
-        /** @description ``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one. */
+        /**
+         * @description ``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one.
+         *     ``takes``: what it can run.
+         */
         ClaimRequest: {
             worker: string;
             /** @default  */
             fabric: string;
+            /**
+             * @default labs
+             * @enum {unknown}
+             */
+            takes: "all" | "labs" | "simulations";
         };
         /** @description ``cursor``: of the newest event here; go on with ``since=cursor``. */
         EventsView: {
@@ -255,8 +266,8 @@ export interface components {
         /**
          * @description What is submitted: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
          *
-         *     sweep: instead of the spec's: a list of axes as in a spec, or `{"dotted.field": [values]}`. schemes: names instead
-         *     of the spec's. set: values of dotted fields.
+         *     kind: run in a lab (`experiment`), or packet by packet (`simulation`). sweep: instead of the spec's: a list of axes
+         *     as in a spec, or `{"dotted.field": [values]}`. schemes: names instead of the spec's. set: values of dotted fields.
          */
         SubmissionRequest: {
             /** @default null */
@@ -267,6 +278,11 @@ export interface components {
             text: string | null;
             /** @default null */
             preset: string | null;
+            /**
+             * @default experiment
+             * @enum {unknown}
+             */
+            kind: "experiment" | "simulation";
             /** @default null */
             name: string | null;
             /** @default null */
@@ -631,7 +647,10 @@ export interface components {
             mode: "on" | "off";
             cause: string;
         };
-        /** @description ``points``: of a sweep, else 0; ``runs``: of all points; ``estimated_s``: how long they may take. */
+        /**
+         * @description ``points``: of a sweep, else 0; ``runs``: of all points; ``estimated_s``: how long they may take.
+         *     ``simulated``: not in a lab.
+         */
         CheckView: {
             ok: boolean;
             problems: components["schemas"]["WrongView"][];
@@ -640,6 +659,7 @@ export interface components {
             runs: number;
             schemes: string[];
             estimated_s: number | null;
+            simulated: boolean;
         };
         /** @description One thing that is wrong with a submission; line and column from 1, null where it was no text. */
         WrongView: {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from capstan_client.experiment import Experiment
 from capstan_client.http import Connected, Connection
@@ -56,8 +56,9 @@ class Capstan(Connected):
         seed: int | None = None,
         sweep: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | None = None,
         set: Mapping[str, Any] | None = None,
+        kind: Literal["experiment", "simulation"] | None = None,
     ) -> Experiment:
-        """Have an experiment run as soon as it is its turn.
+        """Have an experiment run as soon as it is its turn, in a lab or (kind: "simulation") packet by packet.
 
         preset: its name; or spec: plain data, or the path of a YAML file. The rest is what differs from it: sweep as
         ``{"dotted.field": [values]}`` or a list of axes, set as ``{"dotted.field": value}``.
@@ -69,7 +70,7 @@ class Capstan(Connected):
             "schemes": schemes,
             "repeats": repeats,
         }
-        asked |= {"seed": seed, "sweep": sweep, "set": set}
+        asked |= {"seed": seed, "sweep": sweep, "set": set, "kind": kind}
         return self.experiment(self._connection.json("POST", "/experiments", body=_body(asked))["id"])
 
     def experiment(self, number: int) -> Experiment:

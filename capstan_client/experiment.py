@@ -53,6 +53,11 @@ class Experiment:
         """queued, running, cancelling, finished, failed, cancelled or interrupted."""
         return str(self.describe()["state"])
 
+    @property
+    def simulated(self) -> bool:
+        """Whether it runs, or ran, packet by packet in simulation, not in a lab."""
+        return bool(self.describe()["simulated"])
+
     def describe(self) -> dict[str, Any]:
         """Return all that the controller knows of it: docs/api.md, `GET /experiments/ID`."""
         found: dict[str, Any] = self._connection.get(self._path)

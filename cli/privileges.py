@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +22,17 @@ def need_root(command: str) -> None:
         fail(
             f"'{command}' makes network namespaces and switches, so it needs root: sudo ./capstan {command} ..."
         )
+
+
+def lab_obstacle() -> str | None:
+    """Return why a process that we start can have no lab; None: it has root, or a sudo that asks for no password."""
+    if os.geteuid() == 0:
+        return None
+    try:
+        asked = subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode
+    except OSError:
+        return "labs need root, and there is no sudo"
+    return "labs need root, and sudo asks for a password" if asked else None
 
 
 def need_lab(command: str) -> None:

@@ -3,64 +3,93 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from cli.console import fail, progress, results, write_text
+from cli.simulated_progress import StepDisplay
 from cli.specs import load_spec
 from experiments.results.document import json_text
-from experiments.results.drawing import draw_comparison, draw_sweep
 from experiments.results.sweep_results import sweep_tables
 from experiments.results.tables import tables
 from experiments.spec.spec import Spec
 from experiments.spec.sweep import SweepError, only
-from simulation.experiment import Simulated, Step, simulate_spec, simulate_sweep
+from simulation.experiment import Simulated, simulate_spec, simulate_sweep
 from simulation.fabrics import SettingsError
 
 
-def run_simulated(
-    name: str,
-    *,
-    seed: int | None,
-    repeats: int | None,
-    schemes: tuple[str, ...],
-    wanted: tuple[str, ...],
-    directory: Path,
-    json_file: str | None,
-) -> None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Asked:
+    """What of a spec is simulated, and where the result goes. None: as the spec has it.
+
+    cores: how many runs at once. database: SQLAlchemy URL; None: SQLite in *directory*.
+    """
+
+    seed: int | None
+    repeats: int | None
+    schemes: tuple[str, ...]
+    wanted: tuple[str, ...]
+    directory: Path
+    cores: int
+    database: str | None
+    json_file: str | None
+
+
+def run_simulated(name: str, asked: Asked) -> None:
     """Simulate the spec of this name, keep and print the result; ends the program where that cannot be."""
-    loaded = load_spec(name, schemes)
+    loaded = load_spec(name, asked.schemes)
     spec = dataclasses.replace(
         loaded.spec,
-        seed=loaded.spec.seed if seed is None else seed,
-        repeats=loaded.spec.repeats if repeats is None else repeats,
+        seed=loaded.spec.seed if asked.seed is None else asked.seed,
+        repeats=loaded.spec.repeats if asked.repeats is None else asked.repeats,
     )
     try:
-        spec = only(spec, wanted) if wanted else spec
+        spec = only(spec, asked.wanted) if asked.wanted else spec
     except SweepError as error:
         fail(f"{name}: {error}", code=2)
+    simulate = simulate_sweep if spec.sweep else simulate_spec
     try:
-        found = _simulated(spec, loaded.text, directory)
+        with StepDisplay(spec.title) as display:
+            result = simulate(spec, loaded.text, asked.directory, display.update, asked.cores)
     except SettingsError as error:
         fail(f"{name}: {error}")
-    if json_file != "-":
-        results.print(sweep_tables(found.document) if spec.sweep else tables(found.document))
-        results.print(f"kept in {found.directory}", markup=False, soft_wrap=True)
-    if json_file:
-        write_text(json_text(found.document), json_file)
-    if json_file == "-":
-        progress.print(f"kept in {found.directory}", markup=False, soft_wrap=True)
-    with progress.status("drawing"):  # after all that is waited for
-        (draw_sweep if spec.sweep else draw_comparison)(found.document, found.directory)
+    if asked.json_file != "-":
+        results.print(sweep_tables(result.document) if spec.sweep else tables(result.document))
+    if asked.json_file:
+        write_text(json_text(result.document), asked.json_file)
+    # what takes seconds to load comes after all that is waited for
+    numbers = _keep(result, asked)
+    where = f"kept in {result.directory} and as experiment {_range(numbers)}"
+    (progress if asked.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
+    with progress.status("drawing"):
+        _draw(spec, result)
 
 
-def _simulated(spec: Spec, text: str, directory: Path) -> Simulated:
-    with progress.status(f"simulating {spec.title}", spinner="dots") as status:
+def _keep(result: Simulated, asked: Asked) -> list[int]:
+    from sqlalchemy.exc import SQLAlchemyError
 
-        def show(step: Step) -> None:
-            at = f"{step.point}, " if step.point else ""
-            status.update(
-                f"{at}run {step.run} of {step.runs}, {step.label}: {step.finished} of {step.flows} flows have ended"
-            )
+    from controller.store.database import DatabaseError, database_words
+    from simulation.recording import keep_simulated
 
-        simulate = simulate_sweep if spec.sweep else simulate_spec
-        return simulate(spec, text, directory, show)
+    url = asked.database or f"sqlite:///{asked.directory.absolute() / 'capstan.db'}"
+    try:
+        return keep_simulated(url, result.points)
+    except DatabaseError as error:
+        fail(f"kept in {result.directory}, but not as an experiment: {error}")
+    except SQLAlchemyError as error:
+        fail(f"kept in {result.directory}, but not as an experiment: {database_words(error)}")
+
+
+def _draw(spec: Spec, result: Simulated) -> None:
+    """Draw the figures beside the result, each of which is there whole or not at all."""
+    from experiments.results.drawing import draw_comparison, draw_sweep
+
+    draw = draw_sweep if spec.sweep else draw_comparison
+    with tempfile.TemporaryDirectory(prefix=".figures-", dir=result.directory) as partial:
+        for file in draw(result.document, Path(partial)):
+            file.replace(result.directory / file.name)
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])

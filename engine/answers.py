@@ -15,7 +15,8 @@ class WrongView(TypedDict):
 
 
 class CheckView(TypedDict):
-    """``points``: of a sweep, else 0; ``runs``: of all points; ``estimated_s``: how long they may take."""
+    """``points``: of a sweep, else 0; ``runs``: of all points; ``estimated_s``: how long they may take.
+    ``simulated``: not in a lab."""
 
     ok: bool
     problems: list[WrongView]
@@ -24,6 +25,7 @@ class CheckView(TypedDict):
     runs: int
     schemes: list[str]
     estimated_s: float | None
+    simulated: bool
 
 
 class PresetView(TypedDict):
@@ -44,12 +46,14 @@ class SpecsView(TypedDict):
 
 
 class EngineView(TypedDict):
-    """``workers``: how many run at the same time; ``running``, ``queued``: numbers of submissions, next first;
+    """``workers``: how many labs run at the same time; ``simulation_workers``: how many workers that simulate, none of
+    them beside a lab; ``running``, ``queued``: numbers of submissions, next first;
     ``paused``: why no worker is started just now."""
 
     executor: Literal["local", "dask"]
     address: str | None
     workers: int
+    simulation_workers: int
     running: list[int]
     queued: list[int]
     paused: str | None
@@ -71,6 +75,7 @@ class Claim(TypedDict):
     attempt: int
     spec: dict[str, Any]
     fabric: str
+    simulated: bool
     kept: list[KeptView]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -20,12 +20,14 @@ from controller.live.event_log import (
 )
 from controller.process.control_thread import ControlThread
 from controller.store.experiments import NotFoundError, StateError
-from controller.store.queue import Claimed, ExperimentQueue
+from controller.store.queue import Claimed, ExperimentQueue, Waiting
 from controller.store.queue_rows import Change
 from engine.executors import Order, WorkerEnd, Workers, new_name
 from engine.progress import LEASE_S, ProgressView, WorkerReportBody, WorkerReports
 from engine.submission import Submission
 from engine.sweep_summary import sweep_summary
+from engine.turns import Kind, cores_each, turn
+from engine.worker_client import Takes
 
 LOOK_S: Final = 0.5
 ANNOUNCE_EVERY_S: Final = 1.0
@@ -39,6 +41,7 @@ _LOG: Final = logging.getLogger("capstan.engine")
 @dataclass(slots=True)
 class _Started:
     name: str
+    kind: Kind
     future: Future[WorkerEnd]
     claimed: bool = False
 
@@ -102,18 +105,20 @@ class Engine:
         self._announce(self._queue.rerun(number))
         self._wake.set()
 
-    def claim(self, worker: str, fabric: str) -> Claimed | None:
-        """Something to do for a worker, unless we are about to end."""
+    def claim(self, worker: str, fabric: str, takes: Takes = "all") -> Claimed | None:
+        """Something to do for a worker, unless we are about to end, or it is one of ours and another kind's turn."""
         if self._closing:
             return None
-        found = self._queue.claim(worker, fabric)
+        with self._lock:
+            mine = self._started.get(worker.partition("@")[0])
+        if mine is not None and mine.kind != self._turn(self._queue.backlog()):
+            return None
+        found = self._queue.claim(worker, fabric, None if takes == "all" else takes == "simulations")
         if found is None:
             return None
         claimed, changes = found
-        with self._lock:
-            mine = self._started.get(worker.partition("@")[0])
-            if mine is not None:
-                mine.claimed = True
+        if mine is not None:
+            mine.claimed = True
         self._paused = ""
         first = WorkerReportBody(claimed.attempt, worker, "starting")
         self._reports.put(claimed.experiment, first, time.monotonic())
@@ -151,7 +156,8 @@ class Engine:
         """Return the progress of a submission. Raises NotFoundError."""
         rows = self._queue.standing(number)
         _, order = self._queue.waiting()
-        return self._reports.progress(rows, order, self._slots(), time.time())
+        workers = self._workers.slots(_kind(rows[0]["simulated"]))
+        return self._reports.progress(rows, order, workers, time.time())
 
     def state(self) -> dict[str, Any]:
         """Return the engine itself: where workers run, what they are at, what waits."""
@@ -160,10 +166,11 @@ class Engine:
         return {
             "executor": self._workers.kind,
             "address": self._workers.address,
-            "workers": self._slots(),
+            "workers": self._workers.slots("lab"),
+            "simulation_workers": self._workers.slots("simulation"),
             "running": sorted(running),
             "queued": order,
-            "paused": self._paused or None,
+            "paused": self._paused or self._without_worker() or None,
         }
 
     # The thread
@@ -228,18 +235,34 @@ class Engine:
             self._announce(changes)
 
     def _start_workers(self) -> None:
-        waiting, _ = self._queue.waiting()
-        if not waiting or time.monotonic() < self._not_before or self._order is None:
+        backlog = self._queue.backlog()
+        if not backlog or time.monotonic() < self._not_before or self._order is None:
             return
+        kind = self._turn(backlog)
+        if kind is None:
+            return
+        waiting = sum(one.jobs for one in backlog if _kind(one.simulated) == kind)
+        slots = self._workers.slots(kind)
         busy = {worker.partition("@")[0] for _, _, worker in self._queue.active()} | set(self._started)
         idle = sum(not one.claimed for one in self._started.values())
-        for _ in range(min(waiting - idle, self._slots() - len(busy))):
-            order = replace(self._order, name=new_name())
+        cores = cores_each(slots, waiting)
+        for _ in range(min(waiting - idle, slots // cores - len(busy))):
+            order = replace(self._order, name=new_name(), simulations=kind == "simulation", cores=cores)
             with self._lock:
-                self._started[order.name] = _Started(order.name, self._workers.start(order))
+                self._started[order.name] = _Started(order.name, kind, self._workers.start(order))
 
-    def _slots(self) -> int:
-        return self._workers.slots()
+    def _turn(self, backlog: Sequence[Waiting]) -> Kind | None:
+        """Return the kind of which our workers may begin something now."""
+        with self._lock:
+            active: set[Kind] = {one.kind for one in self._started.values()}
+        slots: dict[Kind, int] = {kind: self._workers.slots(kind) for kind in get_args(Kind)}
+        return turn([_kind(one.simulated) for one in backlog], active, slots)
+
+    def _without_worker(self) -> str:
+        """Return what waits in vain, unless workers come that others start."""
+        if self._workers.slots("lab") or all(one.simulated for one in self._queue.backlog()):
+            return ""
+        return "no worker of this controller takes labs: ./capstan work does, as root on a machine for labs"
 
     def _announce(self, changes: Iterable[Change]) -> None:
         for one in changes:
@@ -247,6 +270,10 @@ class Engine:
                 self._on_event(ExperimentEnded(one.experiment, one.name, one.state, one.error, one.parent))
             else:
                 self._on_event(ExperimentChanged(one.experiment, one.parent, one.name, one.state, one.error))
+
+
+def _kind(simulated: bool) -> Kind:
+    return "simulation" if simulated else "lab"
 
 
 def _words(future: Future[WorkerEnd]) -> str:

@@ -9,12 +9,35 @@ from experiments.spec.spec import Spec
 from workloads.applications import mean_bytes, parts
 from workloads.arrivals import flow_rate
 
+SIMULATED_PACKETS_PER_S: Final = 100_000
+"""Data packets of one simulated run that a core carries in a second, with agents at both ends."""
 BRING_UP_S: Final = 6.0
 """Of a lab with its controller and agents; points of one fabric share it, which this does not know."""
 
 
 def expected_s(spec: Spec) -> float:
     """Return seconds for all runs of a spec, without its sweep: arrivals on average, and what lies between runs."""
+    one = spec.warm_up_s + _arriving_s(spec) + TAIL_S + spec.pause_s + BETWEEN_RUNS_S
+    return BRING_UP_S + one * len(spec.schemes) * spec.repeats
+
+
+def simulated_s(spec: Spec) -> float:
+    """Return seconds of one core for all simulated runs of a spec: by the packets that its flows bring at most."""
+    flows, arriving_s = spec.workload.flows, _arriving_s(spec)
+    mean = mean_bytes(parts(flows))
+    number = (
+        flow_rate(flows.arrivals, spec.capacity_bps(), mean) * arriving_s
+        if flows.count is None
+        else flows.count
+    )
+    packets = number * mean / spec.fabric.mtu
+    if spec.workload.long_flows is not None and (capacity := spec.capacity_bps()) is not None:
+        packets += capacity / 8 * (spec.warm_up_s + arriving_s) / spec.fabric.mtu
+    return packets / SIMULATED_PACKETS_PER_S * len(spec.schemes) * spec.repeats
+
+
+def _arriving_s(spec: Spec) -> float:
+    """Return how many seconds flows arrive for, on average."""
     flows = spec.workload.flows
     if flows.duration_s is not None:
         arriving = flows.duration_s
@@ -24,5 +47,4 @@ def expected_s(spec: Spec) -> float:
         if flows.arrivals.kind == "burst" and flows.arrivals.on_s:
             periods = arriving / flows.arrivals.on_s
             arriving += periods * (flows.arrivals.off_s or 0.0)
-    one = spec.warm_up_s + arriving + TAIL_S + spec.pause_s + BETWEEN_RUNS_S
-    return BRING_UP_S + one * len(spec.schemes) * spec.repeats
+    return arriving

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from capstan_client.errors import CapstanError
+from engine.turns import Kind
 
 ROOT: Final = Path(__file__).parent.parent
 TAIL_BYTES: Final = 2000
@@ -34,7 +35,8 @@ class ExecutorError(CapstanError, ValueError):
 class Order:
     """One worker to be: its name, the API that it reports to, and how many labs its machine may have at once.
 
-    patience_s: how long a controller may be away, or its database, before the worker gives up.
+    patience_s: how long a controller may be away, or its database, before the worker gives up. simulations: it takes
+    nothing else, and has no lab; cores: how many runs of a simulation at once.
     """
 
     name: str
@@ -42,6 +44,15 @@ class Order:
     token: str | None = None
     labs: int = 1
     patience_s: float = PATIENCE_S
+    simulations: bool = False
+    cores: int = 1
+
+    def arguments(self) -> list[str]:
+        """Return the arguments of `capstan work`, without the token: those are shown to everybody."""
+        common = ["--api", self.api, "--name", self.name, "--patience-s", str(self.patience_s)]
+        if self.simulations:
+            return [*common, "--simulations", "--cores", str(self.cores)]
+        return [*common, "--labs-only", "--labs", str(self.labs)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +69,8 @@ def work(
     """Run one worker process to its end. Works on any machine that has Capstan at the same place."""
     variables = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
     if order.token is not None:
-        variables[TOKEN_VARIABLE] = order.token  # not an argument: those are shown to everybody
-    argv = [
-        str(ROOT / "capstan"),
-        "work",
-        "--api",
-        order.api,
-        "--name",
-        order.name,
-        "--labs",
-        str(order.labs),
-        "--patience-s",
-        str(order.patience_s),
-    ]
+        variables[TOKEN_VARIABLE] = order.token
+    argv = [str(ROOT / "capstan"), "work", *order.arguments()]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             argv,
@@ -99,8 +99,8 @@ class Workers(Protocol):
     kind: str
     address: str | None
 
-    def slots(self) -> int:
-        """Return how many may run at the same time."""
+    def slots(self, kind: Kind) -> int:
+        """Return how many of a kind may run at the same time."""
 
     def start(self, order: Order) -> Future[WorkerEnd]:
         """Start one."""
@@ -110,20 +110,20 @@ class Workers(Protocol):
 
 
 class LocalWorkers:
-    """Processes of this machine, at most *labs* at a time; 0: none, others start them (`capstan work`)."""
+    """Processes of this machine, at most *labs*, or *simulations*, at a time; 0: others start them (`capstan work`)."""
 
     kind: str = "local"
     address: str | None = None
 
-    def __init__(self, labs: int) -> None:
-        self._labs = labs
-        self._executor: Executor = ThreadPoolExecutor(max(labs, 1), thread_name_prefix="worker")
+    def __init__(self, labs: int, simulations: int = 0) -> None:
+        self._slots: dict[Kind, int] = {"lab": labs, "simulation": simulations}
+        self._executor: Executor = ThreadPoolExecutor(max(labs, simulations, 1), thread_name_prefix="worker")
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closing = False
 
-    def slots(self) -> int:
-        return self._labs
+    def slots(self, kind: Kind) -> int:
+        return self._slots[kind]
 
     def start(self, order: Order) -> Future[WorkerEnd]:
         return self._executor.submit(self._one, order)
@@ -189,8 +189,10 @@ class DaskWorkers:
             raise ExecutorError(f"Dask has no certificates of ours for {address}: {error}") from None
         self._executor: Executor = self._client.get_executor(pure=False, retries=0)
 
-    def slots(self) -> int:
-        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+    def slots(self, kind: Kind) -> int:
+        """Return the cluster's workers for labs, and their threads for simulations: Dask starts one a core."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        return len(workers) if kind == "lab" else sum(worker["nthreads"] for worker in workers.values())
 
     def start(self, order: Order) -> Future[WorkerEnd]:
         return self._executor.submit(work, order)

@@ -56,7 +56,7 @@ class EngineRoutes:
     @post(
         "/experiments",
         Description(
-            "Have an experiment, or a sweep, run as soon as it is its turn.",
+            "Have an experiment, or a sweep, run in a lab or in simulation as soon as it is its turn.",
             ExperimentObject,
             SubmissionBody,
             body_text=YAML,
@@ -96,6 +96,7 @@ class EngineRoutes:
             "runs": found.job.runs,
             "schemes": [choice.label for choice in found.spec.schemes],
             "estimated_s": round(found.job.estimated_s, 1),
+            "simulated": found.job.simulated,
         }
 
     @get("/specs", Description("The experiments that come with Capstan.", answers.SpecsView))
@@ -206,6 +207,7 @@ _NOTHING: Final[answers.CheckView] = {
     "runs": 0,
     "schemes": [],
     "estimated_s": None,
+    "simulated": False,
 }
 
 

@@ -14,16 +14,19 @@ from controller.store.experiments import ExperimentStore
 from engine import answers
 from engine.dispatcher import Engine
 from engine.progress import WorkerReportBody
+from engine.worker_client import Takes
 
 ONE: Final = "/experiments/<number:experiment>"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClaimBody:
-    """``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one."""
+    """``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one.
+    ``takes``: what it can run."""
 
     worker: str
     fabric: str = ""
+    takes: Takes = "labs"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class WorkerRoutes:
     @post("/engine/claims", Description("For workers: what is to be run next.", answers.ClaimView, ClaimBody))
     def claim(self) -> answers.ClaimView:
         wanted = body(ClaimBody)
-        found = self._engine.claim(wanted.worker, wanted.fabric)
+        found = self._engine.claim(wanted.worker, wanted.fabric, wanted.takes)
         if found is None:
             return {"claim": None}
         kept: list[answers.KeptView] = [
@@ -74,6 +77,7 @@ class WorkerRoutes:
                 "attempt": found.attempt,
                 "spec": found.spec,
                 "fabric": found.fabric,
+                "simulated": found.simulated,
                 "kept": kept,
             }
         }

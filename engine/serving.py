@@ -72,10 +72,19 @@ class ServedEngine:
 
 
 def experiments_extension(
-    labs: int, dask: str | None, patience_s: float = PATIENCE_S, dask_in_clear: bool = False
+    labs: int,
+    dask: str | None,
+    patience_s: float = PATIENCE_S,
+    dask_in_clear: bool = False,
+    simulations: int = 0,
 ) -> Callable[[Database, ExperimentStore, Callable[[Any], None]], ServedEngine]:
-    """Return what makes the engine, for a controller's settings. Raises ExecutorError without Dask's scheduler."""
-    workers: Workers = LocalWorkers(labs) if dask is None else DaskWorkers(dask, in_clear=dask_in_clear)
+    """Return what makes the engine, for a controller's settings. simulations: workers here that simulate.
+
+    Raises ExecutorError without Dask's scheduler.
+    """
+    workers: Workers = (
+        LocalWorkers(labs, simulations) if dask is None else DaskWorkers(dask, in_clear=dask_in_clear)
+    )
     return lambda database, store, on_event: ServedEngine(
         database, store, on_event, workers, labs, patience_s
     )

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import yaml
 
@@ -14,7 +14,7 @@ from capstan_client.errors import CapstanError
 from controller.schemes.loader import scheme_names
 from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
-from engine.estimate import expected_s
+from engine.estimate import expected_s, simulated_s
 from experiments.spec.check import check, find_spec, preset_names
 from experiments.spec.spec import (
     Spec,
@@ -39,13 +39,14 @@ _ONE_OF: Final = ("spec", "text", "preset")
 class SubmissionBody:
     """What is submitted: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
 
-    sweep: instead of the spec's: a list of axes as in a spec, or `{"dotted.field": [values]}`. schemes: names instead
-    of the spec's. set: values of dotted fields.
+    kind: run in a lab (`experiment`), or packet by packet (`simulation`). sweep: instead of the spec's: a list of axes
+    as in a spec, or `{"dotted.field": [values]}`. schemes: names instead of the spec's. set: values of dotted fields.
     """
 
     spec: dict[str, Any] | None = None
     text: str | None = None
     preset: str | None = None
+    kind: Literal["experiment", "simulation"] = "experiment"
     name: str | None = None
     seed: int | None = None
     repeats: int | None = None
@@ -96,10 +97,25 @@ def read_submission(request: SubmissionBody) -> Submission:
     if problems:
         placed = request.text is not None and not changed
         raise SubmissionError([_wrong(problem, where, placed) for problem in problems])
-    found = _submission(with_all_schemes(spec_from_dict(source.data), scheme_names()), text)
+    simulated = request.kind == "simulation"
+    found = _submission(with_all_schemes(spec_from_dict(source.data), scheme_names()), text, simulated)
     if found.job.runs > MOST_RUNS:
         raise SubmissionError([Wrong(where, f"more than {MOST_RUNS} runs: take fewer points or repeats")])
+    if simulated:
+        _need_simulated(found.spec, where)
     return found
+
+
+def _need_simulated(spec: Spec, where: str) -> None:
+    """Raise SubmissionError for what a simulation cannot do, at any point."""
+    from simulation.batch import prepare
+    from simulation.fabrics import SettingsError
+
+    try:
+        for point in points(spec):
+            prepare(point.spec, words(spec.sweep, point.at))
+    except SettingsError as error:
+        raise SubmissionError([Wrong(where, str(error))]) from None
 
 
 def preset_submission(name: str) -> Submission:
@@ -108,13 +124,15 @@ def preset_submission(name: str) -> Submission:
     return _submission(with_all_schemes(spec_from_dict(read(text, name).data), scheme_names()), text)
 
 
-def _submission(spec: Spec, text: str) -> Submission:
-    grid = points(spec)
-    jobs = [_job(point.spec, text, at=point.at, words=words(spec.sweep, point.at)) for point in grid]
+def _submission(spec: Spec, text: str, simulated: bool = False) -> Submission:
+    jobs = [
+        _job(point.spec, text, at=point.at, words=words(spec.sweep, point.at), simulated=simulated)
+        for point in points(spec)
+    ]
     if not spec.sweep:
         return Submission(spec, text, replace(jobs[0], at=None, words=""), ())
     total = replace(
-        _job(spec, text, at=None, words=""),
+        _job(spec, text, at=None, words="", simulated=simulated),
         runs=sum(job.runs for job in jobs),
         estimated_s=sum(job.estimated_s for job in jobs),
     )
@@ -127,7 +145,7 @@ def fabric_key(spec: Spec) -> str:
     return hashlib.sha256(json.dumps(plain(shape), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _job(spec: Spec, text: str, at: tuple[Any, ...] | None, words: str) -> NewJob:
+def _job(spec: Spec, text: str, *, at: tuple[Any, ...] | None, words: str, simulated: bool) -> NewJob:
     return NewJob(
         name=spec.name,
         title=spec.title,
@@ -135,10 +153,11 @@ def _job(spec: Spec, text: str, at: tuple[Any, ...] | None, words: str) -> NewJo
         spec=plain(spec_to_dict(spec)),
         text=text,
         runs=len(spec.schemes) * spec.repeats,
-        estimated_s=expected_s(spec),
+        estimated_s=simulated_s(spec) if simulated else expected_s(spec),
         fabric=fabric_key(spec),
         at=at,
         words=words,
+        simulated=simulated,
     )
 
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import signal
 import socket
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from capstan_client.errors import CapstanError, ControllerError
-from engine.kept_runs import kept_run
 from engine.progress import WorkerReportBody
-from engine.worker_client import WorkerClient
-from experiments.results.document import Run, json_text, machine
-from experiments.run.deployment import Deployment
-from experiments.run.experiment import Experiment
-from experiments.run.progress import Progress, Steps
-from experiments.spec.spec import Spec, spec_from_dict
-from workloads.plan import Plan
+from engine.submitted_record import SubmittedRecord
+from engine.worker_client import Takes, WorkerClient
+
+if TYPE_CHECKING:
+    from engine.lab_runs import LabRuns
+    from experiments.run.progress import Progress
 
 BEAT_S: Final = 0.5
 SLOTS: Final = Path("/run/capstan-labs")
@@ -83,24 +80,32 @@ def _own(directory: Path) -> None:
 
 
 class Worker:
-    """Runs what it is given until there is nothing more. name: as the controller calls it."""
+    """Runs what it is given until there is nothing more. name: as the controller calls it.
 
-    def __init__(self, client: WorkerClient, name: str) -> None:
+    takes: what it takes; cores: how many runs of a simulation at once.
+    """
+
+    def __init__(self, client: WorkerClient, name: str, takes: Takes = "all", cores: int = 1) -> None:
         self._client = client
         self._name = f"{name}@{socket.gethostname()}:{os.getpid()}"
-        self._deployment: Deployment | None = None
-        self._fabric = ""
+        self._takes = takes
+        self._cores = cores
+        self._labs: LabRuns | None = None
 
     def run(self) -> int:
         """Returns how many attempts it made. Raises ControllerError if the controller stays away."""
         attempts = 0
         try:
-            while (claim := self._client.claim(self._name, self._fabric)) is not None:
+            while (claim := self._client.claim(self._name, self._fabric, self._takes)) is not None:
                 attempts += 1
                 self._attempt(claim)
         finally:
             self._take_down()
         return attempts
+
+    @property
+    def _fabric(self) -> str:
+        return "" if self._labs is None else self._labs.fabric
 
     def _attempt(self, claim: Mapping[str, Any]) -> None:
         number, attempt = int(claim["experiment"]), int(claim["attempt"])
@@ -125,25 +130,23 @@ class Worker:
         self._client.end(number, attempt, state, summary, error)
 
     def _experiment(self, claim: Mapping[str, Any], beat: Heartbeat) -> dict[str, Any]:
-        spec = spec_from_dict(claim["spec"])
-        steps = Steps([spec], beat.progress)
-        if self._deployment is not None and self._fabric == claim["fabric"]:
-            self._deployment.take(spec)
+        record = SubmittedRecord(self._client, claim)
+        if claim["simulated"]:
+            self._take_down()  # a lab's agents would take turns with the simulation
+            from engine.simulated_runs import simulate_claim
+
+            simulate_claim(claim, record, beat.progress, self._cores)
         else:
-            self._take_down()
-            self._deployment = Deployment(spec, on_stage=steps.stage)
-            beat.lab = self._deployment.lab.lab_id
-            self._deployment.start()
-            self._fabric = claim["fabric"]
-        beat.lab = self._deployment.lab.lab_id
-        record = _Submitted(self._client, claim)
-        Experiment(spec, self._deployment, steps, steps.plans[0], lambda document, runs: Path(), record).run()
+            if self._labs is None:
+                from engine.lab_runs import LabRuns  # needs what a machine for simulations alone may lack
+
+                self._labs = LabRuns()
+            self._labs.run(claim, record, beat.progress, beat.has_lab)
         return record.summary
 
     def _take_down(self) -> None:
-        deployment, self._deployment, self._fabric = self._deployment, None, ""
-        if deployment is not None:
-            deployment.stop()
+        if self._labs is not None:
+            self._labs.take_down()
 
 
 class Heartbeat:
@@ -163,6 +166,10 @@ class Heartbeat:
     def progress(self, progress: Progress) -> None:
         """Where it is now."""
         self._progress = progress
+
+    def has_lab(self, lab: str) -> None:
+        """It runs in the lab of this id."""
+        self.lab = lab
 
     def __enter__(self) -> Heartbeat:
         signal.signal(STOP, self._stop)
@@ -209,37 +216,3 @@ class Heartbeat:
             left_s=now.left_s,
             lab=self.lab,
         )
-
-
-class _Submitted:
-    """The record of an attempt, with the controller that it was claimed from; the worker reports its end."""
-
-    def __init__(self, client: WorkerClient, claim: Mapping[str, Any]) -> None:
-        self.summary: dict[str, Any] = {}
-        self._client = client
-        self._number = int(claim["experiment"])
-        self._attempt = int(claim["attempt"])
-        self._has = {run["run"] for run in claim["kept"]}
-
-    def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
-        self._client.equip(self._number, self._attempt, versions, machine())
-        return self._number
-
-    def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
-        if not self._has:
-            return
-        for run in self._client.results(self._number)["runs"]:
-            flows = self._client.flows_of(self._number, run["id"])
-            modes = self._client.modes_of_run(self._number, run["id"])
-            yield kept_run(run, flows, modes, plans[run["repeat"]])
-
-    def add(self, run: Run, body: Mapping[str, Any]) -> int:
-        modes = [{name: one[name] for name in ("at_s", "leaf", "mode", "cause")} for one in run.modes]
-        own = {"modes": modes, "attempt": self._attempt}
-        return int(self._client.add_run(self._number, {**body, **own})["id"])
-
-    def finish(self, document: Mapping[str, Any]) -> None:
-        self.summary = json.loads(json_text(document))
-
-    def fail(self, error: BaseException) -> None:
-        pass

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from capstan_client.controller import ANSWER_TIMEOUT_S, ControllerClient
 from capstan_client.errors import ControllerError
 from engine.executors import PATIENCE_S
 from engine.progress import WorkerReportBody
 
+Takes = Literal["all", "labs", "simulations"]
+"""What a worker takes."""
 _NOT_NOW: Final = (None, 429, 500, 502, 503, 504)
 """Statuses after which asking again may help; None: no answer."""
 
@@ -30,10 +32,10 @@ class WorkerClient(ControllerClient):
         self._patience_s = patience_s
         self._sleep = sleep
 
-    def claim(self, worker: str, fabric: str) -> dict[str, Any] | None:
+    def claim(self, worker: str, fabric: str, takes: Takes = "all") -> dict[str, Any] | None:
         """Return what is to be run next; None: nothing. fabric: what the worker's lab is of, "" without one."""
         found: dict[str, Any] | None = self._ask(
-            "POST", "/engine/claims", {"worker": worker, "fabric": fabric}
+            "POST", "/engine/claims", {"worker": worker, "fabric": fabric, "takes": takes}
         )["claim"]
         return found
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
+import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,129 +15,155 @@ from typing import Any
 from experiments.results.document import Run, new_directory, own_versions, result_document, write_result
 from experiments.results.statistics import EmptyError
 from experiments.results.sweep_results import sweep_document, write_sweep
-from experiments.spec.spec import SchemeChoice, Spec, spec_text
-from experiments.spec.sweep import Point, points, words
+from experiments.spec.spec import Spec, spec_text
+from experiments.spec.sweep import points, words
+from simulation.batch import Case, OnStep, prepare, simulate
 from simulation.fabrics import SettingsError
-from simulation.spec_fabric import simulated_fabric
-from simulation.spec_run import Setting, payload_bytes, simulate_run
-from simulation.spec_scheme import SimulatedScheme, simulated_scheme
-from simulation.tcp import PROFILES, Control, Tcp
+from simulation.spec_run import payload_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedPoint:
+    """A spec without a sweep, its result document, and its runs. started: Unix seconds."""
+
+    spec: Spec
+    document: dict[str, Any]
+    runs: Sequence[Run]
+    started: float
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """document: as in result.json; directory: where it is kept."""
+    """document: as in result.json; directory: where it is kept; points: of a sweep, or the spec alone."""
 
     document: dict[str, Any]
     directory: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Where a simulation is: point of the sweep, scheme, run of so many, and how many of its flows have ended."""
-
-    point: str
-    label: str
-    run: int
-    runs: int
-    finished: int
-    flows: int
-
-
-OnStep = Callable[[Step], None]
-
-
-def transport_of(spec: Spec) -> Tcp:
-    """Return the hosts' TCP: the spec's profile, with its congestion control.
-
-    Raises:
-        SettingsError: a congestion control that is not simulated.
-    """
-    profile = PROFILES[spec.transport.profile]
-    controls: Mapping[str, Control] = {"cubic": "cubic", "reno": "newreno"}
-    control = controls.get(spec.transport.congestion)
-    if control is None:
-        raise SettingsError(
-            f"transport.congestion_control: {spec.transport.congestion} is not simulated; give cubic or reno"
-        )
-    return replace(profile, control=control)
+    points: Sequence[SimulatedPoint]
 
 
 def simulate_document(
-    spec: Spec, on_step: OnStep = lambda step: None, point: str = ""
+    spec: Spec,
+    on_step: OnStep = lambda step: None,
+    *,
+    cores: int = 1,
+    kept: Collection[Run] = (),
+    on_run: Callable[[Run], Run] = lambda run: run,
 ) -> tuple[dict[str, Any], list[Run]]:
     """Return the result document of a spec without a sweep, and its runs.
+
+    kept: runs of it that are there already. on_run: called with each run as it ends; returns it as it was recorded.
 
     Raises:
         SettingsError: what a simulation cannot do, or a class of flows none of which has ended.
     """
     started, begun = datetime.now(UTC), time.monotonic()
-    setting = Setting(spec, simulated_fabric(spec.fabric), transport_of(spec))
-    schemes = [(choice, simulated_scheme(spec, choice)) for choice in spec.schemes]
-    runs: list[Run] = []
-    for repeat in range(spec.repeats):
-        plan = spec.plan(repeat)
-        for choice, scheme in schemes:
-            at = Step(point, choice.label, len(runs) + 1, spec.repeats * len(schemes), 0, len(plan.sized))
-            on_step(at)
-
-            def progress(finished: int, at: Step = at) -> None:
-                on_step(replace(at, finished=finished))
-
-            runs.append(simulate_run(setting, choice, scheme, repeat, plan, progress))
-    try:
-        document = result_document(
-            spec, runs, started, time.monotonic() - begun, _notices(setting, schemes), own_versions()
-        )
-    except EmptyError as error:
-        raise SettingsError(str(error)) from None
-    return document | {"kind": "simulation", "simulation": _settings(setting, schemes)}, runs
+    case = prepare(spec)
+    runs = list(kept)
+    there = {(0, run.label, run.repeat) for run in kept}
+    with closing(simulate([case], on_step, cores, there)) as ended:
+        runs += [on_run(run) for _, run in ended]
+    runs = in_order(spec, runs)
+    return _document(case, runs, started, time.monotonic() - begun), runs
 
 
-def simulate_spec(spec: Spec, text: str, results: Path, on_step: OnStep = lambda step: None) -> Simulated:
+def simulate_spec(
+    spec: Spec, text: str, results: Path, on_step: OnStep = lambda step: None, cores: int = 1
+) -> Simulated:
     """Simulate a spec without a sweep and keep the result below *results*. text: the spec as its author wrote it.
 
     Raises:
         SettingsError: as `simulate_document`.
     """
-    document, runs = simulate_document(spec, on_step)
-    directory = new_directory(results, spec.name, _when(document))
-    write_result(directory, document, runs, text)
-    return Simulated(document, directory)
+    (point,) = _simulated([prepare(spec)], on_step, cores)
+    with _whole_directory(results, spec.name, point) as place:
+        write_result(place.partial, point.document, point.runs, text)
+    return Simulated(point.document, place.whole, [point])
 
 
-def simulate_sweep(spec: Spec, text: str, results: Path, on_step: OnStep = lambda step: None) -> Simulated:
+def simulate_sweep(
+    spec: Spec, text: str, results: Path, on_step: OnStep = lambda step: None, cores: int = 1
+) -> Simulated:
     """The same for each point of the spec's sweep, each kept in a directory of its own below the sweep's."""
     grid = points(spec)
-    found: list[tuple[Point, dict[str, Any], list[Run]]] = []
-    for point in grid:
-        found.append((point, *simulate_document(point.spec, on_step, words(spec.sweep, point.at))))
-    directory = new_directory(results, spec.name, _when(found[0][1]))
-    kept = []
-    for index, (point, document, runs) in enumerate(found):
-        place = directory / f"point-{index + 1:0{len(str(len(grid)))}d}"
-        place.mkdir()
-        kept.append((point.at, write_result(place, document, runs, spec_text(point.spec)), document))
-    whole = sweep_document(spec, kept) | {"simulated": True}
-    write_sweep(directory, whole, text)
-    return Simulated(whole, directory)
+    found = _simulated([prepare(point.spec, words(spec.sweep, point.at)) for point in grid], on_step, cores)
+    with _whole_directory(results, spec.name, found[0]) as place:
+        kept = []
+        for index, (at, point) in enumerate(zip(grid, found, strict=True)):
+            directory = place.partial / f"point-{index + 1:0{len(str(len(grid)))}d}"
+            directory.mkdir()
+            write_result(directory, point.document, point.runs, spec_text(point.spec))
+            kept.append((at.at, directory, point.document))
+        whole = sweep_document(spec, kept)
+        write_sweep(place.partial, whole, text)
+    return Simulated(whole, place.whole, found)
 
 
-def _when(document: Mapping[str, Any]) -> datetime:
-    return datetime.fromisoformat(document["started"])
+def in_order(spec: Spec, runs: Collection[Run]) -> list[Run]:
+    """Return runs by repeat, and those of a repeat in the order of the spec's schemes."""
+    labels = [choice.label for choice in spec.schemes]
+    return sorted(runs, key=lambda run: (run.repeat, labels.index(run.label)))
 
 
-def _settings(setting: Setting, schemes: Sequence[tuple[SchemeChoice, SimulatedScheme]]) -> dict[str, Any]:
+def _simulated(cases: Sequence[Case], on_step: OnStep, cores: int) -> list[SimulatedPoint]:
+    started, begun = datetime.now(UTC), time.monotonic()
+    runs: list[list[Run]] = [[] for _ in cases]
+    ended_s = [0.0] * len(cases)
+    with closing(simulate(cases, on_step, cores)) as ended:
+        for index, run in ended:
+            runs[index].append(run)
+            ended_s[index] = time.monotonic() - begun
+    found = []
+    for index, (case, of_case) in enumerate(zip(cases, runs, strict=True)):
+        ordered = in_order(case.spec, of_case)
+        # cases overlap: each lasted from the end of those before it, so that their sum is what all of them took
+        lasted_s = max(0.0, ended_s[index] - max(ended_s[:index], default=0.0))
+        document = _document(case, ordered, started, lasted_s)
+        found.append(SimulatedPoint(case.spec, document, ordered, started.timestamp()))
+    return found
+
+
+def _document(case: Case, runs: Sequence[Run], started: datetime, duration_s: float) -> dict[str, Any]:
+    try:
+        document = result_document(case.spec, runs, started, duration_s, _notices(case), own_versions())
+    except EmptyError as error:
+        raise SettingsError(f"{case.point}: {error}" if case.point else str(error)) from None
+    return document | {"kind": "simulation", "simulation": _settings(case)}
+
+
+@dataclass(slots=True)
+class _Place:
+    partial: Path
+    whole: Path
+
+
+@contextmanager
+def _whole_directory(results: Path, name: str, first: SimulatedPoint) -> Iterator[_Place]:
+    """Yield a directory to write into, which gets its place below *results* when all of it is written, or is gone."""
+    partial = results / f".{name}-{secrets.token_hex(4)}"
+    partial.mkdir(parents=True)
+    place = _Place(partial, partial)
+    try:
+        yield place
+        place.whole = new_directory(results, name, datetime.fromisoformat(first.document["started"]))
+        partial.rename(place.whole)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):  # it is whole, or was never made
+            place.whole.rmdir()
+        raise
+
+
+def _settings(case: Case) -> dict[str, Any]:
     return {
-        "transport": asdict(setting.transport),
-        "payload_bytes": payload_bytes(setting.spec),
-        "agent_clock": schemes[0][1].clock,
+        "transport": asdict(case.setting.transport),
+        "payload_bytes": payload_bytes(case.spec),
+        "agent_clock": case.schemes[0][1].clock,
     }
 
 
-def _notices(setting: Setting, schemes: Sequence[tuple[SchemeChoice, SimulatedScheme]]) -> list[str]:
+def _notices(case: Case) -> list[str]:
     """Return what people must know of a simulated result."""
-    tcp, clock = setting.transport, schemes[0][1].clock
+    tcp, clock = case.setting.transport, case.schemes[0][1].clock
     found = [
         f"Simulated, packet by packet: TCP {tcp.control}, initial window {tcp.initial_window}, time-outs from "
         f"{tcp.least_timeout_us / 1000:g} ms, losses by {'time (RACK)' if tcp.rack else 'duplicates'}, "

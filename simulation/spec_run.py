@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import capstan_native
 
-from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run
 from experiments.results.outcome import FlowOutcome
 from experiments.spec.spec import SchemeChoice, Spec
@@ -31,8 +30,6 @@ _ENDLESS_BYTES: Final = 2**32 - 1
 """What a flow without an end may send at most: more than any lab has carried in a run."""
 _HEADERS: Final = 20 + 20 + 12
 """Of IPv4 and TCP inside the tunnel, with a timestamp."""
-NOT_LIMITED: Final = CpuUse(1.0, 1.0, None, 0.0, False)
-"""A simulation has all the time it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ def simulate_run(
         plan=plan.digest(),
         duration_s=simulation.now_ps() / _PS_PER_S,
         flows=outcomes,
-        cpu=NOT_LIMITED,
+        cpu=None,
         types=None if learning is None else tuple(types),
         modes=tuple(_mode_changes(spec, simulation)),
         splits=tuple(

@@ -19,7 +19,8 @@ from experiments.results.report import ReportError, read_result
 from experiments.results.tables import interval_text, milliseconds, new_table
 from experiments.spec.spec import Spec, spec_from_dict, spec_text
 from simulation.agreement import WITHIN, Agreement, Document, Measured, agreements
-from simulation.experiment import Step, simulate_document
+from simulation.batch import Step, prepare
+from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
 
 
@@ -112,15 +113,8 @@ def _run(name: str, repeats: int | None, schemes: tuple[str, ...], directory: Pa
 
 def _problem(spec: Spec) -> str | None:
     """Return what of a spec cannot be simulated, before a lab runs for minutes; None: nothing."""
-    from simulation.experiment import transport_of
-    from simulation.spec_fabric import simulated_fabric
-    from simulation.spec_scheme import simulated_scheme
-
     try:
-        simulated_fabric(spec.fabric)
-        transport_of(spec)
-        for choice in spec.schemes:
-            simulated_scheme(spec, choice)
+        prepare(spec)
     except SettingsError as error:
         return str(error)
     return None

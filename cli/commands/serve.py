@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.privileges import lab_obstacle
 from controller.__main__ import controller_options, run_controller
 from host_agent.__main__ import agent_command
+from topologies.cores import own_cores
 
 if TYPE_CHECKING:
     from controller.app import MakeExtension
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
     help="Labs that a machine may have at a time, for submitted experiments; 0: only workers that others start.",
 )
 @click.option(
+    "--simulations",
+    type=click.IntRange(0, 4096),
+    help="Workers here that simulate, for submitted simulations, none beside a lab. Default: one a core.",
+)
+@click.option(
     "--dask",
     metavar="tcp://ADDRESS:PORT",
     envvar="CAPSTAN_DASK",
@@ -55,6 +62,7 @@ if TYPE_CHECKING:
 def serve_command(
     experiments: bool | None,
     labs: int,
+    simulations: int | None,
     dask: str | None,
     dask_without_tls: bool,
     patience_s: float,
@@ -65,13 +73,20 @@ def serve_command(
     def extension() -> MakeExtension | None:
         if experiments is False:
             return None
-        return _experiments(labs, dask, dask_without_tls, patience_s, asked=experiments is not None)
+        return _experiments(
+            labs, simulations, dask, dask_without_tls, patience_s, asked=experiments is not None
+        )
 
     run_controller(extension, **options)
 
 
 def _experiments(
-    labs: int, dask: str | None, dask_without_tls: bool, patience_s: float, asked: bool
+    labs: int,
+    simulations: int | None,
+    dask: str | None,
+    dask_without_tls: bool,
+    patience_s: float,
+    asked: bool,
 ) -> MakeExtension | None:
     """Return the engine; None, with a message, where it is not installed and was not asked for."""
     try:
@@ -83,8 +98,12 @@ def _experiments(
             "experiments cannot be submitted here: %s; --experiments sets up what they need", error
         )
         return None
+    if labs and dask is None and (obstacle := lab_obstacle()) is not None:
+        logging.getLogger("capstan").warning("submitted simulations are run here, but no labs: %s", obstacle)
+        labs = 0
+    simulations = own_cores().workers() if simulations is None else simulations
     try:
-        return experiments_extension(labs, dask, patience_s, dask_without_tls)
+        return experiments_extension(labs, dask, patience_s, dask_without_tls, simulations)
     except ExecutorError as error:
         raise click.ClickException(str(error)) from None
 

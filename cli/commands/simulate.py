@@ -11,7 +11,6 @@ import click
 from rich.table import Table
 
 from cli.console import json_option, progress, results, write_json
-from cli.simulated_spec import run_simulated
 from simulation.fabrics import Fabric, LinkChange, SettingsError
 from simulation.reference import read_reference
 from simulation.runs import Result, run
@@ -19,9 +18,10 @@ from simulation.settings import PATHS, Buffer, FixedWindow, Paths, PFabricHosts,
 from simulation.summary import Figure, summarise
 from simulation.tcp import PROFILES, Control, Profile, Tcp
 from simulation.trace import read_trace
+from topologies.cores import own_cores
 
 RESULTS: Final = Path("results")
-OF_SPEC: Final = frozenset({"repeats", "schemes", "wanted", "directory"})
+OF_SPEC: Final = frozenset({"repeats", "schemes", "wanted", "directory", "cores", "database"})
 """Options that only a spec has."""
 OF_BOTH: Final = frozenset({"spec", "trace_file", "seed", "json_file"})
 TRANSPORTS: Final = ("window", "pfabric", *get_args(Control))
@@ -45,6 +45,14 @@ _MARK_FROM_PACKETS: Final = 65
     "--point", "wanted", multiple=True, help="Of SPEC: only this point of its first axis; repeatable."
 )
 @click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "--database", help="Of SPEC's result, SQLAlchemy URL (default: SQLite in the results' directory)."
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(1),
+    help="Of SPEC: so many runs at once, each with memory of its own. Default: all.",
+)
 @click.option(
     "--trace-file",
     "trace_file",
@@ -112,6 +120,8 @@ def simulate_command(
     schemes: tuple[str, ...],
     wanted: tuple[str, ...],
     directory: Path,
+    database: str | None,
+    cores: int | None,
     trace_file: Path | None,
     flows: int | None,
     reference: Path | None,
@@ -128,14 +138,11 @@ def simulate_command(
         raise click.UsageError("give SPEC or --trace-file FILE")
     _need_options_of(context, of_trace=trace_file is not None)
     if spec is not None:
+        from cli.simulated_spec import Asked, run_simulated
+
+        cores = own_cores().workers() if cores is None else cores
         run_simulated(
-            spec,
-            seed=options["seed"],
-            repeats=repeats,
-            schemes=schemes,
-            wanted=wanted,
-            directory=directory,
-            json_file=json_file,
+            spec, Asked(options["seed"], repeats, schemes, wanted, directory, cores, database, json_file)
         )
         return
     assert trace_file is not None

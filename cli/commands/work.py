@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 import click
 
 from cli.console import progress
 from cli.privileges import need_lab
+from topologies.cores import own_cores
+
+BEHIND_OTHERS: Final = 10
+"""A controller on the same machine comes first."""
 
 
 @click.command(
@@ -31,6 +36,9 @@ from cli.privileges import need_lab
     type=click.IntRange(1, 16),
     help="Labs that this machine may have at a time: waits while so many workers are at work.",
 )
+@click.option("--labs-only", is_flag=True, help="Take no simulations.")
+@click.option("--simulations", is_flag=True, help="Take simulations only: no root, no lab.")
+@click.option("--cores", type=click.IntRange(1), help="Runs of a simulation at once. Default: all.")
 @click.option(
     "--patience-s",
     default=60.0,
@@ -38,17 +46,41 @@ from cli.privileges import need_lab
     type=click.FloatRange(1, 3600),
     help="How long the controller, or its database, may be away.",
 )
-def work_command(api: str, token_file: Path | None, name: str, labs: int, patience_s: float) -> None:
-    """Run what is queued at a controller, on labs of this machine, until nothing is left. The controller starts
-    workers by itself; this is for machines that it cannot reach."""
-    need_lab("work")
+def work_command(
+    api: str,
+    token_file: Path | None,
+    name: str,
+    labs: int,
+    labs_only: bool,
+    simulations: bool,
+    cores: int | None,
+    patience_s: float,
+) -> None:
+    """Run what is queued at a controller, on labs of this machine and in simulation, until nothing is left. Without
+    root it takes simulations only. The controller starts workers by itself; this is for machines that it cannot reach.
+    """
+    if labs_only and simulations:
+        raise click.UsageError("--labs-only and --simulations exclude each other")
+    if os.geteuid() != 0 and not (labs_only or simulations):
+        progress.print("labs need root: this worker takes simulations only", markup=False)
+        simulations = True
+    if not simulations:
+        need_lab("work")
+    from contextlib import nullcontext
+
     from engine.executors import TOKEN_VARIABLE
     from engine.worker import Worker, machine_slot
-    from engine.worker_client import WorkerClient
+    from engine.worker_client import Takes, WorkerClient
 
     token = os.environ.pop(TOKEN_VARIABLE, None)
     if token_file is not None:
         token = token_file.read_text(encoding="utf-8").strip()
-    with machine_slot(labs), WorkerClient(api, token, patience_s) as client:
-        attempts = Worker(client, name).run()
+    takes: Takes = "simulations" if simulations else "labs" if labs_only else "all"
+    if simulations:
+        os.nice(BEHIND_OTHERS)
+    with (
+        nullcontext() if simulations else machine_slot(labs),
+        WorkerClient(api, token, patience_s) as client,
+    ):
+        attempts = Worker(client, name, takes, cores or own_cores().workers()).run()
     progress.print(f"nothing is left to run; {attempts} begun", markup=False)

@@ -98,11 +98,14 @@ class RestartBody:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentBody:
+    """``simulated``: packet by packet, not in a lab."""
+
     name: str
     seed: int
     spec: dict[str, Any]
     versions: dict[str, Any] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

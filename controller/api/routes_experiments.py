@@ -57,7 +57,14 @@ class ExperimentRoutes:
     def create(self) -> tuple[dict[str, Any], int]:
         self._submits.take(time.monotonic())
         wanted = body(ExperimentBody)
-        made = self._store.create(wanted.name, wanted.seed, wanted.spec, wanted.versions, wanted.machine)
+        made = self._store.create(
+            wanted.name,
+            wanted.seed,
+            wanted.spec,
+            wanted.versions,
+            wanted.machine,
+            simulated=wanted.simulated,
+        )
         self._running.events.add(ExperimentCreated(made["id"], made["name"], made["state"]))
         return made, 201
 

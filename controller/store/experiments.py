@@ -52,6 +52,8 @@ class ExperimentStore:
         spec: Mapping[str, Any],
         versions: Mapping[str, Any],
         machine: Mapping[str, Any],
+        *,
+        simulated: bool = False,
     ) -> dict[str, Any]:
         """Return a new running experiment."""
         with Session(self._engine) as session, session.begin():
@@ -62,6 +64,7 @@ class ExperimentStore:
                 versions=dict(versions),
                 machine=dict(machine),
                 created_at=time.time(),
+                simulated=simulated,
             )
             session.add(experiment)
             session.flush()

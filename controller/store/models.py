@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, UniqueConstraint, false, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-NEWEST: Final = "0005"
+NEWEST: Final = "0006"
 """The migration that leads to these tables; an empty database gets them without any."""
 WHOLE: Final = BigInteger().with_variant(Integer(), "sqlite")
 """64 bits everywhere: SQLite's INTEGER has them, PostgreSQL's has 32, fewer than seeds and byte counts need."""
@@ -27,7 +27,10 @@ class Base(DeclarativeBase):
 
 
 class Experiment(Base):
-    """One experiment: what was asked, with what, and how it ended. Times are Unix seconds."""
+    """One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+
+    simulated: packet by packet (docs/simulator.md), not in a lab.
+    """
 
     __tablename__ = "experiments"
     __table_args__ = (Index("experiments_by_state", "state", "id"),)
@@ -43,6 +46,7 @@ class Experiment(Base):
     summary: Mapped[dict[str, Any] | None] = mapped_column(default=None)
     created_at: Mapped[float]
     finished_at: Mapped[float | None] = mapped_column(default=None)
+    simulated: Mapped[bool] = mapped_column(default=False, server_default=false())
     runs: Mapped[list[Run]] = relationship(order_by="Run.id")
 
 

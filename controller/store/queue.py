@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sqlalchemy import Engine, Select, func, select
 from sqlalchemy.orm import Session, aliased
@@ -32,11 +32,16 @@ from controller.store.queue_rows import (
 )
 
 Kind = Literal["experiment", "sweep", "point"]
+_OF_EXPERIMENT: Final = ("name", "seed", "spec", "simulated")
+"""Fields of a `NewJob` that are the experiment's, not its place's in the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """One experiment to queue. runs: number of them; estimated_s: seconds that they may take; see `Job`."""
+    """One experiment to queue. runs: number of them; estimated_s: seconds that they may take; see `Job`.
+
+    simulated: packet by packet, by a worker that has no lab.
+    """
 
     name: str
     title: str
@@ -48,6 +53,7 @@ class NewJob:
     fabric: str = ""
     at: tuple[Any, ...] | None = None
     words: str = ""
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,16 @@ class Claimed:
     spec: dict[str, Any]
     fabric: str
     kept: tuple[tuple[str, int, int], ...] = ()
+    simulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """So many jobs of a submission that may be claimed now."""
+
+    submission: int
+    simulated: bool
+    jobs: int
 
 
 class ExperimentQueue:
@@ -79,13 +95,16 @@ class ExperimentQueue:
                 _add(session, point, "point", number, index, 0, now)
             return number
 
-    def claim(self, worker: str, fabric: str = "") -> tuple[Claimed, list[Change]] | None:
+    def claim(
+        self, worker: str, fabric: str = "", simulated: bool | None = None
+    ) -> tuple[Claimed, list[Change]] | None:
         """Return the next job for *worker*, which has a lab of *fabric* up already; None if there is none.
 
-        First come, first served; of a sweep's points those of the same fabric come first.
+        First come, first served; of a sweep's points those of the same fabric come first. simulated: only simulations,
+        or only what needs a lab; None: both.
         """
         with Session(self._engine) as session, session.begin():
-            while (row := session.execute(_next(fabric)).first()) is not None:
+            while (row := session.execute(_next(fabric, simulated)).first()) is not None:
                 number, parent = row
                 if parent is not None:
                     lock(session, parent)  # before its point, as all others do
@@ -242,6 +261,21 @@ class ExperimentQueue:
             )
             return sum(count for _, count in queued), order
 
+    def backlog(self) -> list[Waiting]:
+        """Return what may be claimed now, by submission, next one first."""
+        of, sweep = func.coalesce(Job.parent, Job.experiment_id), aliased(Job)
+        queued_at = func.coalesce(sweep.queued_at, Job.queued_at)
+        query = (
+            select(of, Experiment.simulated, func.count())
+            .join(Experiment, Experiment.id == Job.experiment_id)
+            .outerjoin(sweep, sweep.experiment_id == Job.parent)
+            .where(Experiment.state == "queued", Job.kind != "sweep")
+            .group_by(of, Experiment.simulated, queued_at)
+            .order_by(queued_at, of)
+        )
+        with Session(self._reading) as session:
+            return [Waiting(number, simulated, jobs) for number, simulated, jobs in session.execute(query)]
+
     def standing(self, number: int) -> list[dict[str, Any]]:
         """Return an experiment, and its points if it is a sweep, with `runs_kept` of each. Raises NotFoundError."""
         with Session(self._reading) as session:
@@ -253,12 +287,20 @@ class ExperimentQueue:
                 .scalar_subquery()
             )
             rows = session.execute(
-                select(Experiment.id, Experiment.state, Experiment.error, Experiment.finished_at, Job, kept)
+                select(
+                    Experiment.id,
+                    Experiment.state,
+                    Experiment.error,
+                    Experiment.finished_at,
+                    Experiment.simulated,
+                    Job,
+                    kept,
+                )
                 .join(Job, Job.experiment_id == Experiment.id)
                 .where((Experiment.id == number) | (Job.parent == number))
                 .order_by(Job.parent.is_not(None), Job.point)
             )
-            names = ("id", "state", "error", "finished_at")
+            names = ("id", "state", "error", "finished_at", "simulated")
             of_job = (
                 "kind",
                 "point",
@@ -271,9 +313,9 @@ class ExperimentQueue:
                 "worker",
             )
             return [
-                dict(zip(names, row[:4], strict=True))
-                | {name: getattr(row[4], name) for name in of_job}
-                | {"runs_kept": row[5]}
+                dict(zip(names, row[:5], strict=True))
+                | {name: getattr(row[5], name) for name in of_job}
+                | {"runs_kept": row[6]}
                 for row in rows
             ]
 
@@ -299,20 +341,21 @@ def _add(
         machine={},
         state="queued",
         created_at=now,
+        simulated=job.simulated,
     )
     session.add(experiment)
     session.flush()
-    fields = {name: value for name, value in asdict(job).items() if name not in ("name", "seed", "spec")}
+    fields = {name: value for name, value in asdict(job).items() if name not in _OF_EXPERIMENT}
     fields["at"] = None if job.at is None else list(job.at)
     own = {"kind": kind, "parent": parent, "point": point, "points": points, "queued_at": now}
     session.add(Job(experiment_id=experiment.id, started_at=None, attempt=0, worker="", **fields, **own))
     return experiment.id
 
 
-def _next(fabric: str) -> Select[int, int | None]:
-    """Return what is to be claimed next (number, sweep), by whom has a lab of *fabric*."""
+def _next(fabric: str, simulated: bool | None) -> Select[int, int | None]:
+    """Return what is to be claimed next (number, sweep), by whom has a lab of *fabric*; simulated: as `claim`."""
     sweep = aliased(Job)
-    return (
+    query = (
         select(Experiment.id, Job.parent)
         .join(Job, Job.experiment_id == Experiment.id)
         .outerjoin(sweep, sweep.experiment_id == Job.parent)
@@ -325,6 +368,7 @@ def _next(fabric: str) -> Select[int, int | None]:
         )
         .limit(1)
     )
+    return query if simulated is None else query.where(Experiment.simulated.is_(simulated))
 
 
 def _whole() -> Select[int]:
@@ -357,4 +401,5 @@ def _claimed(session: Session, experiment: Experiment, job: Job) -> Claimed:
         experiment.spec,
         job.fabric,
         tuple((label, repeat, run) for label, repeat, run in kept),
+        experiment.simulated,
     )

@@ -48,7 +48,8 @@ class Run:
     plan: str
     duration_s: float
     flows: tuple[FlowOutcome, ...]
-    cpu: CpuUse
+    cpu: CpuUse | None
+    """None: it was simulated, at whatever pace the processor gave it."""
     modes: tuple[Mapping[str, Any], ...] = ()
     splits: tuple[Mapping[str, Any], ...] = ()
     changes: tuple[Mapping[str, Any], ...] = ()
@@ -62,6 +63,11 @@ class Run:
     """How often it was begun anew since it was disturbed."""
     not_counted: int = 0
     """Flows that are not among `flows` since they are in no figure: the database has none of them."""
+
+    @property
+    def cpu_limited(self) -> bool:
+        """Return whether the processor, not the fabric, set the pace."""
+        return self.cpu is not None and self.cpu.limited
 
     @property
     def counted(self) -> tuple[FlowOutcome, ...]:
@@ -97,8 +103,8 @@ def result_document(
         entry = schemes[choice.label]
         entry["scheme"] = choice.name
         entry["overrides"] = dict(choice.overrides)
-        entry["cpu"] = _cpu([run.cpu for run in group])
-        entry["cpu_limited"] = any(run.cpu.limited for run in group)
+        entry["cpu"] = _cpu([run.cpu for run in group if run.cpu is not None])
+        entry["cpu_limited"] = any(run.cpu_limited for run in group)
         entry["disturbed"] = any(run.disturbed for run in group)
         entry["retransmitted_bytes"] = retransmitted_bytes(run.counted for run in group)
         entry["admission"] = admission_entry(
@@ -115,7 +121,7 @@ def result_document(
         "seed": spec.seed,
         "repeats": spec.repeats,
         "baseline": spec.baseline,
-        "cpu_limited": any(run.cpu.limited for run in runs),
+        "cpu_limited": any(run.cpu_limited for run in runs),
         "disturbed": any(run.disturbed for run in runs),
         "packet_time_ms": spec.packet_time_s * 1e3,
         "long_flow_pressure": spec.long_flow_pressure(),
@@ -153,7 +159,10 @@ def result_document(
     }
 
 
-def _cpu(uses: Sequence[CpuUse]) -> dict[str, Any]:
+def _cpu(uses: Sequence[CpuUse]) -> dict[str, Any] | None:
+    """Return what was left of the processor in all runs of a scheme; None: they were simulated."""
+    if not uses:
+        return None
     stalled = [use.stalled_share for use in uses if use.stalled_share is not None]
     return {
         "idle_share": sum(use.idle_share for use in uses) / len(uses),
@@ -194,8 +203,8 @@ def _run(run: Run) -> dict[str, Any]:
         "types_learnt": None if run.types is None else [dict(types) for types in run.types],
         "disturbed": [dict(part) for part in run.disturbed],
         "repeated": run.repeated,
-        "cpu": asdict(run.cpu),
-        "cpu_limited": run.cpu.limited,
+        "cpu": None if run.cpu is None else asdict(run.cpu),
+        "cpu_limited": run.cpu_limited,
     }
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from capstan_client.errors import CapstanError
 from experiments.results.drawing import comparison_figure, sweep_figures
 from experiments.results.sweep_results import sweep_notes, sweep_tables_of
-from experiments.results.tables import notes, tables_of
+from experiments.results.tables import is_simulated, notes, tables_of
 from figures import results as result_figures
 from figures.style import applied
 
@@ -34,6 +34,7 @@ DISTURBED_WARNING: Final = (
     "A part of the lab ended during the runs marked #, and again whenever they were repeated: run them again for "
     "figures to use."
 )
+SIMULATED: Final = "Simulated, packet by packet: no real switches or hosts."
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8886; --mark: #b3261e; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -114,7 +115,8 @@ def drawings(document: Document, records: Sequence[Mapping[str, str]]) -> list[D
 
 def _warnings(document: Document) -> list[str]:
     warnings = {"cpu_limited": CPU_WARNING, "disturbed": DISTURBED_WARNING}
-    return [text for name, text in warnings.items() if document.get(name)]
+    simulated = [SIMULATED] if is_simulated(document) else []
+    return simulated + [text for name, text in warnings.items() if document.get(name)]
 
 
 def html_report(document: Document, records: Sequence[Mapping[str, str]]) -> str:
@@ -223,9 +225,10 @@ def _circumstances(document: Document) -> Iterator[tuple[str, str]]:
     machine = [f"{name}: {value}" for name, value in document["machine"].items()]
     yield "Set-up", json.dumps(document["spec"], indent=1, ensure_ascii=False)
     yield "Versions and machine", "\n".join([*versions, *machine, f"started: {document['started']}"])
+    command = "simulate" if is_simulated(document) else "run"
     yield (
         "Run it again",
-        f"./capstan run spec.yaml --seed {document['seed']} --repeats {document['repeats']}",
+        f"./capstan {command} spec.yaml --seed {document['seed']} --repeats {document['repeats']}",
     )
 
 

@@ -16,7 +16,15 @@ from rich.text import Text
 from experiments.results.claims import RATIOS, WORDS, compared, found, heading
 from experiments.results.document import FORMAT, json_text, text_of
 from experiments.results.statistics import FLOWS_FOR_P99
-from experiments.results.tables import interval_text, marks, milliseconds, new_table, scheme_name, warnings
+from experiments.results.tables import (
+    interval_text,
+    is_simulated,
+    marks,
+    milliseconds,
+    new_table,
+    scheme_name,
+    warnings,
+)
 from experiments.spec.spec import Spec, spec_to_dict
 from experiments.spec.sweep import show, words
 
@@ -52,6 +60,7 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
     return {
         "format": FORMAT,
         "kind": "sweep",
+        "simulated": is_simulated(first),
         "name": spec.name,
         "title": spec.title,
         **{name: first[name] for name in _OF_ALL},

@@ -167,7 +167,8 @@ def overview_table(document: Document) -> Table:
 
 
 def packets_table(document: Document) -> Table:
-    """Return what happened to packets, and how much processor was left."""
+    """Return what happened to packets, and how much processor a lab had left."""
+    simulated = is_simulated(document)
     table = new_table(
         "Packets, all runs of a scheme together",
         [
@@ -178,12 +179,12 @@ def packets_table(document: Document) -> Table:
             "extra\n% of\npackets",
             "paths\nshort\nflow",
             "paths\nlong\nflow",
-            "CPU\nidle\n%",
+            *([] if simulated else ["CPU\nidle\n%"]),
         ],
     )
     for label, scheme in document["schemes"].items():
-        idle = scheme["cpu"]["idle_share"]
         mark = marks(scheme)
+        idle = [] if simulated else [Text(f"{scheme['cpu']['idle_share'] * 100:.0f}{mark}", style=_bad(mark))]
         table.add_row(
             scheme_name(label, scheme),
             str(scheme["retransmissions"]),
@@ -193,9 +194,18 @@ def packets_table(document: Document) -> Table:
             f"{scheme['overhead'] * 100:.1f}",
             _paths(scheme, "short"),
             _paths(scheme, "long"),
-            Text(f"{idle * 100:.0f}{mark}", style="bold red" if mark else ""),
+            *idle,
         )
     return table
+
+
+def is_simulated(document: Document) -> bool:
+    """Return whether a result, or a sweep's, was simulated."""
+    return document.get("kind") == "simulation" or document.get("simulated") is True
+
+
+def _bad(mark: str) -> str:
+    return "bold red" if mark else ""
 
 
 def notes(document: Document) -> list[str]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from capstan_client.controller import ControllerClient
 from capstan_client.errors import ControllerError
 from experiments.results.admissions import RESENT_S, SETTLE_S, AdmissionCount, Admissions
 from experiments.results.document import Run, own_versions, result_document
 from experiments.results.outcome import FlowOutcome, OutcomeError, join
+from experiments.results.run_record import rotated, run_body
 from experiments.run.cpu import CpuWatch
 from experiments.run.deployment import Deployment, DeploymentError
 from experiments.run.disturbed import MOST_REPEATS, DisturbedError, Watch
@@ -26,8 +27,6 @@ from experiments.run.traffic import Traffic
 from experiments.spec.spec import SchemeChoice, Spec
 from workloads.plan import Plan
 
-_IN_CSV_ONLY: Final = ("copy_packets", "application", "port", "counted")
-"""Fields of a flow that the database does not have so: its packets are the flow's own, and all its flows count."""
 Keep = Callable[[Mapping[str, Any], Sequence[Run]], Path]
 
 
@@ -213,12 +212,6 @@ class Experiment:
         return run, epoch_wall
 
 
-def rotated(schemes: tuple[SchemeChoice, ...], repeat: int) -> tuple[SchemeChoice, ...]:
-    """Return the order of one repeat: each scheme is first in turn, so that none always follows another."""
-    first = repeat % len(schemes)
-    return schemes[first:] + schemes[:first]
-
-
 def _learns_types(scheme: Mapping[str, Any]) -> bool:
     priority = scheme.get("priority")
     return priority is not None and priority.get("prediction") is not None
@@ -232,50 +225,6 @@ def _prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
             f"{len(unseen)} finished flows are missing in the agents' reports, the first from "
             f"{unseen[0].source}:{unseen[0].source_port} to {unseen[0].destination}; were agents restarted?"
         )
-
-
-def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
-    """Return a run as the API takes it."""
-    flows = []
-    for flow in run.flows:
-        if not flow.counted:
-            continue
-        data = asdict(flow)
-        data["flow"] = data.pop("id")
-        data["destination_port"] = flow.port
-        for name in _IN_CSV_ONLY:
-            del data[name]
-        data["paths"] = dict(flow.paths)
-        if flow.started_s is not None and flow.fct_s is not None:
-            data["finished_s"] = round(flow.started_s + flow.fct_s, 6)
-        flows.append(data)
-    short = [flow.fct_s for flow in run.counted if flow.traffic_class == "short" and flow.fct_s is not None]
-    return {
-        "scheme": run.scheme,
-        "label": run.label,
-        "repeat": run.repeat,
-        "seed": seed,
-        "started_at": epoch_wall,
-        "finished_at": epoch_wall + run.duration_s,
-        "cpu_limited": run.cpu.limited,
-        "cpu": asdict(run.cpu),
-        "measures": {
-            "short": {"n": len(short), "afct_ms": sum(short) / len(short) * 1e3 if short else None},
-            "long": {
-                "goodput_mbps": sum(
-                    flow.window_bytes * 8e-6 / flow.window_s for flow in run.flows if flow.window_s > 0
-                )
-            },
-            "path_splits": [dict(split) for split in run.splits],
-            "fabric_changes": [dict(change) for change in run.changes],
-            "types_learnt": None if run.types is None else [dict(types) for types in run.types],
-            "disturbed": [dict(part) for part in run.disturbed],
-            "repeated": run.repeated,
-            "admitted": None if run.admitted is None else asdict(run.admitted),
-            "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},
-        },
-        "flows": flows,
-    }
 
 
 def _ovs_version() -> dict[str, str]:

@@ -11,7 +11,7 @@ from experiments.results.admissions import Admissions
 from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run
 from experiments.results.outcome import FlowOutcome
-from experiments.run.experiment import run_body
+from experiments.results.run_record import run_body
 from experiments.run.progress import Steps
 from experiments.spec.spec import spec_from_dict
 from tests.unit.api_world import api_world

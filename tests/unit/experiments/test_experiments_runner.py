@@ -12,8 +12,9 @@ from experiments.results.cpu_use import CpuUse
 from experiments.results.document import Run
 from experiments.results.notices import fabric_notices, types_notices
 from experiments.results.outcome import OutcomeError, join
+from experiments.results.run_record import rotated, run_body
 from experiments.run.deployment import scheme_body
-from experiments.run.experiment import _learns_types, _prove_agents_saw, rotated, run_body
+from experiments.run.experiment import _learns_types, _prove_agents_saw
 from experiments.run.progress import Progress, Steps
 from experiments.run.run_events import fabric_changes, path_splits, types_learnt
 from experiments.spec.check import find_spec, load

@@ -173,7 +173,8 @@ export interface components {
             queue_bytes: number;
         };
         /**
-         * @description ``workers``: how many run at the same time; ``running``, ``queued``: numbers of submissions, next first;
+         * @description ``workers``: how many labs run at the same time; ``simulation_workers``: how many workers that simulate, none of
+         *     them beside a lab; ``running``, ``queued``: numbers of submissions, next first;
          *     ``paused``: why no worker is started just now.
          */
         EngineView: {
@@ -181,6 +182,7 @@ export interface components {
             executor: "local" | "dask";
             address: string | null;
             workers: number;
+            simulation_workers: number;
             running: number[];
             queued: number[];
             paused: string | null;
@@ -198,6 +200,7 @@ export interface components {
                 [key: string]: unknown;
             };
             fabric: string;
+            simulated: boolean;
             kept: components["schemas"]["KeptView"][];
         };
         /** @description A run that is there already. */
@@ -206,11 +209,19 @@ export interface components {
             repeat: number;
             run: number;
         };
-        /** @description ``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one. */
+        /**
+         * @description ``worker``: its name, as NAME@machine:process. ``fabric``: of the lab that it has up, "" without one.
+         *     ``takes``: what it can run.
+         */
         ClaimRequest: {
             worker: string;
             /** @default  */
             fabric: string;
+            /**
+             * @default labs
+             * @enum {unknown}
+             */
+            takes: "all" | "labs" | "simulations";
         };
         /** @description ``cursor``: of the newest event here; go on with ``since=cursor``. */
         EventsView: {
@@ -238,6 +249,7 @@ export interface components {
                 summary: Record<string, unknown> | null;
                 created_at: number;
                 finished_at: number | null;
+                simulated: boolean;
                 /** @enum {unknown} */
                 kind: "experiment" | "sweep" | "point" | "recorded";
                 title: string;
@@ -254,8 +266,8 @@ export interface components {
         /**
          * @description What is submitted: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
          *
-         *     sweep: instead of the spec's: a list of axes as in a spec, or `{"dotted.field": [values]}`. schemes: names instead
-         *     of the spec's. set: values of dotted fields.
+         *     kind: run in a lab (`experiment`), or packet by packet (`simulation`). sweep: instead of the spec's: a list of axes
+         *     as in a spec, or `{"dotted.field": [values]}`. schemes: names instead of the spec's. set: values of dotted fields.
          */
         SubmissionRequest: {
             /** @default null */
@@ -266,6 +278,11 @@ export interface components {
             text: string | null;
             /** @default null */
             preset: string | null;
+            /**
+             * @default experiment
+             * @enum {unknown}
+             */
+            kind: "experiment" | "simulation";
             /** @default null */
             name: string | null;
             /** @default null */
@@ -495,7 +512,11 @@ export interface components {
             lab: string | null;
         };
         ResultsView: {
-            /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+            /**
+             * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+             *
+             *     simulated: packet by packet (docs/simulator.md), not in a lab.
+             */
             experiment: {
                 id: number;
                 name: string;
@@ -509,6 +530,7 @@ export interface components {
                 summary: Record<string, unknown> | null;
                 created_at: number;
                 finished_at: number | null;
+                simulated: boolean;
                 /** @enum {unknown} */
                 kind: "experiment" | "sweep" | "point" | "recorded";
                 title: string;
@@ -625,7 +647,10 @@ export interface components {
             mode: "on" | "off";
             cause: string;
         };
-        /** @description ``points``: of a sweep, else 0; ``runs``: of all points; ``estimated_s``: how long they may take. */
+        /**
+         * @description ``points``: of a sweep, else 0; ``runs``: of all points; ``estimated_s``: how long they may take.
+         *     ``simulated``: not in a lab.
+         */
         CheckView: {
             ok: boolean;
             problems: components["schemas"]["WrongView"][];
@@ -634,6 +659,7 @@ export interface components {
             runs: number;
             schemes: string[];
             estimated_s: number | null;
+            simulated: boolean;
         };
         /** @description One thing that is wrong with a submission; line and column from 1, null where it was no text. */
         WrongView: {
@@ -642,6 +668,7 @@ export interface components {
             line: number | null;
             column: number | null;
         };
+        /** @description ``simulated``: packet by packet, not in a lab. */
         ExperimentRequest: {
             name: string;
             seed: number;
@@ -656,6 +683,8 @@ export interface components {
             machine: {
                 [key: string]: components["schemas"]["Anything"];
             };
+            /** @default false */
+            simulated: boolean;
         };
         /** @description The fabric as discovered; ``settled``: links are not still being found. */
         FabricView: {
@@ -1399,7 +1428,11 @@ export interface components {
             types: number;
             unknown_share: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineSubmitAnswer: {
             id: number;
             name: string;
@@ -1413,6 +1446,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1424,7 +1458,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         ExperimentsOneAnswer: {
             id: number;
             name: string;
@@ -1438,6 +1476,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1454,7 +1493,11 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         ExperimentsEndAnswer: {
             id: number;
             name: string;
@@ -1468,6 +1511,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1479,7 +1523,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineCancelAnswer: {
             id: number;
             name: string;
@@ -1493,6 +1541,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1504,7 +1553,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineEndAnswer: {
             id: number;
             name: string;
@@ -1518,6 +1571,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1529,7 +1583,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineEquipAnswer: {
             id: number;
             name: string;
@@ -1543,6 +1601,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1554,7 +1613,11 @@ export interface components {
             started_at: number | null;
             attempt: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineRerunAnswer: {
             id: number;
             name: string;
@@ -1568,6 +1631,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;
@@ -1595,7 +1659,11 @@ export interface components {
             mode_events_complete: boolean;
             mode_events: number;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         ExperimentsCreateAnswer: {
             id: number;
             name: string;
@@ -1609,6 +1677,7 @@ export interface components {
             summary: Record<string, unknown> | null;
             created_at: number;
             finished_at: number | null;
+            simulated: boolean;
             /** @enum {unknown} */
             kind: "experiment" | "sweep" | "point" | "recorded";
             title: string;

@@ -35,6 +35,7 @@ export function ExperimentList() {
                         <Link href={`/experiments/${experiment.id}`}>
                           {experiment.id}: {experiment.name}
                         </Link>
+                        {experiment.simulated ? " (simulated)" : ""}
                         {experiment.points ? `, ${experiment.points} points` : ""}
                       </th>
                       <td>

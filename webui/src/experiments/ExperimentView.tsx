@@ -35,7 +35,8 @@ function Whole({ experiment }: { experiment: Experiment }) {
     <>
       <Panel title={`Experiment ${experiment.id}: ${experiment.title || experiment.name}`}>
         <p>
-          <StateMark state={experiment.state} />, submitted {dayTime(experiment.created_at)}
+          <StateMark state={experiment.state} />
+          {experiment.simulated && <strong>, simulated</strong>}, submitted {dayTime(experiment.created_at)}
           {ran(experiment)}, seed {experiment.seed}
           {experiment.parent != null && (
             <>

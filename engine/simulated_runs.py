@@ -1,0 +1,50 @@
+"""Claimed experiments in simulation: without root, without a lab."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.submitted_record import SubmittedRecord
+from experiments.results.document import Run, own_versions
+from experiments.results.run_record import run_body
+from experiments.run.progress import OnProgress, Progress
+from experiments.spec.spec import spec_from_dict
+from protocol.version import VERSION
+from simulation.batch import Step
+from simulation.experiment import simulate_document
+
+
+def simulate_claim(
+    claim: Mapping[str, Any], record: SubmittedRecord, on_progress: OnProgress, cores: int
+) -> None:
+    """Simulate what was claimed to its end; each run is recorded as it ends. cores: how many runs at once.
+
+    Raises:
+        SettingsError: a simulation cannot do it, or carries nothing.
+    """
+    spec = spec_from_dict(claim["spec"])
+    record.begin(spec, own_versions() | {"capstan": VERSION})
+    kept = list(record.kept([spec.plan(repeat) for repeat in range(spec.repeats)]))
+
+    def on_run(run: Run) -> Run:
+        return replace(run, run_id=record.add(run, run_body(run, spec.seed, time.time())))
+
+    def on_step(step: Step) -> None:
+        on_progress(
+            Progress(
+                stage=step.label,
+                run=len(kept) + step.run,
+                runs=len(kept) + step.runs,
+                finished=step.finished,
+                failed=0,
+                flows=step.flows,
+                elapsed_s=step.elapsed_s,
+                left_s=step.left_s,
+            )
+        )
+
+    document, _ = simulate_document(spec, on_step, cores=cores, kept=kept, on_run=on_run)
+    record.finish(document)

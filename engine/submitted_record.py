@@ -1,0 +1,47 @@
+"""The record of an attempt at the controller that it was claimed from; the worker reports its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from engine.kept_runs import kept_run
+from engine.worker_client import WorkerClient
+from experiments.results.document import Run, json_text, machine
+from experiments.spec.spec import Spec
+from workloads.plan import Plan
+
+
+class SubmittedRecord:
+    """What a claimed experiment reports while it goes on. summary: its document, once there is one."""
+
+    def __init__(self, client: WorkerClient, claim: Mapping[str, Any]) -> None:
+        self.summary: dict[str, Any] = {}
+        self._client = client
+        self._number = int(claim["experiment"])
+        self._attempt = int(claim["attempt"])
+        self._has = {run["run"] for run in claim["kept"]}
+
+    def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
+        self._client.equip(self._number, self._attempt, versions, machine())
+        return self._number
+
+    def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
+        if not self._has:
+            return
+        for run in self._client.results(self._number)["runs"]:
+            flows = self._client.flows_of(self._number, run["id"])
+            modes = self._client.modes_of_run(self._number, run["id"])
+            yield kept_run(run, flows, modes, plans[run["repeat"]])
+
+    def add(self, run: Run, body: Mapping[str, Any]) -> int:
+        modes = [{name: one[name] for name in ("at_s", "leaf", "mode", "cause")} for one in run.modes]
+        own = {"modes": modes, "attempt": self._attempt}
+        return int(self._client.add_run(self._number, {**body, **own})["id"])
+
+    def finish(self, document: Mapping[str, Any]) -> None:
+        self.summary = json.loads(json_text(document))
+
+    def fail(self, error: BaseException) -> None:
+        pass

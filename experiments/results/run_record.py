@@ -1,0 +1,63 @@
+"""A run as the store keeps it, and the order in which a repeat's schemes run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+from experiments.results.document import Run
+from experiments.spec.spec import SchemeChoice
+
+_IN_CSV_ONLY: Final = ("copy_packets", "application", "port", "counted")
+"""Fields of a flow that the database does not have so: its packets are the flow's own, and all its flows count."""
+
+
+def rotated(schemes: tuple[SchemeChoice, ...], repeat: int) -> tuple[SchemeChoice, ...]:
+    """Return the order of one repeat: each scheme is first in turn, so that none always follows another."""
+    first = repeat % len(schemes)
+    return schemes[first:] + schemes[:first]
+
+
+def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
+    """Return a run as the API takes it."""
+    flows = []
+    for flow in run.flows:
+        if not flow.counted:
+            continue
+        data = asdict(flow)
+        data["flow"] = data.pop("id")
+        data["destination_port"] = flow.port
+        for name in _IN_CSV_ONLY:
+            del data[name]
+        data["paths"] = dict(flow.paths)
+        if flow.started_s is not None and flow.fct_s is not None:
+            data["finished_s"] = round(flow.started_s + flow.fct_s, 6)
+        flows.append(data)
+    short = [flow.fct_s for flow in run.counted if flow.traffic_class == "short" and flow.fct_s is not None]
+    return {
+        "scheme": run.scheme,
+        "label": run.label,
+        "repeat": run.repeat,
+        "seed": seed,
+        "started_at": epoch_wall,
+        "finished_at": epoch_wall + run.duration_s,
+        "cpu_limited": run.cpu_limited,
+        "cpu": {} if run.cpu is None else asdict(run.cpu),
+        "measures": {
+            "short": {"n": len(short), "afct_ms": sum(short) / len(short) * 1e3 if short else None},
+            "long": {
+                "goodput_mbps": sum(
+                    flow.window_bytes * 8e-6 / flow.window_s for flow in run.flows if flow.window_s > 0
+                )
+            },
+            "duration_s": run.duration_s,
+            "path_splits": [dict(split) for split in run.splits],
+            "fabric_changes": [dict(change) for change in run.changes],
+            "types_learnt": None if run.types is None else [dict(types) for types in run.types],
+            "disturbed": [dict(part) for part in run.disturbed],
+            "repeated": run.repeated,
+            "admitted": None if run.admitted is None else asdict(run.admitted),
+            "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},
+        },
+        "flows": flows,
+    }

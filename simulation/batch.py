@@ -1,0 +1,196 @@
+"""Runs of one spec, or of a sweep's points, simulated side by side: as many at once as there are cores to use."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+
+from experiments.results.document import Run
+from experiments.spec.spec import SchemeChoice, Spec
+from simulation.fabrics import SettingsError
+from simulation.spec_fabric import simulated_fabric
+from simulation.spec_run import Setting, simulate_run
+from simulation.spec_scheme import SimulatedScheme, simulated_scheme
+from simulation.tcp import PROFILES, Control, Tcp
+from workloads.plan import Plan
+
+LEAST_SHARE_FOR_ESTIMATE = 0.02
+"""Of all flows that have ended, before which a time that is left would be a guess."""
+_LOOK_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a simulation is. point, label: of the run that moved last; run: the newest that has begun, from 1 on.
+
+    finished, flows: of all runs; left_s: None while too little has ended to say.
+    """
+
+    point: str
+    label: str
+    run: int
+    runs: int
+    runs_done: int
+    finished: int
+    flows: int
+    elapsed_s: float
+    left_s: float | None
+
+
+OnStep = Callable[[Step], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A spec without a sweep that a simulation can do. point: of a sweep, in words."""
+
+    setting: Setting
+    schemes: Sequence[tuple[SchemeChoice, SimulatedScheme]]
+    point: str
+
+    @property
+    def spec(self) -> Spec:
+        return self.setting.spec
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    case: int
+    choice: SchemeChoice
+    scheme: SimulatedScheme
+    repeat: int
+    plan: Plan
+
+
+class _Cancelled(Exception):
+    """The batch is to end: somebody else's error, or a signal."""
+
+
+def prepare(spec: Spec, point: str = "") -> Case:
+    """Return a spec as a simulation takes it.
+
+    Raises:
+        SettingsError: the first thing in it that a simulation cannot do, with the point of the sweep.
+    """
+    try:
+        setting = Setting(spec, simulated_fabric(spec.fabric), transport_of(spec))
+        return Case(setting, [(choice, simulated_scheme(spec, choice)) for choice in spec.schemes], point)
+    except SettingsError as error:
+        raise SettingsError(f"{point}: {error}" if point else str(error)) from None
+
+
+def transport_of(spec: Spec) -> Tcp:
+    """Return the hosts' TCP: the spec's profile, with its congestion control.
+
+    Raises:
+        SettingsError: a congestion control that is not simulated.
+    """
+    profile = PROFILES[spec.transport.profile]
+    controls: Mapping[str, Control] = {"cubic": "cubic", "reno": "newreno"}
+    control = controls.get(spec.transport.congestion)
+    if control is None:
+        raise SettingsError(
+            f"transport.congestion_control: {spec.transport.congestion} is not simulated; give cubic or reno"
+        )
+    return replace(profile, control=control)
+
+
+def simulate(
+    cases: Sequence[Case],
+    on_step: OnStep = lambda step: None,
+    cores: int = 1,
+    without: Collection[tuple[int, str, int]] = (),
+) -> Generator[tuple[int, Run]]:
+    """Yield each run as it ends, with the index of its case. What runs at the same time changes no result.
+
+    on_step: called from any thread, but by one at a time. without: (case, label, repeat) of runs that exist already.
+    If the caller ends early (an error, a signal), so do all runs.
+
+    Raises:
+        SettingsError: a run that cannot be, or carries nothing.
+    """
+    jobs = [
+        _Job(index, choice, scheme, repeat, plan)
+        for index, case in enumerate(cases)
+        for repeat in range(case.spec.repeats)
+        for plan in [case.spec.plan(repeat)]
+        for choice, scheme in case.schemes
+        if (index, choice.label, repeat) not in without
+    ]
+    progress = _Progress([len(job.plan.sized) for job in jobs], on_step)
+    cancelled = threading.Event()
+
+    def one(number: int) -> tuple[int, Run]:
+        job = jobs[number]
+        case = cases[job.case]
+
+        def flows_ended(finished: int) -> None:
+            if cancelled.is_set():
+                raise _Cancelled
+            progress.flows(number, case.point, job.choice.label, finished)
+
+        flows_ended(0)
+        run = simulate_run(case.setting, job.choice, job.scheme, job.repeat, job.plan, flows_ended)
+        progress.end(number, case.point, job.choice.label)
+        return job.case, run
+
+    pool = ThreadPoolExecutor(max(1, min(cores, len(jobs))), thread_name_prefix="simulation")
+    try:
+        waiting: set[Future[tuple[int, Run]]] = {pool.submit(one, number) for number in range(len(jobs))}
+        while waiting:
+            # with a limit: a signal's handler runs between waits
+            done, waiting = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    finally:
+        cancelled.set()
+        pool.shutdown(cancel_futures=True)
+
+
+class _Progress:
+    """How far all runs are together."""
+
+    def __init__(self, flows: Sequence[int], on_step: OnStep) -> None:
+        self._flows = flows
+        self._finished = [0] * len(flows)
+        self._begun = self._done = 0
+        self._on_step = on_step
+        self._started = time.monotonic()
+        self._lock = threading.Lock()
+
+    def flows(self, number: int, point: str, label: str, finished: int) -> None:
+        with self._lock:
+            self._begun = max(self._begun, number + 1)
+            self._finished[number] = finished
+            self._publish(point, label)
+
+    def end(self, number: int, point: str, label: str) -> None:
+        with self._lock:
+            self._finished[number] = self._flows[number]
+            self._done += 1
+            self._publish(point, label)
+
+    def _publish(self, point: str, label: str) -> None:
+        elapsed_s = time.monotonic() - self._started
+        finished, flows = sum(self._finished), sum(self._flows)
+        self._on_step(
+            Step(
+                point,
+                label,
+                self._begun,
+                len(self._flows),
+                self._done,
+                finished,
+                flows,
+                elapsed_s,
+                left_s(elapsed_s, finished / flows if flows else 0.0),
+            )
+        )
+
+
+def left_s(elapsed_s: float, share: float) -> float | None:
+    """Return the seconds that are left after *elapsed_s* for a *share* of the work; None: too early to say."""
+    return elapsed_s * (1 - share) / share if share >= LEAST_SHARE_FOR_ESTIMATE else None

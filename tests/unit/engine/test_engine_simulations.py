@@ -1,0 +1,121 @@
+"""Submitted simulations: a real controller and its real workers, without a lab."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capstan_client import Capstan
+from experiments.spec.spec import spec_from_dict
+from simulation.experiment import simulate_document
+from tests.lab.engine_server import TINY, Server, serving
+from tests.unit.api_world import api_world
+from tests.unit.experiments_store import flow_row
+
+pytestmark = pytest.mark.timeout(300)
+LONG: dict[str, Any] = TINY | {
+    "workload": {
+        "flows": {
+            "count": 4_000,
+            "sizes": {"kind": "fixed", "bytes": 1_000_000},
+            "arrivals": {"kind": "poisson", "load": 0.6},
+            "pattern": "left-to-right",
+        }
+    },
+    "repeats": 20,
+}
+"""Hours, if it is not cancelled."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("simulations") / "data"
+    with serving(data, "--experiments", "--labs", "0", "--simulations", "2") as started:
+        yield started
+
+
+def test_a_submitted_simulation_has_the_figures_of_one_from_the_command_line(server: Server) -> None:
+    experiment = Capstan(f"http://{server.api}").submit(spec=TINY, kind="simulation").wait()
+    described = experiment.describe()
+    assert (described["simulated"], described["kind"]) == (True, "experiment")
+    assert experiment.simulated
+    document, _ = simulate_document(spec_from_dict(TINY))
+    for label, scheme in document["schemes"].items():
+        kept = experiment.summary()["schemes"][label]
+        assert kept["short"]["afct_ms"] == pytest.approx(scheme["short"]["afct_ms"])
+    assert len(experiment.flows()) == 2 * 6
+    assert {run["label"]: run["cpu"] for run in described["runs"]} == {"ecmp": {}, "caps": {}}
+
+
+def test_points_of_a_sweep_are_simulated_and_put_together(server: Server) -> None:
+    sweep = {"workload.flows.arrivals.rate_per_s": [5, 10, 15, 20]}
+    number = server.submit(spec=TINY, kind="simulation", sweep=sweep)
+    assert server.until(number, "finished", "failed", "interrupted") == "finished"
+    found = server.ask("GET", f"/experiments/{number}")
+    assert (found["summary"]["kind"], found["summary"]["simulated"]) == ("sweep", True)
+    assert len(found["summary"]["points"]) == 4
+    assert all(server.ask("GET", f"/experiments/{one['id']}")["simulated"] for one in found["children"])
+
+
+def test_one_that_runs_reports_where_it_is_and_can_be_cancelled(server: Server) -> None:
+    number = server.submit(spec=LONG, kind="simulation")
+    server.wait(lambda: server.progress(number)["flows_finished"] > 0, 120)
+    now = server.progress(number)
+    assert now["runs"] == 40
+    assert now["workers"][0]["lab"] is None
+    server.ask("POST", f"/experiments/{number}/cancel", 202)
+    assert server.until(number, "cancelled", "finished", "failed") == "cancelled"
+    server.wait(lambda: not server.ask("GET", "/engine")["running"], 60)
+
+
+def test_where_there_is_no_lab_the_engine_says_what_waits_in_vain_and_goes_on_simulating(
+    server: Server,
+) -> None:
+    in_lab = server.submit(spec=TINY)
+    simulated = server.submit(spec=TINY, kind="simulation")
+    assert server.until(simulated, "finished", "failed") == "finished"
+    assert server.state(in_lab) == "queued"
+    engine = server.ask("GET", "/engine")
+    assert (engine["workers"], engine["simulation_workers"]) == (0, 2)
+    assert "no worker of this controller takes labs" in engine["paused"]
+    server.ask("POST", f"/experiments/{in_lab}/cancel", 202)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"schemes": ["capton"]}, "scheme capton: `admission`"),
+        ({"set": {"transport.congestion_control": "bbr"}}, "bbr is not simulated"),
+        ({"sweep": {"transport.congestion_control": ["cubic", "bbr"]}}, "= bbr: transport."),
+    ],
+)
+def test_what_a_simulation_cannot_do_is_refused_when_it_is_submitted(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    with api_world(tmp_path) as world:
+        body = {"spec": TINY, "kind": "simulation"} | changes
+        assert words in world.ask("POST", "/experiments", 422, json=body)["detail"]
+        checked = world.ask("POST", "/experiments/check", json=body)
+        assert words in checked["problems"][0]["message"]
+        assert world.ask("POST", "/experiments/check", json={"spec": TINY, "kind": "simulation"})["simulated"]
+
+
+def test_a_worker_gets_what_it_takes_and_a_finished_run_once(tmp_path: Path) -> None:
+    with api_world(tmp_path) as world:
+        for kind in ("simulation", "experiment"):
+            world.ask("POST", "/experiments", 201, json={"spec": TINY, "kind": kind})
+
+        def claim(takes: str) -> Any:
+            return world.ask("POST", "/engine/claims", json={"worker": "w@h:1", "takes": takes})["claim"]
+
+        lab, simulation = claim("labs"), claim("simulations")
+        assert (lab["simulated"], simulation["simulated"]) == (False, True)
+        assert claim("all") is None
+        body = {"scheme": "ecmp", "repeat": 0, "seed": 1, "started_at": 1.0, "measures": {}, "attempt": 1}
+        path = f"/experiments/{simulation['experiment']}/runs"
+        first = world.ask("POST", path, 201, json=body | {"flows": [flow_row(1)], "modes": []})
+        again = world.ask("POST", path, 201, json=body | {"flows": [flow_row(1)], "modes": []})
+        assert again["id"] == first["id"]

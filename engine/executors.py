@@ -34,7 +34,8 @@ class ExecutorError(CapstanError, ValueError):
 class Order:
     """One worker to be: its name, the API that it reports to, and how many labs its machine may have at once.
 
-    patience_s: how long a controller may be away, or its database, before the worker gives up.
+    patience_s: how long a controller may be away, or its database, before the worker gives up. authority: PEM text that
+    the API's certificate is checked by; None: the machine's own authorities.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Order:
     token: str | None = None
     labs: int = 1
     patience_s: float = PATIENCE_S
+    authority: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,11 @@ def work(
         "--patience-s",
         str(order.patience_s),
     ]
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile() as log, tempfile.NamedTemporaryFile("w", suffix=".pem") as authority:
+        if order.authority is not None:  # as text, for the worker's machine may be another one
+            authority.write(order.authority)
+            authority.flush()
+            argv += ["--authority", authority.name]
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,

@@ -24,8 +24,8 @@ import numpy as np
 from benchmarks.api_load import CLIENTS, Load, load, program
 from benchmarks.blocks import apart
 from benchmarks.busy import idle_percent, sampled
-from benchmarks.figures import Figure, Goal, document
-from benchmarks.mode import ON_P99_GOAL_MS, STEADY_NOTE, Evaluation, evaluate, mode_spec, percentile, traffic
+from benchmarks.figures import Figure, Goal, document, percentile
+from benchmarks.mode import ON_P99_GOAL_MS, STEADY_NOTE, Evaluation, evaluate, mode_spec, traffic
 from capstan_client.controller import ControllerClient
 from controller.modes.monitor import ModeMonitor
 from controller.schemes import loader

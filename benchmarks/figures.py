@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Mapping
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -102,6 +103,13 @@ def goal_words(figure: Mapping[str, Any]) -> str:
     sign = "<=" if figure["better"] == "lower" else ">="
     where = f" on {figure['goal_cores']} cores" if figure["goal_cores"] > 1 else ""
     return f"{sign} {figure['goal']:g}{where}"
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """Return a percentile of at least one value, interpolated."""
+    if len(values) == 1:
+        return values[0]
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
 def document(figures: Mapping[str, Figure], notes: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from benchmarks.figures import Figure, Goal, ToolError, document
+from benchmarks.figures import Figure, Goal, ToolError, document, percentile
 from benchmarks.unused_workload import UNUSED_WORKLOAD
 from controller.modes.monitor import LONGEST_HOLD, ModeMonitor
 from controller.schemes import loader
@@ -186,13 +186,6 @@ def _figures(evaluation: Evaluation, traces: Sequence[dict[str, Any]], t_ms: flo
         if confirmed:
             figures[f"{mode}_noticed_to_confirmed_median"] = Figure(statistics.median(confirmed), "ms")
     return figures
-
-
-def percentile(values: Sequence[float], percent: int) -> float:
-    """Return a percentile of at least one value, interpolated."""
-    if len(values) == 1:
-        return values[0]
-    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
 def _notes(t_ms: float, cycles: int) -> tuple[str, ...]:

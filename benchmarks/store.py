@@ -21,8 +21,7 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy import Engine, insert, literal, select
 
-from benchmarks.figures import Figure, document
-from benchmarks.mode import percentile
+from benchmarks.figures import Figure, document, percentile
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore
 from controller.store.models import FlowRecord, Run

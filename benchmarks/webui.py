@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from benchmarks import accessibility
 from benchmarks.browser import SIZE, Watched, chromium
-from benchmarks.figures import Figure, document
-from benchmarks.mode import percentile
+from benchmarks.figures import Figure, document, percentile
 from benchmarks.reported_flows import report_flows
 from benchmarks.unused_workload import UNUSED_WORKLOAD
 from capstan_client.errors import CapstanError

@@ -13,13 +13,19 @@ from capstan_client.http import Connected, Connection
 class Capstan(Connected):
     """A controller's API. url: as ``http://127.0.0.1:8080``; token: needed on addresses other than loopback.
 
+    authority: what the certificate of an https URL is checked by, PEM; None: the machine's authorities.
+
     Whatever it refuses is a CapstanError that says why.
     """
 
     def __init__(
-        self, url: str = "http://127.0.0.1:8080", token: str | None = None, timeout_s: float = 30.0
+        self,
+        url: str = "http://127.0.0.1:8080",
+        token: str | None = None,
+        timeout_s: float = 30.0,
+        authority: Path | None = None,
     ) -> None:
-        self._connection = Connection(url, token, timeout_s)
+        self._connection = Connection(url, token, timeout_s, authority)
 
     def health(self) -> dict[str, Any]:
         """State of the fabric that it controls."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from capstan_client.errors import ControllerError
@@ -27,10 +28,14 @@ class Health:
 
 
 class ControllerClient(Connected):
-    """One controller. url: like ``http://127.0.0.1:8181``; token: needed on addresses other than loopback."""
+    """One controller. url: like ``http://127.0.0.1:8181``; token: needed on addresses other than loopback.
 
-    def __init__(self, url: str, token: str | None = None) -> None:
-        self._connection = Connection(url, token, ANSWER_TIMEOUT_S)
+    authority: what the certificate of an https URL is checked by, PEM; None: the machine's authorities.
+    """
+
+    def __init__(self, url: str, token: str | None = None, authority: Path | None = None) -> None:
+        self._connection = Connection(url, token, ANSWER_TIMEOUT_S, authority)
+        self.authority = authority
         self.url = self._connection.url
         self.token = token
 

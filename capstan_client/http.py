@@ -8,6 +8,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -23,9 +24,13 @@ NO_URL: Final = "that is no URL of a controller, such as http://192.0.2.1:8080"
 
 
 class Connection:
-    """To one controller. url: as ``http://127.0.0.1:8080``; token: where it needs one. Safe to use from any thread."""
+    """To one controller. url: as ``http://127.0.0.1:8080``; token: where it needs one. Safe to use from any thread.
 
-    def __init__(self, url: str, token: str | None, timeout_s: float) -> None:
+    authority: PEM file that the certificate of an https URL is checked by: certificates of authorities, or that
+    certificate itself. None: the machine's authorities. Raises ControllerError if that file cannot be used.
+    """
+
+    def __init__(self, url: str, token: str | None, timeout_s: float, authority: Path | None = None) -> None:
         self.url = url.rstrip("/")
         self.token = token
         self.timeout_s = timeout_s
@@ -33,7 +38,7 @@ class Connection:
         self._http = httpx.Client(
             headers=headers,
             trust_env=False,  # a proxy of the environment has no business with a loopback address
-            verify=_certificates(self.url),
+            verify=_certificates(self.url, authority),
         )
 
     def close(self) -> None:
@@ -174,11 +179,20 @@ def parse_events(lines: Iterator[str]) -> Iterator[tuple[str | None, dict[str, A
             fields[name] = f"{fields[name]}\n{value}" if name == "data" and name in fields else value
 
 
-def _certificates(url: str) -> ssl.SSLContext:
+def _certificates(url: str, authority: Path | None) -> ssl.SSLContext:
     """Return what servers' certificates are checked by; for http nothing is loaded, and no certificate is taken."""
-    if url.startswith("https:"):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if not url.startswith("https:"):
+        return context
+    if authority is None:
         return httpx.create_ssl_context(trust_env=False)
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(authority)
+    except (OSError, ssl.SSLError) as error:
+        why = "it is no PEM file of certificates" if isinstance(error, ssl.SSLError) else error.strerror
+        raise ControllerError(f"authority {authority} cannot be used: {why}") from None
+    return context
 
 
 def _reason(error: Exception, wait_s: float) -> str:
@@ -191,6 +205,8 @@ def _reason(error: Exception, wait_s: float) -> str:
         return f"nothing came within {wait_s:g} s"
     cause: BaseException | None = error
     while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is refused: {cause.verify_message}; give the authority that signed it"
         if isinstance(cause, socket.gaierror):
             return "no machine of that name is known"
         if isinstance(cause, OSError) and cause.errno:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from controller.api.front.limits import TlsFiles
     from controller.app import MakeExtension
     from controller.openflow.tls import SwitchTls
 
@@ -58,12 +59,29 @@ OPTIONS: Final = (
         help="File of the switches that may connect: a datapath id a line, and the name in its certificate if it must "
         "show one (default: all).",
     ),
-    click.option("--api", default="127.0.0.1:8080", show_default=True, help="ADDRESS:PORT of the REST API."),
+    click.option(
+        "--api",
+        default="127.0.0.1:8080",
+        show_default=True,
+        help="ADDRESS:PORT of the REST API. One that is not loopback needs TLS: --api-certificate, --api-key.",
+    ),
+    click.option(
+        "--api-certificate",
+        type=click.Path(path_type=Path),
+        help="Certificate of the API for its address, PEM: clients connect by https then.",
+    ),
+    click.option("--api-key", type=click.Path(path_type=Path), help="Its key, PEM."),
+    click.option(
+        "--api-without-tls",
+        is_flag=True,
+        help="Serve an --api that is not loopback in clear: only where nobody else reads that network, or behind a "
+        "proxy with TLS.",
+    ),
     click.option(
         "--api-without-token",
         is_flag=True,
-        help="Ask for no token at an --api that is not loopback: only where no other user reaches it, as a container "
-        "whose port is published on loopback.",
+        help="Ask for no token, and no TLS, at an --api that is not loopback: only where no other user reaches it, as "
+        "a container whose port is published on loopback.",
     ),
     click.option(
         "--agents-socket", type=click.Path(path_type=Path), help="Unix socket for agents of this machine."
@@ -129,6 +147,9 @@ def run_controller(
     openflow_without_tls: bool,
     switches: Path | None,
     api: str,
+    api_certificate: Path | None,
+    api_key: Path | None,
+    api_without_tls: bool,
     api_without_token: bool,
     agents_socket: Path | None,
     agents_tls: str | None,
@@ -167,6 +188,7 @@ def run_controller(
         switches=switches,
         api_address=api_address,
         api_port=api_port,
+        api_tls=_api_tls(api_address, api_without_tls or api_without_token, api_certificate, api_key),
         api_without_token=api_without_token,
         agents_socket=agents_socket,
         agents_tcp=_agents_tcp(agents_tls, certificate, key),
@@ -220,6 +242,27 @@ def _switch_tls(
     if certificate is None or key is None:
         raise click.UsageError("--switch-authority needs --certificate and --key")
     return SwitchTls(certificate, key, authority)
+
+
+def _api_tls(address: str, without_tls: bool, certificate: Path | None, key: Path | None) -> TlsFiles | None:
+    """Return the TLS of an API at *address*; None: HTTP in clear. Raises click.UsageError."""
+    from controller.api.front.limits import TlsFiles
+    from controller.process.server_tls import CertificateError, server_context
+
+    if certificate is None and key is None:
+        if without_tls or ipaddress.ip_address(address).is_loopback:
+            return None
+        raise click.UsageError(
+            f"an API at {address} needs TLS: give --api-certificate and --api-key, or --api-without-tls where nobody "
+            "else reads that network"
+        )
+    if certificate is None or key is None:
+        raise click.UsageError("--api-certificate and --api-key belong together: give both")
+    try:
+        server_context(certificate, key)
+    except CertificateError as error:
+        raise click.UsageError(str(error)) from None
+    return TlsFiles(str(certificate.absolute()), str(key.absolute()))
 
 
 def _address(text: str, option: str) -> tuple[str, int]:

@@ -21,7 +21,7 @@ from controller.agents.listeners import TcpListener
 from controller.agents.server import ChannelSettings
 from controller.agents.token import host_tokens, read_or_make_token
 from controller.api.body_limits import long_bodies
-from controller.api.front.limits import FrontSettings, Tokens
+from controller.api.front.limits import FrontSettings, TlsFiles, Tokens
 from controller.api.front.process import HttpFront
 from controller.api.server import ApiSettings, Extension, make_app
 from controller.lifecycle import RunningController
@@ -46,10 +46,10 @@ _LOG: Final = logging.getLogger("capstan")
 
 
 class ServedExtension(Extension, Protocol):
-    """The same with a life of its own: `start` once the API answers (at a URL, with a token), `stop` before it ends."""
+    """The same with a life of its own: `start` once the API answers, `stop` before it ends."""
 
-    def start(self, api: str, token: str | None) -> None:
-        """Begin."""
+    def start(self, api: str, token: str | None, authority: Path | None) -> None:
+        """Begin, for an API at the URL *api*; authority: the file that its certificate is checked by, if it has one."""
 
     def stop(self) -> None:
         """End."""
@@ -77,6 +77,8 @@ class Settings:
     """Datapath ids of the switches that may connect; None: all."""
     api_address: str = "127.0.0.1"
     api_port: int = 8080
+    api_tls: TlsFiles | None = None
+    """None: the API is served in clear."""
     api_without_token: bool = False
     agents_socket: Path | None = None
     agents_tcp: TcpListener | None = None
@@ -169,7 +171,7 @@ class _Process:
     def serve_api(self) -> None:
         """Answer until the process is to end. Raises OSError if the API cannot be served."""
         front = self._make_front()
-        api = f"http://{_in_url(self._settings.api_address)}:{front.port}"
+        api = _api_url(self._settings, front.port)
         _end_on_signals(self._ending)
         on_first_death(lambda: _end_for_death(self._ending))
         _write_endpoints(
@@ -181,7 +183,7 @@ class _Process:
         front.start()
         try:
             if self._extension is not None:
-                self._extension.start(api, self._tokens.operate)
+                self._extension.start(api, self._tokens.operate, _own_authority(self._settings))
             while not self._ending.wait(3600):
                 continue
             if self._no_api is not None:
@@ -211,6 +213,7 @@ class _Process:
                     API_THREADS,
                     long_bodies=long_bodies(self._app),
                     tokens=Tokens(self._tokens.operate, self._tokens.read),
+                    tls=self._settings.api_tls,
                 ),
                 lambda code, after_s: self.running.events.add(http_restarted(code, after_s)),
                 self._give_up,
@@ -284,6 +287,17 @@ def _agents_at(settings: Settings, running: RunningController, socket_path: Path
 def _openflow_at(settings: Settings, running: RunningController) -> str:
     scheme = "" if settings.openflow_tls is None else "ssl:"
     return f"{scheme}{settings.openflow_address}:{running.shell.port}"
+
+
+def _api_url(settings: Settings, port: int) -> str:
+    """Return where clients on this machine find the API."""
+    scheme = "http" if settings.api_tls is None else "https"
+    return f"{scheme}://{_in_url(settings.api_address)}:{port}"
+
+
+def _own_authority(settings: Settings) -> Path | None:
+    """Return what programs that we start take for the API's authority: its certificate itself."""
+    return None if settings.api_tls is None else Path(settings.api_tls.certificate)
 
 
 def _in_url(address: str) -> str:

@@ -18,7 +18,6 @@ first and its share of packets when it has confirmed that.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -67,6 +66,7 @@ from controller.plane.snapshot import (
     host_infos,
     link_infos,
 )
+from controller.plane.strays import Strays
 from controller.plane.takeover import (
     KnownSwitch,
 )
@@ -76,6 +76,8 @@ FAILURE_DELAY_S: Final = 0.003
 """How long a failure waits for others of the same cause; groups' watch ports bridge the time."""
 GROWTH_DELAY_S: Final = 0.02
 """How long a new link or host waits for others."""
+MANY_SWITCHES: Final = 32
+"""Beyond, a new switch waits for others, too: to compute all wanted states takes a millisecond and more."""
 
 
 @dataclass(slots=True)
@@ -86,6 +88,7 @@ class _Outcome:
     packet_outs: list[PacketOut] = field(default_factory=list)
     read_meters: tuple[int, ...] = ()
     events: list[Event] = field(default_factory=list)
+    turned_away: dict[int, str] = field(default_factory=dict)
 
 
 class ControlPlane:
@@ -103,11 +106,18 @@ class ControlPlane:
         self._hosts = self._learning.hosts
         self._switches: dict[int, KnownSwitch] = {}
         self._rollout = Rollout(self._switches)
-        self._forgetting = Forgetting(self._switches, self._discovery)
+        self._strays = Strays(self._switches, self._discovery, self._hosts)
+        self._forgetting = Forgetting(self._switches, self._discovery, self._strays)
         self._announcements = PathAnnouncements()
         self._modes = LeafModes()
         self._plan = Plan(
-            self._switches, self._discovery, self._hosts, self._rollout, self._modes, self._announcements
+            self._switches,
+            self._discovery,
+            self._hosts,
+            self._rollout,
+            self._modes,
+            self._announcements,
+            self._strays,
         )
         self._clear_at: float | None = None
         self._clear_stale = False
@@ -120,12 +130,18 @@ class ControlPlane:
         held: None if the switch has no state at all.
         """
         out = _Outcome()
+        admission = self._strays.admit(dpid, len(ports), now)
+        for stray in admission.leaving:
+            if self._switches[stray].connected:
+                out.turned_away[stray] = "it has neither links nor hosts, and makes room for another"
+            self._forget(stray, out, now)
+        if admission.refusal is not None:
+            return self._turn_away(dpid, admission.refusal, out, now)
         if dpid not in self._switches and len(self._switches) >= MOST_SWITCHES:
             oldest = self._forgetting.make_room()
             if oldest is None:
                 reason = f"{MOST_SWITCHES} switches are known already, and none of them can be forgotten"
-                out.events.append(SwitchTurnedAway(now, dpid, reason))
-                return dataclasses.replace(self._finish(out, now), turned_away={dpid: reason})
+                return self._turn_away(dpid, reason, out, now)
             self._forget(oldest, out, now)
         self._forgetting.connected(dpid)
         switch = self._switches.setdefault(dpid, KnownSwitch(dpid, WantedSwitch(dpid)))
@@ -144,7 +160,7 @@ class ControlPlane:
             self._plan.mark(now + GROWTH_DELAY_S)
         else:
             switch.usable_at = now if first else now + CONFIRM_LIMIT_S
-            self._plan.mark(now)
+            self._plan.mark(now if len(self._switches) <= MANY_SWITCHES else now + GROWTH_DELAY_S)
         self._send_probes(out, now)
         return self._finish(out, now)
 
@@ -188,6 +204,8 @@ class ControlPlane:
         if before is None:
             if self._discovery.port(place) is not None:
                 self._plan.mark(now + GROWTH_DELAY_S)
+                if (refusal := self._strays.refusal_of_port(dpid)) is not None:
+                    return self._turn_away(dpid, refusal, out, now)
         elif before.up != port.up:
             out.events += [HostLinkChanged(now, host.ipv4, place, port.up) for host in self._hosts.at(place)]
         self._clear_stale = True
@@ -330,7 +348,13 @@ class ControlPlane:
         out.packet_outs += [PacketOut(*ref, encode_lldp(ref, now, self._key)) for ref in senders]
         out.events += events
 
+    def _turn_away(self, dpid: int, reason: str, out: _Outcome, now: float) -> Effects:
+        out.turned_away[dpid] = reason
+        out.events.append(SwitchTurnedAway(now, dpid, reason))
+        return self._finish(out, now)
+
     def _forget(self, dpid: int, out: _Outcome, now: float) -> None:
+        self._forgetting.forgotten(dpid)
         out.events += self._discovery.forget_switch(dpid, now)
         out.events.append(SwitchForgotten(now, dpid))
         self._hosts.forget_switch(dpid)
@@ -362,7 +386,9 @@ class ControlPlane:
         out.packet_outs += self._learning.answers(self._rollout.in_force(now), now)
         if self._clear_stale or (self._clear_at is not None and now >= self._clear_at):
             self._clear_at, self._clear_stale = self._next_clear(now), False
-        return Effects(updates, resync, tuple(out.packet_outs), out.read_meters, tuple(out.events))
+        return Effects(
+            updates, resync, tuple(out.packet_outs), out.read_meters, tuple(out.events), out.turned_away
+        )
 
     def _digest(self, event: Event, now: float) -> None:
         match event:

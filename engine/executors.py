@@ -36,7 +36,8 @@ class Order:
     """One worker to be: its name, the API that it reports to, and how many labs its machine may have at once.
 
     patience_s: how long a controller may be away, or its database, before the worker gives up. simulations: it takes
-    nothing else, and has no lab; cores: how many runs of a simulation at once.
+    nothing else, and has no lab; cores: how many runs of a simulation at once. authority: PEM text that the API's
+    certificate is checked by; None: the machine's own authorities.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Order:
     patience_s: float = PATIENCE_S
     simulations: bool = False
     cores: int = 1
+    authority: str | None = None
 
     def arguments(self) -> list[str]:
         """Return the arguments of `capstan work`, without the token: those are shown to everybody."""
@@ -71,7 +73,11 @@ def work(
     if order.token is not None:
         variables[TOKEN_VARIABLE] = order.token
     argv = [str(ROOT / "capstan"), "work", *order.arguments()]
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile() as log, tempfile.NamedTemporaryFile("w", suffix=".pem") as authority:
+        if order.authority is not None:  # as text, for the worker's machine may be another one
+            authority.write(order.authority)
+            authority.flush()
+            argv += ["--authority", authority.name]
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,

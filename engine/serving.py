@@ -6,6 +6,7 @@ import ipaddress
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -61,10 +62,14 @@ class ServedEngine:
         """Return the progress of a submitted experiment. Raises NotFoundError."""
         return self._engine.progress(experiment)
 
-    def start(self, api: str, token: str | None) -> None:
-        """Begin to run what waits. api: where it listens. Raises ExecutorError if workers cannot reach it there."""
+    def start(self, api: str, token: str | None, authority: Path | None = None) -> None:
+        """Begin to run what waits. api: where it listens; authority: what its certificate is checked by (PEM).
+
+        Raises ExecutorError if workers cannot reach it there.
+        """
         own = address_for_workers(api, self._address)
-        self._engine.start(Order("", own, token, self._labs, self._patience_s))
+        pem = None if authority is None else authority.read_text(encoding="ascii")
+        self._engine.start(Order("", own, token, self._labs, self._patience_s, pem))
 
     def stop(self) -> None:
         """End our workers."""

@@ -154,7 +154,9 @@ class Heartbeat:
 
     def __init__(self, client: WorkerClient, number: int, attempt: int, worker: str) -> None:
         self.lab: str | None = None
-        self._client = WorkerClient(client.url, client.token)  # a session of its own: this is another thread
+        self._client = WorkerClient(
+            client.url, client.token, authority=client.authority
+        )  # a session of its own: this is another thread
         self._number = number
         self._attempt = attempt
         self._worker = worker

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from capstan_client.controller import ANSWER_TIMEOUT_S, ControllerClient
@@ -27,8 +28,9 @@ class WorkerClient(ControllerClient):
         token: str | None = None,
         patience_s: float = PATIENCE_S,
         sleep: Callable[[float], None] = time.sleep,
+        authority: Path | None = None,
     ) -> None:
-        super().__init__(url, token)
+        super().__init__(url, token, authority)
         self._patience_s = patience_s
         self._sleep = sleep
 

@@ -24,6 +24,7 @@ BENCHMARKS: Final = {
     "capton": "a decision of CAPTON's scheduler, against the pseudocode as it stands",
     "grants": "from a request of CAPTON's agents to its grant, in a lab, as the agents measure it",
     "api": "mode switches while 200 readers watch, and the API's own latency",
+    "overload": "mode switches, links, health and memory of a controller that is flooded from all sides",
     "store": "flow records kept a second, and pages among five million",
     "queues": "strictness of priority queues: what a flood in a low queue costs a high one",
     "mode": "latency of CAPS's mode switches, from the first short packet to the data plane",
@@ -33,7 +34,7 @@ BENCHMARKS: Final = {
     "webui": "what the dashboard costs a browser with 64 links and 2000 flows, a table of 100 000, and accessibility",
 }
 """Name (and module in benchmarks/) of each benchmark, and what it measures."""
-WITHOUT_LAB: Final = frozenset({"simulator", "sweeps"})
+WITHOUT_LAB: Final = frozenset({"overload", "simulator", "sweeps"})
 """Benchmarks that need neither root nor what a lab needs; the launcher knows them, too."""
 
 

@@ -18,7 +18,7 @@ BEHIND_OTHERS: Final = 10
 
 @click.command(
     "work",
-    epilog="Example, on another machine:  capstan work --api http://192.0.2.1:8080 --token-file api-token",
+    epilog="Example, on another machine:  capstan work --api https://192.0.2.1 --authority ca.pem --token-file token",
 )
 @click.option(
     "--api", required=True, metavar="URL", help="Of the controller that experiments were submitted to."
@@ -27,6 +27,11 @@ BEHIND_OTHERS: Final = 10
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Its api-token, where it needs one (or the variable CAPSTAN_API_TOKEN).",
+)
+@click.option(
+    "--authority",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="What the certificate of an https URL is checked by, PEM (default: this machine's authorities).",
 )
 @click.option("--name", default="manual", show_default=True, help="What the controller calls this worker.")
 @click.option(
@@ -49,6 +54,7 @@ BEHIND_OTHERS: Final = 10
 def work_command(
     api: str,
     token_file: Path | None,
+    authority: Path | None,
     name: str,
     labs: int,
     labs_only: bool,
@@ -80,7 +86,7 @@ def work_command(
         os.nice(BEHIND_OTHERS)
     with (
         nullcontext() if simulations else machine_slot(labs),
-        WorkerClient(api, token, patience_s) as client,
+        WorkerClient(api, token, patience_s, authority=authority) as client,
     ):
         attempts = Worker(client, name, takes, cores or own_cores().workers()).run()
     progress.print(f"nothing is left to run; {attempts} begun", markup=False)

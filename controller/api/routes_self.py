@@ -42,5 +42,8 @@ class SelfRoutes:
         token = self._access.token_of(request.environ)
         response = jsonify({"role": self._access.role(request.environ)})
         if token is not None:
-            response.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="Strict", path="/")
+            secure = request.scheme == "https"
+            response.set_cookie(
+                COOKIE, cookie_of(token), httponly=True, samesite="Strict", path="/", secure=secure
+            )
         return response

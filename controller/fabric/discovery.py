@@ -37,6 +37,8 @@ HASTE_S: Final = 0.1
 SUSPECT_S: Final = 2.0
 LATE_S: Final = 0.1
 """A controller that comes so much later than it wanted to has had no time to listen."""
+MOST_AT_ONCE: Final = 64
+"""Frames that one call of `due` names: some milliseconds' work, and then others have their turn."""
 QUIET_S: Final = 0.6
 """A port on which no frame of a switch arrived for this long after it came up leads to a host, or nowhere."""
 
@@ -63,6 +65,12 @@ class LinkDiscovery:
         self._wired: dict[PortRef, PortRef] = {}
         self._up: set[Link] = set()
         self._queue: list[tuple[float, PortRef]] = []
+        self._edge_queue: list[tuple[float, PortRef]] = []
+        """Of ports that are no link's: their frames come after those that links live by."""
+        self._clear_times: dict[int, float] = {}
+        """`clear_at` of each switch, until one of its ports changes."""
+        self._looked_at = float("-inf")
+        """When `due` was last called."""
 
     # What is known
 
@@ -83,6 +91,22 @@ class LinkDiscovery:
     def ports_of_all(self) -> dict[int, tuple[int, ...]]:
         """Return the numbers of each known switch's ports, ascending, up or not."""
         return {dpid: tuple(sorted(ports)) for dpid, ports in self._by_switch.items()}
+
+    def wired_switches(self) -> set[int]:
+        """Return the switches that have a port which is a link's, up or not."""
+        return {ref.dpid for ref in self._wired}
+
+    def is_wired_switch(self, dpid: int) -> bool:
+        """Return whether one of a switch's ports is a link's, up or not."""
+        return any(PortRef(dpid, number) in self._wired for number in self._by_switch.get(dpid, ()))
+
+    def count_all_ports(self) -> int:
+        """Return how many ports of all switches are known."""
+        return len(self._ports)
+
+    def count_ports(self, dpid: int) -> int:
+        """Return how many ports of a switch are known, 0 if it is not."""
+        return len(self._by_switch.get(dpid, ()))
 
     def neighbours(self, dpid: int) -> set[int]:
         """Return the switches that links which are up join to *dpid*."""
@@ -113,6 +137,11 @@ class LinkDiscovery:
 
     def clear_at(self, dpid: int) -> float:
         """Return when `is_clear` holds at the latest (as far as is known now)."""
+        if dpid not in self._clear_times:
+            self._clear_times[dpid] = self._latest_quiet(dpid)
+        return self._clear_times[dpid]
+
+    def _latest_quiet(self, dpid: int) -> float:
         return max(
             (
                 state.up_since + QUIET_S
@@ -132,6 +161,7 @@ class LinkDiscovery:
         """*ports*: all of its ports, as they are now."""
         events: list[LinkEvent] = []
         self._connected.add(dpid)
+        self._clear_times.pop(dpid, None)
         mine = self._by_switch.setdefault(dpid, {})
         current = {port.number: port for port in ports if port.number < LOCAL_PORT_FIRST}
         for number, state in list(mine.items()):
@@ -148,6 +178,7 @@ class LinkDiscovery:
 
         Before, it handed us no LLDP. A peer that receives one of their frames answers at once.
         """
+        self._clear_times.pop(dpid, None)
         for number, state in self._by_switch.get(dpid, {}).items():
             if state.next_send is not None and not self._in_link(PortRef(dpid, number)):
                 state.up_since, state.sent = now, 0
@@ -156,6 +187,7 @@ class LinkDiscovery:
     def switch_disconnected(self, dpid: int) -> None:
         """Its links stay as they are (see above)."""
         self._connected.discard(dpid)
+        self._clear_times.pop(dpid, None)
         for state in self._by_switch.get(dpid, {}).values():
             state.next_send = None
 
@@ -166,6 +198,7 @@ class LinkDiscovery:
             events += self._unwire(PortRef(dpid, number), "port down", now)
             del self._ports[PortRef(dpid, number)]
         self._by_switch.pop(dpid, None)
+        self._clear_times.pop(dpid, None)
         return events
 
     def port_changed(self, dpid: int, port: Port, now: float) -> list[LinkEvent]:
@@ -200,19 +233,23 @@ class LinkDiscovery:
             self._up.add(link)
             events.append(LinkUp(now, *link))
             for end in link:
+                self._clear_times.pop(end.dpid, None)
                 self._hasten(end, now + self._period())
         return events
 
     def due(self, now: float) -> tuple[list[PortRef], list[LinkEvent]]:
-        """Return ports that have to send a frame now, and links that are lost."""
+        """Return ports that have to send a frame now, and links that are lost.
+
+        At most `MOST_AT_ONCE` ports: `deadline` does not move on before all have had their turn.
+        """
         self._excuse(now)
         ports: list[PortRef] = []
         events: list[LinkEvent] = []
-        while self._queue and self._queue[0][0] <= now:
-            when, ref = heapq.heappop(self._queue)
-            state = self._ports.get(ref)
-            if state is None or state.next_send != when:
-                continue  # Overtaken by a later decision.
+        while len(ports) < MOST_AT_ONCE:
+            ref = self._next_due(now)
+            if ref is None:
+                break
+            state = self._ports[ref]
             ports.append(ref)
             state.sent += 1
             gap, lost = self._gap(ref, state, now)
@@ -222,18 +259,34 @@ class LinkDiscovery:
         return ports, events
 
     def deadline(self) -> float | None:
-        while self._queue:
-            when, ref = self._queue[0]
+        times = [queue[0][0] for queue in self._queues() if self._first_in(queue) is not None]
+        return min(times, default=None)
+
+    def _queues(self) -> tuple[list[tuple[float, PortRef]], ...]:
+        return self._queue, self._edge_queue
+
+    def _next_due(self, now: float) -> PortRef | None:
+        """Return the port whose turn it is, once."""
+        for queue in self._queues():
+            if self._first_in(queue) is not None and queue[0][0] <= now:
+                return heapq.heappop(queue)[1]
+        return None
+
+    def _first_in(self, queue: list[tuple[float, PortRef]]) -> PortRef | None:
+        """Return the first port of a queue, without those that a later decision has overtaken."""
+        while queue:
+            when, ref = queue[0]
             state = self._ports.get(ref)
             if state is not None and state.next_send == when:
-                return when
-            heapq.heappop(self._queue)
+                return ref
+            heapq.heappop(queue)
         return None
 
     def _excuse(self, now: float) -> None:
         """Count no silence for the time in which this was not called although it should have been."""
         deadline = self.deadline()
-        late = 0.0 if deadline is None else now - deadline
+        late = 0.0 if deadline is None else now - max(deadline, self._looked_at)
+        self._looked_at = now
         if late > LATE_S:
             for state in self._ports.values():
                 state.received_at = min(now, state.received_at + late)
@@ -255,15 +308,15 @@ class LinkDiscovery:
         return max(PERIOD_S, 2 * len(self._up) / PORTS_PER_S)
 
     def _hasten(self, ref: PortRef, when: float) -> None:
-        """*ref*'s next frame leaves by *when*: one that answered before its link was up waits for an edge port's turn,
-        which is later than the other end would put up with."""
+        """*ref*'s next frame leaves by *when*, among those of links: one that answered before its link was up waits for
+        an edge port's turn, which is later than the other end would put up with."""
         state = self._ports[ref]
-        if state.next_send is not None and state.next_send > when:
-            self._schedule(ref, state, when)
+        if state.next_send is not None:
+            self._schedule(ref, state, min(state.next_send, when))
 
     def _schedule(self, ref: PortRef, state: _PortState, when: float) -> None:
         state.next_send = when
-        heapq.heappush(self._queue, (when, ref))
+        heapq.heappush(self._queue if ref in self._wired else self._edge_queue, (when, ref))
 
     def _set_port(self, dpid: int, port: Port, now: float, *, fresh: bool) -> list[LinkEvent]:
         ref = PortRef(dpid, port.number)
@@ -272,6 +325,7 @@ class LinkDiscovery:
             state = _PortState(port)
             self._ports[ref] = self._by_switch.setdefault(dpid, {})[port.number] = state
         state.port = port
+        self._clear_times.pop(dpid, None)
         if not port.up:
             state.next_send = None
             return self._link_down(ref, "port down", now)
@@ -301,6 +355,8 @@ class LinkDiscovery:
             return []
         link = link_between(ref, peer)
         self._up.discard(link)
+        for end in link:
+            self._clear_times.pop(end.dpid, None)
         return [LinkDown(now, *link, cause)]
 
     def _unwire(self, ref: PortRef, cause: LinkDownCause, now: float) -> list[LinkEvent]:

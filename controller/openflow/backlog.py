@@ -51,8 +51,11 @@ class Backlog:
     def __len__(self) -> int:
         return len(self._first) + len(self._others)
 
-    def add(self, waiting: Waiting) -> None:
-        """Keep an event for later, or drop it. Raises TooManyEventsError for one that may not be dropped."""
+    def add(self, waiting: Waiting) -> bool:
+        """Keep an event for later, or drop it; return whether it is kept.
+
+        Raises TooManyEventsError for one that may not be dropped.
+        """
         if not isinstance(waiting.event, PacketIn):
             if self._events[waiting.connection] >= MOST_EVENTS:
                 raise TooManyEventsError(f"it sends faster than it can be served: {MOST_EVENTS} events wait")
@@ -61,13 +64,15 @@ class Backlog:
         elif rule_of(waiting.event.cookie) is Rule.LLDP:
             if self._lldp >= MOST_LLDP:
                 self._counters["dropped-lldp"] += 1
-                return
+                return False
             self._lldp += 1
             self._first.append(waiting)
         elif len(self._others) >= MOST_OTHERS:
             self._counters["dropped-packet-ins"] += 1
+            return False
         else:
             self._others.append(waiting)
+        return True
 
     def take(self) -> Waiting:
         """Return what is next. Raises IndexError if nothing waits."""

@@ -15,7 +15,8 @@ from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import SessionEvent
 from controller.openflow.tls import TlsLayer
 
-RECEIVE_BYTES: Final = 1 << 18
+RECEIVE_BYTES: Final = 1 << 14
+"""Read at a time: after some hundred packets of one switch, another's mode signal has its turn."""
 UNSENT_LIMIT_BYTES: Final = 32 << 20
 """A switch that leaves this much unread is given up: about a hundred whole states of a large fabric's leaf."""
 
@@ -55,6 +56,7 @@ class SwitchConnection:
         self._selector = selector
         self._unsent = bytearray()
         self._writing = False
+        self._reading = True
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         selector.register(sock, selectors.EVENT_READ, self)
@@ -105,9 +107,7 @@ class SwitchConnection:
             raise ConnectionEnded(f"it does not read: {len(self._unsent)} B are unsent")
         writing = bool(self._unsent)
         if writing != self._writing:
-            self._writing = writing
-            mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if writing else 0)
-            self._selector.modify(self._sock, mask, self)
+            self._watch(self._reading, writing)
 
     def _send_alert(self) -> None:
         """Say why, if there is room at once: the switch's log has it then."""
@@ -123,9 +123,36 @@ class SwitchConnection:
             raise ConnectionEnded(str(error)) from error
         self.flush()
 
+    def pause_reading(self) -> None:
+        """Leave what comes in the kernel's buffer, until `resume_reading`."""
+        if not self.closed:
+            self._watch(False, self._writing)
+
+    def resume_reading(self) -> None:
+        """Read again; no error if it is closed."""
+        if not self.closed:
+            self._watch(True, self._writing)
+
+    def _watch(self, reading: bool, writing: bool) -> None:
+        before, after = _mask(self._reading, self._writing), _mask(reading, writing)
+        self._reading, self._writing = reading, writing
+        if before == after:
+            return
+        if not before:
+            self._selector.register(self._sock, after, self)
+        elif not after:
+            self._selector.unregister(self._sock)
+        else:
+            self._selector.modify(self._sock, after, self)
+
     def close(self) -> None:
         """Let go of the socket; the switch keeps what it has."""
         if not self.closed:
             self.closed = True
-            self._selector.unregister(self._sock)
+            if _mask(self._reading, self._writing):
+                self._selector.unregister(self._sock)
             self._sock.close()
+
+
+def _mask(reading: bool, writing: bool) -> int:
+    return (selectors.EVENT_READ if reading else 0) | (selectors.EVENT_WRITE if writing else 0)

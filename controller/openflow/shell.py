@@ -33,6 +33,7 @@ from controller.openflow.effects_sender import EffectsSender
 from controller.openflow.errors import OpenFlowError, SwitchError
 from controller.openflow.newcomers import Newcomers
 from controller.openflow.posted_calls import PostedCalls
+from controller.openflow.read_pauses import ReadPauses
 from controller.openflow.refusals import Refusals
 from controller.openflow.session_events import (
     MeterCount,
@@ -100,6 +101,7 @@ class OpenFlowShell:
         self._switches = self._board.switches
         self._newcomers = Newcomers(self._switches, self._board.close, self._admit)
         self._backlog = Backlog(self._counters)
+        self._pauses = ReadPauses()
         self._stopping = False
         self._sender = EffectsSender(self._board, self._confirmations, self._counters, on_event, self.now)
 
@@ -213,6 +215,7 @@ class OpenFlowShell:
             self._board.deadline(),
             self._newcomers.deadline(),
             self._refusals.deadline(),
+            self._pauses.deadline(),
             self._control_plane.deadline(),
         )
         deadlines = [time for time in times if time is not None]
@@ -249,6 +252,7 @@ class OpenFlowShell:
         wanted = self._control_plane.deadline()
         if wanted is not None and wanted <= now:
             self._guarded("a tick", lambda: self._control_plane.tick(now), now)
+        self._pauses.resume(now)
         self._board.tick(now)
         for dpid in self._refusals.due(now):
             connection = self._switches.get(dpid)
@@ -271,19 +275,21 @@ class OpenFlowShell:
     def _read(self, connection: Connection) -> None:
         if connection.closed:
             return
-        now = self.now()
+        now, kept = self.now(), True
         try:
             for event in connection.receive(now):
                 if connection.introduced is not None and _urgent(event):
                     self._handle(connection, event, now)
                 else:
-                    self._backlog.add(Waiting(connection, event, now))
+                    kept &= self._backlog.add(Waiting(connection, event, now))
                 if connection.closed:
                     return
         except (ConnectionEnded, TooManyEventsError) as end:
             self._board.close(connection, str(end))
         else:
             self._board.flush(connection)
+            if not kept:
+                self._pauses.pause(connection, now)
 
     def _report_lost(self) -> None:
         while self._board.lost and not self._stopping:

@@ -13,6 +13,8 @@ from controller.openflow.listener import Listener
 from controller.openflow.tls import SwitchTlsContexts, TlsLayer
 
 LOG: Final = logging.getLogger(__name__)
+_LOOK_EVERY_S: Final = 0.1
+"""Between two looks at all connections: there may be thousands."""
 
 
 class Switchboard:
@@ -38,6 +40,8 @@ class Switchboard:
         self._on_closed = on_closed
         self._tls = tls
         self._listener: Listener | None = None
+        self._look_at: float | None = None
+        """No connection has to be kept alive, or given up, before."""
         self._connections: dict[SwitchConnection, None] = {}
         """In the order in which they came."""
         self.switches: dict[int, SwitchConnection] = {}
@@ -77,6 +81,8 @@ class Switchboard:
             accepted.sock, accepted.peer, self._selector, now, self._counters, self._refusal, layer
         )
         self._connections[connection] = None
+        due = connection.session.deadline()
+        self._look_at = due if self._look_at is None else min(self._look_at, due)
         self._counters["connections"] += 1
         self.flush(connection)
 
@@ -113,21 +119,24 @@ class Switchboard:
 
     def deadline(self) -> float | None:
         """Return when `tick` wants to be called next, or None."""
-        times = [connection.session.deadline() for connection in self._connections]
-        if self._listener is not None and (resume_at := self._listener.deadline()) is not None:
-            times.append(resume_at)
-        return min(times, default=None)
+        resume_at = None if self._listener is None else self._listener.deadline()
+        return min((time for time in (self._look_at, resume_at) if time is not None), default=None)
 
     def tick(self, now: float) -> None:
         """Keep connections alive, and close those that are silent."""
         if self._listener is not None:
             self._listener.resume(now)
+        if self._look_at is None or now < self._look_at:
+            return
         for connection in tuple(self._connections):
             if connection.session.deadline() <= now:
                 try:
                     connection.timer(now)
                 except ConnectionEnded as end:
                     self.close(connection, str(end))
+        # What a connection receives only moves its deadline away.
+        due = min((connection.session.deadline() for connection in self._connections), default=None)
+        self._look_at = None if due is None else max(due, now + _LOOK_EVERY_S)
 
     def _make_room(self) -> bool:
         """Close the oldest connection that is no switch's, and return whether there was one."""

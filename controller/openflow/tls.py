@@ -1,20 +1,17 @@
-"""TLS under a switch's connection: contexts from files that may be replaced, and a layer without a socket."""
+"""TLS under a switch's connection: contexts that ask for its certificate, and refusals in a switch's terms."""
 
 from __future__ import annotations
 
-import logging
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 from capstan_client.errors import CapstanError
 from controller.openflow.errors import PeerError
+from controller.process import tls_layer
+from controller.process.renewed_context import RenewedContext
 from controller.process.server_tls import CertificateError, server_context, why_not
-
-LOG: Final = logging.getLogger(__name__)
-_RECORD_BYTES: Final = 1 << 14
-"""The most that a record carries (RFC 8446, section 5.1)."""
 
 
 class SwitchTlsError(CapstanError, ValueError):
@@ -30,52 +27,19 @@ class SwitchTls:
     authority: Path
 
 
-class SwitchTlsContexts:
-    """The context of the files as they are now: they may be replaced while connections stand. Raises SwitchTlsError.
-
-    Connections that stand go on with what they have agreed; new ones get what the files say. Files that cannot be used
-    are logged, and the context before them stays.
-    """
+class SwitchTlsContexts(RenewedContext):
+    """The context of the files as they are now: they may be replaced while connections stand. Raises SwitchTlsError."""
 
     def __init__(self, files: SwitchTls) -> None:
-        self._files = files
-        self._version = self._version_of_files()
-        self._context = _context(files)
-
-    def current(self) -> ssl.SSLContext:
-        """Return the context for the next connection."""
-        version = self._version_of_files()
-        if version != self._version:
-            self._version = version
-            try:
-                self._context = _context(self._files)
-                LOG.info(
-                    "TLS for switches: %s and %s are read anew",
-                    self._files.certificate,
-                    self._files.authority,
-                )
-            except SwitchTlsError as error:
-                LOG.error("TLS for switches goes on with the files before: %s", error)
-        return self._context
-
-    def _version_of_files(self) -> tuple[tuple[int, int, int] | None, ...]:
-        return tuple(map(_version, (self._files.certificate, self._files.key, self._files.authority)))
+        paths = (files.certificate, files.key, files.authority)
+        super().__init__("switches", paths, lambda: _context(files))
 
 
-class TlsLayer:
-    """The server's side of one connection: ciphertext and clear text, in and out. Raises PeerError.
+class TlsLayer(tls_layer.TlsLayer):
+    """That of a switch, which has shown a certificate of one of our authorities once it is established.
 
-    What is to be sent before the handshake is over waits for its end.
+    Raises PeerError.
     """
-
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        self._waiting = bytearray()
-        self.established = False
-        """Whether the handshake is over, and the switch's certificate is one of our authorities'."""
-        self.closed = False
-        """Whether the switch has said that nothing more comes."""
 
     @property
     def peer_name(self) -> str:
@@ -88,37 +52,10 @@ class TlsLayer:
 
     def receive(self, data: bytes) -> bytes:
         """Take what came from the wire; return what it says in clear."""
-        self._incoming.write(data)
-        clear = bytearray()
         try:
-            if not self.established:
-                self._tls.do_handshake()
-                self.established = True
-                self._send_waiting()
-            while chunk := self._tls.read(_RECORD_BYTES):
-                clear += chunk
-        except ssl.SSLWantReadError:
-            pass
-        except ssl.SSLZeroReturnError:
-            self.closed = True
-        except ssl.SSLError as error:
-            raise PeerError(_reason(error)) from None
-        return bytes(clear)
-
-    def send(self, clear: bytes) -> None:
-        """Have *clear* sent: `data_to_send` gives it as the wire wants it."""
-        self._waiting += clear
-        if self.established:
-            self._send_waiting()
-
-    def data_to_send(self) -> bytes:
-        """Return the bytes for the wire, once."""
-        return self._outgoing.read()
-
-    def _send_waiting(self) -> None:
-        if self._waiting:
-            self._tls.write(self._waiting)  # into memory, where there is room for all of it
-            self._waiting.clear()
+            return super().receive(data)
+        except tls_layer.TlsError as error:
+            raise PeerError(_reason(error.cause)) from None
 
 
 def _context(files: SwitchTls) -> ssl.SSLContext:
@@ -151,11 +88,3 @@ def _reason(error: ssl.SSLError) -> str:
             return "it does not speak TLS; connect it by ssl:ADDRESS:PORT"
         case reason:
             return f"TLS: {(reason or str(error)).replace('_', ' ').lower()}"
-
-
-def _version(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns

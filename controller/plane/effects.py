@@ -237,4 +237,4 @@ class Effects:
     turned_away: Mapping[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.updates or self.packet_outs or self.read_meters or self.events)
+        return bool(self.updates or self.packet_outs or self.read_meters or self.events or self.turned_away)

@@ -1,8 +1,9 @@
 """Which switches are forgotten: those that have been away for long, and are no part of the fabric any more.
 
 A switch whose connection is lost may still forward, so it stays as long as one of its links is up. Without such a link
-it is forgotten after `FORGET_AFTER_S`. Switches have numbers of 12 bits (`controller.fabric.numbers`); where all are in
-use, the switch that has been away the longest makes room, unless a link joins it to a switch that is connected.
+it is forgotten after `FORGET_AFTER_S`; one that never had a link or a host, after `FORGET_STRAY_AFTER_S`. Switches have
+numbers of 12 bits (`controller.fabric.numbers`); where all are in use, the switch that has been away the longest makes
+room, unless a link joins it to a switch that is connected.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from controller.fabric.discovery import LinkDiscovery
+from controller.plane.strays import Strays
 from controller.plane.takeover import KnownSwitch
 from protocol.underlay import STAMP_FIRST, STAMP_LAST
 
 FORGET_AFTER_S: Final = 300.0
+FORGET_STRAY_AFTER_S: Final = 5.0
 LOOK_EVERY_S: Final = 30.0
 """A switch that lost its last link later is forgotten so much later at most."""
 MOST_SWITCHES: Final = STAMP_LAST - STAMP_FIRST + 1
@@ -25,14 +28,19 @@ class Forgetting:
     switches: all that are known, by dpid; the caller removes those that `due` and `make_room` name.
     """
 
-    def __init__(self, switches: Mapping[int, KnownSwitch], discovery: LinkDiscovery) -> None:
+    def __init__(self, switches: Mapping[int, KnownSwitch], discovery: LinkDiscovery, strays: Strays) -> None:
         self._switches = switches
         self._discovery = discovery
+        self._strays = strays
+        self._strays_lost_at: dict[int, float] = {}
         self._lost_at: dict[int, float] = {}
         self._look_at: float | None = None
 
     def lost(self, dpid: int, now: float) -> None:
         """The switch's connection is lost."""
+        if self._strays.is_stray(dpid):
+            self._strays_lost_at[dpid] = now
+            return
         self._lost_at[dpid] = now
         if self._look_at is None:
             self._look_at = now + FORGET_AFTER_S
@@ -40,11 +48,21 @@ class Forgetting:
     def connected(self, dpid: int) -> None:
         """The switch is connected (again)."""
         self._lost_at.pop(dpid, None)
+        self._strays_lost_at.pop(dpid, None)
+
+    def forgotten(self, dpid: int) -> None:
+        """The switch is known no more."""
+        self.connected(dpid)
 
     def due(self, now: float) -> list[int]:
         """Return the switches to forget now, by dpid."""
+        strays = [
+            dpid for dpid, lost_s in self._strays_lost_at.items() if now - lost_s >= FORGET_STRAY_AFTER_S
+        ]
+        for dpid in strays:
+            del self._strays_lost_at[dpid]
         if self._look_at is None or now < self._look_at:
-            return []
+            return strays
         gone = [
             dpid
             for dpid, lost_s in self._lost_at.items()
@@ -53,10 +71,13 @@ class Forgetting:
         for dpid in gone:
             del self._lost_at[dpid]
         self._look_at = now + LOOK_EVERY_S if self._lost_at else None
-        return gone
+        return strays + gone
 
     def make_room(self) -> int | None:
         """Return the switch to forget for the sake of another, or None if all have to stay."""
+        for dpid in self._strays_lost_at:
+            del self._strays_lost_at[dpid]
+            return dpid
         for dpid in self._lost_at:  # the longest away comes first
             if not any(self._switches[peer].connected for peer in self._discovery.neighbours(dpid)):
                 del self._lost_at[dpid]
@@ -65,4 +86,6 @@ class Forgetting:
 
     def deadline(self) -> float | None:
         """Return when `due` may name a switch."""
-        return self._look_at
+        stray_at = next(iter(self._strays_lost_at.values()), None)
+        times = (self._look_at, None if stray_at is None else stray_at + FORGET_STRAY_AFTER_S)
+        return min((time for time in times if time is not None), default=None)

@@ -18,11 +18,15 @@ import h11
 from capstan_client.errors import CapstanError
 from controller.api.front.body import Body, BodyError, BodyRoom
 from controller.api.front.environ import environ_of, set_length
+from controller.api.front.handed_over import HandedOver
 from controller.api.front.limits import Limits
 from controller.api.front.pace import Pace, kernel_queue_bytes
 from controller.api.problems import MEDIA, ProblemError, problem_document
+from controller.process.tls_layer import TlsError, TlsLayer
 
 MOST_HEAD_BYTES: Final = 1 << 16
+_PASS_OVER_S: Final = 0.02
+"""Between two reads, of 256 KiB at most, of what is thrown away."""
 _RESET: Final = struct.pack("ii", 1, 0)
 Headers = list[tuple[str, str]]
 
@@ -57,11 +61,15 @@ class Listener(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """``environ`` and ``body`` are of the request that comes in, waits or is being answered."""
+    """``environ`` and ``body`` are of the request that comes in, waits or is being answered.
 
-    def __init__(self, server: Listener) -> None:
+    tls: between HTTP and the wire; None: HTTP in clear.
+    """
+
+    def __init__(self, server: Listener, tls: TlsLayer | None = None) -> None:
         now = time.monotonic()
         self._server = server
+        self._tls = tls
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD_BYTES)
         self._transport: asyncio.Transport | None = None
         self._request: h11.Request | None = None
@@ -115,16 +123,18 @@ class Connection(asyncio.Protocol):
             self._go_on()
 
     def data_received(self, data: bytes) -> None:
-        if (
-            self._refused_at is not None
-        ):  # read all the same: closed over unread data, it would lose the refusal
-            return
         self._received += len(data)
+        if self._tls is not None:
+            data = self._decrypted(data)
+        if self._refused_at is not None:
+            self._pass_over()
+        if self._refused_at is not None or not data:
+            return
         self._http.receive_data(data)
         self._listen()
 
     def eof_received(self) -> bool:
-        if self._refused_at is not None:
+        if self._refused_at is not None or self.gone:
             return False
         self._http.receive_data(b"")
         self._listen()
@@ -195,6 +205,13 @@ class Connection(asyncio.Protocol):
             raise TakeError(
                 "answers to earlier requests on this connection are still on their way: use a new one"
             )
+        if self._tls is not None:
+            ours, theirs = socket.socketpair()
+            transport, self._transport = self._transport, None
+            self._forget_body()
+            self._server.went(self)
+            HandedOver(transport, self._tls, ours)
+            return theirs
         taken: socket.socket = self._transport.get_extra_info("socket").dup()
         self._transport.abort()  # closes the server's descriptor; the connection lives on in the other
         return taken
@@ -228,6 +245,9 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         if self._transport is not None:
+            if self._tls is not None:
+                self._tls.end()
+                self._transport.write(self._tls.data_to_send())
             self._transport.close()
 
     def abort(self) -> None:
@@ -279,7 +299,8 @@ class Connection(asyncio.Protocol):
         self._head_since = None
         self._sending.rest()
         extra = self._transport.get_extra_info
-        self.environ = environ_of(request, extra("peername"), extra("sockname"))
+        scheme = "http" if self._tls is None else "https"
+        self.environ = environ_of(request, extra("peername"), extra("sockname"), scheme)
         headers = dict(request.headers)
         length = int(headers.get(b"content-length", b"0"))
         has_body = length > 0 or b"transfer-encoding" in headers
@@ -329,7 +350,8 @@ class Connection(asyncio.Protocol):
             return
         assert self._transport is not None
         if self._refused_at is not None:
-            self._transport.write_eof()
+            if self._tls is None:  # by TLS the answer's length says where it ends
+                self._transport.write_eof()
             return
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             self.close()
@@ -369,6 +391,33 @@ class Connection(asyncio.Protocol):
             self.body.close()
             self.body = None
 
+    def _pass_over(self) -> None:
+        """Read on after a refusal, slowly: closed over unread data, the client would lose the refusal."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_later(_PASS_OVER_S, self._resume_reading)
+
+    def _resume_reading(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _decrypted(self, data: bytes) -> bytes:
+        """Return what the client says; its handshake is answered."""
+        assert self._tls is not None
+        assert self._transport is not None
+        try:
+            clear = self._tls.receive(data)
+        except TlsError:
+            self._transport.write(self._tls.data_to_send())  # an alert says why
+            self._transport.close()
+            return b""
+        if answer := self._tls.data_to_send():
+            self._given += len(answer)
+            self._transport.write(answer)
+        if self._tls.closed:
+            self.close()
+        return clear
+
     def _untaken(self) -> int:
         """Return bytes of answers that the client has not taken: those here, and those that the kernel keeps for it."""
         if self._transport is None:
@@ -395,6 +444,9 @@ class Connection(asyncio.Protocol):
         if self._transport is not None and data:
             if not self.unsent:
                 self.moved_at = time.monotonic()
+            if self._tls is not None:
+                self._tls.send(data)
+                data = self._tls.data_to_send()
             self._given += len(data)
             self._transport.write(data)
             if not self._writable.is_set():

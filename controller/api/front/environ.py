@@ -10,14 +10,15 @@ import h11
 ALONE: Final = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 
 
-def environ_of(request: h11.Request, peer: Any, here: Any) -> dict[str, str]:
+def environ_of(request: h11.Request, peer: Any, here: Any, scheme: str = "http") -> dict[str, str]:
     """Return what a request's head says; what its body is, `set_length` says once it is whole.
 
-    peer, here: socket addresses, (host, port, …); None: not known any more. All texts are bytes as Latin-1.
+    scheme: "https" where it came by TLS. peer, here: socket addresses, (host, port, …); None: not known any more. All
+    texts are bytes as Latin-1.
     """
     target = request.target.decode("latin-1")
-    scheme, mark, rest = target.partition("://")
-    if mark and scheme.lower() in ("http", "https"):  # the absolute form, which proxies use
+    absolute, mark, rest = target.partition("://")
+    if mark and absolute.lower() in ("http", "https"):  # the absolute form, which proxies use
         target = "/" + rest.partition("/")[2]
     (host, port), (name_here, port_here) = (tuple(one[:2]) if one else ("", 0) for one in (peer, here))
     path, _, query = target.partition("?")
@@ -32,7 +33,7 @@ def environ_of(request: h11.Request, peer: Any, here: Any) -> dict[str, str]:
         "SERVER_PROTOCOL": f"HTTP/{request.http_version.decode('latin-1')}",
         "REMOTE_ADDR": host,
         "REMOTE_PORT": str(port),
-        "wsgi.url_scheme": "http",
+        "wsgi.url_scheme": scheme,
     }
     for raw_name, raw_value in request.headers:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")

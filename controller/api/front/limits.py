@@ -63,6 +63,14 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files: a certificate with those between it and its authority, and its key."""
+
+    certificate: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class FrontSettings:
     """Of one HTTP process. workers: requests at a time. tokens: None to leave access to the application alone."""
 
@@ -72,6 +80,8 @@ class FrontSettings:
     limits: Limits = field(default_factory=Limits)
     long_bodies: tuple[LongBody, ...] = ()
     tokens: Tokens | None = None
+    tls: TlsFiles | None = None
+    """None: HTTP in clear."""
 
     def most_body_bytes(self, method: str, path: str) -> int:
         """Return how many bytes a request's body may have."""

@@ -7,6 +7,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
 from controller.api.access import Access
@@ -14,10 +15,13 @@ from controller.api.front.body import BodyRoom
 from controller.api.front.coalescing import RequestQueue
 from controller.api.front.connection import Connection
 from controller.api.front.large_responses import LargeResponses
-from controller.api.front.limits import FrontSettings
+from controller.api.front.limits import FrontSettings, TlsFiles
 from controller.api.front.places import Places, Waiting, group_of
 from controller.api.front.relay import Worker
 from controller.api.problems import ProblemError
+from controller.process.renewed_context import RenewedContext
+from controller.process.server_tls import server_context
+from controller.process.tls_layer import TlsLayer
 
 AT_WORK: Final = 1
 """Answers that are being made at a time. Each that computes lets the controller's other threads wait for the
@@ -48,6 +52,7 @@ class HttpServer:
         )
         self._listener = listener
         self._connections: set[Connection] = set()
+        self._tls = None if settings.tls is None else _context(settings.tls)
         self._places = Places(limits.connections, limits.connections_per_address)
         self._there = asyncio.Semaphore(0)
         """As many as there are requests that wait."""
@@ -59,7 +64,7 @@ class HttpServer:
     async def serve(self, until: asyncio.Event) -> None:
         """Serve until *until* is set; then answer what has been asked, for as long as the settings say."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Connection(self), sock=self._listener, backlog=BACKLOG)
+        server = await loop.create_server(self._connection, sock=self._listener, backlog=BACKLOG)
         tasks = [asyncio.create_task(self._work(one)) for one in self._workers]
         tasks.append(asyncio.create_task(self._look()))
         try:
@@ -76,6 +81,9 @@ class HttpServer:
                 connection.close()
             for worker in self._workers:
                 worker.close()
+
+    def _connection(self) -> Connection:
+        return Connection(self, None if self._tls is None else TlsLayer(self._tls.current()))
 
     def _owing(self) -> bool:
         """Return True if a client waits for a response, or for the rest of one."""
@@ -167,6 +175,11 @@ class HttpServer:
             now = time.monotonic()
             for connection in tuple(self._connections):
                 connection.look(now)
+
+
+def _context(files: TlsFiles) -> RenewedContext:
+    certificate, key = Path(files.certificate), Path(files.key)
+    return RenewedContext("the API", (certificate, key), lambda: server_context(certificate, key))
 
 
 class _Turn:

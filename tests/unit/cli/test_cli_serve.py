@@ -18,6 +18,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from capstan_client.client import Capstan
 from capstan_client.http import Connection
 from cli.commands.serve import serve_command
 from controller.app import Settings
@@ -106,7 +107,7 @@ def test_a_database_with_its_password_comes_from_a_variable(
 
 def test_other_addresses_need_the_token(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with serving(data, "--api", "0.0.0.0:0"):
+    with serving(data, "--api", "0.0.0.0:0", "--api-without-tls"):
         assert ask(data, "/health").status_code == 401
         token = (data / "api-token").read_text().strip()
         assert (data / "api-token").stat().st_mode & 0o077 == 0
@@ -269,3 +270,34 @@ def test_switches_by_tls_are_said_to_be_so(tmp_path: Path) -> None:
         openflow = json.loads((data / "endpoints.json").read_text())["openflow"]
         assert openflow["tls"] is True
         assert f"switches at ssl:127.0.0.1:{openflow['port']}" in said
+
+
+def test_the_api_by_tls(tmp_path: Path) -> None:
+    data, ca = tmp_path / "data", make_ca(tmp_path / "ca")
+    tls = ("--api-certificate", str(ca.certificate), "--api-key", str(ca.key))
+    with serving(data, "--api", "0.0.0.0:0", *tls) as (_, said):
+        url = json.loads((data / "endpoints.json").read_text())["api"]
+        assert url.startswith("https://0.0.0.0:")
+        assert url in said
+        token = (data / "api-token").read_text().strip()
+        client = Capstan(url.replace("0.0.0.0", "127.0.0.1"), token, authority=ca.authority)
+        assert client.health()["switches"] == 0
+        answer = Connection(url.replace("0.0.0.0", "127.0.0.1"), token, 60, ca.authority).ask(
+            "POST", "/session"
+        )
+        assert "; Secure" in answer.headers["Set-Cookie"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--api", "0.0.0.0:0"], "an API at 0.0.0.0 needs TLS"),
+        (["--api", "[::]:0"], "an API at :: needs TLS"),
+        (["--api-key", "key.pem"], "belong together"),
+        (["--api-certificate", "none.pem", "--api-key", "none.pem"], "cannot be used: No such file"),
+    ],
+)
+def test_an_api_that_others_reach_needs_a_certificate(options: list[str], why: str) -> None:
+    result = CliRunner().invoke(serve_command, options)
+    assert result.exit_code == 2
+    assert why in " ".join(result.output.split())

@@ -13,7 +13,7 @@ SECRETS = ("api-token", "api-read-token", "agents-token")
 
 
 def test_tokens_are_said_once_and_never_again(tmp_path: Path) -> None:
-    data, options = tmp_path / "data", ("--api", "0.0.0.0:0", "--log-level", "debug")
+    data, options = tmp_path / "data", ("--api", "0.0.0.0:0", "--api-without-tls", "--log-level", "debug")
     with serving(data, *options) as (process, _):
         assert process.stdout is not None
         told = [process.stdout.readline() for _ in range(2)]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from controller.fabric.discovery import (
     EDGE_PERIOD_S,
     HASTE_S,
+    MOST_AT_ONCE,
     PERIOD_S,
     QUIET_S,
     SILENCE_PERIODS,
@@ -254,3 +255,32 @@ def test_a_frame_that_comes_back_to_its_own_port_is_no_link() -> None:
     wires.connect(1)
     wires.run(2)
     assert wires.discovery.links_known() == frozenset()
+
+
+def test_many_ports_have_their_turns_and_no_call_names_them_all() -> None:
+    discovery = LinkDiscovery()
+    discovery.switch_connected(1, [port(number) for number in range(1, 1001)], 5.0)
+    named: list[PortRef] = []
+    while (deadline := discovery.deadline()) == 5.0:
+        ports, events = discovery.due(5.0)
+        assert 0 < len(ports) <= MOST_AT_ONCE
+        assert not events
+        named += ports
+    assert sorted(named) == [PortRef(1, number) for number in range(1, 1001)]
+    assert deadline is not None
+
+
+def test_turns_of_many_ports_are_no_time_without_listening() -> None:
+    """A link whose far end is deaf goes down although other ports' frames are always overdue."""
+    wires = Wires((A, B))
+    wires.connect(1, 2, ports=1)
+    wires.run(2.0)
+    assert [type(event) for event in wires.events] == [LinkUp]
+    wires.lost = lambda sender: True
+    discovery, now = wires.discovery, wires.now
+    discovery.switch_connected(3, [port(number) for number in range(1, 3001)], now)
+    events: list[LinkEvent] = []
+    while now < wires.now + 30.0 and not events:
+        now += 0.01  # 64 ports each time are fewer than have their turn
+        events = discovery.due(now)[1]
+    assert [type(event) for event in events] == [LinkDown]

@@ -1,0 +1,344 @@
+"""What all kinds of overload at once do to mode switches, links, health and memory, beside the same without.
+
+A controller of its own on loopback, and a fabric of minimal switches (`overload_fabric`) whose leaf is turned ON again
+and again: alone, beside `overload_load`, and again from 10 s after its end on. A mode switch is timed from the first
+short packet's way up to the last byte of the leaf's update: the controller's part of it, without a data plane's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+from urllib.parse import urlsplit
+
+from benchmarks.busy import idle_percent, sampled
+from benchmarks.figures import Figure, Goal, ToolError, document, percentile
+from benchmarks.overload_fabric import LINKS
+from capstan_client.controller import ControllerClient
+from experiments.results.cpu_use import CpuSample
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+CYCLES: Final = 60
+"""Of each block, unless `BLOCK_S` is over before."""
+BLOCK_S: Final = 40.0
+AFTER_S: Final = 10.0
+LINK_RATE_MBPS: Final = 20.0
+START_S: Final = 60.0
+LOADING_S: Final = 90.0
+HEALTH_EVERY_S: Final = 0.1
+HEALTH_TIMEOUT_S: Final = 5.0
+RATIO_GOAL: Final = Goal(1.5, cores=2)
+HEALTH_GOAL_MS: Final = Goal(100.0, cores=2)
+MEMORY_GOAL_MIB: Final = 1024.0
+"""Of both processes together."""
+KEPT_GOAL_MIB: Final = 256.0
+"""More than before, after the load: what allocators keep."""
+
+
+@dataclass
+class Block:
+    """What was measured in one of the blocks; times in milliseconds."""
+
+    on_ms: list[float] = field(default_factory=list)
+    off_ms: list[float] = field(default_factory=list)
+    health_ms: list[float] = field(default_factory=list)
+    most_bytes: int = 0
+    """Resident memory of the controller and its HTTP process, the most of it."""
+    idle: list[tuple[CpuSample, CpuSample]] = field(default_factory=list)
+
+
+@dataclass
+class Measured:
+    """All blocks, and what was there before, beside and after the load."""
+
+    alone: Block = field(default_factory=Block)
+    loaded: Block = field(default_factory=Block)
+    after: Block = field(default_factory=Block)
+    loads: dict[str, float] = field(default_factory=dict)
+    links_lost: int = 0
+    links_after: int = 0
+    connections_after: int = 0
+    switches_after: int = 0
+    counters: dict[str, float] = field(default_factory=dict)
+
+
+def run(cycles: int = CYCLES) -> dict[str, Any]:
+    """Return all figures. Takes about three minutes. Raises ToolError."""
+    with tempfile.TemporaryDirectory(prefix="capstan-overload-") as directory:
+        return measure(Path(directory), cycles)
+
+
+def measure(directory: Path, cycles: int) -> dict[str, Any]:
+    """Run the blocks with a controller whose data are in *directory*."""
+    measured = Measured()
+    with _controller(directory) as (pid, endpoints):
+        openflow = endpoints["openflow"]["port"]
+        api = endpoints["api"]
+        with (
+            _program(
+                "benchmarks.overload_fabric", str(openflow), first="ready", patience_s=START_S
+            ) as fabric,
+            ControllerClient(api) as client,
+        ):
+            _, cursor = client.events()
+            _block(measured.alone, fabric, cycles, pid, api)
+            port = str(urlsplit(api).port)
+            with _memory(pid, measured.loaded):
+                with _program(
+                    "benchmarks.overload_load",
+                    str(openflow),
+                    port,
+                    first="loading",
+                    patience_s=LOADING_S,
+                ) as loading:
+                    _block(measured.loaded, fabric, cycles, pid, api)
+                    measured.loads = _last_words(loading)
+                time.sleep(AFTER_S)
+            _block(measured.after, fabric, cycles, pid, api)
+            _look(measured, client, cursor, pid)
+    return document(figures(measured), notes(measured, cycles))
+
+
+def _block(block: Block, fabric: subprocess.Popen[str], cycles: int, pid: int, api: str) -> None:
+    assert fabric.stdin is not None
+    assert fabric.stdout is not None
+    with _memory(pid, block), _health(api, block.health_ms), sampled(block.idle):
+        print(cycles, BLOCK_S, file=fabric.stdin, flush=True)
+        line = fabric.stdout.readline()
+    if not line:
+        raise ToolError(
+            f"the fabric's program ended with {fabric.wait()}: the controller let its switches go"
+        )
+    times = json.loads(line)
+    block.on_ms += times["on"]
+    block.off_ms += times["off"]
+
+
+def _look(measured: Measured, client: ControllerClient, cursor: int, pid: int) -> None:
+    ours = {f"{0xFAB000 + number + 1:016x}" for number in range(6)}
+    while True:
+        events, cursor = client.events(cursor)
+        if not events:
+            break
+        measured.links_lost += sum(event["kind"] == "link-down" for event in events)
+    fabric = client.fabric()
+    measured.links_after = sum(link["up"] for link in fabric["links"])
+    measured.switches_after = len(fabric["switches"]) - len(ours)
+    measured.connections_after = _sockets(pid)
+
+
+def figures(measured: Measured) -> dict[str, Figure]:
+    """Return all figures of what was measured."""
+    result: dict[str, Figure] = {}
+    blocks = {"alone": measured.alone, "loaded": measured.loaded, "after": measured.after}
+    for name, block in blocks.items():
+        result[f"on_median_{name}"] = Figure(statistics.median(block.on_ms), "ms")
+        result[f"on_p99_{name}"] = Figure(percentile(block.on_ms, 99), "ms")
+        result[f"off_p99_{name}"] = Figure(percentile(block.off_ms, 99), "ms")
+        result[f"cycles_{name}"] = Figure(len(block.off_ms), "changes each way", better="higher")
+        result[f"processors_idle_{name}"] = Figure(idle_percent(block.idle), "%", better="higher")
+    for name in ("loaded", "after"):
+        for way in ("on", "off"):
+            ratio = result[f"{way}_p99_{name}"].value / result[f"{way}_p99_alone"].value
+            result[f"{way}_p99_{name}_to_alone"] = Figure(ratio, "times", RATIO_GOAL)
+    for name, block in blocks.items():
+        goal = None if name == "alone" else HEALTH_GOAL_MS
+        result[f"health_p99_{name}"] = Figure(percentile(block.health_ms, 99), "ms", goal)
+        result[f"health_max_{name}"] = Figure(max(block.health_ms), "ms")
+        memory_goal = MEMORY_GOAL_MIB if name == "loaded" else None
+        result[f"memory_{name}"] = Figure(block.most_bytes / 2**20, "MiB at most", memory_goal)
+    kept = (measured.after.most_bytes - measured.alone.most_bytes) / 2**20
+    result["memory_kept_after"] = Figure(kept, "MiB more than alone", KEPT_GOAL_MIB)
+    result["links_lost"] = Figure(measured.links_lost, "links that went down in the whole run", 0)
+    result["links_after"] = Figure(measured.links_after, f"of {LINKS} links up", LINKS, "higher")
+    result["switches_after"] = Figure(measured.switches_after, "switches of the load still known", 0)
+    return result | _of_loads(measured.loads)
+
+
+def _of_loads(loads: dict[str, float]) -> dict[str, Figure]:
+    seconds = loads.get("seconds", 0.0) or 1.0
+    return {
+        "packet_ins": Figure(
+            loads.get("packet_ins", 0) / seconds, "packet-ins/s that were sent", better="higher"
+        ),
+        "dpids": Figure(loads.get("dpids", 0), "datapath ids that connected", better="higher"),
+        "ports": Figure(loads.get("ports", 0), "ports that they said they have", better="higher"),
+        "readers": Figure(
+            loads.get("readers", 0), "readers of the stream that read nothing", better="higher"
+        ),
+        "silent": Figure(loads.get("silent", 0), "connections without a request", better="higher"),
+        "uploads": Figure(loads.get("uploads", 0), "bodies of 64 MiB that were begun", better="higher"),
+        "pipelines": Figure(loads.get("pipelines", 0), "times 500 requests, no answer read", better="higher"),
+    }
+
+
+def notes(measured: Measured, cycles: int) -> tuple[str, ...]:
+    """Return what a reader needs to know of the figures."""
+    return (
+        f"minimal switches on loopback, {cycles} cycles a block or {BLOCK_S:g} s of them",
+        "on: from the first short packet's way up until the leaf has its update; off: from that to the next one",
+        "the load's own process is on the same machine, at nice 19",
+        f"after: from {AFTER_S:g} s after the load's end on",
+        *(f"{name}: {value:g}" for name, value in sorted(measured.loads.items())),
+    )
+
+
+@contextmanager
+def _controller(directory: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """A controller that answers; its process id and endpoints."""
+    argv = [sys.executable, "-m", "controller", "--data", str(directory / "data"), "--scheme", "caps"]
+    argv += ["--openflow", "127.0.0.1:0", "--api", "127.0.0.1:0", "--link-rate-mbps", f"{LINK_RATE_MBPS:g}"]
+    with (directory / "log").open("w") as log:
+        process = subprocess.Popen([*argv, "--log-level", "error"], cwd=ROOT, stdout=log, stderr=log)
+        try:
+            file = directory / "data" / "endpoints.json"
+            _until(file.exists, lambda: process.poll() is None, "the controller's endpoints")
+            yield process.pid, json.loads(file.read_text())
+            if process.poll() is not None:
+                raise ToolError(
+                    f"the controller ended with {process.returncode}: {_end_of(directory / 'log')}"
+                )
+        except (OSError, ToolError) as error:
+            raise ToolError(f"{error}; the controller's log ends: {_end_of(directory / 'log')}") from error
+        finally:
+            process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def _program(module: str, *arguments: str, first: str, patience_s: float) -> Iterator[subprocess.Popen[str]]:
+    """A program that has said *first*; its standard input ends with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    late = threading.Timer(patience_s, process.kill)
+    late.start()
+    try:
+        assert process.stdout is not None
+        if process.stdout.readline().strip() != first:
+            raise ToolError(f"`python -m {module}` was not under way within {patience_s:g} s")
+        late.cancel()
+        yield process
+    finally:
+        late.cancel()
+        with suppress(OSError, ValueError):
+            if process.stdin is not None:
+                process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        process.kill()
+        process.wait()
+
+
+def _last_words(process: subprocess.Popen[str]) -> dict[str, float]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    return _json_line(process.stdout)
+
+
+def _json_line(stream: IO[str]) -> dict[str, float]:
+    line = stream.readline()
+    if not line:
+        raise ToolError("the load's program ended without saying what it did")
+    result: dict[str, float] = json.loads(line)
+    return result
+
+
+@contextmanager
+def _health(api: str, took_ms: list[float]) -> Iterator[None]:
+    """Ask for health again and again, each time by a connection of its own; what is not answered took the time-out."""
+
+    def ask() -> None:
+        began = time.monotonic()
+        with suppress(Exception), ControllerClient(api) as client:
+            client.health(timeout_s=HEALTH_TIMEOUT_S)
+            took_ms.append((time.monotonic() - began) * 1e3)
+            return
+        took_ms.append(max(HEALTH_TIMEOUT_S, time.monotonic() - began) * 1e3)
+
+    with _beside(HEALTH_EVERY_S, ask):
+        yield
+
+
+@contextmanager
+def _memory(pid: int, block: Block) -> Iterator[None]:
+    def look() -> None:
+        block.most_bytes = max(block.most_bytes, sum(map(_resident, [pid, *_children(pid)])))
+
+    with _beside(0.2, look):
+        yield
+
+
+@contextmanager
+def _beside(every_s: float, work: Callable[[], None]) -> Iterator[None]:
+    done = threading.Event()
+
+    def again() -> None:
+        work()
+        while not done.wait(every_s):
+            work()
+
+    thread = threading.Thread(target=again)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _resident(pid: int) -> int:
+    with suppress(OSError):
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _sockets(pid: int) -> int:
+    """Return how many sockets the controller and its HTTP process have."""
+    count = 0
+    for process in [pid, *_children(pid)]:
+        for descriptor in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):
+                count += os.readlink(descriptor).startswith("socket:")
+    return count
+
+
+def _until(holds: Callable[[], bool], alive: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + START_S
+    while not holds():
+        if not alive() or time.monotonic() > end:
+            raise ToolError(f"{what} did not come within {START_S:g} s")
+        time.sleep(0.05)
+
+
+def _end_of(path: Path) -> str:
+    return path.read_text(errors="replace")[-1500:].strip()
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(), indent=2))

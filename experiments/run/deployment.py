@@ -273,7 +273,7 @@ class Deployment:
         ]
         supervisor = Supervisor([*self._parts, *daemons], self._restarted)
         for switch in switches:
-            switch.on_purpose = supervisor.look_again
+            switch.on_purpose(supervisor.look_again)
         self._supervisor = supervisor
         supervisor.start()
 

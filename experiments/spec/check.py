@@ -124,15 +124,15 @@ def _sweep(
         where: FieldPath = ("sweep", *error.path)
         yield Problem(*source.place(where), text_of(where), str(error))
         return
-    told = set()
+    said = set()
     for at, one in data:
         point = replace(source, data=one, problems=[])
         wrong = list(against_schema(point))
         wrong += _Meaning(point, wrong).problems(schemes, check_overrides)
         for problem in wrong:
-            if (problem.path, problem.message) in told or problem in found:
+            if (problem.path, problem.message) in said or problem in found:
                 continue
-            told.add((problem.path, problem.message))
+            said.add((problem.path, problem.message))
             cause = _axis_of(problem.path, axes)
             place: FieldPath = ("sweep",) if cause is None else ("sweep", cause)
             text = f"where {words(axes, at)}: {problem.path}: {problem.message}"

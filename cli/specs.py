@@ -14,14 +14,15 @@ from controller.schemes.overrides import overrides_problem
 from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
-from experiments.spec.yaml_source import Problem, read
 from host_agent.paths.own import read_path_policy
+from plain.yaml_source import Problem, read
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSpec:
     spec: Spec
     text: str
+    path: Path
 
 
 def find_spec(name: str) -> Path:
@@ -40,30 +41,21 @@ def load_scheme(name: str) -> Scheme:
         fail(str(error), code=2 if name not in loader.scheme_names() and not loader.is_path(name) else 1)
 
 
-def problems_of(name: str) -> tuple[str, list[Problem]]:
-    """Return the file that *name* means, and all that is wrong with it. Raises OSError."""
-    path = find_spec(name)
-    return str(path), checking.check(
-        path.read_text(encoding="utf-8"),
-        str(path),
-        schemes=loader.scheme_names(),
-        check_overrides=overrides_problem,
-    )
-
-
 def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
     """Return the spec *name*, with *schemes* in place of its own if there are any; ends with exit code 1 if it is
     wrong."""
-    path, problems = problems_of(name)
+    path = find_spec(name)
+    text = path.read_text(encoding="utf-8")
+    source = read(text, str(path))
+    problems = checking.problems_of(source, loader.scheme_names(), overrides_problem)
     if problems:
-        print_problems(path, problems)
+        print_problems(str(path), problems)
         sys.exit(1)
-    text = find_spec(name).read_text(encoding="utf-8")
-    spec = with_all_schemes(spec_from_dict(read(text, path).data), loader.scheme_names())
+    spec = with_all_schemes(spec_from_dict(source.data), loader.scheme_names())
     if schemes:
         choices = tuple(SchemeChoice(name, load_scheme(name).name) for name in schemes)
         spec = replace(spec, schemes=choices, baseline=choices[0].label)
-    return LoadedSpec(spec, text)
+    return LoadedSpec(spec, text, path)
 
 
 def need_path_policy(spec: Spec, file: Path | None) -> None:

@@ -1,8 +1,8 @@
 """The control plane: events of the fabric go in, effects (what to do about them) come out.
 
 Pure and single-threaded by contract; time is a parameter. Discovery, hosts, routing, pipeline and modes each
-decide their own part (`controller.fabric`, `controller.openflow.pipeline`, `controller.modes`), and `controller.plan`
-what every switch should hold; here is when they are called, and when switches get updates.
+decide their own part (`controller.fabric`, `controller.openflow.pipeline`, `controller.modes`), and
+`controller.plane.plan` what every switch should hold; here is when they are called, and when switches get updates.
 
 **When.** Changes wait a few milliseconds for others of the same cause, then all of them are computed at once, and
 each switch gets the difference. A mode change waits for nothing.
@@ -34,7 +34,6 @@ from controller.openflow.punts import punt_flows, punt_meters
 from controller.openflow.tables import SHORT_METER
 from controller.openflow.wanted import Difference, SwitchState
 from controller.openflow.wanted_switch import WantedSwitch
-from controller.plan import Plan
 from controller.plane.effects import (
     LOCAL_PORT_FIRST,
     Effects,
@@ -57,6 +56,7 @@ from controller.plane.effects import (
 from controller.plane.forgetting import MOST_SWITCHES, Forgetting
 from controller.plane.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S
 from controller.plane.path_announcements import PathAnnouncements
+from controller.plane.plan import Plan
 from controller.plane.rollout import Rollout
 from controller.plane.snapshot import (
     FabricSnapshot,

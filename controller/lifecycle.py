@@ -42,8 +42,8 @@ from controller.plane.snapshot import FabricSnapshot, PathInfo
 from controller.process.control_thread import check_control_threads
 from controller.process.shared_call import SharedCall
 from controller.queues.service import QueueService
-from controller.scheme_file import CurrentScheme, SchemeFile
 from controller.schemes import loader
+from controller.schemes.current import CurrentScheme, SchemeFile
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme

@@ -69,7 +69,7 @@ class ServedEngine:
         """
         own = address_for_workers(api, self._address)
         pem = None if authority is None else authority.read_text(encoding="ascii")
-        self._engine.start(Order("", own, token, self._labs, self._patience_s, pem))
+        self._engine.start(Order("", own, token, self._labs, self._patience_s, authority=pem))
 
     def stop(self) -> None:
         """End our workers."""

@@ -15,7 +15,7 @@ from controller.schemes.loader import scheme_names
 from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
-from experiments.spec.check import check, find_spec, preset_names
+from experiments.spec.check import find_spec, preset_names, problems_of
 from experiments.spec.spec import (
     Spec,
     is_scheme_file,
@@ -26,8 +26,8 @@ from experiments.spec.spec import (
     with_all_schemes,
 )
 from experiments.spec.sweep import SweepError, points, set_field, words
-from experiments.spec.yaml_source import Problem, read
 from plain.reading import did_you_mean
+from plain.yaml_source import Problem, read
 
 MOST_BYTES: Final = 1 << 20
 """Of a spec's text."""
@@ -93,7 +93,7 @@ def read_submission(request: SubmissionBody) -> Submission:
             plain(_with_changes(source.data, changed)), sort_keys=False, allow_unicode=True, width=110
         )
         source = read(text, "")
-    problems = _files(source.data) or check(text, "", scheme_names(), overrides_problem)
+    problems = _files(source.data) or problems_of(source, scheme_names(), overrides_problem)
     if problems:
         placed = request.text is not None and not changed
         raise SubmissionError([_wrong(problem, where, placed) for problem in problems])

@@ -14,12 +14,13 @@ from controller.schemes.scheme import Priority
 from controller.tpfs.records import RECORD
 from controller.tpfs.types import flow_types
 from experiments.spec.check import find_spec
-from experiments.spec.spec import SchemeChoice, Spec, merge_overrides, spec_from_dict
+from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict
 from experiments.spec.sweep import only, points
-from experiments.spec.yaml_source import read
 from models.strict_queues import Job, by_bytes_sent, by_remaining, by_size, completion_times
 from models.strict_queues import Priority as Order
 from models.study import Axis, Panel, Study, curve
+from plain.overrides import merge
+from plain.yaml_source import read
 from workloads.plan import Plan, PlannedFlow
 
 PRESETS: Final = ("tpfs-fig7", "tpfs-fig8", "tpfs-tenants")
@@ -103,7 +104,7 @@ def _times(spec: Spec, plan: Plan) -> dict[str, _Times]:
 
 
 def _priority(spec: Spec, choice: SchemeChoice) -> Priority:
-    scheme = with_overrides(loader.load(choice.name), merge_overrides(spec.policy, choice.overrides))
+    scheme = with_overrides(loader.load(choice.name), merge(spec.policy, choice.overrides))
     if scheme.priority is None:
         raise ValueError(f"scheme {choice.name!r} has no priority by bytes sent or size")
     return scheme.priority

@@ -7,7 +7,7 @@ import functools
 import types
 import typing
 from collections.abc import Iterator
-from typing import Any, Final, get_args, get_origin
+from typing import Annotated, Any, Final, get_args, get_origin
 
 from msgspec import Meta
 
@@ -16,6 +16,8 @@ _UNITS: Final = (
     ("_bytes_per_s", "B/s"),
     ("_bytes", "B"),
     ("_packets", "packets"),
+    ("_mbps", "Mbit/s"),
+    ("_ms", "ms"),
     ("_s", "s"),
 )
 """Of a field, by how its name ends."""
@@ -76,7 +78,7 @@ def first_beyond(value: Any) -> tuple[str, str] | None:
 
 def _all_beyond(value: Any, where: str) -> Iterator[tuple[str, str]]:
     kind: Any = type(value)
-    for name, bounds in _bounded(kind).items():
+    for name, bounds in bounded_fields(kind).items():
         number = getattr(value, name)
         wrong = None if number is None else beyond(bounds, number, unit_of(name))
         if wrong is not None:
@@ -88,7 +90,8 @@ def _all_beyond(value: Any, where: str) -> Iterator[tuple[str, str]]:
 
 
 @functools.cache
-def _bounded(kind: Any) -> dict[str, Meta]:
+def bounded_fields(kind: Any) -> dict[str, Meta]:
+    """Return the bounds of those fields of a dataclass that have some."""
     hints = typing.get_type_hints(kind, include_extras=True)
     found = {item.name: bounds_of(hints[item.name]) for item in dataclasses.fields(kind)}
     return {name: bounds for name, bounds in found.items() if bounds is not None}
@@ -96,9 +99,14 @@ def _bounded(kind: Any) -> dict[str, Meta]:
 
 def bounds_of(hint: Any) -> Meta | None:
     """Return the bounds of a field's type, also where it may be None; None if it has none."""
-    if get_origin(hint) in (types.UnionType, typing.Union):
-        return next((bounds for option in get_args(hint) if (bounds := bounds_of(option)) is not None), None)
-    return next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Meta)), None)
+    own = (
+        item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Meta) and in_json_schema(item)
+    )
+    bounds = next(own, None)
+    if bounds is not None or get_origin(hint) not in (types.UnionType, typing.Union, Annotated):
+        return bounds
+    inner = get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint)
+    return next((bounds for option in inner if (bounds := bounds_of(option)) is not None), None)
 
 
 def _digits(number: float | None) -> str:

@@ -57,7 +57,7 @@ def _read(kind: Any, data: object, where: str) -> Any:
     if origin is Annotated:
         value = _read(get_args(kind)[0], data, where)
         bounds = bounds_of(kind)
-        wrong = None if bounds is None else beyond(bounds, value, unit_of(where))
+        wrong = None if bounds is None or value is None else beyond(bounds, value, unit_of(where))
         if wrong is not None:
             raise PlainError(where, wrong)
         return value

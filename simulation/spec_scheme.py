@@ -10,7 +10,8 @@ from controller.schemes import loader
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import ClassScheme, Scheme
-from experiments.spec.spec import SchemeChoice, Spec, merge_overrides
+from experiments.spec.spec import SchemeChoice, Spec
+from plain.overrides import merge
 from protocol.policy import Policy
 from simulation.fabrics import SettingsError
 
@@ -54,7 +55,7 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
         SettingsError: what a simulation has none of yet.
         SchemeError, PlainError, PolicyError: as when the scheme is read.
     """
-    overrides: Mapping[str, Any] = merge_overrides(spec.policy, choice.overrides)
+    overrides: Mapping[str, Any] = merge(spec.policy, choice.overrides)
     scheme = with_overrides(loader.load(choice.name), overrides)
     problem = missing(scheme)
     if problem is None and spec.keep_learnt and scheme.priority is not None and scheme.priority.prediction:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+from msgspec import Meta
 
 from capstan_client.errors import CapstanError
+from plain.bounds import beyond, bounded_fields
 from topologies.addressing import MAX_HOSTS_PER_LEAF, MAX_LEAVES, HostPlace, link_name
 from topologies.layout import Layout, fat_tree, leaf_spine
 from topologies.links import Link, LinkError
@@ -15,8 +18,7 @@ from topologies.links import Link, LinkError
 if TYPE_CHECKING:
     from mininet.topo import Topo
 
-TOPOLOGIES: Final = ("leaf-spine", "fat-tree")
-MTU_RANGE: Final = (1280, 9000)
+Topology = Literal["leaf-spine", "fat-tree"]
 
 
 class FabricSpecError(CapstanError, ValueError):
@@ -30,39 +32,35 @@ class FabricSpecError(CapstanError, ValueError):
 
 @dataclass(frozen=True)
 class FabricSpec:
-    """A fabric of switches, links and hosts. Raises FabricSpecError where it cannot be built.
+    """A fabric of switches, links and hosts. Raises FabricSpecError where it cannot be built."""
 
-    topology: "leaf-spine" (leaves, spines, hosts_per_leaf count) or "fat-tree" (k counts; hosts_per_leaf may
-    be given, default k/2). link: between switches. access: between host and leaf. overrides: whole links by
-    name ("l1-s3", "h2-l1"). down: names of links that start out taken down. mtu: bytes, of all interfaces.
-    """
-
-    topology: Literal["leaf-spine", "fat-tree"] = "leaf-spine"
-    leaves: int = 2
-    spines: int = 2
-    hosts_per_leaf: int | None = None
-    k: int = 4
-    link: Link = field(default_factory=Link)
-    access: Link = field(default_factory=Link)
-    overrides: Mapping[str, Link] = field(default_factory=dict)
-    down: tuple[str, ...] = ()
-    mtu: int = 1500
+    topology: Topology = "leaf-spine"
+    leaves: Annotated[int, Meta(ge=1, le=MAX_LEAVES, description="leaf switches")] = 2
+    spines: Annotated[
+        int, Meta(ge=1, le=255, description="spine switches: the number of paths between two leaves")
+    ] = 2
+    hosts_per_leaf: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_HOSTS_PER_LEAF)] | None,
+        Meta(description="hosts below each leaf; null: 2, or k/2 in a fat tree"),
+    ] = None
+    k: Annotated[int, Meta(ge=2, le=22, description="ports per switch of a fat tree, even")] = 4
+    link: Annotated[Link, Meta(description="links between switches")] = field(default_factory=Link)
+    access: Annotated[Link, Meta(description="links between hosts and leaves")] = field(default_factory=Link)
+    overrides: Annotated[
+        Mapping[str, Link], Meta(description="single links that differ, by name like l1-s3")
+    ] = field(default_factory=dict)
+    down: Annotated[tuple[str, ...], Meta(description="names of links that start out taken down")] = ()
+    mtu: Annotated[int, Meta(ge=1280, le=9000, description="bytes, of all interfaces")] = 1500
 
     def __post_init__(self) -> None:
-        if self.topology not in TOPOLOGIES:
+        if self.topology not in get_args(Topology):
             raise FabricSpecError(
-                "topology", f"{self.topology!r} is not known; give {' or '.join(TOPOLOGIES)}"
+                "topology", f"{self.topology!r} is not known; give {' or '.join(get_args(Topology))}"
             )
-        if self.topology == "leaf-spine":
-            _check_count("leaves", self.leaves, 1, MAX_LEAVES)
-            _check_count("spines", self.spines, 1, 255)
-        else:
-            _check_count("k", self.k, 2, 22)
-            if self.k % 2:
-                raise FabricSpecError("k", f"must be even, not {self.k}")
-        if self.hosts_per_leaf is not None:
-            _check_count("hosts_per_leaf", self.hosts_per_leaf, 1, MAX_HOSTS_PER_LEAF)
-        _check_count("mtu", self.mtu, *MTU_RANGE)
+        for name, bounds in bounded_fields(FabricSpec).items():
+            _check_count(name, getattr(self, name), bounds)
+        if self.topology == "fat-tree" and self.k % 2:
+            raise FabricSpecError("k", f"must be even, not {self.k}")
         overrides = {_canonical(name): link for name, link in self.overrides.items()}
         down = tuple(_canonical(name) for name in self.down)
         object.__setattr__(self, "overrides", overrides)
@@ -180,6 +178,8 @@ def _link(where: str, value: Any, base: Link | None = None) -> Link:
         raise FabricSpecError(where, str(error)) from None
 
 
-def _check_count(name: str, value: object, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise FabricSpecError(name, f"must be a whole number {low}..{high}, not {value!r}")
+def _check_count(name: str, value: object, bounds: Meta) -> None:
+    if value is None and name == "hosts_per_leaf":
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or beyond(bounds, value, ""):
+        raise FabricSpecError(name, f"must be a whole number {bounds.ge}..{bounds.le}, not {value!r}")

@@ -13,14 +13,18 @@ Rate, buffer, delay and queues of a port all come from here: two writers would w
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from capstan_client.errors import CapstanError
 from ovsdb.port_queues import ONE_QUEUE, PortLimit, PortQueues
 from protocol.underlay import PRIORITIES, queue_of
+
+with contextlib.suppress(ImportError):  # Mininet's own python3 (`mn --custom`) has the standard library only
+    from msgspec import Meta
 
 FRAME_BYTES: Final = 1514
 """An Ethernet frame of 1500 B payload, without checksum: what HTB counts a full packet as."""
@@ -38,35 +42,33 @@ class LinkError(CapstanError, ValueError):
 
 @dataclass(frozen=True)
 class Link:
-    """One link, the same in both directions.
+    """One link, the same in both directions."""
 
-    rate_mbps: Mbit/s on layer 2 (10^6 bit); None leaves the port unshaped.
-    buffer_packets: packets that the port's queue holds before it drops the newest.
-    delay_ms: one-way delay added by netem, where the kernel has it.
-    """
-
-    rate_mbps: float | None = None
-    buffer_packets: int = 256
-    delay_ms: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.rate_mbps is not None and not _is_number(self.rate_mbps, above=0):
-            raise LinkError(f"rate_mbps must be above 0 Mbit/s, or null for unshaped, not {self.rate_mbps!r}")
-        if not isinstance(self.buffer_packets, int) or not _is_number(self.buffer_packets, above=0):
-            raise LinkError(f"buffer_packets must be a whole number from 1 on, not {self.buffer_packets!r}")
-        if not _is_number(self.delay_ms, above=-1) or self.delay_ms < 0:
-            raise LinkError(f"delay_ms must be 0 ms or more, not {self.delay_ms!r}")
+    rate_mbps: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Mbit/s (10^6 bit) on layer 2; null: unshaped"),
+    ] = None
+    buffer_packets: Annotated[
+        int, Meta(ge=1, description="packets that the port's queue holds before it drops the newest")
+    ] = 256
+    delay_ms: Annotated[float, Meta(ge=0, description="one-way delay in ms, where the kernel has netem")] = (
+        0.0
+    )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], base: Link | None = None) -> Link:
         """Return a link from plain data; what *data* does not say is taken from *base*. Raises LinkError."""
+        from plain.reading import (
+            PlainError,
+            build,
+        )  # here: Mininet's own python3 has the standard library only
+
         if not isinstance(data, Mapping):
             raise LinkError(f"must be a mapping like {{rate_mbps: 10}}, not {data!r}")
-        known = [field.name for field in fields(cls)]
-        for key in data:
-            if key not in known:
-                raise LinkError(f"{key!r} is not known; a link has {', '.join(known)}")
-        return replace(base or cls(), **data)
+        try:
+            return build(cls, {**(base or cls()).to_dict(), **data}, "")
+        except PlainError as error:
+            raise LinkError(f"{error.where.removeprefix('.')} {error.text}".strip()) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that from_dict() takes back."""
@@ -93,11 +95,6 @@ class Link:
         rate = "unshaped" if self.rate_mbps is None else f"{self.rate_mbps:g} Mbit/s"
         delay = f", {self.delay_ms:g} ms" if self.delay_ms else ""
         return f"{rate}, buffer {self.buffer_packets} packets{delay}"
-
-
-def _is_number(value: object, above: float) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value) and value > above  # type: ignore[arg-type,operator]
 
 
 def link_of(value: Link | Mapping[str, Any] | float | None) -> Link:

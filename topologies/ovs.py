@@ -99,8 +99,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
         self.abandoned = False  # no thread waits for this switch to come up any more
         self.wanted = True
         """Whether its daemons are to run: not while it was killed on purpose."""
-        self.on_purpose: Callable[[], None] = lambda: None
-        """Called when it was killed or restarted on purpose."""
+        self._observers: Final[list[Callable[[], None]]] = []
         self._changing = threading.RLock()
         """Held by who starts or ends daemons."""
         params.update(inNamespace=True)
@@ -148,7 +147,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
             self.wanted = True
             self._start_database()
             self._start_datapath()
-        self.on_purpose()
+        self._notify()
 
     def revive(self) -> None:
         """Start the daemons that have ended, as they were; none after kill(). Raises CommandError."""
@@ -165,7 +164,15 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
         self.wanted = False  # who starts it at the moment stops waiting for it
         with self._changing:
             self._end_daemons()
-        self.on_purpose()
+        self._notify()
+
+    def on_purpose(self, callback: Callable[[], None]) -> None:
+        """Have *callback* called whenever this switch was killed or restarted on purpose, in the caller's thread."""
+        self._observers.append(callback)
+
+    def _notify(self) -> None:
+        for callback in self._observers:
+            callback()
 
     def _end_daemons(self) -> None:
         for process in (self.daemon, self.database_server):

@@ -6,7 +6,9 @@ Sizes are bytes of payload (10^3: kB, 10^6: MB), times are seconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
 
 SizeKind = Literal["uniform", "fixed", "mix", "table"]
 ArrivalKind = Literal["poisson", "burst"]
@@ -23,108 +25,158 @@ HEADER_BYTES: Final = 16
 """The generator's own header is the first part of a flow's payload, so no flow is smaller than this."""
 
 
+FIRST_SOURCE_PORT: Final = 10_000
+LAST_SOURCE_PORT: Final = 32_000
+"""Planned source ports lie below what kernels give out by themselves (32768 on)."""
+PORT_CHANGE: Final = 100
+Label = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]{0,30}$")]
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+FromOne = Annotated[int, Meta(ge=1)]
+
+
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Distribution of flow sizes.
+    """Distribution of flow sizes."""
 
-    uniform: `low_bytes` up to, not including, `high_bytes`; fixed: `bytes`; mix: a share `large_share` of the flows
-    as fixed, the others as uniform; table: a cumulative distribution
-    of `workloads/flow_sizes/` by name. `scale` multiplies every drawn size.
-    """
-
-    kind: SizeKind
-    low_bytes: int | None = None
-    high_bytes: int | None = None
-    bytes: int | None = None
-    large_share: float | None = None
-    table: str | None = None
-    scale: float = 1.0
+    kind: Annotated[
+        SizeKind,
+        Meta(
+            description="uniform: low_bytes up to high_bytes; fixed: bytes; mix: both; table: a published distribution"
+        ),
+    ]
+    low_bytes: Annotated[FromOne | None, Meta(description="smallest size in bytes (kinds uniform, mix)")] = (
+        None
+    )
+    high_bytes: Annotated[
+        FromOne | None, Meta(description="sizes stay below this many bytes (kinds uniform, mix)")
+    ] = None
+    bytes: Annotated[
+        FromOne | None, Meta(description="the size in bytes (kind fixed; of the large flows, kind mix)")
+    ] = None
+    large_share: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="share of the flows that have `bytes` (kind mix)"),
+    ] = None
+    table: Annotated[str | None, Meta(description="name of a flow-size table (kind table)")] = None
+    """Of `workloads/flow_sizes/`."""
+    scale: Annotated[Positive, Meta(description="factor on every size")] = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """When flows start: Poisson at `rate_per_s` (flows per second) or at a `load` (share of the fabric).
+    """When flows start."""
 
-    burst: the same process, but only during ON periods of `on_s`, with silence of `off_s` between them; the
-    rate or load is that of an ON period.
-    """
-
-    kind: ArrivalKind = "poisson"
-    rate_per_s: float | None = None
-    load: float | None = None
-    on_s: float | None = None
-    off_s: float | None = None
+    kind: Annotated[ArrivalKind, Meta(description="poisson: steady; burst: only during ON periods")] = (
+        "poisson"
+    )
+    rate_per_s: Annotated[
+        Positive | None, Meta(description="flows per second (of an ON period, if burst)")
+    ] = None
+    load: Annotated[
+        Positive | None,
+        Meta(description="share of the fabric's capacity between the sending and receiving hosts"),
+    ] = None
+    on_s: Annotated[Positive | None, Meta(description="seconds of an ON period (kind burst)")] = None
+    off_s: Annotated[
+        NotNegative | None, Meta(description="seconds of silence between two ON periods (kind burst)")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """One of several applications whose flows are mixed.
+    """One of several applications whose flows are mixed."""
 
-    share: its part of the load, relative to the others'. port: where its servers listen (None: the generator's
-    port). hosts: names of those that run it, both ends of its flows are among them (None: all).
-    """
-
-    name: str
-    sizes: Sizes
-    share: float = 1.0
-    port: int | None = None
-    hosts: tuple[str, ...] | None = None
-
-
-PORT_CHANGE: Final = 100
+    name: Annotated[Label, Meta(description="what tables call it")]
+    sizes: Annotated[Sizes, Meta(description="how large its flows are")]
+    share: Annotated[Positive, Meta(description="its part of the load, relative to the others'")] = 1.0
+    port: Annotated[
+        Annotated[int, Meta(ge=1024, le=FIRST_SOURCE_PORT - 1)] | None,
+        Meta(description="TCP port of its servers; left out: the generator's"),
+    ] = None
+    hosts: Annotated[
+        Annotated[tuple[str, ...], Meta(min_length=2)] | None,
+        Meta(description="names of the hosts that run it, clients and servers; left out: all"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """Flows of drawn sizes: `count` of them, or as many as arrive within `duration_s`.
+    """Flows of drawn sizes: `count` of them, or as many as arrive within `duration_s`."""
 
-    Their sizes are those of `sizes`, or of `applications`. Flows that start in the first `lead_in_s` are sent, but
-    not counted: the fabric fills, and what is to be learnt of traffic is learnt. changes_port: name of an application
-    whose servers listen `PORT_CHANGE` higher after that (TPFS, Fig. 11); None: none does.
-    """
-
-    sizes: Sizes | None = None
-    arrivals: Arrivals = field(default_factory=Arrivals)
-    pattern: PatternName = "left-to-right"
-    count: int | None = None
-    duration_s: float | None = None
-    applications: tuple[Application, ...] = ()
-    lead_in_s: float = 0.0
-    changes_port: str | None = None
+    sizes: Annotated[Sizes | None, Meta(description="how large they are; this or applications")] = None
+    arrivals: Annotated[Arrivals, Meta(description="when they start")] = field(default_factory=Arrivals)
+    pattern: Annotated[PatternName, Meta(description="who sends to whom")] = "left-to-right"
+    count: Annotated[
+        Annotated[int, Meta(ge=1, le=20000)] | None,
+        Meta(description="number of flows of one run; this or duration_s"),
+    ] = None
+    duration_s: Annotated[
+        Positive | None, Meta(description="seconds over which flows arrive; this or count")
+    ] = None
+    applications: Annotated[
+        tuple[Application, ...], Meta(description="several kinds of flows, mixed; this or sizes")
+    ] = ()
+    lead_in_s: Annotated[
+        NotNegative,
+        Meta(
+            description="flows that start in these first seconds are sent, but not counted: the fabric fills, types of "
+            "flows are learnt"
+        ),
+    ] = 0.0
+    changes_port: Annotated[
+        str | None,
+        Meta(
+            description=f"application whose servers listen {PORT_CHANGE} ports higher after lead_in_s (TPFS, Fig. 11)"
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class LongFlows:
     """Background flows without an end: they send from the start of a run until it is over."""
 
-    number: int
-    pattern: PatternName = "left-to-right"
+    number: Annotated[
+        int, Meta(ge=1, le=1000, description="background flows that send from a run's start to its end")
+    ]
+    pattern: Annotated[
+        PatternName, Meta(description="who sends to whom; sources and destinations are dealt out in turn")
+    ] = "left-to-right"
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Everything that is sent in one run.
+    """Everything that is sent in one run."""
 
-    large_limit_bytes: flows of at least that many bytes are "large", those that are neither short nor large
-    "medium", and both are reported by themselves, too; None: they are not.
-    """
-
-    flows: Flows
-    long_flows: LongFlows | None = None
-    short_limit_bytes: int = SHORT_LIMIT_BYTES
-    large_limit_bytes: int | None = None
+    flows: Annotated[Flows, Meta(description="flows that end")]
+    long_flows: Annotated[LongFlows | None, Meta(description="background flows")] = None
+    short_limit_bytes: Annotated[
+        FromOne, Meta(description="a flow is short if it carries less payload than this")
+    ] = SHORT_LIMIT_BYTES
+    large_limit_bytes: Annotated[
+        FromOne | None,
+        Meta(
+            description="flows of at least this many bytes are shown as large, and those between as medium; "
+            "left out: not"
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """How the senders' TCP behaves.
+    """How the senders' TCP behaves."""
 
-    ns2 mimics the simulated TCP of the papers: no RACK, no tail loss probe, three duplicate ACKs are a loss.
-    The congestion control is cubic with the linux profile and reno with ns2 unless it is named.
-    """
-
-    congestion_control: CongestionControl | None = None
-    profile: TcpProfile = "linux"
+    congestion_control: Annotated[
+        CongestionControl | None,
+        Meta(description="of the senders' sockets; default cubic, with the ns2 profile reno"),
+    ] = None
+    profile: Annotated[
+        TcpProfile,
+        Meta(
+            description="linux: as the kernel comes; ns2: the simulated TCP of the papers (no RACK, no tail loss "
+            "probe, three duplicate ACKs are a loss)"
+        ),
+    ] = "linux"
 
     @property
     def congestion(self) -> CongestionControl:

@@ -8,19 +8,24 @@ import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from capstan_client.errors import CapstanError
 from workloads.applications import Part, hosts_of, mean_bytes, parts
 from workloads.arrivals import flow_rate, start_times
-from workloads.description import PORT_CHANGE, Application, Endpoint, Flows, TrafficClassName, Workload
+from workloads.description import (
+    FIRST_SOURCE_PORT,
+    LAST_SOURCE_PORT,
+    PORT_CHANGE,
+    Application,
+    Endpoint,
+    Flows,
+    TrafficClassName,
+    Workload,
+)
 from workloads.patterns import Pair, pairs, senders
-
-FIRST_SOURCE_PORT: Final = 10_000
-LAST_SOURCE_PORT: Final = 32_000
-"""Planned source ports lie below what kernels give out by themselves (32768 on)."""
 
 
 class PlanError(CapstanError, ValueError):

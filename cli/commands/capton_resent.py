@@ -15,7 +15,7 @@ MOST_EPISODES: Final = 20
 
 def resent_tables(view: dict[str, Any]) -> Group:
     """Return tables: bytes by cause, what the words mean, and the newest retransmission episodes."""
-    if not view["told"]:
+    if not view["episodes"]:
         return Group(Text("Nothing was sent again since the controller's start."))
     return Group(_causes(view), _words(view), _episodes(view))
 
@@ -58,7 +58,7 @@ def _episodes(view: dict[str, Any]) -> Table:
             f"{1e3 * episode['late_s']:.0f}",
             f"{1e3 * episode['lasted_s']:.0f}",
         )
-    more = view["told"] - MOST_EPISODES
+    more = view["episodes"] - MOST_EPISODES
     if more > 0:
         table.caption = f"and {more} more"
     return table

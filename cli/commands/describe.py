@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from typing import Final
 
 import click
 
 from cli.console import json_option, results, write_json
 from cli.sizing import duration, expected
-from cli.specs import load_spec, print_problems, problems_of
+from cli.specs import load_spec
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import Admission, ClassScheme, Coding, Priority, Queues, Replication, Scheme
 
@@ -123,13 +122,10 @@ def check_command(spec: str) -> None:
 
     If nothing is, say how long it will run.
     """
-    path, problems = problems_of(spec)
-    if problems:
-        print_problems(path, problems)
-        sys.exit(1)
-    runs, seconds = expected(load_spec(spec).spec)
+    loaded = load_spec(spec)
+    runs, seconds = expected(loaded.spec)
     results.print(
-        f"{path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {duration(seconds)}",
+        f"{loaded.path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {duration(seconds)}",
         markup=False,
         soft_wrap=True,
     )

@@ -126,7 +126,7 @@ def _asked_for(
             spec = only(spec, wanted)
         except SweepError as error:
             fail(f"{name}: {error}", code=2)
-    return LoadedSpec(spec, loaded.text)
+    return dataclasses.replace(loaded, spec=spec)
 
 
 def _run(

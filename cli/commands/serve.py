@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--dask",
-    metavar="tcp://ADDRESS:PORT",
+    metavar="tls://ADDRESS:PORT",
     envvar="CAPSTAN_DASK",
     help="Run them on the workers of this Dask scheduler, not here [env: CAPSTAN_DASK].",
 )

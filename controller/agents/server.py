@@ -22,7 +22,7 @@ from controller.agents.loop_thread import LoopThread
 from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
 from controller.agents.path_distribution import PathDistribution
-from controller.agents.session import AgentSession, SessionClosed, Timing
+from controller.agents.session import AgentReport, AgentSession, SessionClosed, Timing
 from controller.agents.shares import UnknownPeers
 from controller.subscribers import Subscribers
 from protocol.admission import Finished, Grant, Request, Stop
@@ -152,7 +152,7 @@ class AgentServer:
             session.decide(message)
 
     def watch_flows(self, every_s: float, most: int) -> None:
-        """Ask all agents, and those that come, for active flows every so often (`on_active_flows`); 0: no more."""
+        """Ask all agents, and those that come, for active flows every so often (`active_flows`); 0: no more."""
         self._thread.run(self._watch_flows(WatchFlows(every_s, most)))
 
     def wait_applied(self, version: int, timeout: float) -> tuple[Unconfirmed, ...]:
@@ -223,7 +223,7 @@ class AgentServer:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        session = AgentSession(reader, writer, self._settings.timing, self._changed)
+        session = AgentSession(reader, writer, self._settings.timing, self._changed, self._reported)
         try:
             if await self._let_in(session):
                 await session.run()
@@ -261,10 +261,6 @@ class AgentServer:
             with suppress(SessionClosed):
                 await old.refuse(f"another agent of host {member.host!r} has registered")
             self.gone.notify(member.host)
-        session.on_finished = lambda said: self._finished(member.host, session, said)
-        session.on_admission = lambda message: self._admission(member.host, session, message)
-        session.on_sent_again = lambda said: self.sent_again.notify(member.host, said)
-        session.on_path_load = lambda load: self._load_paths(member.host, session, load)
         self._paths.came(member.host)
         session.welcome(self._token_of(member.host))
         session.put_newest("directory", self._directory_frame())
@@ -273,7 +269,6 @@ class AgentServer:
         if member.host in self._impairments:
             session.put_newest("impairment", encode(self._impairments[member.host]))
         self._paths.send_paths(member.underlay_ip, session)
-        session.on_active_flows = lambda active: self.active_flows.notify(member.host, active)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
         self._spread_directory()
@@ -354,20 +349,27 @@ class AgentServer:
         if self._paths.set_leaf(underlay_ip, leaf):
             self._spread_directory()
 
-    def _load_paths(self, host: str, session: AgentSession, load: PathLoad) -> None:
-        if self._sessions.get(host) is session:
-            self._paths.load(host, load)
-
-    def _admission(self, host: str, session: AgentSession, message: Request | Finished) -> None:
-        if self._sessions.get(host) is session:
-            self.admission.notify(host, message)
-
-    def _finished(self, host: str, session: AgentSession, said: FinishedFlows) -> None:
-        if self._sessions.get(host) is session:
-            owners = {
-                address: member.host for member in self._membership.members() for address in member.overlay
-            }
-            self.finished_flows.notify(host, owners, said)
+    def _reported(self, session: AgentSession, report: AgentReport) -> None:
+        """Pass on what the agent of a host sends, unless another agent has replaced it."""
+        host = "" if session.hello is None else session.hello.host
+        if self._sessions.get(host) is not session:
+            return
+        match report:
+            case PathLoad():
+                self._paths.load(host, report)
+            case ActiveFlows():
+                self.active_flows.notify(host, report)
+            case Request() | Finished():
+                self.admission.notify(host, report)
+            case SentAgain():
+                self.sent_again.notify(host, report)
+            case FinishedFlows():
+                owners = {
+                    address: member.host
+                    for member in self._membership.members()
+                    for address in member.overlay
+                }
+                self.finished_flows.notify(host, owners, report)
 
     def _spread_directory(self) -> None:
         if self._spreading is None:

@@ -54,6 +54,10 @@ DECISIONS_BYTES: Final = 64 * 1024
 """More than so much that the agent has not read, and decisions are not worth anything to it: it asks again."""
 
 
+AgentReport = PathLoad | ActiveFlows | Request | Finished | FinishedFlows | SentAgain
+"""What agents send of their own accord, for other parts of the controller."""
+
+
 class SessionClosed(CapstanError, ConnectionError):
     """The channel ended before the answer came."""
 
@@ -75,11 +79,7 @@ class AgentSession:
     writer: asyncio.StreamWriter
     timing: Timing
     on_change: Callable[[], None]
-    on_path_load: Callable[[PathLoad], None] = lambda load: None
-    on_active_flows: Callable[[ActiveFlows], None] = lambda active: None
-    on_finished: Callable[[FinishedFlows], None] = lambda said: None
-    on_admission: Callable[[Request | Finished], None] = lambda message: None
-    on_sent_again: Callable[[SentAgain], None] = lambda said: None
+    on_report: Callable[[AgentSession, AgentReport], None]
     hello: Hello | None = None
     connected_at: float = field(default_factory=time.time)
     applied_version: int = -1
@@ -258,16 +258,8 @@ class AgentSession:
             case Counters(values):
                 _check_names(values)
                 self.counters, self.counters_at = values, time.time()
-            case PathLoad():
-                self.on_path_load(message)
-            case ActiveFlows():
-                self.on_active_flows(message)
-            case Request() | Finished():
-                self.on_admission(message)
-            case FinishedFlows():
-                self.on_finished(message)
-            case SentAgain():
-                self.on_sent_again(message)
+            case PathLoad() | ActiveFlows() | Request() | Finished() | FinishedFlows() | SentAgain():
+                self.on_report(self, message)
             case FlowReport(number, flows):
                 report = self._reports.pop(number, None)
                 if report is not None and not report.done():

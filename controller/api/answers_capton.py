@@ -114,9 +114,9 @@ class ResentEpisode(TypedDict):
 
 
 class ResentView(TypedDict):
-    """Since the controller's start. ``told``: how many episodes; ``newest``: at most 1000 of them, the newest first."""
+    """Since the controller's start. ``episodes``: how many; ``newest``: at most 1000 of them, the newest first."""
 
-    told: int
+    episodes: int
     bytes: int
     by_cause: list[ResentCause]
     newest: list[ResentEpisode]

@@ -93,7 +93,7 @@ def capton_view(
 def resent_view(view: ResentView) -> answers_capton.ResentView:
     """Return what was sent again, the newest first."""
     return {
-        "told": view.told,
+        "episodes": view.episodes,
         "bytes": view.bytes,
         "by_cause": [
             {"state": state, "trigger": trigger, "verdict": verdict, "bytes": count}

@@ -30,7 +30,7 @@ from controller.plane.faults import FaultBegan, FaultEnded
 from controller.plane.snapshot import FabricSnapshot, HostInfo, PathInfo
 from controller.queues.ports import PortState
 from controller.queues.service import SwitchQueues
-from controller.scheme_file import CurrentScheme
+from controller.schemes.current import CurrentScheme
 from controller.schemes.loader import scheme_to_dict
 from controller.schemes.policy import policy_for
 from ovsdb.port_queues import PortQueues, QueueCounters

@@ -23,10 +23,10 @@ class HostResent:
 
 @dataclass(frozen=True, slots=True)
 class ResentView:
-    """``told``: episodes so far. ``newest``: up to `MOST_KEPT` of them, the oldest first."""
+    """``episodes``: how many so far. ``newest``: up to `MOST_KEPT` of them, the oldest first."""
 
     at: float
-    told: int
+    episodes: int
     bytes: int
     by_cause: dict[tuple[FlowState, Trigger, Verdict], int]
     newest: list[HostResent]

@@ -15,14 +15,15 @@ from typing import Any, Final
 
 from capstan_client.errors import CapstanError
 from controller.schemes.scheme import PATH_TIMES, ClassScheme, Scheme
-from controller.schemes.yaml_file import YamlError, parse
 from ovsdb.port_queues import queues_problem
 from plain.reading import PlainError, build, did_you_mean
+from plain.yaml_source import Problem, path_of, read
 from protocol.policy import PATH_PARAMETERS, coding_problem, one_estimator, path_problem
 from protocol.priority import thresholds_problem
 
 SCHEME_DIRECTORY: Final = Path(__file__).parent
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_UNKNOWN: Final = re.compile(r"field '(.+?)' is not known")
 _CLASSES: Final = ("short", "long", "control")
 
 
@@ -282,11 +283,13 @@ def _read(path: Path) -> Scheme:
 
 @lru_cache(maxsize=64)  # reading YAML takes 10 ms a file, and holds up who else needs the interpreter
 def _scheme_of(text: str, shown: str) -> Scheme:
+    source = read(text, shown)
+    if source.problems:
+        raise SchemeError(str(min(source.problems)))
     try:
-        file = parse(text)
-        return scheme_from_dict(file.data, "scheme")
-    except YamlError as error:
-        raise SchemeError(f"{shown}:{error.line}:{error.column}: is not YAML: {error}") from None
+        return scheme_from_dict(source.data, "scheme")
     except PlainError as error:
-        line, column = file.place(error.where, error.text)
-        raise SchemeError(f"{shown}:{line}:{column}: {error}") from None
+        path = path_of(error.where)[1:]
+        unknown = _UNKNOWN.match(error.text)  # its own place is better than that of the object that has it
+        line, column = source.place((*path, unknown[1]) if unknown else path, key=True)
+        raise SchemeError(str(Problem(line, column, error.where, error.text, shown))) from None

@@ -7,6 +7,7 @@ from typing import Any
 
 from controller.schemes.loader import load, scheme_from_dict, scheme_to_dict
 from controller.schemes.scheme import Scheme
+from plain.overrides import flatten
 from plain.reading import PlainError
 
 
@@ -22,7 +23,7 @@ def with_overrides(scheme: Scheme, overrides: Mapping[str, Any], where: str = "o
         PlainError: names the first field that is unknown or does not fit.
     """
     data = scheme_to_dict(scheme)
-    for path, value in sorted(_flat(overrides, where).items()):
+    for path, value in sorted(flatten(overrides, where).items()):
         _set(data, path, value, where)
     try:
         return scheme_from_dict(data, where)
@@ -38,25 +39,6 @@ def overrides_problem(scheme: str, overrides: Mapping[str, Any]) -> str | None:
     except ValueError as error:
         return str(error)
     return None
-
-
-def _flat(overrides: object, where: str) -> dict[tuple[str, ...], Any]:
-    """Return leaves of nested and dotted keys, by path."""
-    if not isinstance(overrides, Mapping):
-        raise PlainError(where, f"expected an object, got {overrides!r}")
-    result: dict[tuple[str, ...], Any] = {}
-    for key, value in overrides.items():
-        if not isinstance(key, str) or not all(part.rstrip("?") for part in key.split(".")):
-            raise PlainError(where, f"{key!r} is no name of a field")
-        path = tuple(key.split("."))
-        below: dict[tuple[str, ...], Any] = (
-            _flat(value, f"{where}.{key}") if isinstance(value, Mapping) and value else {(): value}
-        )
-        for rest, leaf in below.items():
-            if path + rest in result:
-                raise PlainError(f"{where}.{'.'.join(path + rest)}", "is given twice")
-            result[path + rest] = leaf
-    return result
 
 
 def _set(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) -> None:

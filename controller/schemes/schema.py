@@ -5,33 +5,24 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from controller.schemes.scheme import Scheme
+from plain.published import schema_of, text_of
 
 PUBLISHED: Final = Path(__file__).parent / "scheme.schema.json"
 
 
 def scheme_schema() -> dict[str, Any]:
     """Return the schema of a scheme (JSON Schema 2020-12); bounds are those of the types."""
-    schema = msgspec.json.schema(Scheme)
-    for part in schema["$defs"].values():
-        part["additionalProperties"] = False
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "Capstan scheme",
-    }
+    return schema_of(Scheme, "Capstan scheme")
 
 
 def published_text() -> str:
     """Return what `scheme.schema.json` must hold."""
-    return json.dumps(scheme_schema(), indent=2, ensure_ascii=False) + "\n"
+    return text_of(scheme_schema())
 
 
 if __name__ == "__main__":

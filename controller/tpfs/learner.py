@@ -38,7 +38,7 @@ _LOOK_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class TypesLearnt:
-    """Types were computed from *flows* records in *seconds*; ``told``: they differ from before, and
+    """Types were computed from *flows* records in *seconds*; ``sent``: they differ from before, and
     agents have them."""
 
     flows: int
@@ -46,7 +46,7 @@ class TypesLearnt:
     types: int
     unknown_flows: int
     seconds: float
-    told: bool
+    sent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class TypesFailed:
 class Computation:
     """One of the last ones: when it ended (Unix seconds), how long it took, and of how many records.
 
-    outcome: "told to agents", "as before", "told again" (what is known, under a new policy), or why there is none.
+    outcome: "sent to agents", "as before", "sent again" (what is known, under a new policy), or why there is none.
     features and types: what it found, () and 0 if nothing. slowdown_ratio: mean slowdown of flows over that
     under the default thresholds, by the model.
     """
@@ -262,7 +262,7 @@ class TypeLearner:
         seconds = time.monotonic() - began
         if isinstance(types, LearntTypes):
             changed = self._publish_new(types, version)
-            self._record(seconds, types.flows, "told to agents" if changed else "as before", types)
+            self._record(seconds, types.flows, "sent to agents" if changed else "as before", types)
             self._note(
                 TypesLearnt(
                     types.flows, types.features, len(types.types), types.unknown_flows, seconds, changed
@@ -317,7 +317,7 @@ class TypeLearner:
                 return
         self._published_version = version
         self._publish(message_of(types, version))
-        self._record(0.0, types.flows, "told again", types)
+        self._record(0.0, types.flows, "sent again", types)
         self._note(TypesLearnt(types.flows, types.features, len(types.types), types.unknown_flows, 0.0, True))
 
     def _publish_new(self, types: LearntTypes, version: int) -> bool:

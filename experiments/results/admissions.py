@@ -40,7 +40,7 @@ class AdmissionCount:
 
     def __init__(self, agents: Sequence[Mapping[str, Any]], resent: Mapping[str, Any]) -> None:
         self._before = _totals(agents)
-        self._known = int(resent["told"])
+        self._known = int(resent["episodes"])
         self._unexplained = _again(agents) - int(resent["bytes"])
 
     def explained(self, agents: Sequence[Mapping[str, Any]], resent: Mapping[str, Any]) -> bool:

@@ -20,9 +20,10 @@ from experiments.run.served import ServedController
 from experiments.run.supervision import Restart
 from experiments.run.supervisor import Supervisor
 from experiments.run.traffic import log_tail
-from experiments.spec.spec import SchemeChoice, Spec, fabric_words, is_scheme_file, merge_overrides
-from experiments.spec.yaml_source import read
+from experiments.spec.spec import SchemeChoice, Spec, fabric_words, is_scheme_file
+from plain.overrides import merge
 from plain.reading import PlainError
+from plain.yaml_source import read
 from topologies.addressing import OVERLAY6_PREFIX, OVERLAY_PREFIX
 from topologies.lab import Lab
 
@@ -234,7 +235,7 @@ class Deployment:
         return self.client.set_scheme(
             scheme_body(choice.name),
             self.spec.packet_time_s,
-            merge_overrides(self.spec.policy, choice.overrides),
+            merge(self.spec.policy, choice.overrides),
             forget_flows=forget_flows,
         )
 
@@ -272,7 +273,7 @@ class Deployment:
         ]
         supervisor = Supervisor([*self._parts, *daemons], self._restarted)
         for switch in switches:
-            switch.on_purpose = supervisor.look_again
+            switch.on_purpose(supervisor.look_again)
         self._supervisor = supervisor
         supervisor.start()
 

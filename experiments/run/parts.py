@@ -70,9 +70,10 @@ class ProcessPart:
     def end(self) -> None:
         """End it at once, as a crash would, and for good."""
         self.wanted = False
-        if self.newest is not None:
-            self.newest.kill()
-            self.newest.wait()
+        process = self.newest  # the supervisor may launch another one meanwhile
+        if process is not None:
+            process.kill()
+            process.wait()
 
     def check(self) -> None:
         """Raises PartError if its process has ended though it is wanted."""

@@ -71,7 +71,7 @@ def types_learnt(events: Events, epoch: float, duration_s: float) -> tuple[Mappi
             **{name: event[name] for name in ("flows", "features", "types", "unknown_flows", "seconds")},
         }
         for event in events
-        if event["kind"] == "types-learnt" and event["told"] and event["at"] - epoch <= duration_s
+        if event["kind"] == "types-learnt" and event["sent"] and event["at"] - epoch <= duration_s
     )
 
 

@@ -16,21 +16,21 @@ from experiments.spec.spec import (
     Axis,
     Spec,
     is_scheme_file,
-    merge_overrides,
     scheme_choice,
     spec_from_dict,
     uplinks_bps,
 )
 from experiments.spec.sweep import SweepError, check_axes, grid, words
-from experiments.spec.yaml_source import Path as FieldPath
-from experiments.spec.yaml_source import Problem, Source, read, text_of
+from plain.overrides import merge
 from plain.reading import PlainError, build, did_you_mean
+from plain.yaml_source import Path as FieldPath
+from plain.yaml_source import Problem, Source, read, text_of
 from topologies.fabric_spec import FabricSpec, FabricSpecError
 from workloads.applications import ApplicationsError, hosts_of, mean_bytes, parts
 from workloads.arrivals import ArrivalsError, flow_rate, start_times
-from workloads.description import Endpoint, Transport, Workload
+from workloads.description import LAST_SOURCE_PORT, Endpoint, Transport, Workload
 from workloads.patterns import PatternError, senders
-from workloads.plan import LAST_SOURCE_PORT, offered_capacity_bps
+from workloads.plan import offered_capacity_bps
 
 PRESETS: Final = Path(__file__).parents[1] / "presets"
 
@@ -68,21 +68,32 @@ def find_spec(name: str) -> Path:
 def load(
     text: str, filename: str, schemes: Collection[str], check_overrides: CheckOverrides | None = None
 ) -> Spec:
-    """The spec in *text*; SpecError with everything that `check` finds."""
-    problems = check(text, filename, schemes, check_overrides)
+    """Return the spec in *text*. Raises SpecError with everything that `check` finds."""
+    return spec_of(read(text, filename), schemes, check_overrides)
+
+
+def spec_of(source: Source, schemes: Collection[str], check_overrides: CheckOverrides | None = None) -> Spec:
+    """Return the spec that was read as *source*. Raises SpecError with everything that `problems_of` finds."""
+    problems = problems_of(source, schemes, check_overrides)
     if problems:
         raise SpecError(problems)
-    return spec_from_dict(read(text, filename).data)
+    return spec_from_dict(source.data)
 
 
 def check(
     text: str, filename: str, schemes: Collection[str], check_overrides: CheckOverrides | None = None
 ) -> list[Problem]:
-    """All problems of a spec, by line; none if it can be run.
+    """Return all problems of a spec, by line; none if it can be run.
 
     schemes: names of the schemes that the controller has. check_overrides: see there.
     """
-    source = read(text, filename)
+    return problems_of(read(text, filename), schemes, check_overrides)
+
+
+def problems_of(
+    source: Source, schemes: Collection[str], check_overrides: CheckOverrides | None = None
+) -> list[Problem]:
+    """Return all problems of a spec that was read as *source*, as `check` does."""
     found = list(source.problems)
     if source.data is None and not found:
         found.append(
@@ -93,10 +104,7 @@ def check(
         if isinstance(source.data, dict):
             found += _Meaning(source, found).problems(schemes, check_overrides)
             found += _sweep(source, found, schemes, check_overrides)
-    named = {
-        Problem(item.line, item.column, item.path, item.message, filename): None for item in sorted(found)
-    }
-    return list(named)
+    return list(dict.fromkeys(replace(item, filename=source.filename) for item in sorted(found)))
 
 
 def _sweep(
@@ -116,15 +124,15 @@ def _sweep(
         where: FieldPath = ("sweep", *error.path)
         yield Problem(*source.place(where), text_of(where), str(error))
         return
-    told = set()
+    said = set()
     for at, one in data:
         point = replace(source, data=one, problems=[])
         wrong = list(against_schema(point))
         wrong += _Meaning(point, wrong).problems(schemes, check_overrides)
         for problem in wrong:
-            if (problem.path, problem.message) in told or problem in found:
+            if (problem.path, problem.message) in said or problem in found:
                 continue
-            told.add((problem.path, problem.message))
+            said.add((problem.path, problem.message))
             cause = _axis_of(problem.path, axes)
             place: FieldPath = ("sweep",) if cause is None else ("sweep", cause)
             text = f"where {words(axes, at)}: {problem.path}: {problem.message}"
@@ -253,7 +261,7 @@ class _Meaning:
         if wrong:
             self._say(("policy",), f"scheme {name!r}: {wrong}")
             return
-        wrong = check_overrides(name, merge_overrides(policy, own)) if own else None
+        wrong = check_overrides(name, merge(policy, own)) if own else None
         if wrong:
             self._say(("schemes", index, "overrides"), wrong)
 

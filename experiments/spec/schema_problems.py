@@ -10,9 +10,9 @@ import jsonschema
 from jsonschema.exceptions import ValidationError
 
 from experiments.spec.schema import schema
-from experiments.spec.yaml_source import Path as FieldPath
-from experiments.spec.yaml_source import Problem, Source, text_of
 from plain.reading import did_you_mean
+from plain.yaml_source import Path as FieldPath
+from plain.yaml_source import Problem, Source, text_of
 
 
 def against_schema(source: Source) -> Iterator[Problem]:
@@ -43,18 +43,30 @@ def _explain(source: Source, error: ValidationError) -> Iterator[Problem]:
         text = f"{name!r} is missing" + (f" ({described})" if described else "")
         yield Problem(*source.place(path), text_of(path), text)
         return
-    if rule == "anyOf" and isinstance(given, Mapping) and error.context:
-        for inner in error.context:
-            if inner.schema_path[0] == 1:  # an object was meant: say what is wrong with it as one
-                yield from _explain(source, inner)
+    if rule == "anyOf":
+        yield from _explain_choice(source, error)
         return
     yield Problem(*source.place(path), text_of(path), _say(rule, wanted, given))
+
+
+def _explain_choice(source: Source, error: ValidationError) -> Iterator[Problem]:
+    """Explain what the alternative of the right type has against the data; without one, which types there are."""
+    meant = [inner for inner in error.context or () if inner.validator != "type" or inner.path]
+    if meant:
+        for inner in meant:
+            yield from _explain(source, inner)
+        return
+    kinds = [inner.validator_value for inner in error.context or ()]
+    path: FieldPath = tuple(error.absolute_path)
+    yield Problem(*source.place(path), text_of(path), _say("type", kinds, error.instance))
 
 
 def _say(rule: str, wanted: Any, given: Any) -> str:
     if rule == "enum":
         options = [str(option) for option in wanted if option is not None]
         return f"{given!r} is not known{did_you_mean(str(given), options)}"
+    if rule == "type" and wanted == ["string", "object"]:
+        return f"must be a scheme's name, or a mapping with name, label and overrides, not {given!r}"
     if rule == "type":
         names = {"integer": "a whole number", "number": "a number", "string": "text", "null": "null"}
         names |= {"object": "a mapping", "array": "a list", "boolean": "true or false"}
@@ -65,8 +77,6 @@ def _say(rule: str, wanted: Any, given: Any) -> str:
         return text
     if rule == "minLength":
         return "must not be empty"
-    if rule == "anyOf":
-        return f"must be a scheme's name, or a mapping with name, label and overrides, not {given!r}"
     if rule == "minimum":
         return f"must be at least {wanted}, not {given}"
     if rule == "maximum":

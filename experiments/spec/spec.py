@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import yaml
+from msgspec import Meta
 
 from plain.reading import build
 from topologies.fabric_spec import FabricSpec
-from workloads.description import Endpoint, Transport, Workload
+from workloads.description import Endpoint, Label, Positive, Transport, Workload
 from workloads.plan import Plan, build_plan, offered_capacity_bps
 
 PACKET_BYTES: Final = 1500
@@ -25,60 +26,78 @@ Measure = Literal[
 """Completion times of a class of flows, or the sum of background flows' rates."""
 
 
+Seconds = Annotated[float, Meta(ge=0, le=600)]
+Overrides = Annotated[
+    Mapping[str, Any],
+    Meta(
+        description="what differs from the scheme's file, in its words: {long: {release: {packet_times: 8}}}"
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class SchemeChoice:
-    """One scheme to run: its name (or its file's path), what tables call it, and what differs from its file."""
+    """One scheme to run; a spec may give its name alone."""
 
-    name: str
-    label: str
-    overrides: Mapping[str, Any] = field(default_factory=dict)
+    name: Annotated[str, Meta(description=f"a scheme's name, the path of its file, or {ALL_SCHEMES}")]
+    label: Annotated[Label, Meta(description="what tables call it; default: its name")] = ""
+    overrides: Overrides = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The figure of ours in which a claim would show: *scheme* is better than *against* (labels) in *measure*.
+    """The figure of ours in which a claim would show: *scheme* is better than *against* in *measure*.
 
-    at_most: for times, the ratio scheme / against that is claimed; at_least: the same for goodput; between: two
-    bounds of either, where the paper has a range. A spec has one of the three (results of earlier ones may have
-    none: any difference that the interval confirms counts).
+    A spec has one of at_most, at_least and between (results of earlier ones may have none: any difference that the
+    interval confirms counts).
     """
 
-    measure: Measure
-    scheme: str
-    against: str
-    at_most: float | None = None
-    at_least: float | None = None
-    between: tuple[float, ...] | None = None
+    measure: Annotated[Measure, Meta(description="completion time of a class, or rate of background flows")]
+    scheme: Annotated[str, Meta(description="label of the scheme that the paper says is better")]
+    against: Annotated[str, Meta(description="label of the other")]
+    at_most: Annotated[Positive | None, Meta(description="the claimed ratio of times")] = None
+    at_least: Annotated[Positive | None, Meta(description="the claimed ratio of goodput")] = None
+    between: Annotated[
+        Annotated[tuple[float, ...], Meta(min_length=2, max_length=2)] | None,
+        Meta(description="the claimed range of the ratio"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a paper says that should be seen, printed beside the results.
+    """What a paper says that should be seen, printed beside the results."""
 
-    source: paper, venue, year; figure: where in it, like "Fig. 11". kind: whether the paper's figures are known and
-    in the text ("figures"), or only what it concludes ("qualitative"). compare: None in results of earlier specs only.
-    """
-
-    text: str
-    source: str = ""
-    figure: str = ""
-    kind: Literal["qualitative", "figures"] = "qualitative"
-    compare: Comparison | None = None
+    text: Annotated[str, Meta(description="what should be seen")]
+    source: Annotated[str, Meta(description="paper, venue, year")] = ""
+    figure: Annotated[str, Meta(description="where in it, like 'Fig. 11'")] = ""
+    kind: Annotated[
+        Literal["qualitative", "figures"],
+        Meta(
+            description="figures: the text has the paper's own; qualitative: only what it concludes from them"
+        ),
+    ] = "qualitative"
+    compare: Annotated[
+        Comparison | None,
+        Meta(description="the ratio of ours in which it would show, printed beside it"),
+    ] = None
+    """None in results of earlier specs only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One dimension of a sweep: values that the named fields of the spec take in turn, all of them alike.
+    """One dimension of a sweep: values that the named fields of the spec take in turn, all of them alike."""
 
-    fields: dotted paths like "workload.long_flows.number". shown: what tables and figures call each value, where
-    that is another number (asymmetry instead of a rate); None: the values themselves.
-    """
-
-    label: str
-    fields: tuple[str, ...]
-    values: tuple[Any, ...]
-    unit: str = ""
-    shown: tuple[float, ...] | None = None
+    label: Annotated[str, Meta(min_length=1, description="what tables and figures call it")]
+    fields: Annotated[
+        tuple[str, ...],
+        Meta(description="dotted paths of the fields that take the values, like workload.long_flows.number"),
+    ]
+    values: Annotated[tuple[Any, ...], Meta(description="the values, in the order of the figure")]
+    unit: Annotated[str, Meta(description="of the values as they are shown")] = ""
+    shown: Annotated[
+        tuple[float, ...] | None,
+        Meta(description="other numbers to show in their place, one for each"),
+    ] = None
 
     @property
     def ticks(self) -> tuple[Any, ...]:
@@ -88,34 +107,42 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One experiment.
+    """One experiment, or a grid of them (`experiments.spec.sweep.points`)."""
 
-    policy: overrides for every scheme, in the words of a scheme file; a scheme's own `overrides` win.
-    baseline: label of the scheme to which the others are compared.
-    warm_up_s: background flows alone, before the first sized flow may start.
-    quiet_s: silence between two runs; None: as long as full queues take to drain, and a little more.
-    keep_learnt: a run begins with what was learnt of flows before it (TPFS), instead of with nothing.
-    timeout_s: a sized flow that is not finished this long after the last arrival has failed.
-    sweep: the spec stands for a grid of experiments (`experiments.spec.sweep.points`), one for each combination.
-    """
-
-    name: str
-    title: str
+    name: Annotated[Label, Meta(description="short name; results are kept under it")]
+    title: Annotated[str, Meta(description="one line for people")]
     fabric: FabricSpec
-    schemes: tuple[SchemeChoice, ...]
+    schemes: Annotated[tuple[SchemeChoice, ...], Meta(min_length=1, description="what to compare")]
     workload: Workload
-    description: str = ""
-    baseline: str = ""
-    policy: Mapping[str, Any] = field(default_factory=dict)
+    description: Annotated[str, Meta(description="what it shows, and what was scaled and why")] = ""
+    baseline: Annotated[
+        Label, Meta(description="scheme that the others are compared with; default: the first")
+    ] = ""
+    policy: Annotated[
+        Mapping[str, Any],
+        Meta(description="overrides for every scheme, in the words of a scheme's file; a scheme's own win"),
+    ] = field(default_factory=dict)
     transport: Transport = field(default_factory=Transport)
-    repeats: int = 1
-    seed: int = 1
-    warm_up_s: float = 1.0
-    quiet_s: float | None = None
-    timeout_s: float = 20.0
-    keep_learnt: bool = False
-    claims: tuple[Claim, ...] = ()
-    sweep: tuple[Axis, ...] = ()
+    repeats: Annotated[int, Meta(ge=1, le=1000, description="runs of each scheme, with other seeds each")] = 1
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1, description="seed of arrivals, sizes and pairs")] = 1
+    warm_up_s: Annotated[
+        Seconds, Meta(description="seconds of background flows before the first sized flow")
+    ] = 1.0
+    quiet_s: Annotated[
+        Seconds | None,
+        Meta(description="seconds between two runs; default: as long as full queues take to drain"),
+    ] = None
+    timeout_s: Annotated[
+        float, Meta(ge=1, le=3600, description="a flow not finished this long after the last arrival failed")
+    ] = 20.0
+    keep_learnt: Annotated[
+        bool,
+        Meta(description="runs begin with the flow types of those before them; default: each learns its own"),
+    ] = False
+    claims: Annotated[tuple[Claim, ...], Meta(description="printed beside the results")] = ()
+    sweep: Annotated[
+        tuple[Axis, ...], Meta(description="run the grid of all combinations of these values")
+    ] = ()
 
     @property
     def packet_time_s(self) -> float:
@@ -188,7 +215,7 @@ def spec_from_dict(data: Mapping[str, Any]) -> Spec:
     values["sweep"] = tuple(build(Axis, item, "sweep") for item in values.get("sweep") or ())
     values["policy"] = values.get("policy") or {}
     for name in ("warm_up_s", "quiet_s", "timeout_s"):
-        if name in values:
+        if values.get(name) is not None:
             values[name] = float(values[name])
     spec = Spec(**values)
     if not spec.baseline and spec.schemes:
@@ -266,33 +293,6 @@ def _without_none(data: dict[str, Any]) -> dict[str, Any]:
         for key, value in data.items()
         if value is not None
     }
-
-
-def merge_overrides(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides of *base* with those of *over* on top, as flat dotted keys; both may be nested or dotted.
-
-    A name with a "?" (only where the scheme has that object) and one without are the same field.
-    """
-    result: dict[str, tuple[str, Any]] = {}
-    for part in (base, over):
-        for key, value in _flat(part):
-            plain = key.replace("?", "")
-            for other in [other for other in result if _within(other, plain) or _within(plain, other)]:
-                del result[other]
-            result[plain] = (key, value)
-    return dict(result.values())
-
-
-def _within(inner: str, outer: str) -> bool:
-    return inner == outer or inner.startswith(f"{outer}.")
-
-
-def _flat(overrides: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in overrides.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def fabric_words(spec: Spec) -> str:

@@ -278,7 +278,7 @@ def test_what_is_sent_again_is_told_with_its_cause_also_over_changes_of_the_sche
 
     def told() -> list[dict[str, Any]]:
         newest = lab.client.capton_resent()["newest"]
-        return [one for one in newest if one["number"] > before["told"] and one["source_port"] == port]
+        return [one for one in newest if one["number"] > before["episodes"] and one["source_port"] == port]
 
     eventually(lambda: sum(one["bytes"] for one in told()) == counted)
     stories = told()

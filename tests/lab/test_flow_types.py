@@ -114,7 +114,7 @@ def test_flows_sink_by_bytes_sent_until_their_type_is_known_and_then_begin_where
     assert types[str(LONG_PORT)]["thresholds_bytes"] == [0, 0]
     assert types[str(SHORT_PORT)]["thresholds_bytes"] == THRESHOLDS
     assert _learner(lab)["refused"] == {}
-    eventually(lambda: any(one["kind"] == "types-learnt" and one["told"] for one in lab.client.events()[0]))
+    eventually(lambda: any(one["kind"] == "types-learnt" and one["sent"] for one in lab.client.events()[0]))
     later = _flows(lab, LONG_PORT, 30, LONG_BYTES)
     assert later[2] > 0.9 * 30 * LONG_BYTES, f"all of it in the last queue: {later}"
     assert later[0] < 0.2 * 30 * LONG_BYTES, f"control packets only in the first queue: {later}"
@@ -130,7 +130,7 @@ def test_an_application_that_changes_its_port_is_unknown_and_known_from_the_next
 
     def computed() -> list[dict[str, Any]]:
         found = [one for one in _learner(lab)["history"] if one["at"] > began]
-        return [one for one in found if one["outcome"] != "told again"]
+        return [one for one in found if one["outcome"] != "sent again"]
 
     eventually(lambda: bool(computed()))
     assert _learner(lab)["types_version"] == lab.client.scheme()["version"]
@@ -143,7 +143,7 @@ def test_an_application_that_changes_its_port_is_unknown_and_known_from_the_next
     began = time.time()
     _learn_every(lab, 0.5)
     eventually(lambda: bool(computed()))
-    assert computed()[0]["outcome"] == "told to agents"
+    assert computed()[0]["outcome"] == "sent to agents"
     (longs,) = [one for one in _learner(lab)["types"]["types"] if one["thresholds_bytes"] == [0, 0]]
     assert sorted(longs["values"]) == [[str(LONG_PORT)], [str(MOVED_PORT)]]
     later = _flows(lab, MOVED_PORT, 30, LONG_BYTES)

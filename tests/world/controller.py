@@ -22,7 +22,7 @@ from controller.fabric.graph import PortRef
 from controller.openflow.errors import SwitchError
 from controller.openflow.refusals import Refusals
 from controller.plane.effects import Effects, Event, Held, HostSeen, MeterReading, PathsChanged, Port
-from controller.scheme_file import CurrentScheme, SchemeFile
+from controller.schemes.current import CurrentScheme, SchemeFile
 from controller.schemes.policy import policy_for
 from controller.schemes.scheme import Scheme
 from protocol.control import Directory, Paths, SetPolicy, encode

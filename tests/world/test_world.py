@@ -18,7 +18,7 @@ import pytest
 from controller.control_plane import ControlPlane
 from controller.fabric.hosts import Hosts
 from controller.openflow.refusals import Refusals
-from controller.scheme_file import SchemeFile
+from controller.schemes.current import SchemeFile
 from tests.world.seeds import SeedError, run_seed
 
 ROOT = Path(__file__).resolve().parents[2]

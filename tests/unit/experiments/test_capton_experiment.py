@@ -73,7 +73,7 @@ def agents(scheduled: int, late: int, times: list[float]) -> list[dict[str, Any]
 
 
 def test_a_run_is_told_by_what_agents_counted_meanwhile() -> None:
-    nothing = {"told": 0, "bytes": 0, "newest": []}
+    nothing = {"episodes": 0, "bytes": 0, "newest": []}
     count = AdmissionCount(agents(10, 1, [0.5]), nothing)
     run = count.until(agents(92, 1, [0.5, 0.001, 0.001, 0.004]), nothing, 30.0)
     assert (run.scheduled, run.unscheduled_by_fail_safe, run.decisions) == (82, 0, 3)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from controller.schemes.loader import scheme_names
 from experiments.spec.check import SpecError, check, find_spec, load, preset_names
 from experiments.spec.schema import PUBLISHED, published_text, schema
-from experiments.spec.spec import merge_overrides, spec_from_dict, spec_to_dict
+from experiments.spec.spec import spec_from_dict, spec_to_dict
 from experiments.spec.sweep import points
+from plain.overrides import merge
 
 SCHEMES = ["ecmp", "rps", "caps", "caps-spray", "rps-inorder"]
 GOOD = """\
@@ -214,7 +215,7 @@ def test_overrides_are_checked_where_they_stand() -> None:
     known = {"short.coding.max_k", "long.release.packet_times"}
 
     def wrong(scheme: str, overrides: Any) -> str | None:
-        return None if set(merge_overrides({}, overrides)) <= known else "no such field"
+        return None if set(merge({}, overrides)) <= known else "no such field"
 
     text = GOOD + "policy: {long: {release: {packet_times: 3}}}\n"
     assert check(text, "f", SCHEMES, wrong) == []
@@ -226,13 +227,13 @@ def test_overrides_are_checked_where_they_stand() -> None:
 
 def test_a_schemes_own_overrides_win_over_the_policy() -> None:
     base = {"long": {"release": {"packet_times": 3}, "group": "hash"}, "short.coding?.max_k": 4}
-    assert merge_overrides(base, {"long.release.packet_times": 5, "short.coding.max_k": 8}) == {
+    assert merge(base, {"long.release.packet_times": 5, "short.coding.max_k": 8}) == {
         "long.group": "hash",
         "long.release.packet_times": 5,
         "short.coding.max_k": 8,
     }
-    assert merge_overrides(base, {"long.release": None})["long.release"] is None
-    assert "long.release.packet_times" not in merge_overrides(base, {"long.release": None})
+    assert merge(base, {"long.release": None})["long.release"] is None
+    assert "long.release.packet_times" not in merge(base, {"long.release": None})
 
 
 def test_specs_are_found_by_name_and_by_path(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from experiments.spec.fitting import (
 from experiments.spec.load import CARRIED_SHARE, REFERENCE, load_of
 from experiments.spec.spec import Spec, spec_from_dict, spec_text, with_all_schemes
 from experiments.spec.sweep import points
-from experiments.spec.yaml_source import read
+from plain.yaml_source import read
 
 
 def preset(name: str) -> Spec:

@@ -103,10 +103,10 @@ def test_a_link_that_went_during_a_run_is_told() -> None:
 def test_a_run_tells_when_types_of_flows_were_known_and_the_result_if_that_was_late() -> None:
     said = {"kind": "types-learnt", "flows": 900, "unknown_flows": 3, "seconds": 0.4}
     events = [
-        {**said, "at": 98.0, "features": (), "types": 0, "told": True},
-        {**said, "at": 103.5, "features": ["destination_port"], "types": 4, "told": True},
-        {**said, "at": 105.5, "features": ["destination_port"], "types": 4, "told": False},
-        {**said, "at": 130.0, "features": ["source"], "types": 2, "told": True},
+        {**said, "at": 98.0, "features": (), "types": 0, "sent": True},
+        {**said, "at": 103.5, "features": ["destination_port"], "types": 4, "sent": True},
+        {**said, "at": 105.5, "features": ["destination_port"], "types": 4, "sent": False},
+        {**said, "at": 130.0, "features": ["source"], "types": 2, "sent": True},
     ]
     learnt = types_learnt(events, 100.0, 12.0)
     assert [(one["at_s"], one["types"]) for one in learnt] == [(-2.0, 0), (3.5, 4)]

@@ -21,7 +21,7 @@ from experiments.results.sweep_results import sweep_document, sweep_tables, writ
 from experiments.spec.check import SpecError, check, load
 from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_text, spec_to_dict, with_all_schemes
 from experiments.spec.sweep import SweepError, check_axes, grid, only, points, words
-from experiments.spec.yaml_source import read
+from plain.yaml_source import read
 from workloads.records import SentFlow
 
 SCHEMES = ["caps", "ecmp", "repflow", "rps"]

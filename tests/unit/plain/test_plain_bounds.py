@@ -16,9 +16,10 @@ from msgspec import Meta
 from controller.schemes import loader
 from controller.schemes.schema import PUBLISHED, published_text, scheme_schema
 from controller.schemes.scheme import Coding, Scheme
-from controller.schemes.yaml_file import parse
+from experiments.spec.spec import Spec
 from plain.bounds import beyond, bounds_of, first_beyond, unit_of, words
 from plain.reading import PlainError, build
+from plain.yaml_source import read
 from protocol.admission import AdmissionPolicy
 from protocol.policy import CodingPolicy, PathSettings, Policy
 
@@ -37,13 +38,15 @@ def bounded_fields(kind: Any) -> Iterator[tuple[Any, str, Any]]:
         waiting += typing.get_args(one)
 
 
-FIELDS = [*bounded_fields(Scheme), *bounded_fields(Policy)]
+FIELDS = [*bounded_fields(Scheme), *bounded_fields(Policy), *bounded_fields(Spec)]
 LIMITS = (0, 1, 7, 64, 128, 600, 10000, 1 << 30, 1 << 40)
 near = st.tuples(st.sampled_from(LIMITS), st.integers(-3, 3)).map(sum)
 
 
-def test_schemes_and_policies_have_bounds() -> None:
-    assert {"max_k", "max_overhead", "samples", "threshold_bytes"} <= {name for _, name, _ in FIELDS}
+def test_schemes_policies_and_specs_have_bounds() -> None:
+    assert {"max_k", "max_overhead", "samples", "threshold_bytes", "leaves", "rate_mbps", "on_s"} <= {
+        name for _, name, _ in FIELDS
+    }
 
 
 @pytest.mark.parametrize(
@@ -116,7 +119,7 @@ def test_the_published_schema_of_schemes_is_the_one_in_use() -> None:
 
 @pytest.mark.parametrize("name", loader.scheme_names())
 def test_shipped_schemes_fit_the_published_schema(name: str) -> None:
-    data = parse((loader.SCHEME_DIRECTORY / f"{name}.yaml").read_text()).data
+    data = read((loader.SCHEME_DIRECTORY / f"{name}.yaml").read_text(), name).data
     validator = jsonschema.Draft202012Validator(scheme_schema())
     assert list(validator.iter_errors(data)) == []
     wrong = yaml.safe_load(yaml.safe_dump(data)) | {"short_limit_bytes": -1, "shrot": {}}

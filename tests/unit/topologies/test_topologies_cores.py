@@ -20,7 +20,7 @@ from experiments.spec.check import find_spec
 from experiments.spec.fitting import fit
 from experiments.spec.load import CARRIED_SHARE, REFERENCE
 from experiments.spec.spec import spec_from_dict
-from experiments.spec.yaml_source import read
+from plain.yaml_source import read
 from topologies.cores import Cores, own_cores, quota
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -130,9 +130,9 @@ export interface components {
             to_us: number;
             count: number;
         };
-        /** @description Since the controller's start. ``told``: how many episodes; ``newest``: at most 1000 of them, the newest first. */
+        /** @description Since the controller's start. ``episodes``: how many; ``newest``: at most 1000 of them, the newest first. */
         ResentView: {
-            told: number;
+            episodes: number;
             bytes: number;
             by_cause: components["schemas"]["ResentCause"][];
             newest: components["schemas"]["ResentEpisode"][];
@@ -1371,7 +1371,7 @@ export interface components {
         /**
          * @description One of the last ones: when it ended (Unix seconds), how long it took, and of how many records.
          *
-         *     outcome: "told to agents", "as before", "told again" (what is known, under a new policy), or why there is none.
+         *     outcome: "sent to agents", "as before", "sent again" (what is known, under a new policy), or why there is none.
          *     features and types: what it found, () and 0 if nothing. slowdown_ratio: mean slowdown of flows over that
          *     under the default thresholds, by the model.
          */

@@ -80,7 +80,7 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
         assert (first["features"], first["types"], first["outcome"]) == (
             ["destination_port"],
             4,
-            "told to agents",
+            "sent to agents",
         )
         assert 0 < first["slowdown_ratio"] < 1
         (told,) = agent.wait(FlowTypes)[:1]
@@ -97,9 +97,9 @@ def test_agents_records_become_their_thresholds_and_survive_a_restart(tmp_path: 
         told_again = agent.wait(FlowTypes, 2)[1]
         assert told_again.version == world.get("/scheme")["version"] > told.version
         assert told_again.types == told.types
-        assert "told again" in [one["outcome"] for one in world.get("/tpfs")["history"]]
+        assert "sent again" in [one["outcome"] for one in world.get("/tpfs")["history"]]
         events = world.get("/events?since=0")["events"]
-        assert [one["told"] for one in events if one["kind"] == "types-learnt"][:2] == [True, False]
+        assert [one["sent"] for one in events if one["kind"] == "types-learnt"][:2] == [True, False]
     with api_world(tmp_path) as world:
         assert _learnt(world)["records"] == 2000
         with running_channel(agent_config(socket, 1)) as agent:

@@ -19,6 +19,7 @@ MOST_VALUES: Final = 100_000
 LONGEST_NUMBER: Final = 1000
 """Characters."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,14 +45,16 @@ class Source:
     values: dict[Path, tuple[int, int]] = field(default_factory=dict)
     keys: dict[Path, tuple[int, int]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    filename: str = ""
 
     def place(self, path: Path, key: bool = False) -> tuple[int, int]:
-        """Where *path* stands, or the nearest thing around it that stands somewhere."""
-        if key and path in self.keys:
-            return self.keys[path]
+        """Return where *path* stands (*key*: its key), or the nearest thing around it that stands somewhere."""
         for length in range(len(path), -1, -1):
-            if path[:length] in self.values:
-                return self.values[path[:length]]
+            part = path[:length]
+            if key and part in self.keys:
+                return self.keys[part]
+            if part in self.values:
+                return self.values[part]
         return (1, 1)
 
 
@@ -63,26 +66,37 @@ def text_of(path: Path) -> str:
     return text
 
 
+def path_of(text: str) -> Path:
+    """Return the path that `text_of` writes as *text*."""
+    return tuple(int(index) if index else name for name, index in _STEP.findall(text))
+
+
 def read(text: str, filename: str) -> Source:
-    """Parse *text*; a syntax error, a duplicate key or a key that is no text is a problem, never an exception."""
-    source = Source()
+    """Return *text* as plain data; ``on``, ``off``, ``yes`` and ``no`` are words, as in YAML 1.2.
+
+    A syntax error, a duplicate key or a key that is no text is a problem, never an exception.
+    """
+    source = Source(filename=filename)
     if _brackets(text) > DEEPEST:  # for which the parser would take a time that grows with their square
-        return Source(problems=[Problem(1, 1, "", "is nested too deeply", filename)])
+        return Source(problems=[Problem(1, 1, "", "is nested too deeply", filename)], filename=filename)
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=_Loader)
         if node is not None:
             _Reader(source, filename).read(node, ())
     except (_TooMuch, RecursionError) as error:
         text = str(error) if isinstance(error, _TooMuch) else "is nested too deeply"
-        return Source(problems=[Problem(1, 1, "", text, filename)])
+        return Source(problems=[Problem(1, 1, "", text, filename)], filename=filename)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         source.problems.append(
             Problem(line, column, "", f"is not YAML: {error.problem or error.context}", filename)
         )
-    except yaml.YAMLError as error:
-        source.problems.append(Problem(1, 1, "", f"is not YAML: {error}", filename))
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
+        message = f"is not YAML: character {text[error.position]!r} is not allowed"
+        source.problems.append(Problem(line, column, "", message, filename))
     return source
 
 
@@ -93,6 +107,19 @@ def _brackets(text: str) -> int:
         depth = depth + 1 if one[0] in "[{" else max(depth - 1, 0)
         deepest = max(deepest, depth)
     return deepest
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.1 reads on, off, yes and no as truth values, too."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":bool")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile("^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
 
 
 class _TooMuch(Exception):
@@ -128,6 +155,9 @@ class _Reader:
             return None
         if len(self._source.values) > MOST_VALUES:
             raise _TooMuch(f"has more than {MOST_VALUES} values")
+        if node.tag.rpartition(":")[2] not in ("map", "seq") and not isinstance(node, yaml.ScalarNode):
+            self._problem(node, path, f"tag {node.tag!r} means nothing here: leave it out")
+            return None
         self._above.add(id(node))
         try:
             if isinstance(node, yaml.MappingNode):
@@ -169,8 +199,6 @@ class _Reader:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = self._scalar(key_node, path) if isinstance(key_node, yaml.ScalarNode) else None
-            if key_node.tag.endswith(":bool"):
-                key = str(key_node.value)  # YAML 1.1 reads on, off, yes and no as truth values
             if not isinstance(key, str):
                 self._problem(key_node, path, f"a key must be text, not {key_node.value!r}")
                 continue

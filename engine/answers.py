@@ -26,6 +26,17 @@ class CheckView(TypedDict):
     estimated_s: float | None
 
 
+class PresetClaim(TypedDict):
+    """What a paper claims: scheme *scheme* is better than *against* in *measure*."""
+
+    text: str
+    source: str
+    figure: str
+    measure: str
+    scheme: str
+    against: str
+
+
 class PresetView(TypedDict):
     """A spec that comes with Capstan; ``text``: its YAML."""
 
@@ -36,6 +47,7 @@ class PresetView(TypedDict):
     runs: int
     schemes: list[str]
     estimated_s: float
+    claims: list[PresetClaim]
     text: str
 
 

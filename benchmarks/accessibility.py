@@ -18,7 +18,16 @@ from benchmarks.figures import ToolError
 from experiments.run.deployment import ROOT
 
 GOAL: Final = 95.0
-VIEWS: Final = ("fabric", "paths", "fct", "flows", "experiments", "control", "queues", "tpfs", "capton")
+VIEWS: Final = (
+    "watch",
+    "watch/paths",
+    "watch/times",
+    "watch/queues",
+    "compare",
+    "understand",
+    "operate",
+    "operate/flows",
+)
 INSTALL_S: Final = 300.0
 JUDGE_S: Final = 120.0
 _SOURCE: Final = ROOT / "benchmarks" / "lighthouse"

@@ -36,14 +36,14 @@ SHARE_GOAL: Final = 0.20
 FRAME_MS: Final = 16.7
 FRAME_P95_GOAL_MS: Final = 33.4
 """Two frames at 60 Hz: one that is dropped now and then is not seen."""
-LIVE_VIEWS: Final = {"fabric": 60.0, "paths": 20.0, "fct": 20.0, "flows": 20.0}
+LIVE_VIEWS: Final = {"watch": 60.0, "watch/paths": 20.0, "watch/times": 20.0, "operate/flows": 20.0}
 """Seconds that each is looked at, after SETTLE_S."""
 SETTLE_S: Final = 4.0
 SCROLL_S: Final = 10.0
 WHEEL_PX: Final = 240
 PATIENCE_S: Final = 90.0
 _SCROLL: Final = """({wheel, milliseconds}) => {
-  const frame = document.querySelector(".flow-frame");
+  const frame = document.querySelector("[data-testid=flow-frame]");
   const until = performance.now() + milliseconds;
   const step = () => {
     frame.scrollTop += wheel;
@@ -52,10 +52,10 @@ _SCROLL: Final = """({wheel, milliseconds}) => {
   requestAnimationFrame(step);
 }"""
 _JUMP: Final = """async share => {
-  const frame = document.querySelector(".flow-frame");
+  const frame = document.querySelector("[data-testid=flow-frame]");
   const began = performance.now();
   frame.scrollTop = share * (frame.scrollHeight - frame.clientHeight);
-  const shown = () => [...document.querySelectorAll(".flow-body .flow-row")].some(row => {
+  const shown = () => [...document.querySelectorAll("[data-testid=flow-body] [role=row]")].some(row => {
     const box = row.getBoundingClientRect(), around = frame.getBoundingClientRect();
     return box.top < around.bottom && box.bottom > around.top + around.height / 2;
   });
@@ -79,7 +79,9 @@ def run(views: Mapping[str, float] = LIVE_VIEWS, rows: int = ROWS, score: bool =
         if score:
             judged = accessibility.scores(lab.client.url)
             figures |= {
-                f"accessibility_{view}": Figure(value, "of 100", accessibility.GOAL, "higher")
+                f"accessibility_{view.replace('/', '_')}": Figure(
+                    value, "of 100", accessibility.GOAL, "higher"
+                )
                 for view, value in judged.items()
             }
             notes.append(f"accessibility by Lighthouse {accessibility.version()}")
@@ -139,9 +141,10 @@ def _looked_at(watched: Watched, view: str, seconds: float) -> dict[str, Figure]
     began, main, whole = time.monotonic(), watched.main_thread_s(), watched.processes_s()
     time.sleep(seconds)
     passed = time.monotonic() - began
+    name = view.replace("/", "_")
     return {
-        f"main_thread_{view}": Figure((watched.main_thread_s() - main) / passed, "cores", SHARE_GOAL),
-        f"process_{view}": Figure((watched.processes_s() - whole) / passed, "cores"),
+        f"main_thread_{name}": Figure((watched.main_thread_s() - main) / passed, "cores", SHARE_GOAL),
+        f"process_{name}": Figure((watched.processes_s() - whole) / passed, "cores"),
     }
 
 
@@ -191,7 +194,7 @@ def _table(watched: Watched, rows: int) -> dict[str, Figure]:
     """Frame times while the table of all flows is scrolled, and how long a jump into its midst takes."""
     page = watched.page
     began = time.monotonic()
-    page.goto("/flows")
+    page.goto("/operate/flows")
     page.wait_for_function(
         """least => +document.querySelector("[role=table]")?.getAttribute("aria-rowcount") > least""",
         arg=rows * 0.95,

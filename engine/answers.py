@@ -28,6 +28,17 @@ class CheckView(TypedDict):
     simulated: bool
 
 
+class PresetClaim(TypedDict):
+    """What a paper claims: scheme *scheme* is better than *against* in *measure*."""
+
+    text: str
+    source: str
+    figure: str
+    measure: str
+    scheme: str
+    against: str
+
+
 class PresetView(TypedDict):
     """A spec that comes with Capstan; ``text``: its YAML."""
 
@@ -38,6 +49,7 @@ class PresetView(TypedDict):
     runs: int
     schemes: list[str]
     estimated_s: float
+    claims: list[PresetClaim]
     text: str
 
 

@@ -253,5 +253,17 @@ def _preset(name: str) -> answers.PresetView:
         "runs": found.job.runs,
         "schemes": [choice.label for choice in found.spec.schemes],
         "estimated_s": round(found.job.estimated_s, 1),
+        "claims": [
+            {
+                "text": claim.text,
+                "source": claim.source,
+                "figure": claim.figure,
+                "measure": claim.compare.measure,
+                "scheme": claim.compare.scheme,
+                "against": claim.compare.against,
+            }
+            for claim in found.spec.claims
+            if claim.compare is not None
+        ],
         "text": found.text,
     }

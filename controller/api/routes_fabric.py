@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+from flask import Response
+
 from controller.agents.asking import AgentInfo, FlowReports
 from controller.api import answers, views
 from controller.api.bodies import ImpairmentBody, ReportBody, SchemeBody, body, number, text
@@ -136,10 +138,20 @@ class FabricRoutes:
 
     @get("/schemes/<name>", Description("One of them.", answers.SchemeObject, tagged=True, problems=(404,)))
     def scheme(self, name: str) -> dict[str, Any]:
-        if name not in loader.scheme_names():
-            hint = did_you_mean(name, loader.scheme_names())
-            raise ProblemError(404, f"there is no scheme {name!r}{hint}")
-        return loader.scheme_to_dict(loader.load(name))
+        return loader.scheme_to_dict(loader.load(_known_scheme(name)))
+
+    @get(
+        "/schemes/<name>.yaml",
+        Description(
+            "One of them, as it is written: comments give reasons.",
+            str,
+            tagged=True,
+            problems=(404,),
+            media="application/yaml",
+        ),
+    )
+    def scheme_yaml(self, name: str) -> Response:
+        return Response(loader.source(_known_scheme(name)), mimetype="application/yaml")
 
     @get("/scheme", Description("The scheme in force.", answers.SchemeView))
     def current(self) -> answers.SchemeView:
@@ -208,6 +220,14 @@ class FabricRoutes:
             hint = did_you_mean(host, [one.host for one in self._running.agents.agents()])
             raise ProblemError(404, f"there is no agent {host!r}{hint}") from None
         return dataclasses.asdict(setting)
+
+
+def _known_scheme(name: str) -> str:
+    """Return *name*, of a scheme that comes with Capstan. Raises ProblemError."""
+    if name not in loader.scheme_names():
+        hint = did_you_mean(name, loader.scheme_names())
+        raise ProblemError(404, f"there is no scheme {name!r}{hint}")
+    return name
 
 
 def _scheme_body() -> SchemeBody:

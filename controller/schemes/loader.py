@@ -59,6 +59,13 @@ def scheme_names() -> list[str]:
     )
 
 
+def source(name: str) -> str:
+    """Return the YAML of a scheme that comes with Capstan, with its comments. Raises SchemeError."""
+    if name not in scheme_names():
+        raise SchemeError(f"scheme {name!r} is not known{did_you_mean(name, scheme_names())}")
+    return (SCHEME_DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8")
+
+
 def all_schemes() -> list[Scheme]:
     """Return the schemes that come with Capstan, by name. Raises SchemeError for a file that is wrong."""
     return [_load_known(name) for name in scheme_names()]

@@ -18,13 +18,28 @@ pytestmark = pytest.mark.timeout(600)
 HERE = Path(__file__).parent
 SCREENSHOTS = HERE / "screenshots"
 AXE = HERE.parents[1] / "webui" / "node_modules" / "axe-core" / "axe.min.js"
-VIEWS = ("fabric", "paths", "fct", "flows", "experiments", "control", "queues", "tpfs", "capton")
+VIEWS = (
+    "watch",
+    "watch?link=l1-s1",
+    "watch/paths",
+    "watch/times",
+    "watch/queues",
+    "compare",
+    "understand/caps",
+    "understand/tpfs",
+    "understand/capton",
+    "operate",
+    "operate/flows",
+)
+APPEARANCES = ("light", "dark", "projector")
+SIZES = {"light": (1280, 800), "dark": (1920, 1080), "projector": (1920, 1080)}
+"""Of the window, each with the appearance that it is looked at with."""
+PLAIN = str.maketrans("/?=", "---")
 LIVE = re.compile("● live")
 DRAWN = {
-    "fabric": """() => [...document.querySelectorAll("path.line")].some(
-        one => one.getAttribute("d").split("L").length > 3)""",
-    "paths": "() => document.querySelectorAll('.path-strip .cell').length > 4",
-    "fct": "() => document.querySelectorAll('.scheme-curve .scheme-shape').length > 4",
+    "watch?link=l1-s1": "() => document.querySelectorAll('figure canvas').length > 0",
+    "watch/paths": "() => document.querySelectorAll('[data-cell]').length > 4",
+    "watch/times": "() => document.querySelectorAll('[data-curves] canvas').length > 0",
 }
 """When charts have some points, for the picture."""
 
@@ -36,18 +51,20 @@ def until(page: Page, condition: str, argument: object = None) -> None:
 def test_the_whole_fabric_is_seen_and_lives(page: Page) -> None:
     page.goto("/")
     expect(page.get_by_test_id("connection")).to_have_text(LIVE)
-    expect(page.locator(".fabric-map .switch")).to_have_count(LEAVES + SPINES)
-    expect(page.locator(".fabric-map .link")).to_have_count(LEAVES * SPINES + LEAVES * HOSTS)
-    expect(page.locator(".fabric-map .host")).to_have_count(LEAVES * HOSTS)
-    expect(page.locator("header .scheme-mark")).to_have_text("caps")
+    expect(page).to_have_title("Fabric · Capstan")
+    expect(page.locator("[data-switch]")).to_have_count(LEAVES + SPINES)
+    expect(page.locator("[data-link]")).to_have_count(LEAVES * SPINES + LEAVES * HOSTS)
+    expect(page.locator("[data-host]")).to_have_count(LEAVES * HOSTS)
+    expect(page.get_by_test_id("scheme")).to_have_text(re.compile("caps"))
     expect(page.locator("[data-leaf=l1][data-mode=on]")).to_be_visible()
     # The long flow's and the short ones' way into the fabric carry something.
     for link in ("h1-l1", "h2-l1"):
-        expect(page.locator(f"[data-link={link}] .load:not(.u0)").first).to_be_visible()
+        expect(page.locator(f"[data-link={link}] [data-step]:not([data-step='0'])").first).to_be_visible()
 
 
 def test_short_flows_are_on_all_paths_and_the_long_one_on_one(page: Page) -> None:
-    page.goto("/paths")
+    page.goto("/paths")  # an address of an earlier version
+    expect(page).to_have_url(re.compile("/watch/paths$"))
     expect(page.get_by_test_id("class-short").locator("li")).to_have_count(SPINES)
     # Short flows' packets are on every path, and the long flow keeps to one while short ones are there.
     apart = """spines => {
@@ -60,11 +77,11 @@ def test_short_flows_are_on_all_paths_and_the_long_one_on_one(page: Page) -> Non
     until(page, apart, SPINES)
     # Its own panel says the same: one row of the strip is dark.
     expect(page.locator("[data-class=long][data-state=active]")).to_be_visible()
-    expect(page.locator("[data-class=short] .path-diagram")).to_be_visible()
+    expect(page.locator("[data-class=short]").get_by_test_id("path-diagram")).to_be_visible()
 
 
 def test_a_link_that_is_taken_down_is_seen_and_comes_back(page: Page) -> None:
-    page.goto("/fabric")
+    page.goto("/watch")
     link = page.locator("[data-link=l1-s2]")
     link.focus()
     page.keyboard.press("Enter")
@@ -72,52 +89,87 @@ def test_a_link_that_is_taken_down_is_seen_and_comes_back(page: Page) -> None:
     panel = page.get_by_role("region", name="Link l1-s2")
     expect(panel.get_by_text("carries 5.00 Mbit/s")).to_be_visible()
     page.get_by_role("button", name="Take the link down").click()
-    expect(page.locator(".link.down[data-link=l1-s2]")).to_have_count(1)
+    expect(page.locator("[data-link=l1-s2][data-state=down]")).to_have_count(1)
     expect(page.get_by_role("region", name="Recent events")).to_contain_text("link l1-s2 is down")
+    expect(panel.locator("canvas").first).to_be_visible()
     page.get_by_role("button", name="Bring the link up again").click()
-    expect(page.locator(".link.down[data-link=l1-s2]")).to_have_count(0)
+    expect(page.locator("[data-link=l1-s2][data-state=down]")).to_have_count(0)
 
 
 def test_the_scheme_is_switched_for_all_to_see(page: Page, lab: Deployment) -> None:
-    page.goto("/control")
+    page.goto("/operate")
     for scheme in ("ecmp", "caps"):
         page.get_by_role("combobox", name="Scheme").select_option(scheme)
         page.get_by_role("button", name="Switch to it").click()
-        expect(page.locator("header .scheme-mark")).to_have_text(scheme)
+        expect(page.get_by_test_id("scheme").locator("[data-scheme]")).to_have_attribute(
+            "data-scheme", scheme
+        )
         expect(page.get_by_text(f"{scheme} is in force: all switches and agents confirmed")).to_be_visible()
         assert lab.client.scheme()["base"] == scheme
 
 
 def test_flows_are_filtered_by_the_address_and_opened(page: Page) -> None:
-    page.goto("/flows?class=long&q=h1>h3")
-    row = page.get_by_role("table", name="Flows").locator(".flow-body .flow-row")
+    page.goto("/operate/flows?class=long&q=h1>h3")
+    row = page.get_by_test_id("flow-body").get_by_role("row")
     expect(row).to_have_count(1)
     expect(row).to_contain_text("h3")
     row.get_by_role("button").click()
     expect(page).to_have_url(re.compile(r"flow=\d+"))
-    expect(page.locator(".path-strip")).to_be_visible()
+    expect(page.get_by_test_id("path-strip")).to_be_visible()
     page.get_by_label("Class").select_option("short")
     page.get_by_role("searchbox").fill("h2>h4")
-    until(page, "() => document.querySelectorAll('.flow-body .flow-row').length > 5")
+    until(page, "() => document.querySelectorAll('[data-testid=flow-body] [role=row]').length > 5")
     page.get_by_role("button", name="sent", exact=True).click()
     expect(page).to_have_url(re.compile("sort=-bytes"))
 
 
 def test_keys_lead_to_the_views_and_help_names_them(page: Page) -> None:
-    page.goto("/fabric")
-    expect(page.locator(".fabric-map")).to_be_visible()
-    page.keyboard.press("p")
-    expect(page).to_have_url(re.compile("/paths$"))
+    page.goto("/watch")
+    expect(page.get_by_test_id("fabric-map")).to_be_visible()
+    page.keyboard.press("2")
+    expect(page).to_have_url(re.compile("/watch/paths$"))
+    for key, view in {"c": "compare", "u": "understand", "o": "operate"}.items():
+        page.keyboard.press(key)
+        expect(page).to_have_url(re.compile(f"/{view}$"))
     page.keyboard.press("/")
-    expect(page.get_by_role("dialog", name="Help")).to_contain_text("Live paths")
+    expect(page.get_by_role("dialog", name="Help")).to_contain_text("Watch: Paths")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    page.keyboard.press("f")
-    expect(page).to_have_url(re.compile("/fabric$"))
+    page.keyboard.press("w")
+    expect(page).to_have_url(re.compile("/watch$"))
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    {
+        "/fabric?link=l1-s1": "/watch?link=l1-s1",
+        "/fct": "/watch/times",
+        "/queues": "/watch/queues",
+        "/experiments/5": "/compare/5",
+        "/control": "/operate",
+        "/flows?class=long": "/operate/flows?class=long",
+        "/tpfs": "/understand/tpfs",
+        "/capton": "/understand/capton",
+    }.items(),
+)
+def test_addresses_of_an_earlier_version_lead_to_what_they_named(page: Page, before: str, now: str) -> None:
+    page.goto(before)
+    expect(page).to_have_url(re.compile(re.escape(now) + "$"))
+
+
+def test_a_scheme_is_explained_by_its_paths_and_its_file(page: Page) -> None:
+    page.goto("/understand")
+    expect(page.get_by_role("region", name=re.compile("^caps: "))).to_contain_text("in force")
+    page.get_by_role("link", name=re.compile("^letflow")).click()
+    expect(page).to_have_url(re.compile("/understand/letflow$"))
+    expect(page.get_by_label("letflow.yaml")).to_contain_text("name: letflow")
+    paths = page.get_by_role("region", name="Paths of packets")
+    expect(paths.get_by_role("img")).to_have_count(2)
+    expect(paths).to_contain_text("a new path after a pause in the flow")
 
 
 def test_old_data_is_called_old_and_news_end_that(page: Page, lab: Deployment) -> None:
-    page.goto("/fabric")
+    page.goto("/watch")
     state = page.get_by_test_id("connection")
     expect(state).to_have_text(LIVE)
     controller = json.loads((lab.lab.run_dir / "controller" / "endpoints.json").read_text())["pid"]
@@ -129,23 +181,26 @@ def test_old_data_is_called_old_and_news_end_that(page: Page, lab: Deployment) -
     expect(state).to_have_text(LIVE)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_view_is_free_of_what_axe_finds(page: Page, theme: str) -> None:
+@pytest.mark.parametrize("appearance", APPEARANCES)
+def test_every_view_is_free_of_what_axe_finds(page: Page, appearance: str) -> None:
     SCREENSHOTS.mkdir(exist_ok=True)
-    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    width, height = SIZES[appearance]
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto("/watch")
+    page.get_by_role("radio", name=appearance.capitalize()).check(force=True)
     found = {}
     for view in VIEWS:
-        page.goto(f"/{view}{'?link=l1-s1' if view == 'fabric' else ''}")
+        page.goto(f"/{view}")
         expect(page.get_by_test_id("connection")).to_have_text(LIVE)
         expect(page.locator("main h1")).to_have_count(1)
         expect(page.get_by_text(re.compile("^(Asking for|Loading)"))).to_have_count(0)
         if view in DRAWN:
             until(page, DRAWN[view])
-        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        assert page.evaluate("document.documentElement.dataset.appearance") == appearance
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
             f"{view} is wider than the window"
         )
-        page.screenshot(path=SCREENSHOTS / f"{view}-{theme}.png", full_page=True)
+        page.screenshot(path=SCREENSHOTS / f"{view.translate(PLAIN)}-{appearance}.png", full_page=True)
         page.evaluate(AXE.read_text())
         violations = page.evaluate(
             "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"

@@ -48,7 +48,7 @@ def page(server: Server, browser: Browser, network: BrowserNetwork) -> Iterator[
 def enter(page: Page, server: Server, token: str) -> None:
     """Come in with the token of a file."""
     page.context.clear_cookies()
-    page.goto("/experiments")
+    page.goto("/compare")
     page.get_by_label("Token").fill((server.data / token).read_text().strip())
     page.get_by_role("button", name="Enter").click()
     expect(page.get_by_test_id("connection")).to_have_text(re.compile("● live"))
@@ -56,7 +56,7 @@ def enter(page: Page, server: Server, token: str) -> None:
 
 def begin(page: Page, flows: str) -> None:
     """Submit `small` with ECMP alone and so many flows."""
-    page.goto("/experiments")
+    page.goto("/compare")
     for scheme in ("rps", "caps"):
         page.get_by_label(scheme, exact=True).uncheck()
     page.get_by_role("button", name="Change another field").click()
@@ -64,7 +64,7 @@ def begin(page: Page, flows: str) -> None:
     page.get_by_label("Value", exact=True).fill(flows)
     expect(page.get_by_text(re.compile("✓ 1 run, about"))).to_be_visible()
     page.get_by_role("button", name="Begin").click()
-    expect(page).to_have_url(re.compile(r"/experiments/\d+$"))
+    expect(page).to_have_url(re.compile(r"/compare/\d+$"))
 
 
 def finished(page: Page) -> None:
@@ -80,11 +80,11 @@ def test_who_may_only_look_is_told_why_nothing_can_be_begun(page: Page, server: 
 
 
 def test_what_is_wrong_is_said_at_its_field_and_at_its_line(page: Page) -> None:
-    page.goto("/experiments")
+    page.goto("/compare")
     page.get_by_role("button", name="Change another field").click()
     page.get_by_label("Field", exact=True).fill("workload.flows.count")
     page.get_by_label("Value", exact=True).fill("nonsense")
-    expect(page.locator(".problems")).to_contain_text("workload.flows.count")
+    expect(page.get_by_test_id("problems")).to_contain_text("workload.flows.count")
     expect(page.get_by_label("Field", exact=True)).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_role("button", name="Begin")).to_be_disabled()
     page.get_by_text("Edit the whole spec as YAML").click()
@@ -92,8 +92,8 @@ def test_what_is_wrong_is_said_at_its_field_and_at_its_line(page: Page) -> None:
     spec = text.input_value()
     line = next(number for number, one in enumerate(spec.splitlines(), 1) if one.startswith("baseline"))
     text.fill(spec.replace("baseline: ecmp", "baseline: ecmpp"))
-    expect(page.locator(".problems")).to_contain_text(f"line {line}")
-    expect(page.locator(".spec-text .wrong")).to_have_text(re.compile(rf"✕ {line}\b"))
+    expect(page.get_by_test_id("problems")).to_contain_text(f"line {line}")
+    expect(page.get_by_test_id("wrong-line")).to_have_text(re.compile(rf"✕ {line}\b"))
     page.get_by_role("button", name=f"Go to line {line}").click()
     selected = "one => one.value.slice(one.selectionStart, one.selectionEnd)"
     assert text.evaluate(selected) == "baseline: ecmpp"
@@ -126,7 +126,7 @@ def test_an_experiment_is_cancelled(page: Page) -> None:
 
 
 def test_a_sweep_is_begun_and_its_points_are_shown(page: Page) -> None:
-    page.goto("/experiments")
+    page.goto("/compare")
     page.get_by_label("rps", exact=True).uncheck()
     page.get_by_role("button", name="Change another field").click()
     page.get_by_label("Field", exact=True).fill("workload.flows.count")
@@ -136,7 +136,7 @@ def test_a_sweep_is_begun_and_its_points_are_shown(page: Page) -> None:
     page.get_by_label("Values, with commas between").fill("0.2, 0.3")
     expect(page.get_by_text(re.compile("✓ 4 runs at 2 points, about"))).to_be_visible()
     page.get_by_role("button", name="Begin").click()
-    expect(page).to_have_url(re.compile(r"/experiments/\d+$"))
+    expect(page).to_have_url(re.compile(r"/compare/\d+$"))
     points = page.get_by_role("region", name="Points of the sweep")
     expect(points.get_by_text("load = 0.2")).to_be_visible()
     expect(points.locator("[data-state=finished]")).to_have_count(2, timeout=RUN_MS)
@@ -149,13 +149,13 @@ def test_a_sweep_is_begun_and_its_points_are_shown(page: Page) -> None:
 def test_its_pages_are_free_of_what_axe_finds_at_both_sizes(page: Page, theme: str) -> None:
     SCREENSHOTS.mkdir(exist_ok=True)
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-    page.goto("/experiments")
+    page.goto("/compare")
     sweep = page.get_by_role("link", name=re.compile(r"^\d+: small")).first.get_attribute("href")
     one = page.get_by_role("row").filter(has_text="finished").get_by_role("link").last.get_attribute("href")
     found = {}
     for size, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
-        for name, address in {"form": "/experiments", "sweep": sweep, "result": one}.items():
+        for name, address in {"form": "/compare", "sweep": sweep, "result": one}.items():
             page.goto(str(address))
             expect(page.get_by_text(re.compile("^(Asking for|Loading)"))).to_have_count(0)
             expect(page.get_by_role("heading", level=2).first).to_be_visible()

@@ -1,4 +1,4 @@
-// Before the first paint: the theme that was chosen here, else what the reader's system prefers.
+// Before the first paint: the appearance that was chosen here, else what the reader's system prefers.
 (() => {
   let chosen = null;
   try {
@@ -6,6 +6,9 @@
   } catch {
     // no storage: the system's preference
   }
-  const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  if (!["light", "dark", "projector"].includes(chosen)) {
+    chosen = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  }
+  document.documentElement.dataset.appearance = chosen;
+  document.documentElement.dataset.mantineColorScheme = chosen === "dark" ? "dark" : "light";
 })();

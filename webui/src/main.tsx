@@ -1,13 +1,14 @@
+import "@mantine/core/styles.css";
+import "uplot/dist/uPlot.min.css";
+import "./style/page.css";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { worthRetrying } from "./api/queries";
+import { Appearance } from "./app/Appearance";
 import { Login } from "./app/Login";
 import { LiveContext } from "./live/useLive";
 import { LiveStore } from "./live/store";
-import "./style/base.css";
-import "./style/parts.css";
-import "./style/views.css";
 
 const queries = new QueryClient({
   defaultOptions: { queries: { retry: worthRetrying, staleTime: 2_000, refetchOnWindowFocus: false } },
@@ -19,7 +20,9 @@ createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
       <LiveContext value={store}>
-        <Login />
+        <Appearance>
+          <Login />
+        </Appearance>
       </LiveContext>
     </QueryClientProvider>
   </StrictMode>,

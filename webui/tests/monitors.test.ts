@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { KEPT_S, type Row, withView } from "../src/capton/grantRows";
 import type { CaptonFlow, CaptonView } from "../src/api/schema";
 import { portQueues, waiting } from "../src/queues/rows";
-import { logTicks, marks } from "../src/tpfs/thresholds";
+import { fitting, roundValues } from "../src/charts/ticks";
+import { marks } from "../src/tpfs/thresholds";
 import { typeName } from "../src/tpfs/types";
 
 const grant = (flow: number, state: CaptonFlow["state"], ago = 0): CaptonFlow => ({
@@ -113,6 +114,12 @@ test("thresholds that would lie upon each other are one mark", () => {
 });
 
 test("a short logarithmic axis has ticks, too", () => {
-  expect(logTicks(14_800, 90_000)).toEqual([20_000, 50_000]);
-  expect(logTicks(1, 100)).toEqual([1, 2, 5, 10, 20, 50, 100]);
+  expect(roundValues(14_800, 90_000)).toEqual([20_000, 50_000]);
+  expect(roundValues(1, 100)).toEqual([1, 2, 5, 10, 20, 50, 100]);
+});
+
+test("labels that would touch are left out", () => {
+  const wide = () => 40;
+  expect(fitting([0, 30, 60, 120], (place) => place, wide, 10)).toEqual([0, null, 60, 120]);
+  expect(fitting([], (place) => place, wide, 10)).toEqual([]);
 });

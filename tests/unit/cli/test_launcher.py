@@ -207,7 +207,7 @@ def test_every_package_says_for_whom_how_it_is_known_and_why() -> None:
     assert len({row[0] for row in rows()}) == len(rows())
     for package, for_whom, probes, service, why in rows():
         assert re.fullmatch(r"[a-z0-9.+|-]+", package)
-        assert for_whom in {"any", "spec", "host", "lab", "build", "test"}
+        assert for_whom in {"any", "spec", "host", "lab", "build", "mark", "test"}
         assert all(re.fullmatch(r"(/|module:|rust:)?[\w./*-]+", probe) for probe in probes.split(","))
         assert service == "-" or re.fullmatch(r"[a-z0-9-]+", service)
         assert why

@@ -102,7 +102,13 @@ def test_check_keeps_nothing_and_tells_everything(world: World) -> None:
     assert not bad["ok"]
     assert {one["field"] for one in bad["problems"]} == {"body.preset.schemes[0]", "body.preset.repeats"}
     assert world.get("/experiments")["experiments"] == []
-    assert [one["name"] for one in world.get("/specs")["presets"]] == preset_names()
+    presets = world.get("/specs")["presets"]
+    assert [one["name"] for one in presets] == preset_names()
+    claims = next(one for one in presets if one["name"] == "capton-fig8")["claims"]
+    assert {(claim["scheme"], claim["against"]) for claim in claims} >= {
+        ("capton", "ecmp"),
+        ("pias", "capton"),
+    }
     assert world.get("/specs/schema")["properties"]["workload"]
 
 

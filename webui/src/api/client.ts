@@ -56,6 +56,10 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await response.json()) as T;
 }
 
+export async function getText(path: string, signal?: AbortSignal): Promise<string> {
+  return (await send(path, signal ? { signal } : {})).text();
+}
+
 export async function change<T>(
   method: "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,

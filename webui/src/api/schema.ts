@@ -1341,7 +1341,17 @@ export interface components {
             runs: number;
             schemes: string[];
             estimated_s: number;
+            claims: components["schemas"]["PresetClaim"][];
             text: string;
+        };
+        /** @description What a paper claims: scheme *scheme* is better than *against* in *measure*. */
+        PresetClaim: {
+            text: string;
+            source: string;
+            figure: string;
+            measure: string;
+            scheme: string;
+            against: string;
         };
         /**
          * @description As of now. refused: records that could not be true, by host and reason. types: those that agents have.
@@ -1819,6 +1829,7 @@ export type SchemesView = components['schemas']['SchemesView'];
 export type SessionView = components['schemas']['SessionView'];
 export type SpecsView = components['schemas']['SpecsView'];
 export type PresetView = components['schemas']['PresetView'];
+export type PresetClaim = components['schemas']['PresetClaim'];
 export type LearnerState = components['schemas']['LearnerState'];
 export type Computation = components['schemas']['Computation'];
 export type LearntTypes = components['schemas']['LearntTypes'];

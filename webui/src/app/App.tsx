@@ -1,53 +1,70 @@
-import { Suspense, useMemo, useState } from "react";
+import { VisuallyHidden } from "@mantine/core";
+import { Suspense, useLayoutEffect, useMemo, useState } from "react";
+import { APPEARANCES, useAppearance } from "./Appearance";
 import { Header } from "./Header";
 import { Help } from "./Help";
 import { useKeys } from "./keyboard";
 import { navigate, usePath } from "./location";
-import { Navigation } from "./Navigation";
-import { useTheme } from "./theme";
-import { VIEWS } from "./views";
+import { movedTo } from "./moved";
+import { addressOf, VIEWS, viewOf } from "./views";
 import { Notice } from "../parts/Notice";
+import { Quiet } from "../parts/Quiet";
 import { ErrorBoundary } from "./ErrorBoundary";
+import styles from "./App.module.css";
 
 export function App() {
-  const [first] = usePath();
+  const parts = usePath();
+  const moved = movedTo(window.location.pathname, window.location.search);
+  useLayoutEffect(() => {
+    if (moved !== null) navigate(moved, true);
+  }, [moved]);
   const [helping, setHelping] = useState(false);
-  const [theme, toggleTheme] = useTheme();
-  const view = first === undefined ? VIEWS[0] : VIEWS.find((candidate) => candidate.path === first);
-  const keys = useMemo(
-    () => ({
+  const { name, choose } = useAppearance();
+  const place = moved === null ? viewOf(parts) : null;
+  const view = place?.view;
+  const keys = useMemo(() => {
+    const next = APPEARANCES[(APPEARANCES.indexOf(name) + 1) % APPEARANCES.length] ?? "light";
+    return {
       ...Object.fromEntries(VIEWS.map((target) => [target.key, () => navigate(`/${target.path}`)])),
+      ...Object.fromEntries(
+        (view?.sections ?? []).map((section, index) => [
+          String(index + 1),
+          () => view && navigate(addressOf(view, section)),
+        ]),
+      ),
       "/": () => setHelping(true),
       "?": () => setHelping(true),
-      d: toggleTheme,
-    }),
-    [toggleTheme],
-  );
+      d: () => choose(next),
+    };
+  }, [name, choose, view]);
   useKeys(keys);
-  const Shown = view?.component;
+  const Shown = place?.section.component;
   return (
     <>
-      <a className="skip" href="#content">
+      <a className={styles["skip"]} href="#content">
         Skip to the content
       </a>
-      <Header theme={theme} toggleTheme={toggleTheme} help={() => setHelping(true)} />
-      <Navigation current={view?.path} />
-      <main id="content" tabIndex={-1}>
-        {Shown ? (
-          <ErrorBoundary key={view.path}>
-            <Suspense fallback={<p className="quiet">Loading…</p>}>
-              <title>{`${view.title} · Capstan`}</title>
-              <h1 className="unseen">{view.title}</h1>
+      <Header place={place} help={() => setHelping(true)} />
+      <main id="content" tabIndex={-1} className={styles["content"]}>
+        {place && Shown ? (
+          <ErrorBoundary key={addressOf(place.view, place.section)}>
+            <Suspense fallback={<Quiet>Loading…</Quiet>}>
+              <title>{`${place.section.title} · Capstan`}</title>
+              <VisuallyHidden component="h1">
+                {place.view.title}: {place.section.title}
+              </VisuallyHidden>
               <Shown />
             </Suspense>
           </ErrorBoundary>
         ) : (
-          <Notice title="There is no such page">
-            The views are named above; <kbd>/</kbd> lists their keys.
-          </Notice>
+          moved === null && (
+            <Notice title="There is no such page">
+              The views are named above; the key / lists their keys.
+            </Notice>
+          )
         )}
       </main>
-      {helping && <Help close={() => setHelping(false)} />}
+      <Help opened={helping} close={() => setHelping(false)} />
     </>
   );
 }

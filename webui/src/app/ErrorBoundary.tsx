@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { Component, type ReactNode } from "react";
 import { Notice } from "../parts/Notice";
 
@@ -14,7 +15,7 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { error: E
     if (!error) return this.props.children;
     return (
       <Notice title="This view failed" kind="error">
-        {error.message} <button onClick={() => window.location.reload()}>Load the page again</button>
+        {error.message} <Button onClick={() => window.location.reload()}>Load the page again</Button>
       </Notice>
     );
   }

@@ -1,57 +1,112 @@
+import { Button, SegmentedControl, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { useHas, useHealth } from "../api/queries";
 import { useLive, useStore } from "../live/useLive";
 import { duration } from "../parts/units";
 import { SchemeMark } from "../parts/SchemeMark";
+import { APPEARANCES, type AppearanceName, useAppearance } from "./Appearance";
 import { Link } from "./Link";
 import { useRole } from "./role";
-import type { Theme } from "./theme";
+import { addressOf, type Section, type View, VIEWS } from "./views";
+import styles from "./App.module.css";
 
 interface Props {
-  theme: Theme;
-  toggleTheme: () => void;
+  place: { view: View; section: Section } | null;
   help: () => void;
 }
 
-export function Header({ theme, toggleTheme, help }: Props) {
-  const health = useHealth();
-  const queue = useHas("/specs") === true;
+const NAMES: Readonly<Record<AppearanceName, string>> = {
+  light: "Light",
+  dark: "Dark",
+  projector: "Projector",
+};
+
+export function Header({ place, help }: Props) {
   const role = useRole();
-  // A queue of experiments needs no fabric of its own: each runs in a lab that is built for it.
-  const fabricless = queue && health.data?.switches === 0;
+  const { name, choose } = useAppearance();
   return (
     <header>
-      <Link href="/fabric" className="brand">
-        <img src="/icon.svg" alt="" width="26" height="26" /> Capstan
-      </Link>
-      {health.data && (
-        <span className="in-force">
-          scheme <SchemeMark name={health.data.scheme} />
-        </span>
-      )}
-      <ConnectionState />
-      {fabricless && (
-        <span
-          className="state"
-          title="Each experiment builds its own; switches that call this controller would be shown, too."
+      <div className={styles["bar"]}>
+        <Link href="/watch" className={styles["brand"]}>
+          <img src="/icon.svg" alt="" width="24" height="24" /> Capstan
+        </Link>
+        <nav aria-label="Views" className={styles["links"]}>
+          {VIEWS.map((view) => (
+            <Link
+              key={view.path}
+              href={`/${view.path}`}
+              aria-current={view === place?.view ? "page" : undefined}
+              aria-keyshortcuts={view.key}
+              title={`${view.about} (key ${view.key})`}
+            >
+              {view.title}
+            </Link>
+          ))}
+        </nav>
+        <span className={styles["spring"]} />
+        <FabricState />
+        <ConnectionState />
+        {role === "read" && <Text span>read only</Text>}
+        <SegmentedControl
+          size="xs"
+          aria-label="Appearance"
+          value={name}
+          onChange={(chosen) => choose(chosen as AppearanceName)}
+          data={APPEARANCES.map((value) => ({ value, label: NAMES[value] }))}
+        />
+        <Button onClick={help} title="Key /">
+          Help
+        </Button>
+      </div>
+      {place && place.view.sections.length > 1 && (
+        <nav
+          aria-label={`Sections of ${place.view.title}`}
+          className={`${styles["bar"]} ${styles["links"]} ${styles["sections"]}`}
         >
-          no fabric: experiments only
-        </span>
+          {place.view.sections.map((section, index) => (
+            <Link
+              key={section.path}
+              href={addressOf(place.view, section)}
+              aria-current={section === place.section ? "page" : undefined}
+              aria-keyshortcuts={String(index + 1)}
+              title={`${section.about} (key ${index + 1})`}
+            >
+              {section.title}
+            </Link>
+          ))}
+        </nav>
       )}
-      {health.data && !health.data.ready && !fabricless && (
-        <span className="state warn" title={health.data.reasons.join("; ")}>
-          ⚠ not ready: {health.data.reasons[0]}
-        </span>
-      )}
-      <span className="spring" />
-      {role === "read" && <span className="state">read only</span>}
-      <button onClick={toggleTheme} aria-label={`${theme === "dark" ? "Light" : "Dark"} theme`} title="Key d">
-        {theme === "dark" ? "☀ Light" : "☾ Dark"}
-      </button>
-      <button onClick={help} title="Key /">
-        Help
-      </button>
     </header>
+  );
+}
+
+/** The scheme in force, or why the fabric is not ready. */
+function FabricState() {
+  const health = useHealth().data;
+  const queue = useHas("/specs") === true;
+  if (!health) return null;
+  // A queue of experiments needs no fabric of its own: each runs in a lab that is built for it.
+  if (queue && health.switches === 0) {
+    return (
+      <Text
+        span
+        title="Each experiment builds its own; switches that call this controller would be shown, too."
+      >
+        no fabric: experiments only
+      </Text>
+    );
+  }
+  return (
+    <>
+      <Text span data-testid="scheme">
+        scheme <SchemeMark name={health.scheme} />
+      </Text>
+      {!health.ready && (
+        <Text span className={styles["stale"]} title={health.reasons.join("; ")}>
+          ⚠ not ready: {health.reasons[0]}
+        </Text>
+      )}
+    </>
   );
 }
 
@@ -76,8 +131,13 @@ function ConnectionState() {
     lost: `○ connection lost${age}; trying again`,
   }[connection];
   return (
-    <span className={`state ${connection}`} role="status" data-testid="connection">
+    <Text
+      span
+      className={connection === "live" ? styles["live"] : styles["stale"]}
+      role="status"
+      data-testid="connection"
+    >
       {words}
-    </span>
+    </Text>
   );
 }

@@ -1,43 +1,53 @@
-import { Dialog } from "../parts/Dialog";
+import { Anchor, Kbd, Modal, Table, Text } from "@mantine/core";
 import { VIEWS } from "./views";
 
 /** Keys, and what each view is for. */
-export function Help({ close }: { close: () => void }) {
+export function Help({ opened, close }: { opened: boolean; close: () => void }) {
+  const rows = [
+    ...VIEWS.flatMap((view) => [
+      { key: view.key, title: view.title, about: view.about },
+      ...(view.sections.length > 1 ? view.sections : []).map((section, index) => ({
+        key: `${view.key} ${index + 1}`,
+        title: `${view.title}: ${section.title}`,
+        about: section.about,
+      })),
+    ]),
+    { key: "d", title: "Light, dark, projector", about: "Remembered by this browser" },
+    { key: "/", title: "This help", about: "Esc closes it" },
+  ];
   return (
-    <Dialog title="Help" close={close}>
-      <table className="keys">
-        <tbody>
-          {VIEWS.map((view) => (
-            <tr key={view.path}>
-              <td>
-                <kbd>{view.key}</kbd>
-              </td>
-              <th scope="row">{view.title}</th>
-              <td>{view.about}</td>
-            </tr>
+    <Modal
+      opened={opened}
+      onClose={close}
+      title="Help"
+      size="xl"
+      transitionProps={{ duration: 0 }}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <Table withRowBorders={false}>
+        <Table.Tbody>
+          {rows.map((row) => (
+            <Table.Tr key={row.key}>
+              <Table.Td>
+                {row.key.split(" ").map((key) => (
+                  <Kbd key={key} mr={4}>
+                    {key}
+                  </Kbd>
+                ))}
+              </Table.Td>
+              <Table.Th scope="row">{row.title}</Table.Th>
+              <Table.Td>{row.about}</Table.Td>
+            </Table.Tr>
           ))}
-          <tr>
-            <td>
-              <kbd>d</kbd>
-            </td>
-            <th scope="row">Dark or light</th>
-            <td>Remembered by this browser</td>
-          </tr>
-          <tr>
-            <td>
-              <kbd>/</kbd>
-            </td>
-            <th scope="row">This help</th>
-            <td>
-              <kbd>Esc</kbd> closes it
-            </td>
-          </tr>
-        </tbody>
-      </table>
-      <p className="quiet">
-        Everything here is also at <a href="/api/v1/openapi.json">the REST API</a>; the address of a view
-        holds what is chosen in it, so it can be shared.
-      </p>
-    </Dialog>
+        </Table.Tbody>
+      </Table>
+      <Text c="dimmed" mt="sm">
+        Everything here is also at{" "}
+        <Anchor inherit href="/api/v1/openapi.json">
+          the REST API
+        </Anchor>
+        ; the address of a view holds what is chosen in it, so it can be shared.
+      </Text>
+    </Modal>
   );
 }

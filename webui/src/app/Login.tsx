@@ -1,3 +1,4 @@
+import { Button, Code, Container, Group, PasswordInput, Text, Title } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useState } from "react";
 import { openSession, RefusedError } from "../api/client";
@@ -42,18 +43,18 @@ export function Login() {
   }
   if (refused === null) return null;
   return (
-    <main className="login">
+    <Container component="main" size="xs" pt={80}>
       <title>Capstan</title>
-      <h1>Capstan</h1>
+      <Title>Capstan</Title>
       {refused.status === 401 ? (
         <TokenForm enter={enter} />
       ) : (
-        <p role="alert">
+        <Text role="alert" my="sm">
           {refused.message}
           {refused.status === 0 && " This page tries again every two seconds."}
-        </p>
+        </Text>
       )}
-    </main>
+    </Container>
   );
 }
 
@@ -66,24 +67,28 @@ function TokenForm({ enter }: { enter: (token: string) => Promise<void> }) {
   }
   return (
     <form onSubmit={submit}>
-      <p>
+      <Text my="sm">
         On this address the controller asks for a token. It was shown when it first started; it is in the
-        files <code>api-token</code> (may change things) and <code>api-read-token</code> (may only look) of
+        files <Code>api-token</Code> (may change things) and <Code>api-read-token</Code> (may only look) of
         its data directory.
-      </p>
-      <label>
-        Token{" "}
-        <input
-          type="password"
+      </Text>
+      <Group align="end">
+        <PasswordInput
+          label="Token"
           autoComplete="current-password"
+          flex={1}
           value={token}
-          onChange={(event) => setToken(event.target.value)}
+          onChange={(event) => setToken(event.currentTarget.value)}
         />
-      </label>{" "}
-      <button type="submit" disabled={!token.trim()}>
-        Enter
-      </button>
-      {tried && <p role="alert">The controller does not know this token.</p>}
+        <Button type="submit" variant="filled" size="sm" disabled={!token.trim()}>
+          Enter
+        </Button>
+      </Group>
+      {tried && (
+        <Text role="alert" c="error" mt="sm">
+          The controller does not know this token.
+        </Text>
+      )}
     </form>
   );
 }

@@ -21,7 +21,7 @@ export function useKeys(handlers: Readonly<Record<string, () => void>>): void {
   useEffect(() => {
     function pressed(event: KeyboardEvent): void {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-      if (typesInto(event.target) || document.querySelector("dialog[open]")) return;
+      if (typesInto(event.target) || document.querySelector("[role=dialog]")) return;
       const handler = handlers[event.key];
       if (!handler) return;
       event.preventDefault();

@@ -1,81 +1,120 @@
-/** The views, in the order of the navigation; each has one key. */
+/** The views, in the order of the navigation, and the sections of each; a view has a key, its sections the keys 1, 2, ... */
 
 import { type ComponentType, lazy, type LazyExoticComponent } from "react";
-import { FabricPage } from "../fabric/FabricPage";
+import { QueuesPage } from "../queues/QueuesPage";
+import { WatchPage } from "../watch/WatchPage";
+
+type Shown = ComponentType | LazyExoticComponent<ComponentType>;
+
+export interface Section {
+  /** Below the view's; "": the one that the view opens with. */
+  path: string;
+  title: string;
+  /** What it shows, in a sentence: for the help. */
+  about: string;
+  component: Shown;
+}
 
 export interface View {
   path: string;
   title: string;
   key: string;
-  /** What it shows, in a sentence: for the help. */
   about: string;
-  component: ComponentType | LazyExoticComponent<ComponentType>;
+  sections: readonly Section[];
 }
+
+const later = (load: () => Promise<ComponentType>): Shown => lazy(async () => ({ default: await load() }));
 
 export const VIEWS: readonly View[] = [
   {
-    path: "fabric",
-    title: "Fabric",
-    key: "f",
-    about: "Switches, links and hosts, and what every link carries now",
-    component: FabricPage,
+    path: "watch",
+    title: "Watch",
+    key: "w",
+    about: "The fabric and what runs on it, live",
+    sections: [
+      {
+        path: "",
+        title: "Fabric",
+        about: "Switches, links and hosts, what each link carries, and what flows make of it",
+        component: WatchPage,
+      },
+      {
+        path: "paths",
+        title: "Paths",
+        about: "The paths that packets of a flow really take",
+        component: later(async () => (await import("../paths/PathsPage")).PathsPage),
+      },
+      {
+        path: "times",
+        title: "Completion times",
+        about: "Completion times of live flows, by size and scheme",
+        component: later(async () => (await import("../fct/FctPage")).FctPage),
+      },
+      {
+        path: "queues",
+        title: "Queues",
+        about: "What waits in the queues of every port",
+        component: QueuesPage,
+      },
+    ],
   },
   {
-    path: "paths",
-    title: "Live paths",
-    key: "p",
-    about: "The paths that packets of a flow really take",
-    component: lazy(async () => ({ default: (await import("../paths/PathsPage")).PathsPage })),
-  },
-  {
-    path: "fct",
-    title: "FCT",
+    path: "compare",
+    title: "Compare",
     key: "c",
-    about: "Completion times of live flows, by size and scheme",
-    component: lazy(async () => ({ default: (await import("../fct/FctPage")).FctPage })),
+    about: "Experiments: begin them, watch them, compare their results",
+    sections: [
+      {
+        path: "",
+        title: "Experiments",
+        about: "What was run and what is; a form for a new one",
+        component: later(async () => (await import("../experiments/ExperimentsPage")).ExperimentsPage),
+      },
+    ],
   },
   {
-    path: "flows",
-    title: "Flows",
-    key: "l",
-    about: "Every flow that agents reported, to sort, filter and open",
-    component: lazy(async () => ({ default: (await import("../flows/FlowsPage")).FlowsPage })),
+    path: "understand",
+    title: "Understand",
+    key: "u",
+    about: "Schemes: how each works, its paper's claims and what was measured here",
+    sections: [
+      {
+        path: "",
+        title: "Schemes",
+        about: "How each scheme works: diagram, parameters, YAML, claims and evidence",
+        component: later(async () => (await import("../understand/UnderstandPage")).UnderstandPage),
+      },
+    ],
   },
   {
-    path: "experiments",
-    title: "Experiments",
-    key: "e",
-    about: "Begin experiments, watch them, compare what they found",
-    component: lazy(async () => ({
-      default: (await import("../experiments/ExperimentsPage")).ExperimentsPage,
-    })),
-  },
-  {
-    path: "control",
-    title: "Control",
+    path: "operate",
+    title: "Operate",
     key: "o",
-    about: "Switch the scheme, break links and mend them",
-    component: lazy(async () => ({ default: (await import("../control/ControlPage")).ControlPage })),
-  },
-  {
-    path: "queues",
-    title: "Queues",
-    key: "q",
-    about: "What waits in the queues of every port",
-    component: lazy(async () => ({ default: (await import("../queues/QueuesPage")).QueuesPage })),
-  },
-  {
-    path: "tpfs",
-    title: "TPFS",
-    key: "t",
-    about: "Types of flows: their sizes, their thresholds",
-    component: lazy(async () => ({ default: (await import("../tpfs/TpfsPage")).TpfsPage })),
-  },
-  {
-    path: "capton",
-    title: "CAPTON",
-    key: "g",
-    about: "Grants of the central scheduler over time",
-    component: lazy(async () => ({ default: (await import("../capton/CaptonPage")).CaptonPage })),
+    about: "Control the fabric: scheme, faults, flows, health",
+    sections: [
+      {
+        path: "",
+        title: "Control",
+        about: "Switch the scheme, break links and mend them",
+        component: later(async () => (await import("../operate/OperatePage")).OperatePage),
+      },
+      {
+        path: "flows",
+        title: "Flows",
+        about: "Every flow that agents reported, to sort, filter and open",
+        component: later(async () => (await import("../flows/FlowsPage")).FlowsPage),
+      },
+    ],
   },
 ];
+
+/** The view and section that parts of an address name; what follows the view may be the view's own (`/compare/5`). */
+export function viewOf(parts: readonly string[]): { view: View; section: Section } | null {
+  const view = parts.length === 0 ? VIEWS[0] : VIEWS.find((candidate) => candidate.path === parts[0]);
+  if (!view) return null;
+  const section = view.sections.find((candidate) => candidate.path === (parts[1] ?? "")) ?? view.sections[0];
+  return section ? { view, section } : null;
+}
+
+export const addressOf = (view: View, section: Section): string =>
+  section.path ? `/${view.path}/${section.path}` : `/${view.path}`;

@@ -1,55 +1,62 @@
-import { scaleLinear } from "d3-scale";
+import * as Plot from "@observablehq/plot";
+import { useCallback } from "react";
+import { PlotFigure } from "../charts/PlotFigure";
+import { Quiet } from "../parts/Quiet";
 import { bitRate } from "../parts/units";
-import { KEPT_S, type Row } from "./grantRows";
+import { KEPT_S, type Row, type Span } from "./grantRows";
 
-const WIDTH = 900;
-const LEFT = 150;
-const ROW = 20;
+const ROW = 22;
 
 /** A bar a flow over the last half minute: filled while it may send, a line while it waits. */
 export function Gantt({ rows, now }: { rows: readonly Row[]; now: number }) {
-  const x = scaleLinear([now - KEPT_S, now], [LEFT, WIDTH - 10]).clamp(true);
-  const height = Math.max(1, rows.length) * ROW + 26;
-  if (rows.length === 0) return <p className="quiet">No flow has asked in the last {KEPT_S} s.</p>;
+  const options = useCallback(
+    (scale: number): Plot.PlotOptions => {
+      const spans = rows.flatMap((row) => row.spans.map((span) => ({ ...span, name: row.name })));
+      const bars = (state: Span["state"], thick: number, fill: string): Plot.Markish =>
+        Plot.barX(
+          spans.filter((span) => span.state === state),
+          {
+            x1: (span: Span) => Math.max(-KEPT_S, span.from - now),
+            x2: (span: Span) => span.to - now,
+            y: "name",
+            fill,
+            insetTop: thick,
+            insetBottom: thick,
+            title: (span: Span & { name: string }) =>
+              `${span.name}: ${span.state}${span.rate > 0 ? `, ${bitRate(span.rate)}` : ""}`,
+            tip: { fill: "var(--card)" },
+          },
+        );
+      return {
+        height: (rows.length * ROW + 40) * scale,
+        marginLeft: 150 * scale,
+        marginBottom: 26 * scale,
+        marginRight: 24,
+        x: {
+          domain: [-KEPT_S, 0],
+          ticks: [-30, -20, -10, 0],
+          label: null,
+          tickFormat: (at: number) => (at === 0 ? "now" : `−${-at} s`),
+        },
+        y: { domain: rows.map((row) => row.name), label: null },
+        marks: [
+          Plot.gridX({ stroke: "var(--rule)", strokeOpacity: 1 }),
+          bars("granted", 3, "var(--series-0)"),
+          bars("waiting", 9, "var(--quiet)"),
+        ],
+      };
+    },
+    [rows, now],
+  );
+  if (rows.length === 0) return <Quiet>No flow has asked in the last {KEPT_S} s.</Quiet>;
   const granted = rows.filter((row) => row.spans.at(-1)?.state === "granted").length;
   return (
     <>
-      <svg
-        className="gantt"
-        viewBox={`0 0 ${WIDTH} ${height}`}
-        role="img"
-        aria-label={`Grants of the last ${KEPT_S} s: ${rows.length} flows, ${granted} of them may send now`}
-      >
-        {rows.map((row, index) => {
-          const y = index * ROW + ROW / 2;
-          return (
-            <g key={row.key}>
-              <text x={LEFT - 8} y={y} dy="0.35em" textAnchor="end">
-                {row.name}
-              </text>
-              {row.spans.map((span) => (
-                <rect
-                  key={span.from}
-                  className={span.state}
-                  x={x(span.from)}
-                  width={Math.max(2, x(span.to) - x(span.from))}
-                  y={span.state === "granted" ? y - 7 : y - 1.5}
-                  height={span.state === "granted" ? 14 : 3}
-                >
-                  <title>{`${row.name}: ${span.state}${span.rate > 0 ? `, ${bitRate(span.rate)}` : ""}`}</title>
-                </rect>
-              ))}
-            </g>
-          );
-        })}
-        <text x={LEFT} y={height - 6}>
-          −{KEPT_S} s
-        </text>
-        <text x={WIDTH - 10} y={height - 6} textAnchor="end">
-          now
-        </text>
-      </svg>
-      <p className="quiet">▮ may send · ― waits</p>
+      <PlotFigure
+        label={`Grants of the last ${KEPT_S} s: ${rows.length} flows, ${granted} of them may send now`}
+        options={options}
+      />
+      <Quiet>▮ may send · ― waits</Quiet>
     </>
   );
 }

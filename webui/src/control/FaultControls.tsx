@@ -1,3 +1,4 @@
+import { Button, Group, List, NativeSelect, NumberInput, Text } from "@mantine/core";
 import { useState } from "react";
 import { useFabric, useFaults } from "../api/queries";
 import type { FabricView, FaultView } from "../api/schema";
@@ -5,6 +6,7 @@ import { hostName } from "../fabric/layout";
 import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
+import { Quiet } from "../parts/Quiet";
 import { clockTime } from "../parts/units";
 import { type NewFault, useFaultChanges } from "./useFaultChanges";
 
@@ -29,22 +31,27 @@ export function FaultControls({ may }: { may: boolean }) {
             </Notice>
           ) : (
             <>
-              {view.faults.length === 0 ? (
-                <p className="quiet">Nothing is broken on purpose.</p>
-              ) : (
-                <ul className="faults">
-                  {view.faults.map((fault) => (
-                    <li key={fault.id}>
-                      {words(fault)}, since {clockTime(fault.began_at)}{" "}
-                      <button disabled={!may || end.isPending} onClick={() => end.mutate(fault.id)}>
-                        End it
-                      </button>
-                    </li>
-                  ))}
-                </ul>
-              )}
+              {view.faults.length === 0 && <Quiet>Nothing is broken on purpose.</Quiet>}
+              <List size="sm" listStyleType="none">
+                {view.faults.map((fault) => (
+                  <List.Item key={fault.id}>
+                    {words(fault)}, since {clockTime(fault.began_at)}{" "}
+                    <Button
+                      size="compact-xs"
+                      disabled={!may || end.isPending}
+                      onClick={() => end.mutate(fault.id)}
+                    >
+                      End it
+                    </Button>
+                  </List.Item>
+                ))}
+              </List>
               {may && <NewFaultForm busy={begin.isPending} begin={(fault) => begin.mutate(fault)} />}
-              {error && <p role="alert">{error.message}</p>}
+              {error && (
+                <Text role="alert" c="error">
+                  {error.message}
+                </Text>
+              )}
             </>
           )
         }
@@ -68,62 +75,54 @@ function words(fault: FaultView): string {
 }
 
 function targets(kind: FaultView["kind"], fabric: FabricView): string[] {
-  if (kind === "switch-down") return fabric.switches.map((one) => one.name);
-  if (kind === "agent-down") return fabric.hosts.filter((one) => one.agent).map(hostName);
-  const access = fabric.hosts.flatMap((one) => (one.link ? [one.link] : []));
-  return [...fabric.links.map((one) => one.name), ...access];
+  if (kind === "switch-down") return fabric.switches.map((item) => item.name);
+  if (kind === "agent-down") return fabric.hosts.filter((item) => item.agent).map(hostName);
+  const access = fabric.hosts.flatMap((item) => (item.link ? [item.link] : []));
+  return [...fabric.links.map((item) => item.name), ...access];
 }
 
 function NewFaultForm({ busy, begin }: { busy: boolean; begin: (fault: NewFault) => void }) {
   const fabric = useFabric().data;
   const [kind, setKind] = useState<FaultView["kind"]>("link-down");
   const [target, setTarget] = useState("");
-  const [rate, setRate] = useState("1");
+  const [rate, setRate] = useState<number | string>(1);
   const possible = fabric ? targets(kind, fabric) : [];
   const chosen = possible.includes(target) ? target : (possible[0] ?? "");
   return (
     <form
-      className="actions"
       onSubmit={(event) => {
         event.preventDefault();
         begin({ kind, target: chosen, ...(kind === "slow-link" ? { rate_mbps: Number(rate) } : {}) });
       }}
     >
-      <label>
-        <span className="unseen">Kind of fault</span>
-        <select value={kind} onChange={(event) => setKind(event.target.value as FaultView["kind"])}>
-          {KINDS.map((one) => (
-            <option key={one.kind} value={one.kind}>
-              {one.words}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <span className="unseen">Which</span>
-        <select value={chosen} onChange={(event) => setTarget(event.target.value)}>
-          {possible.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      </label>
-      {kind === "slow-link" && (
-        <label>
-          to{" "}
-          <input
-            type="number"
-            className="number"
+      <Group gap="xs" mt="xs">
+        <NativeSelect
+          aria-label="Kind of fault"
+          value={kind}
+          onChange={(event) => setKind(event.target.value as FaultView["kind"])}
+          data={KINDS.map(({ kind, words }) => ({ value: kind, label: words }))}
+        />
+        <NativeSelect
+          aria-label="Which"
+          value={chosen}
+          onChange={(event) => setTarget(event.target.value)}
+          data={possible}
+        />
+        {kind === "slow-link" && (
+          <NumberInput
+            size="xs"
+            w={130}
+            aria-label="Rate in Mbit/s"
+            suffix=" Mbit/s"
             min={0.1}
-            step="any"
             value={rate}
-            onChange={(event) => setRate(event.target.value)}
-          />{" "}
-          Mbit/s
-        </label>
-      )}
-      <button type="submit" disabled={busy || !chosen}>
-        Do it
-      </button>
+            onChange={setRate}
+          />
+        )}
+        <Button type="submit" disabled={busy || !chosen}>
+          Do it
+        </Button>
+      </Group>
     </form>
   );
 }

@@ -1,3 +1,4 @@
+import { Button, Group, NumberInput, Text } from "@mantine/core";
 import { useState } from "react";
 import { useFaults } from "../api/queries";
 import { useRole } from "../app/role";
@@ -8,21 +9,21 @@ export function LinkControls({ name, up, rateMbps }: { name: string; up: boolean
   const faults = useFaults().data;
   const role = useRole();
   const { begin, end, error } = useFaultChanges();
-  const [rate, setRate] = useState(rateMbps === null ? "1" : String(rateMbps / 5));
+  const [rate, setRate] = useState<number | string>(rateMbps === null ? 1 : rateMbps / 5);
   if (!faults?.possible || role !== "operate") return null;
   const mine = faults.faults.filter((fault) => fault.target === name);
   const busy = begin.isPending || end.isPending;
   return (
-    <div className="actions">
+    <Group gap="xs" mt="sm">
       {mine.map((fault) => (
-        <button key={fault.id} disabled={busy} onClick={() => end.mutate(fault.id)}>
+        <Button key={fault.id} disabled={busy} onClick={() => end.mutate(fault.id)}>
           {fault.kind === "link-down" ? "Bring the link up again" : "Give the link its own rate back"}
-        </button>
+        </Button>
       ))}
       {up && (
-        <button disabled={busy} onClick={() => begin.mutate({ kind: "link-down", target: name })}>
+        <Button disabled={busy} onClick={() => begin.mutate({ kind: "link-down", target: name })}>
           Take the link down
-        </button>
+        </Button>
       )}
       {up && !mine.some((fault) => fault.kind === "slow-link") && (
         <form
@@ -31,24 +32,27 @@ export function LinkControls({ name, up, rateMbps }: { name: string; up: boolean
             begin.mutate({ kind: "slow-link", target: name, rate_mbps: Number(rate) });
           }}
         >
-          <label>
-            <span className="unseen">Rate in Mbit/s</span>
-            <input
-              type="number"
-              className="number"
+          <Group gap="xs">
+            <NumberInput
+              size="xs"
+              w={130}
+              aria-label="Rate in Mbit/s"
+              suffix=" Mbit/s"
               min={0.1}
-              step="any"
               value={rate}
-              onChange={(event) => setRate(event.target.value)}
-            />{" "}
-            Mbit/s
-          </label>{" "}
-          <button type="submit" disabled={busy || !(Number(rate) > 0)}>
-            Slow the link to that
-          </button>
+              onChange={setRate}
+            />
+            <Button type="submit" disabled={busy || !(Number(rate) > 0)}>
+              Slow the link to that
+            </Button>
+          </Group>
         </form>
       )}
-      {error && <p role="alert">{error.message}</p>}
-    </div>
+      {error && (
+        <Text role="alert" c="error">
+          {error.message}
+        </Text>
+      )}
+    </Group>
   );
 }

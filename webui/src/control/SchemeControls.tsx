@@ -1,10 +1,13 @@
+import { Button, Code, Group, List, NativeSelect, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { change, RefusedError } from "../api/client";
 import { useScheme, useSchemes } from "../api/queries";
 import type { AppliedScheme } from "../api/schema";
+import { Link } from "../app/Link";
 import { QueryResult } from "../parts/QueryResult";
 import { Panel } from "../parts/Panel";
+import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
 import { duration } from "../parts/units";
 
@@ -29,41 +32,46 @@ export function SchemeControls({ may }: { may: boolean }) {
           const shown = schemes.data?.schemes.find((candidate) => candidate.name === name);
           return (
             <>
-              <p>
+              <Text>
                 In force: <SchemeMark name={now.scheme.name} />
                 {Object.keys(now.overrides).length > 0 && (
                   <>
                     {" "}
-                    with <code>{JSON.stringify(now.overrides)}</code>
+                    with <Code>{JSON.stringify(now.overrides)}</Code>
                   </>
                 )}
-              </p>
+              </Text>
               <form
-                className="actions"
                 onSubmit={(event) => {
                   event.preventDefault();
                   apply.mutate(name);
                 }}
               >
-                <label>
-                  Scheme{" "}
-                  <select value={name} onChange={(event) => setChosen(event.target.value)}>
-                    {schemes.data?.schemes.map((scheme) => (
-                      <option key={scheme.name} value={scheme.name}>
-                        {scheme.name}: {scheme.title}
-                      </option>
-                    ))}
-                  </select>
-                </label>
-                <button className="main" type="submit" disabled={!may || apply.isPending || !schemes.data}>
-                  {apply.isPending ? "Switching…" : "Switch to it"}
-                </button>
+                <Group align="end" gap="xs" my={6}>
+                  <NativeSelect
+                    label="Scheme"
+                    flex={1}
+                    value={name}
+                    onChange={(event) => setChosen(event.target.value)}
+                    data={(schemes.data?.schemes ?? []).map((scheme) => ({
+                      value: scheme.name,
+                      label: `${scheme.name}: ${scheme.title}`,
+                    }))}
+                  />
+                  <Button variant="filled" type="submit" disabled={!may || apply.isPending || !schemes.data}>
+                    {apply.isPending ? "Switching…" : "Switch to it"}
+                  </Button>
+                </Group>
               </form>
-              {shown && <p className="quiet">{String(shown["summary"] ?? "")}</p>}
-              <p role="status">
+              {shown && (
+                <Quiet>
+                  {String(shown["summary"] ?? "")} <Link href={`/understand/${name}`}>How it works</Link>
+                </Quiet>
+              )}
+              <Text role="status">
                 {apply.data &&
                   `${apply.data.base} is in force: all switches and agents confirmed within ${duration(apply.data.applied_ms / 1000)}.`}
-              </p>
+              </Text>
               {apply.error && <Late error={apply.error} />}
             </>
           );
@@ -77,17 +85,17 @@ export function SchemeControls({ may }: { may: boolean }) {
 function Late({ error }: { error: Error }) {
   const late = error instanceof RefusedError ? error.problem["unconfirmed"] : null;
   return (
-    <div role="alert">
+    <Text component="div" role="alert" c="error">
       {error.message}
       {Array.isArray(late) && (
-        <ul>
+        <List size="sm">
           {(late as { who: string; why: string }[]).map((party) => (
-            <li key={party.who}>
+            <List.Item key={party.who}>
               {party.who}: {party.why}
-            </li>
+            </List.Item>
           ))}
-        </ul>
+        </List>
       )}
-    </div>
+    </Text>
   );
 }

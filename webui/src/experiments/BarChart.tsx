@@ -1,72 +1,80 @@
-import { scaleLinear } from "d3-scale";
-import { useId } from "react";
-import { MARKER_PATHS } from "../parts/marker";
+import * as Plot from "@observablehq/plot";
+import { useCallback } from "react";
+import { PlotFigure } from "../charts/PlotFigure";
+import styles from "../charts/charts.module.css";
 import { schemeStyle } from "../parts/schemes";
-import type { Measure } from "./bars";
+import type { Bar, Measure } from "./bars";
 
-const WIDTH = 620;
-const LEFT = 150;
-const RIGHT = 120;
 const ROW = 30;
+const VALUE = 110;
+const LETTER = 8;
 
 /** A bar a scheme with its 95 % interval; hollow where the processor limited the run. */
 export function BarChart({ measure }: { measure: Measure }) {
-  const heading = useId();
-  const highest = Math.max(...measure.bars.map((bar) => Math.max(bar.value, bar.interval?.[1] ?? 0)));
-  const x = scaleLinear([0, highest * 1.05 || 1], [LEFT, WIDTH - RIGHT]);
+  const options = useCallback(
+    (scale: number): Plot.PlotOptions => {
+      const { bars, format } = measure;
+      const highest = Math.max(...bars.map((bar) => Math.max(bar.value, bar.interval?.[1] ?? 0)));
+      const label = (bar: Bar): string => (bar.cpuLimited ? `${bar.label} *` : bar.label);
+      const colour = (bar: Bar): string => schemeStyle(bar.scheme).colour;
+      const measured = bars.filter((bar) => bar.interval !== null);
+      return {
+        height: (bars.length * ROW + 10) * scale,
+        marginLeft: (Math.max(...bars.map((bar) => label(bar).length)) * LETTER + 16) * scale,
+        marginRight: VALUE * scale,
+        marginTop: 5,
+        marginBottom: 5,
+        x: { domain: [0, highest * 1.05 || 1], axis: null },
+        y: { domain: bars.map(label), label: null, tickSize: 0 },
+        marks: [
+          Plot.barX(bars, {
+            x: "value",
+            y: label,
+            fill: colour,
+            fillOpacity: (bar: Bar) => (bar.cpuLimited ? 0.25 : 1),
+            stroke: "var(--scheme-edge)",
+            insetTop: 3,
+            insetBottom: 3,
+            title: (bar: Bar) => said(bar, format),
+            tip: { fill: "var(--card)" },
+          }),
+          // A line that shows on dark and on light bars.
+          ...[
+            { stroke: "var(--card)", strokeWidth: 4 * scale },
+            { stroke: "var(--ink)", strokeWidth: 1.6 * scale },
+          ].map((line) =>
+            Plot.ruleY(measured, {
+              x1: (bar: Bar) => bar.interval?.[0],
+              x2: (bar: Bar) => bar.interval?.[1],
+              y: label,
+              ...line,
+            }),
+          ),
+          Plot.text(bars, {
+            y: label,
+            frameAnchor: "right",
+            textAnchor: "start",
+            dx: 10,
+            text: (bar: Bar) => format(bar.value),
+          }),
+        ],
+      };
+    },
+    [measure],
+  );
   return (
-    <figure className="bar-chart" aria-labelledby={heading}>
-      <figcaption id={heading} className="chart-title">
-        {measure.name} <span className="quiet">({measure.less ? "less" : "more"} is better)</span>
+    <figure>
+      <figcaption className={styles["title"]}>
+        {measure.name} ({measure.less ? "less" : "more"} is better)
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${measure.bars.length * ROW + 6}`} role="img" aria-label={words(measure)}>
-        {measure.bars.map((bar, index) => {
-          const { colour, marker } = schemeStyle(bar.scheme);
-          const y = index * ROW + ROW / 2 + 3;
-          return (
-            <g key={bar.label}>
-              <path
-                className="scheme-shape"
-                transform={`translate(12 ${y}) scale(6)`}
-                d={MARKER_PATHS[marker]}
-                fill={colour}
-              />
-              <text x={26} y={y} dy="0.35em">
-                {bar.label}
-                {bar.cpuLimited ? " *" : ""}
-              </text>
-              <rect
-                className={`scheme-bar ${bar.cpuLimited ? "limited" : ""}`}
-                x={LEFT}
-                y={y - 9}
-                width={Math.max(1, x(bar.value) - LEFT)}
-                height={18}
-                fill={colour}
-                stroke={colour}
-              />
-              {bar.interval && (
-                <g className="interval">
-                  <line x1={x(bar.interval[0])} x2={x(bar.interval[1])} y1={y} y2={y} />
-                  <line x1={x(bar.interval[0])} x2={x(bar.interval[0])} y1={y - 5} y2={y + 5} />
-                  <line x1={x(bar.interval[1])} x2={x(bar.interval[1])} y1={y - 5} y2={y + 5} />
-                </g>
-              )}
-              <text x={WIDTH - RIGHT + 10} y={y} dy="0.35em">
-                {measure.format(bar.value)}
-              </text>
-            </g>
-          );
-        })}
-      </svg>
+      <PlotFigure
+        label={`${measure.name}: ${measure.bars.map((bar) => said(bar, measure.format)).join(", ")}`}
+        options={options}
+      />
     </figure>
   );
 }
 
-function words(measure: Measure): string {
-  const bars = measure.bars.map(
-    (bar) =>
-      `${bar.label} ${measure.format(bar.value)}` +
-      (bar.interval ? ` (${measure.format(bar.interval[0])} to ${measure.format(bar.interval[1])})` : ""),
-  );
-  return `${measure.name}: ${bars.join(", ")}`;
-}
+const said = (bar: Bar, format: (value: number) => string): string =>
+  `${bar.label} ${format(bar.value)}` +
+  (bar.interval ? ` (${format(bar.interval[0])} to ${format(bar.interval[1])})` : "");

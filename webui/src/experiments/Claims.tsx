@@ -1,3 +1,5 @@
+import { List, Text } from "@mantine/core";
+import { Panel } from "../parts/Panel";
 import type { Claim, Finding } from "./types";
 
 const SIGNS: Readonly<Record<Finding["verdict"], string>> = {
@@ -11,28 +13,33 @@ const SIGNS: Readonly<Record<Finding["verdict"], string>> = {
 export function Claims({ claims }: { claims: readonly Claim[] }) {
   if (claims.length === 0) return null;
   return (
-    <section aria-label="Claims">
-      <h3>What the papers claim</h3>
-      <ul className="claims">
+    <Panel title="What the papers claim">
+      <List size="sm" spacing="xs">
         {claims.map((claim, index) => {
           const finding = claim.finding ?? claim.found ?? null;
           return (
-            <li key={index}>
+            <List.Item key={index}>
               {claim.text}{" "}
-              <span className="quiet">{[claim.source, claim.figure].filter(Boolean).join(", ")}</span>
-              {finding && (
-                <div>
-                  <strong>{SIGNS[finding.verdict]}</strong>
-                  {finding.ratio !== null && ` ratio ${finding.ratio.toFixed(2)}`}
-                  {finding.interval &&
-                    ` (95 %: ${finding.interval.map((bound) => bound.toFixed(2)).join(" to ")})`}
-                  {finding.why && `; ${finding.why}`}
-                </div>
-              )}
-            </li>
+              <Text span c="dimmed">
+                {[claim.source, claim.figure].filter(Boolean).join(", ")}
+              </Text>
+              {finding && <Verdict finding={finding} />}
+            </List.Item>
           );
         })}
-      </ul>
-    </section>
+      </List>
+    </Panel>
+  );
+}
+
+/** Whether a claim was seen, with the ratio that says so. */
+export function Verdict({ finding }: { finding: Finding }) {
+  return (
+    <Text>
+      <strong>{SIGNS[finding.verdict]}</strong>
+      {finding.ratio !== null && ` ratio ${finding.ratio.toFixed(2)}`}
+      {finding.interval && ` (95 %: ${finding.interval.map((bound) => bound.toFixed(2)).join(" to ")})`}
+      {finding.why && `; ${finding.why}`}
+    </Text>
   );
 }

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
 import type { ComparisonView, EstimateView } from "../api/schema";
-import { QueryResult } from "../parts/QueryResult";
+import { DataTable } from "../parts/DataTable";
 import { Panel } from "../parts/Panel";
+import { QueryResult } from "../parts/QueryResult";
 import { SchemeMark } from "../parts/SchemeMark";
 import { digits } from "../parts/units";
 
@@ -29,35 +30,26 @@ export function Comparison({ a, b }: { a: number; b: number }) {
     <Panel title={`Experiment ${a} beside ${b}`}>
       <QueryResult query={query} what="comparison">
         {({ schemes }) => (
-          <div className="scroll" tabIndex={0} role="region" aria-label="Measures of both">
-            <table className="numbers">
-              <thead>
-                <tr>
-                  <th scope="col">scheme</th>
-                  <th scope="col">measure</th>
-                  <th scope="col">experiment {a}</th>
-                  <th scope="col">experiment {b}</th>
-                  <th scope="col">ratio</th>
-                </tr>
-              </thead>
-              <tbody>
-                {schemes.flatMap((scheme) =>
-                  scheme.measures.map((measure) => (
-                    <tr key={`${scheme.label} ${measure.name}`}>
-                      <th scope="row">
-                        <SchemeMark name={scheme.label} />
-                        {scheme.cpu_limited.some(Boolean) ? " *" : ""}
-                      </th>
-                      <td>{measure.name}</td>
-                      <td>{words(measure.a, measure.unit)}</td>
-                      <td>{words(measure.b, measure.unit)}</td>
-                      <td>{measure.ratio === null ? "–" : measure.ratio.toFixed(2)}</td>
-                    </tr>
-                  )),
-                )}
-              </tbody>
-            </table>
-          </div>
+          <DataTable
+            label="Measures of both"
+            maxHeight={440}
+            head={["scheme", "measure", `experiment ${a}`, `experiment ${b}`, "ratio"]}
+            rows={schemes.flatMap((scheme) =>
+              scheme.measures.map((measure) => ({
+                key: `${scheme.label} ${measure.name}`,
+                cells: [
+                  <>
+                    <SchemeMark name={scheme.label} />
+                    {scheme.cpu_limited.some(Boolean) ? " *" : ""}
+                  </>,
+                  measure.name,
+                  words(measure.a, measure.unit),
+                  words(measure.b, measure.unit),
+                  measure.ratio === null ? "–" : measure.ratio.toFixed(2),
+                ],
+              })),
+            )}
+          />
         )}
       </QueryResult>
     </Panel>

@@ -1,9 +1,13 @@
+import { Anchor, Group } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { BASE, get } from "../api/client";
 import { useHas } from "../api/queries";
 import type { FiguresView, FigureView } from "../api/schema";
+import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
+import { Quiet } from "../parts/Quiet";
+import styles from "./experiments.module.css";
 import type { Experiment } from "./types";
 
 /** Figures as the reports have them, and files to take along. */
@@ -15,34 +19,28 @@ export function Downloads({ experiment }: { experiment: Experiment }) {
     retry: false,
     queryFn: ({ signal }) => get<FiguresView>(`${here}/figures`, signal),
   });
+  const file = (path: string, name: string, words: string) => (
+    <Anchor size="sm" href={`${BASE}${here}/${path}`} download={name}>
+      {words}
+    </Anchor>
+  );
   return (
     <Panel title="Figures and files">
-      <div className="made-figures">
+      <Grid least={400}>
         {figures.data?.figures.map((figure) => (
           <MadeFigure key={figure.name} figure={figure} here={here} />
         ))}
-      </div>
-      <p>
-        <a href={`${BASE}${here}/flows.csv`} download={`${experiment.name}-flows.csv`}>
-          All flows (CSV)
-        </a>
-        {" · "}
-        <a href={`${BASE}${here}/results`} download={`${experiment.name}-results.json`}>
-          Results (JSON)
-        </a>
+      </Grid>
+      <Group mt="xs">
+        {file("flows.csv", `${experiment.name}-flows.csv`, "All flows (CSV)")}
+        {file("results", `${experiment.name}-results.json`, "Results (JSON)")}
         {experiment.kind && experiment.kind !== "recorded" && (
           <>
-            {" · "}
-            <a href={`${BASE}${here}/results.csv`} download={`${experiment.name}-results.csv`}>
-              Results (CSV)
-            </a>
-            {" · "}
-            <a href={`${BASE}${here}/spec.yaml`} download={`${experiment.name}.yaml`}>
-              Spec (YAML)
-            </a>
+            {file("results.csv", `${experiment.name}-results.csv`, "Results (CSV)")}
+            {file("spec.yaml", `${experiment.name}.yaml`, "Spec (YAML)")}
           </>
         )}
-      </p>
+      </Group>
     </Panel>
   );
 }
@@ -52,25 +50,25 @@ function MadeFigure({ figure, here }: { figure: FigureView; here: string }) {
   const [state, setState] = useState<"asked" | "there" | "missing">("asked");
   const words = figure.caption ?? figure.name;
   const file = (format: string): string => `${BASE}${here}/figures/${figure.name}.${format}`;
-  if (state === "missing") return <p className="quiet">{words} It cannot be drawn from what was kept.</p>;
+  if (state === "missing") return <Quiet>{words} It cannot be drawn from what was kept.</Quiet>;
   return (
-    <figure className="made-figure">
+    <figure className={styles["made"]}>
       <img
         src={file("svg")}
         alt={words}
         loading="lazy"
-        className={state}
+        data-state={state}
         onLoad={() => setState("there")}
         onError={() => setState("missing")}
       />
       <figcaption>
         {words}{" "}
-        <a href={file("png")} download>
+        <Anchor inherit href={file("png")} download>
           PNG
-        </a>{" "}
-        <a href={file("svg")} download>
+        </Anchor>{" "}
+        <Anchor inherit href={file("svg")} download>
           SVG
-        </a>
+        </Anchor>
       </figcaption>
     </figure>
   );

@@ -1,7 +1,9 @@
+import { Button, Checkbox, Code, Group, List, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useDeferredValue, useId, useMemo, useState } from "react";
+import { type FormEvent, useDeferredValue, useMemo, useState } from "react";
 import { change, get } from "../api/client";
-import { navigate } from "../app/location";
+import { navigate, useSearch } from "../app/location";
+import styles from "./experiments.module.css";
 import { FieldChanges } from "./FieldChanges";
 import { about, fieldOf, problemsOf } from "./problems";
 import { SchemeChoice } from "./SchemeChoice";
@@ -15,7 +17,9 @@ import { Verdict } from "./Verdict";
 
 /** A preset, changed as wanted, or a spec of one's own; the controller checks it at every change. */
 export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) {
-  const first = presets.find((one) => one.name === "small") ?? presets[0];
+  const [search] = useSearch();
+  const wanted = search.get("preset") ?? "small";
+  const first = presets.find((preset) => preset.name === wanted) ?? presets[0];
   const [draft, setDraft] = useState<Draft>(untouched(first?.name ?? ""));
   const queries = useQueryClient();
   const preset = presets.find((candidate) => candidate.name === draft.preset);
@@ -31,7 +35,7 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
     mutationFn: () => change<Experiment>("POST", "/experiments", submission(draft)),
     onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["experiments"] });
-      navigate(`/experiments/${made.id}`);
+      navigate(`/compare/${made.id}`);
     },
   });
   const schema = useQuery({
@@ -41,46 +45,40 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
     retry: false,
   });
   const fields = useMemo(() => (schema.data ? schemaFields(schema.data) : []), [schema.data]);
-  const names = useId();
   const problems: readonly WrongView[] =
     problemsOf(begin.error) ?? check.data?.problems ?? problemsOf(check.error) ?? [];
   const number = (key: "repeats" | "seed" | "load", words: string, limits: object) => {
     const wrong = about(problems, key === "load" ? "workload.flows.arrivals.load" : key).length > 0;
     return (
-      <label>
-        {words}{" "}
-        <input
-          type="number"
-          className="number"
-          placeholder="as is"
-          aria-invalid={wrong}
-          value={draft[key]}
-          onChange={(event) => edit({ [key]: event.target.value })}
-          {...limits}
-        />
-      </label>
+      <TextInput
+        type="number"
+        label={words}
+        placeholder="as is"
+        error={wrong}
+        w={110}
+        value={draft[key]}
+        onChange={(event) => edit({ [key]: event.target.value })}
+        {...limits}
+      />
     );
   };
   return (
-    <form
-      className="new-experiment"
+    <Stack
+      component="form"
+      gap="xs"
       onSubmit={(event: FormEvent) => {
         event.preventDefault();
         begin.mutate();
       }}
       onChange={() => begin.reset()}
     >
-      <label>
-        PresetView{" "}
-        <select value={draft.preset} onChange={(event) => setDraft(untouched(event.target.value))}>
-          {presets.map((preset) => (
-            <option key={preset.name} value={preset.name}>
-              {preset.name}: {preset.title}
-            </option>
-          ))}
-        </select>
-      </label>
-      {preset && <p className="quiet">{preset.description}</p>}
+      <NativeSelect
+        label="Preset"
+        value={draft.preset}
+        onChange={(event) => setDraft(untouched(event.target.value))}
+        data={presets.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))}
+      />
+      {preset && <Text c="dimmed">{preset.description}</Text>}
       {preset && draft.text === null && (
         <SchemeChoice
           usual={preset.schemes}
@@ -88,64 +86,58 @@ export function ExperimentForm({ presets }: { presets: readonly PresetView[] }) 
           choose={(schemes) => edit({ schemes })}
         />
       )}
-      <div className="filters">
+      <Group>
         {number("repeats", "Repeats", { min: 1 })}
         {number("seed", "Seed", { min: 0 })}
         {draft.text === null && number("load", "Load, 0 to 1", { min: 0, step: "any" })}
-      </div>
-      <datalist id={names}>
-        {fields.map((field) => (
-          <option key={field.field} value={field.field}>
-            {field.kind}
-          </option>
-        ))}
-      </datalist>
+      </Group>
       {draft.text === null && (
         <>
           <FieldChanges
             changes={draft.changes}
             edit={(changes) => edit({ changes })}
             fields={fields}
-            names={names}
             wrong={(field) => about(problems, field).length > 0}
           />
-          <SweepAxes axes={draft.axes} edit={(axes) => edit({ axes })} fields={names} />
+          <SweepAxes
+            axes={draft.axes}
+            edit={(axes) => edit({ axes })}
+            fields={fields.map(({ field }) => field)}
+          />
         </>
       )}
-      <details
-        open={draft.text !== null}
-        onToggle={(event) => {
-          const open = event.currentTarget.open;
-          if (open !== (draft.text !== null)) edit({ text: open ? (preset?.text ?? "") : null });
-        }}
-      >
-        <summary>Edit the whole spec as YAML</summary>
-        {draft.text !== null && (
-          <SpecText text={draft.text} edit={(text) => edit({ text })} problems={problems} />
-        )}
-      </details>
+      <Checkbox
+        label="Edit the whole spec as YAML"
+        checked={draft.text !== null}
+        onChange={(event) => edit({ text: event.target.checked ? (preset?.text ?? "") : null })}
+      />
+      {draft.text !== null && (
+        <SpecText text={draft.text} edit={(text) => edit({ text })} problems={problems} />
+      )}
       <div role="status">
         {problems.length > 0 ? (
-          <ul className="problems">
+          <List size="sm" className={styles["problems"]} data-testid="problems">
             {problems.map((problem, index) => (
-              <li key={index}>
+              <List.Item key={index}>
                 ✕ {problem.line != null && `line ${problem.line}: `}
                 {fieldOf(problem) && (
                   <>
-                    <code>{fieldOf(problem)}</code>:{" "}
+                    <Code>{fieldOf(problem)}</Code>:{" "}
                   </>
                 )}
                 {problem.message}
-              </li>
+              </List.Item>
             ))}
-          </ul>
+          </List>
         ) : (
           check.data && <Verdict check={check.data} />
         )}
       </div>
-      <button className="main" type="submit" disabled={begin.isPending || problems.length > 0}>
-        {begin.isPending ? "Submitting …" : "Begin"}
-      </button>
-    </form>
+      <Group>
+        <Button variant="filled" type="submit" disabled={begin.isPending || problems.length > 0}>
+          {begin.isPending ? "Submitting …" : "Begin"}
+        </Button>
+      </Group>
+    </Stack>
   );
 }

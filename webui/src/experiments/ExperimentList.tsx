@@ -1,7 +1,9 @@
+import { Button } from "@mantine/core";
 import { Link } from "../app/Link";
-import { QueryResult } from "../parts/QueryResult";
-import { Notice } from "../parts/Notice";
+import { DataTable } from "../parts/DataTable";
 import { Panel } from "../parts/Panel";
+import { QueryResult } from "../parts/QueryResult";
+import { Quiet } from "../parts/Quiet";
 import { dayTime, duration } from "../parts/units";
 import { useExperiments } from "./queries";
 import { StateMark } from "./StateMark";
@@ -14,49 +16,37 @@ export function ExperimentList() {
         {({ pages }) => {
           const experiments = pages.flatMap((page) => page.experiments);
           return experiments.length === 0 ? (
-            <Notice title="No experiment yet">
-              Begin one here, or with ./capstan run small: what it finds is kept and shown here.
-            </Notice>
+            <Quiet>
+              No experiment yet: begin one here, or with ./capstan run small. What it gives is kept and shown
+              here.
+            </Quiet>
           ) : (
             <>
-              <table className="numbers">
-                <thead>
-                  <tr>
-                    <th scope="col">experiment</th>
-                    <th scope="col">state</th>
-                    <th scope="col">began</th>
-                    <th scope="col">took</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {experiments.map((experiment) => (
-                    <tr key={experiment.id}>
-                      <th scope="row">
-                        <Link href={`/experiments/${experiment.id}`}>
-                          {experiment.id}: {experiment.name}
-                        </Link>
-                        {experiment.simulated ? " (simulated)" : ""}
-                        {experiment.points ? `, ${experiment.points} points` : ""}
-                      </th>
-                      <td>
-                        <StateMark state={experiment.state} />
-                      </td>
-                      <td>{dayTime(experiment.created_at)}</td>
-                      <td>
-                        {experiment.finished_at === null
-                          ? "–"
-                          : duration(
-                              experiment.finished_at - (experiment.started_at ?? experiment.created_at),
-                            )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
+              <DataTable
+                label="Experiments"
+                head={["experiment", "state", "began", "took"]}
+                rows={experiments.map((experiment) => ({
+                  key: experiment.id,
+                  cells: [
+                    <>
+                      <Link href={`/compare/${experiment.id}`}>
+                        {experiment.id}: {experiment.name}
+                      </Link>
+                      {experiment.simulated ? " (simulated)" : ""}
+                      {experiment.points ? `, ${experiment.points} points` : ""}
+                    </>,
+                    <StateMark state={experiment.state} />,
+                    dayTime(experiment.created_at),
+                    experiment.finished_at === null
+                      ? "–"
+                      : duration(experiment.finished_at - (experiment.started_at ?? experiment.created_at)),
+                  ],
+                }))}
+              />
               {list.hasNextPage && (
-                <button disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+                <Button disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
                   Show older ones
-                </button>
+                </Button>
               )}
             </>
           );

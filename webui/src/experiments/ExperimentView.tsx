@@ -1,12 +1,15 @@
+import { Button, Code, Group, NativeSelect, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { change } from "../api/client";
 import { Link } from "../app/Link";
 import { useSearch } from "../app/location";
 import { useRole } from "../app/role";
+import { Column } from "../parts/Grid";
 import { QueryResult } from "../parts/QueryResult";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
+import { Quiet } from "../parts/Quiet";
 import { dayTime, duration } from "../parts/units";
 import { Comparison } from "./Comparison";
 import { ProgressBar } from "./ProgressBar";
@@ -32,20 +35,19 @@ function Whole({ experiment }: { experiment: Experiment }) {
   const over = OVER.includes(experiment.state);
   const runs = experiment.runs ?? [];
   return (
-    <>
+    <Column>
       <Panel title={`Experiment ${experiment.id}: ${experiment.title || experiment.name}`}>
-        <p>
+        <Text>
           <StateMark state={experiment.state} />
           {experiment.simulated && <strong>, simulated</strong>}, submitted {dayTime(experiment.created_at)}
           {ran(experiment)}, seed {experiment.seed}
           {experiment.parent != null && (
             <>
-              , point of{" "}
-              <Link href={`/experiments/${experiment.parent}`}>experiment {experiment.parent}</Link>{" "}
+              , point of <Link href={`/compare/${experiment.parent}`}>experiment {experiment.parent}</Link>{" "}
               {experiment.words}
             </>
           )}
-        </p>
+        </Text>
         {experiment.error && (
           <Notice title="Why it ended" kind="error">
             {experiment.error}
@@ -61,7 +63,7 @@ function Whole({ experiment }: { experiment: Experiment }) {
       ) : (
         over && <Notice title="No run was kept">It ended before its first run was over.</Notice>
       )}
-    </>
+    </Column>
   );
 }
 
@@ -86,27 +88,31 @@ function Actions({ experiment, over }: { experiment: Experiment; over: boolean }
     experiment.kind !== undefined && experiment.kind !== "recorded" && experiment.kind !== "point";
   const error = cancel.error ?? rerun.error;
   return (
-    <div className="actions">
+    <Group gap="xs" mt="xs" align="end">
       {role === "operate" && engines && !over && (
-        <button
+        <Button
           disabled={cancel.isPending || experiment.state === "cancelling"}
           onClick={() => cancel.mutate()}
         >
           Cancel
-        </button>
+        </Button>
       )}
       {role === "operate" && engines && over && experiment.state !== "finished" && (
-        <button disabled={rerun.isPending} onClick={() => rerun.mutate()}>
+        <Button disabled={rerun.isPending} onClick={() => rerun.mutate()}>
           Run what is missing
-        </button>
+        </Button>
       )}
       {over && <CompareWith experiment={experiment} />}
       <CopyAddress />
       {role !== "operate" && engines && !over && (
-        <span className="quiet">Your token is for looking: who has the other one may cancel it.</span>
+        <Quiet>Your token is for looking: who has the other one may cancel it.</Quiet>
       )}
-      {error && <p role="alert">{error.message}</p>}
-    </div>
+      {error && (
+        <Text role="alert" c="error">
+          {error.message}
+        </Text>
+      )}
+    </Group>
   );
 }
 
@@ -118,20 +124,15 @@ function CompareWith({ experiment }: { experiment: Experiment }) {
     .filter((candidate) => candidate.id !== experiment.id && candidate.state === "finished");
   if (others.length === 0) return null;
   return (
-    <label>
-      Compare with{" "}
-      <select
-        value={search.get("with") ?? ""}
-        onChange={(event) => change({ with: event.target.value || null })}
-      >
-        <option value="">none</option>
-        {others.map((other) => (
-          <option key={other.id} value={other.id}>
-            {other.id}: {other.name}
-          </option>
-        ))}
-      </select>
-    </label>
+    <NativeSelect
+      label="Compare with"
+      value={search.get("with") ?? ""}
+      onChange={(event) => change({ with: event.target.value || null })}
+      data={[
+        { value: "", label: "none" },
+        ...others.map(({ id, name }) => ({ value: String(id), label: `${id}: ${name}` })),
+      ]}
+    />
   );
 }
 
@@ -148,11 +149,11 @@ function CopyAddress() {
   };
   return (
     <>
-      <button onClick={copy}>Copy the link</button>
-      <span role="status">
+      <Button onClick={copy}>Copy the link</Button>
+      <Text span role="status">
         {copied === "yes" && "✓ copied"}
-        {copied === "refused" && <code>{location.href}</code>}
-      </span>
+        {copied === "refused" && <Code>{location.href}</Code>}
+      </Text>
     </>
   );
 }

@@ -1,72 +1,60 @@
+import { Button, Fieldset, NativeSelect, TextInput } from "@mantine/core";
+import { FieldRow } from "./FieldRow";
 import type { SchemaField } from "./schemaFields";
 import type { FieldChange } from "./submission";
 
 interface Props {
   changes: readonly FieldChange[];
   edit: (changes: FieldChange[]) => void;
-  /** What the spec's JSON Schema has, and the datalist with their names. */
+  /** What the spec's JSON Schema has. */
   fields: readonly SchemaField[];
-  names: string;
   wrong: (field: string) => boolean;
 }
 
 /** Single fields of the preset, changed. */
-export function FieldChanges({ changes, edit, fields, names, wrong }: Props) {
+export function FieldChanges({ changes, edit, fields, wrong }: Props) {
   const put = (index: number, more: Partial<FieldChange>): void =>
     edit(changes.map((change, place) => (place === index ? { ...change, ...more } : change)));
+  const names = fields.map(({ field }) => field);
   return (
-    <fieldset>
-      <legend>Other fields</legend>
+    <Fieldset legend="Other fields" px="sm" py={6}>
       {changes.map((change, index) => {
         const known = fields.find((field) => field.field === change.field);
         return (
-          <div key={index} className="field-change">
-            <input
-              aria-label="Field"
-              list={names}
-              placeholder="workload.flows.count"
-              aria-invalid={wrong(change.field)}
-              value={change.field}
-              onChange={(event) => put(index, { field: event.target.value })}
-            />
-            <span aria-hidden="true">=</span>
+          <FieldRow
+            key={index}
+            label="Field"
+            placeholder="workload.flows.count"
+            field={change.field}
+            fields={names}
+            wrong={wrong(change.field)}
+            edit={(field) => put(index, { field })}
+            removal={`Leave ${change.field || "this field"} as it is`}
+            remove={() => edit(changes.filter((_, place) => place !== index))}
+            remark={known ? [known.kind, known.description].filter(Boolean).join(": ") : ""}
+          >
             {known && known.choices.length > 0 ? (
-              <select
+              <NativeSelect
                 aria-label="Value"
+                flex={1}
                 value={change.value}
                 onChange={(event) => put(index, { value: event.target.value })}
-              >
-                <option value="" />
-                {known.choices.map((choice) => (
-                  <option key={choice}>{choice}</option>
-                ))}
-              </select>
+                data={["", ...known.choices]}
+              />
             ) : (
-              <input
+              <TextInput
                 aria-label="Value"
+                flex={1}
                 value={change.value}
                 onChange={(event) => put(index, { value: event.target.value })}
               />
             )}
-            <button
-              type="button"
-              aria-label={`Leave ${change.field || "this field"} as it is`}
-              onClick={() => edit(changes.filter((_, place) => place !== index))}
-            >
-              ✕
-            </button>
-            {known && (
-              <span className="quiet">
-                {known.kind}
-                {known.description && `: ${known.description}`}
-              </span>
-            )}
-          </div>
+          </FieldRow>
         );
       })}
-      <button type="button" onClick={() => edit([...changes, { field: "", value: "" }])}>
+      <Button mt={6} onClick={() => edit([...changes, { field: "", value: "" }])}>
         Change another field
-      </button>
-    </fieldset>
+      </Button>
+    </Fieldset>
   );
 }

@@ -1,3 +1,5 @@
+import { Group, Progress, Text } from "@mantine/core";
+import { Quiet } from "../parts/Quiet";
 import { useProgress } from "./queries";
 import { roughly } from "./roughly";
 import type { Experiment } from "./types";
@@ -6,12 +8,14 @@ import type { Experiment } from "./types";
 export function ProgressBar({ experiment }: { experiment: Experiment }) {
   const asked = useProgress(experiment.id, true);
   const progress = asked.data ?? experiment.progress ?? null;
-  if (!progress) return <p className="quiet">Its runner says no more than that it runs.</p>;
+  if (!progress) return <Quiet>Its runner says no more than that it runs.</Quiet>;
   const { runs_done: done, runs } = progress;
   return (
-    <div className="progress">
-      <progress max={Math.max(1, runs)} value={done} aria-label="Runs that are done" />{" "}
-      <span>
+    <Group my={6}>
+      <Progress.Root w={240} size="lg">
+        <Progress.Section value={(100 * done) / Math.max(1, runs)} aria-label="Runs that are done" />
+      </Progress.Root>
+      <Text span>
         {progress.queue_position !== null
           ? `number ${progress.queue_position} of the queue`
           : `run ${Math.min(done + 1, runs)} of ${runs}`}
@@ -20,7 +24,7 @@ export function ProgressBar({ experiment }: { experiment: Experiment }) {
         {progress.flows > 0 && `, ${progress.flows_finished} of ${progress.flows} flows`}
         {progress.flows_failed > 0 && `, ✕ ${progress.flows_failed} failed`}
         {progress.left_s !== null && `; about ${roughly(progress.left_s)} left`}
-      </span>
-    </div>
+      </Text>
+    </Group>
   );
 }

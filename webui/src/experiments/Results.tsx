@@ -1,6 +1,8 @@
+import { Text } from "@mantine/core";
 import { useMemo } from "react";
-import { distribution } from "../fct/statistics";
-import { DistributionChart } from "../fct/DistributionChart";
+import { SchemeDistribution } from "../fct/SchemeDistribution";
+import { DataTable } from "../parts/DataTable";
+import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
 import { digits, percent } from "../parts/units";
@@ -15,53 +17,43 @@ import type { Experiment, ResultDocument } from "./types";
 export function Results({ experiment }: { experiment: Experiment }) {
   const document = (experiment.summary ?? {}) as ResultDocument;
   const records = useFlowRecords(experiment.id, (experiment.runs?.length ?? 0) > 0);
-  const curves = useMemo(() => {
+  const times = useMemo(() => {
     const labels = new Map(experiment.runs?.map((run) => [run.id, run.label]));
-    const times = new Map<string, number[]>();
+    const known = new Map<string, number[]>();
     for (const flow of records.data ?? []) {
       const label = labels.get(flow.run_id);
       if (label === undefined || flow.traffic_class !== "short" || flow.fct_s === null) continue;
-      const known = times.get(label);
-      if (known) known.push(flow.fct_s);
-      else times.set(label, [flow.fct_s]);
+      const ofScheme = known.get(label) ?? [];
+      ofScheme.push(flow.fct_s);
+      known.set(label, ofScheme);
     }
-    return [...times].map(([scheme, ofScheme]) => ({
-      scheme,
-      points: distribution(ofScheme.sort((left, right) => left - right)),
-    }));
+    return [...known].map(
+      ([scheme, ofScheme]) => [scheme, ofScheme.sort((left, right) => left - right)] as const,
+    );
   }, [experiment.runs, records.data]);
   const limited = document.cpu_limited === true;
   return (
     <>
       {document.schemes && (
-        <div className="fct-grid">
+        <Grid>
           <Panel title="Schemes side by side">
             {limited && (
-              <p className="state warn">* The processor limited these runs: no conclusions from them.</p>
+              <Text c="var(--warn)">* The processor limited these runs: no conclusions from them.</Text>
             )}
             {measures(document).map((measure) => (
               <BarChart key={measure.name} measure={measure} />
             ))}
           </Panel>
-          {curves.length > 0 && (
+          {times.length > 0 && (
             <Panel title="Completion times of short flows">
-              <DistributionChart title="Share of flows that are done" curves={curves} />
-              <p>
-                {curves.map((curve) => (
-                  <span key={curve.scheme} className="curve-key">
-                    <SchemeMark name={curve.scheme} />
-                  </span>
-                ))}
-              </p>
+              <SchemeDistribution times={times} />
             </Panel>
           )}
-        </div>
-      )}
-      {document.schemes && (
-        <Panel title="Figures of each scheme">
-          <SchemeTable document={document} />
+          <Panel title="Figures of each scheme">
+            <SchemeTable document={document} />
+          </Panel>
           <Claims claims={document.claims ?? []} />
-        </Panel>
+        </Grid>
       )}
       <Downloads experiment={experiment} />
     </>
@@ -70,40 +62,36 @@ export function Results({ experiment }: { experiment: Experiment }) {
 
 function SchemeTable({ document }: { document: ResultDocument }) {
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label="Table of the schemes">
-      <table className="numbers">
-        <thead>
-          <tr>
-            <th scope="col">scheme</th>
-            <th scope="col">flows</th>
-            <th scope="col">failed</th>
-            <th scope="col">median</th>
-            <th scope="col">resent</th>
-            <th scope="col">recovered</th>
-            <th scope="col">overhead</th>
-            <th scope="col">paths: short</th>
-            <th scope="col">long</th>
-          </tr>
-        </thead>
-        <tbody>
-          {Object.entries(document.schemes ?? {}).map(([label, scheme]) => (
-            <tr key={label}>
-              <th scope="row">
-                <SchemeMark name={label} />
-                {scheme.cpu_limited ? " *" : ""}
-              </th>
-              <td>{scheme.short?.n ?? "–"}</td>
-              <td>{scheme.short?.failed ?? "–"}</td>
-              <td>{scheme.short ? `${digits(scheme.short.p50_ms)} ms` : "–"}</td>
-              <td>{scheme.retransmissions}</td>
-              <td>{scheme.recovered_packets}</td>
-              <td>{percent(scheme.overhead)}</td>
-              <td>{scheme.paths?.short?.paths_per_flow.toFixed(1) ?? "–"}</td>
-              <td>{scheme.paths?.long?.paths_per_flow.toFixed(1) ?? "–"}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      label="Table of the schemes"
+      head={[
+        "scheme",
+        "flows",
+        "failed",
+        "median",
+        "packets resent",
+        "packets recovered",
+        "overhead",
+        "paths: short",
+        "paths: long",
+      ]}
+      rows={Object.entries(document.schemes ?? {}).map(([label, scheme]) => ({
+        key: label,
+        cells: [
+          <>
+            <SchemeMark name={label} />
+            {scheme.cpu_limited ? " *" : ""}
+          </>,
+          scheme.short?.n ?? "–",
+          scheme.short?.failed ?? "–",
+          scheme.short ? `${digits(scheme.short.p50_ms)} ms` : "–",
+          scheme.retransmissions,
+          scheme.recovered_packets,
+          percent(scheme.overhead),
+          scheme.paths?.short?.paths_per_flow.toFixed(1) ?? "–",
+          scheme.paths?.long?.paths_per_flow.toFixed(1) ?? "–",
+        ],
+      }))}
+    />
   );
 }

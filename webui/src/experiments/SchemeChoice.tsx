@@ -1,3 +1,4 @@
+import { Checkbox, Group, NativeSelect } from "@mantine/core";
 import { useSchemes } from "../api/queries";
 
 interface Props {
@@ -13,38 +14,31 @@ export function SchemeChoice({ usual, chosen, choose }: Props) {
   const shown = [...usual, ...chosen.filter((name) => !usual.includes(name))];
   const others = all.filter((scheme) => !shown.includes(scheme.name));
   return (
-    <fieldset>
-      <legend>Schemes</legend>
-      {shown.map((name) => (
-        <label key={name}>
-          <input
-            type="checkbox"
-            checked={chosen.includes(name)}
-            onChange={(event) =>
-              choose(
-                shown.filter((candidate) =>
-                  candidate === name ? event.target.checked : chosen.includes(candidate),
-                ),
-              )
-            }
-          />{" "}
-          {name}
-        </label>
-      ))}
+    <Group align="end">
+      <Checkbox.Group
+        label="Schemes"
+        size="xs"
+        value={[...chosen]}
+        onChange={(names) => choose(shown.filter((name) => names.includes(name)))}
+      >
+        <Group gap="sm" mt={4}>
+          {shown.map((name) => (
+            <Checkbox key={name} value={name} label={name} />
+          ))}
+        </Group>
+      </Checkbox.Group>
       {others.length > 0 && (
-        <select
+        <NativeSelect
           aria-label="Compare another scheme, too"
+          maw={220}
           value=""
           onChange={(event) => choose([...chosen, event.target.value])}
-        >
-          <option value="">and another …</option>
-          {others.map((other) => (
-            <option key={other.name} value={other.name}>
-              {other.name}: {other.title}
-            </option>
-          ))}
-        </select>
+          data={[
+            { value: "", label: "and another …" },
+            ...others.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` })),
+          ]}
+        />
       )}
-    </fieldset>
+    </Group>
   );
 }

@@ -1,4 +1,6 @@
+import { Button, Group } from "@mantine/core";
 import { useRef } from "react";
+import styles from "./experiments.module.css";
 import { lineOf } from "./problems";
 import type { WrongView } from "../api/schema";
 
@@ -23,10 +25,13 @@ export function SpecText({ text, edit, problems }: Props) {
   };
   return (
     <>
-      <div className="spec-text">
+      <div className={styles["text"]}>
         <pre ref={numbers} aria-hidden="true">
           {lines.map((_, index) => (
-            <span key={index} className={wrong.has(index + 1) ? "wrong" : ""}>
+            <span
+              key={index}
+              {...(wrong.has(index + 1) ? { className: styles["wrong"], "data-testid": "wrong-line" } : {})}
+            >
               {wrong.has(index + 1) ? "✕ " : ""}
               {index + 1}
               {"\n"}
@@ -48,13 +53,13 @@ export function SpecText({ text, edit, problems }: Props) {
         />
       </div>
       {problems.some((problem) => problem.line) && (
-        <p>
+        <Group gap="xs" mt={6}>
           {[...new Set(problems.flatMap((problem) => problem.line ?? []))].map((line) => (
-            <button key={line} type="button" onClick={() => goTo(line)}>
+            <Button key={line} onClick={() => goTo(line)}>
               Go to line {line}
-            </button>
+            </Button>
           ))}
-        </p>
+        </Group>
       )}
     </>
   );

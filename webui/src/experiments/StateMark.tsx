@@ -1,3 +1,4 @@
+import styles from "./experiments.module.css";
 import type { State } from "./types";
 
 const SIGNS: Readonly<Record<State, string>> = {
@@ -13,7 +14,7 @@ const SIGNS: Readonly<Record<State, string>> = {
 /** A state as a sign and a word. */
 export function StateMark({ state }: { state: State }) {
   return (
-    <span className={`experiment-state ${state}`} data-state={state}>
+    <span className={styles["state"]} data-state={state}>
       {SIGNS[state]} {state}
     </span>
   );

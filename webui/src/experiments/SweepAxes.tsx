@@ -1,12 +1,13 @@
-import type { Axis } from "./submission";
-import { listed } from "./submission";
+import { Button, Fieldset, TextInput } from "@mantine/core";
 import { count } from "../parts/units";
+import { FieldRow } from "./FieldRow";
+import { type Axis, listed } from "./submission";
 
 interface Props {
   axes: readonly Axis[];
   edit: (axes: Axis[]) => void;
-  /** Of the datalist with the names of fields. */
-  fields: string;
+  /** Names of the spec's fields. */
+  fields: readonly string[];
 }
 
 /** Fields that take several values: every combination is a point of its own, and all points are one sweep. */
@@ -14,37 +15,31 @@ export function SweepAxes({ axes, edit, fields }: Props) {
   const put = (index: number, more: Partial<Axis>): void =>
     edit(axes.map((axis, place) => (place === index ? { ...axis, ...more } : axis)));
   return (
-    <fieldset>
-      <legend>Sweep</legend>
+    <Fieldset legend="Sweep" px="sm" py={6}>
       {axes.map((axis, index) => (
-        <div key={index} className="field-change">
-          <input
-            aria-label="Field to sweep"
-            list={fields}
-            placeholder="workload.flows.arrivals.load"
-            value={axis.field}
-            onChange={(event) => put(index, { field: event.target.value })}
-          />
-          <span aria-hidden="true">=</span>
-          <input
+        <FieldRow
+          key={index}
+          label="Field to sweep"
+          placeholder="workload.flows.arrivals.load"
+          field={axis.field}
+          fields={fields}
+          edit={(field) => put(index, { field })}
+          removal={`Do not sweep ${axis.field || "this field"}`}
+          remove={() => edit(axes.filter((_, place) => place !== index))}
+          remark={count(listed(axis.values).length, "value")}
+        >
+          <TextInput
             aria-label="Values, with commas between"
+            flex={1}
             placeholder="0.2, 0.4, 0.6"
             value={axis.values}
             onChange={(event) => put(index, { values: event.target.value })}
           />
-          <button
-            type="button"
-            aria-label={`Do not sweep ${axis.field || "this field"}`}
-            onClick={() => edit(axes.filter((_, place) => place !== index))}
-          >
-            ✕
-          </button>
-          <span className="quiet">{count(listed(axis.values).length, "value")}</span>
-        </div>
+        </FieldRow>
       ))}
-      <button type="button" onClick={() => edit([...axes, { field: "", values: "" }])}>
+      <Button mt={6} onClick={() => edit([...axes, { field: "", values: "" }])}>
         {axes.length === 0 ? "Try a field at several values" : "And another field"}
-      </button>
-    </fieldset>
+      </Button>
+    </Fieldset>
   );
 }

@@ -1,9 +1,13 @@
+import { List, Text } from "@mantine/core";
 import { Link } from "../app/Link";
+import { DataTable } from "../parts/DataTable";
 import { Panel } from "../parts/Panel";
 import { SchemeMark } from "../parts/SchemeMark";
+import styles from "./experiments.module.css";
 import { StateMark } from "./StateMark";
 import type { ChildView } from "../api/schema";
 import type { Experiment, SchemeResult, SweepDocument } from "./types";
+import { Quiet } from "../parts/Quiet";
 import { digits } from "../parts/units";
 
 /** Points of a sweep: each its state and, once the sweep is over, its schemes' figures side by side. */
@@ -19,44 +23,29 @@ export function SweepPoints({ experiment }: { experiment: Experiment }) {
   ];
   return (
     <Panel title="Points of the sweep">
-      <div className="scroll" tabIndex={0} role="region" aria-label="Table of the points">
-        <table className="numbers">
-          <thead>
-            <tr>
-              <th scope="col">point</th>
-              <th scope="col">state</th>
-              {schemes.map((label) => (
-                <th key={label} scope="col">
-                  <SchemeMark name={label} />
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {experiment.children?.map((point) => (
-              <tr key={point.id}>
-                <th scope="row">
-                  <Link href={`/experiments/${point.id}`}>{point.words || `experiment ${point.id}`}</Link>
-                  {point.cpu_limited ? " *" : ""}
-                </th>
-                <td>
-                  <StateMark state={point.state} />
-                </td>
-                {schemes.map((label) => (
-                  <Figures key={label} of={byPoint.get(point.id)?.[label]} />
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <DataTable
+        label="Table of the points"
+        maxHeight={480}
+        head={["point", "state", ...schemes.map((label) => <SchemeMark key={label} name={label} />)]}
+        rows={(experiment.children ?? []).map((point) => ({
+          key: point.id,
+          cells: [
+            <>
+              <Link href={`/compare/${point.id}`}>{point.words || `experiment ${point.id}`}</Link>
+              {point.cpu_limited ? " *" : ""}
+            </>,
+            <StateMark state={point.state} />,
+            ...schemes.map((label) => <Figures key={label} of={byPoint.get(point.id)?.[label]} />),
+          ],
+        }))}
+      />
       {schemes.length > 0 && (
-        <p className="quiet">
+        <Quiet>
           Mean completion time of short flows with its 95 % interval; goodput of all long flows together.
-        </p>
+        </Quiet>
       )}
       {experiment.children?.some((point) => point.cpu_limited) && (
-        <p className="state warn">* The processor limited these runs: no conclusions from them.</p>
+        <Text c="var(--warn)">* The processor limited these runs: no conclusions from them.</Text>
       )}
       <Errors points={experiment.children ?? []} />
     </Panel>
@@ -67,33 +56,38 @@ function Figures({ of: result }: { of: SchemeResult | undefined }) {
   const { short, long } = result ?? {};
   const interval = short?.afct_ci_ms;
   return (
-    <td>
+    <>
       {short ? `${digits(short.afct_ms)} ms` : "–"}
-      {interval && <span className="quiet"> {interval.map(digits).join(" to ")}</span>}
+      {interval && (
+        <Text span c="dimmed">
+          {" "}
+          {interval.map(digits).join(" to ")}
+        </Text>
+      )}
       {long?.goodput_mbps != null && <div>{digits(long.goodput_mbps)} Mbit/s</div>}
-    </td>
+    </>
   );
 }
 
 /** Why points ended that did not finish, each reason once. */
 function Errors({ points }: { points: readonly ChildView[] }) {
-  const reasons = [...new Set(points.map((one) => one.error).filter(Boolean))];
+  const reasons = [...new Set(points.map((point) => point.error).filter(Boolean))];
   if (reasons.length === 0) return null;
   return (
-    <ul className="problems">
+    <List size="sm" className={styles["problems"]}>
       {reasons.map((reason) => (
-        <li key={reason}>
+        <List.Item key={reason}>
           ✕ {reason}{" "}
-          <span className="quiet">
+          <Text span c="dimmed">
             (
             {points
               .filter((point) => point.error === reason)
               .map((point) => point.words)
               .join("; ")}
             )
-          </span>
-        </li>
+          </Text>
+        </List.Item>
       ))}
-    </ul>
+    </List>
   );
 }

@@ -1,3 +1,4 @@
+import { Text } from "@mantine/core";
 import { count } from "../parts/units";
 import { roughly } from "./roughly";
 import { useEngine } from "./queries";
@@ -9,13 +10,13 @@ export function Verdict({ check }: { check: CheckView }) {
   const before = engine ? engine.running.length + engine.queued.length : 0;
   return (
     <>
-      <p>
+      <Text c="var(--good)">
         ✓ {count(check.runs, "run")}
         {check.points > 1 && ` at ${check.points} points`}
         {check.estimated_s !== null && `, about ${roughly(check.estimated_s)}`}
         {before > 0 && `, after ${count(before, "other experiment")}`}
-      </p>
-      {engine?.paused && <p className="state warn">⚠ Nothing is run for now: {engine.paused}</p>}
+      </Text>
+      {engine?.paused && <Text c="var(--warn)">⚠ Nothing is run for now: {engine.paused}</Text>}
     </>
   );
 }

@@ -2,6 +2,7 @@ import { useMemo } from "react";
 import type { FabricView, LinkLoadView, SwitchView } from "../api/schema";
 import { useFaults, useModes } from "../api/queries";
 import { useLive } from "../live/useLive";
+import { useScale } from "../app/Appearance";
 import { useNow } from "../parts/useNow";
 import { useWidth } from "../parts/useWidth";
 import { duration } from "../parts/units";
@@ -9,6 +10,7 @@ import { hostName, layOut, type Spot } from "./layout";
 import { LinkLine, queueMark } from "./LinkLine";
 import { SwitchBox } from "./SwitchBox";
 import { stepOf } from "./utilisation";
+import styles from "./FabricMap.module.css";
 
 interface Props {
   fabric: FabricView;
@@ -22,55 +24,58 @@ interface Props {
 
 /** The fabric, by tiers, with what its links carry now. */
 export function FabricMap({ fabric, link, host, chooseLink, chooseHost, modal }: Props) {
-  const [frame, width] = useWidth<SVGSVGElement>(1200);
-  const layout = useMemo(() => layOut(fabric, width), [fabric, width]);
+  const [frame, width] = useWidth<HTMLDivElement>(900);
+  const scale = useScale();
+  const layout = useMemo(() => layOut(fabric, width / scale), [fabric, width, scale]);
   const faults = useFaults().data?.faults;
   const down = new Set(faults?.filter((fault) => fault.kind === "switch-down").map((fault) => fault.target));
   return (
-    <svg
-      ref={frame}
-      className="fabric-map"
-      viewBox={`0 0 ${layout.width} ${layout.height}`}
-      role="group"
-      aria-label={`Fabric of ${fabric.switches.length} switches, ${fabric.links.length} links and ${fabric.hosts.length} hosts`}
-    >
-      {layout.rows.map((row) => (
-        <text key={row.name} x={6} y={row.y - 24} className="row-name">
-          {row.name}
-        </text>
-      ))}
-      <Links fabric={fabric} layout={layout} chosen={link} choose={chooseLink} />
-      <Switches fabric={fabric} spots={layout.switches} modal={modal} down={down} />
-      {fabric.hosts.map((hostView) => {
-        const spot = layout.hosts.get(hostName(hostView));
-        if (!spot) return null;
-        const name = hostName(hostView);
-        return (
-          <g
-            key={name}
-            transform={`translate(${spot.x} ${spot.y})`}
-            className={`host ${host === name ? "chosen" : ""}`}
-            role="button"
-            tabIndex={0}
-            aria-label={`Host ${name}${hostView.agent ? "" : ", without an agent"}`}
-            aria-pressed={host === name}
-            data-host={name}
-            onClick={() => chooseHost(name)}
-            onKeyDown={(event) => {
-              if (event.key !== "Enter" && event.key !== " ") return;
-              event.preventDefault();
-              chooseHost(name);
-            }}
-          >
-            <title>{`${name} (${hostView.underlay_ip})${hostView.agent ? "" : ": no agent"}`}</title>
-            <circle r={19} className={hostView.agent ? "" : "bare"} />
-            <text textAnchor="middle" dy="0.36em">
-              {name.length > 5 ? name.slice(-4) : name}
-            </text>
-          </g>
-        );
-      })}
-    </svg>
+    <div ref={frame}>
+      <svg
+        className={styles["map"]}
+        data-testid="fabric-map"
+        viewBox={`0 0 ${layout.width} ${layout.height}`}
+        role="group"
+        aria-label={`Fabric of ${fabric.switches.length} switches, ${fabric.links.length} links and ${fabric.hosts.length} hosts`}
+      >
+        {layout.rows.map((row) => (
+          <text key={row.name} x={6} y={row.y - 24} className={styles["rowName"]}>
+            {row.name}
+          </text>
+        ))}
+        <Links fabric={fabric} layout={layout} chosen={link} choose={chooseLink} />
+        <Switches fabric={fabric} spots={layout.switches} modal={modal} down={down} />
+        {fabric.hosts.map((hostView) => {
+          const spot = layout.hosts.get(hostName(hostView));
+          if (!spot) return null;
+          const name = hostName(hostView);
+          return (
+            <g
+              key={name}
+              transform={`translate(${spot.x} ${spot.y})`}
+              className={styles["host"]}
+              role="button"
+              tabIndex={0}
+              aria-label={`Host ${name}${hostView.agent ? "" : ", without an agent"}`}
+              aria-pressed={host === name}
+              data-host={name}
+              onClick={() => chooseHost(name)}
+              onKeyDown={(event) => {
+                if (event.key !== "Enter" && event.key !== " ") return;
+                event.preventDefault();
+                chooseHost(name);
+              }}
+            >
+              <title>{`${name} (${hostView.underlay_ip})${hostView.agent ? "" : ": no agent"}`}</title>
+              <circle r={19} className={hostView.agent ? undefined : styles["bare"]} />
+              <text textAnchor="middle" dy="0.36em">
+                {name.length > 5 ? name.slice(-4) : name}
+              </text>
+            </g>
+          );
+        })}
+      </svg>
+    </div>
   );
 }
 

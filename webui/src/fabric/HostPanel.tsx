@@ -1,8 +1,10 @@
+import { Text } from "@mantine/core";
 import { useFabric } from "../api/queries";
 import { Link } from "../app/Link";
 import { useLive, useStore } from "../live/useLive";
-import { Notice } from "../parts/Notice";
+import { DataTable } from "../parts/DataTable";
 import { Panel } from "../parts/Panel";
+import { Quiet } from "../parts/Quiet";
 import { bitRate, byteSize } from "../parts/units";
 import { hostName } from "./layout";
 
@@ -20,45 +22,35 @@ export function HostPanel({ name, close }: { name: string; close: () => void }) 
   return (
     <Panel title={`Host ${name}`} close={close}>
       {host ? (
-        <p>
+        <Text>
           {host.underlay_ip} at {host.place ? `${host.place.switch}, port ${host.place.port}` : "no port yet"}
           {host.overlay.length > 0 && `; overlay ${host.overlay.join(", ")}`}
           {!host.agent && "; no agent: its traffic goes by plain ECMP"}
-        </p>
+        </Text>
       ) : (
-        <p>There is no host of this name now.</p>
+        <Text>There is no host of this name now.</Text>
       )}
       {flows.length === 0 ? (
-        <Notice title={`No flow in the last ${RECENT_S} s`} />
+        <Quiet>No flow in the last {RECENT_S} s.</Quiet>
       ) : (
-        <table className="numbers">
-          <thead>
-            <tr>
-              <th scope="col">flow</th>
-              <th scope="col">with</th>
-              <th scope="col">class</th>
-              <th scope="col">sent</th>
-              <th scope="col">rate</th>
-              <th scope="col">paths</th>
-            </tr>
-          </thead>
-          <tbody>
-            {flows.slice(0, SHOWN).map((flow) => (
-              <tr key={flow.id}>
-                <th scope="row">
-                  <Link href={`/paths?flow=${flow.id}`}>{flow.id}</Link>
-                </th>
-                <td>{flow.source === name ? `→ ${flow.destination}` : `← ${flow.source}`}</td>
-                <td>{flow.traffic_class}</td>
-                <td>{byteSize(flow.bytes)}</td>
-                <td>{bitRate(flow.bits_per_s)}</td>
-                <td>{Object.keys(flow.paths).length || "–"}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <DataTable
+          label={`Flows of ${name}`}
+          maxHeight={440}
+          head={["flow", "with", "class", "sent", "rate", "paths"]}
+          rows={flows.slice(0, SHOWN).map((flow) => ({
+            key: flow.id,
+            cells: [
+              <Link href={`/watch/paths?flow=${flow.id}`}>{flow.id}</Link>,
+              flow.source === name ? `→ ${flow.destination}` : `← ${flow.source}`,
+              flow.traffic_class,
+              byteSize(flow.bytes),
+              bitRate(flow.bits_per_s),
+              Object.keys(flow.paths).length || "–",
+            ],
+          }))}
+        />
       )}
-      {flows.length > SHOWN && <p className="quiet">and {flows.length - SHOWN} more</p>}
+      {flows.length > SHOWN && <Quiet>and {flows.length - SHOWN} more</Quiet>}
     </Panel>
   );
 }

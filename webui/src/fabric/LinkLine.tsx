@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { beside, type Spot } from "./layout";
 import { STEPS } from "./utilisation";
+import styles from "./FabricMap.module.css";
 
 interface Props {
   name: string;
@@ -24,12 +25,13 @@ export const LinkLine = memo(function LinkLine(props: Props) {
   const middle = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
   return (
     <g
-      className={`link ${up ? "" : "down"} ${chosen ? "chosen" : ""}`}
+      className={styles["link"]}
       role="button"
       tabIndex={0}
       aria-label={`Link ${name}${up ? "" : ", down"}${slow ? ", slowed" : ""}`}
       aria-pressed={chosen}
       data-link={name}
+      data-state={up ? "up" : "down"}
       onClick={() => choose(name)}
       onKeyDown={(event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -38,17 +40,17 @@ export const LinkLine = memo(function LinkLine(props: Props) {
       }}
     >
       <title>{name}</title>
-      <line className="hit" x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
+      <line className={styles["hit"]} x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
       {up ? (
         <>
           <Direction from={a} to={b} step={ab} queue={abQueue} />
           <Direction from={b} to={a} step={ba} queue={baQueue} />
         </>
       ) : (
-        <line className="dashed" x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
+        <line className={styles["dashed"]} x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
       )}
       {(!up || slow) && (
-        <g transform={`translate(${middle.x} ${middle.y})`} className="link-note">
+        <g transform={`translate(${middle.x} ${middle.y})`} className={styles["note"]}>
           <rect x={-30} y={-11} width={60} height={22} rx={11} />
           <text textAnchor="middle" dy="0.36em">
             {up ? "◷ slow" : "✕ down"}
@@ -67,10 +69,18 @@ function Direction({ from, to, step, queue }: { from: Spot; to: Spot; step: numb
   const share = 26 / (Math.hypot(to.x - from.x, to.y - from.y) || 1);
   return (
     <>
-      <line className={`load u${step}`} x1={start.x} y1={start.y} x2={end.x} y2={end.y} strokeWidth={width} />
+      <line
+        className={`${styles["load"]} ${styles[`u${step}`]}`}
+        data-step={step}
+        x1={start.x}
+        y1={start.y}
+        x2={end.x}
+        y2={end.y}
+        strokeWidth={width}
+      />
       {queue > 0 && (
         <circle
-          className="queue"
+          className={styles["queue"]}
           cx={start.x + (end.x - start.x) * share}
           cy={start.y + (end.y - start.y) * share}
           r={queue}

@@ -1,8 +1,11 @@
+import { List, Text } from "@mantine/core";
 import { useLive } from "../live/useLive";
+import { Panel } from "../parts/Panel";
+import { Quiet } from "../parts/Quiet";
 import { clockTime } from "../parts/units";
 import { eventWords } from "./eventWords";
 
-const SHOWN = 5;
+const SHOWN = 8;
 
 /** What happened last, in words. */
 export function RecentEvents() {
@@ -11,16 +14,21 @@ export function RecentEvents() {
     const words = eventWords(event);
     return words === null ? [] : [{ event, words }];
   });
-  if (described.length === 0) return null;
   return (
-    <section className="recent" aria-label="Recent events">
-      <ul aria-live="polite">
+    <Panel title="Recent events">
+      {described.length === 0 && (
+        <Quiet>Nothing has happened to the fabric since this page was opened.</Quiet>
+      )}
+      <List listStyleType="none" size="sm" aria-live="polite">
         {described.slice(0, SHOWN).map(({ event, words }) => (
-          <li key={event.cursor}>
-            <time>{clockTime(event.at)}</time> {words}
-          </li>
+          <List.Item key={event.cursor}>
+            <Text span c="dimmed">
+              <time>{clockTime(event.at)}</time>
+            </Text>{" "}
+            {words}
+          </List.Item>
         ))}
-      </ul>
-    </section>
+      </List>
+    </Panel>
   );
 }

@@ -1,6 +1,7 @@
 import { memo } from "react";
 import type { LeafMode, SwitchView } from "../api/schema";
 import type { Spot } from "./layout";
+import styles from "./FabricMap.module.css";
 
 interface Props {
   view: SwitchView;
@@ -15,7 +16,11 @@ interface Props {
 export const SwitchBox = memo(function SwitchBox({ view, spot, mode, since, down }: Props) {
   const lost = !view.connected || down;
   return (
-    <g transform={`translate(${spot.x} ${spot.y})`} className={`switch ${lost ? "lost" : ""}`}>
+    <g
+      transform={`translate(${spot.x} ${spot.y})`}
+      className={`${styles["switch"]} ${lost ? styles["lost"] : ""}`}
+      data-switch={view.name}
+    >
       <title>
         {view.name}
         {down ? ", down" : view.connected ? "" : ", not connected to the controller"}
@@ -25,12 +30,7 @@ export const SwitchBox = memo(function SwitchBox({ view, spot, mode, since, down
         {lost ? `✕ ${view.name}` : view.name}
       </text>
       {mode && since && (
-        <g
-          className={`mode ${mode.mode}`}
-          transform="translate(0 31)"
-          data-leaf={mode.leaf}
-          data-mode={mode.mode}
-        >
+        <g className={styles["mode"]} transform="translate(0 31)" data-leaf={mode.leaf} data-mode={mode.mode}>
           <rect x={-52} y={-12} width={104} height={24} rx={12} />
           <text textAnchor="middle" dy="0.36em">
             {mode.mode === "on" ? "● ON" : "○ OFF"} {since}

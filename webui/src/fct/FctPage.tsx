@@ -1,3 +1,4 @@
+import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useMemo } from "react";
 import { get } from "../api/client";
@@ -5,14 +6,16 @@ import { useScheme } from "../api/queries";
 import type { EventsView } from "../api/schema";
 import { merged } from "../flows/rows";
 import { useAllFlows } from "../flows/useAllFlows";
-import { Notice } from "../parts/Notice";
+import { DataTable } from "../parts/DataTable";
+import { Column, Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
+import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
 import { bitRate, count, duration } from "../parts/units";
-import { DistributionChart } from "./DistributionChart";
+import { SchemeDistribution } from "./SchemeDistribution";
 import {
-  distribution,
   figures,
+  type Group,
   groups,
   LEAST_FOR_P99,
   longGoodput,
@@ -20,8 +23,8 @@ import {
   SIZE_CLASSES,
 } from "./statistics";
 
-/** Completion times of live traffic, by size class and scheme. */
-export function FctPage() {
+/** Completion times of live flows by scheme and size class, and the goodput of long flows. */
+function useCompletionTimes(): { flowGroups: Group[]; long: { flows: number; bitsPerS: number } } {
   const { known, live } = useAllFlows();
   const scheme = useScheme().data?.scheme.name ?? null;
   const events = useQuery({
@@ -34,66 +37,92 @@ export function FctPage() {
     () => groups(calm, schemeIntervals(events.data?.events ?? [], scheme)),
     [calm, events.data, scheme],
   );
-  const long = longGoodput(calm);
+  return { flowGroups, long: longGoodput(calm) };
+}
+
+/** Completion times of live traffic, by size class and scheme. */
+export function FctPage() {
+  const { flowGroups, long } = useCompletionTimes();
   return (
-    <>
-      <p>
-        {long.flows === 0
-          ? "No long flow is on its way."
-          : `${count(long.flows, "long flow")} on the way: ${bitRate(long.bitsPerS)} together.`}{" "}
-        <span className="quiet">
+    <Column>
+      <Text>
+        {goodput(long)}{" "}
+        <Text span c="dimmed">
           Times run from a flow's first packet to its last, as agents saw them; flows during which the scheme
           changed are left out. For conclusions run an experiment: the same flows under every scheme.
-        </span>
-      </p>
-      {flowGroups.length === 0 && (
-        <Notice title="No flow has ended yet">
-          Completion times show here as flows end; try Control to start some.
-        </Notice>
-      )}
-      <div className="fct-grid">
+        </Text>
+      </Text>
+      {flowGroups.length === 0 && <None />}
+      <Grid>
         {SIZE_CLASSES.map((sizeClass) => {
           const mine = flowGroups.filter((group) => group.sizeClass === sizeClass);
-          if (mine.length === 0) return null;
-          return (
-            <Panel key={sizeClass.name} title={`Flows of ${sizeClass.name}`}>
-              <DistributionChart
-                title="Share of flows that are done"
-                curves={mine.map((group) => ({ scheme: group.scheme, points: distribution(group.times) }))}
-              />
-              <table className="numbers">
-                <thead>
-                  <tr>
-                    <th scope="col">scheme</th>
-                    <th scope="col">flows</th>
-                    <th scope="col">mean</th>
-                    <th scope="col">median</th>
-                    <th scope="col">p99</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {mine.map((group) => {
-                    const { n, mean, p50, p99 } = figures(group.times);
-                    return (
-                      <tr key={group.scheme}>
-                        <th scope="row">
-                          <SchemeMark name={group.scheme} />
-                        </th>
-                        <td>{n}</td>
-                        <td>{duration(mean)}</td>
-                        <td>{duration(p50)}</td>
-                        <td title={p99 === null ? `needs ${LEAST_FOR_P99} flows` : ""}>
-                          {p99 === null ? "–" : duration(p99)}
-                        </td>
-                      </tr>
-                    );
-                  })}
-                </tbody>
-              </table>
-            </Panel>
-          );
+          return mine.length > 0 && <SizePanel key={sizeClass.name} groups={mine} />;
         })}
-      </div>
-    </>
+      </Grid>
+    </Column>
+  );
+}
+
+/** The size class of which most flows have ended: what fits beside the fabric. */
+export function CompletionTimes() {
+  const { flowGroups, long } = useCompletionTimes();
+  const ended = (name: string): number =>
+    flowGroups
+      .filter((group) => group.sizeClass.name === name)
+      .reduce((sum, group) => sum + group.times.length, 0);
+  const [most] = [...SIZE_CLASSES].sort((left, right) => ended(right.name) - ended(left.name));
+  const mine = flowGroups.filter((group) => group.sizeClass === most);
+  if (mine.length === 0) {
+    return (
+      <Panel title="Completion times">
+        <None />
+      </Panel>
+    );
+  }
+  return <SizePanel groups={mine} height={150} note={goodput(long)} />;
+}
+
+const goodput = (long: { flows: number; bitsPerS: number }): string =>
+  long.flows === 0
+    ? "No long flow is on its way."
+    : `${count(long.flows, "long flow")} on the way: ${bitRate(long.bitsPerS)} together.`;
+
+function None() {
+  return (
+    <Quiet>
+      No flow has ended yet. Completion times show here as flows end: begin an experiment, or send something.
+    </Quiet>
+  );
+}
+
+function SizePanel({ groups, height, note }: { groups: readonly Group[]; height?: number; note?: string }) {
+  const size = groups[0]?.sizeClass.name ?? "";
+  return (
+    <Panel title={`Completion times of flows of ${size}`}>
+      <SchemeDistribution
+        times={groups.map((group) => [group.scheme, group.times])}
+        {...(height ? { height } : {})}
+      />
+      <DataTable
+        label={`Completion times of flows of ${size}`}
+        head={["scheme", "flows", "mean", "median", "p99"]}
+        rows={groups.map((group) => {
+          const { n, mean, p50, p99 } = figures(group.times);
+          return {
+            key: group.scheme,
+            cells: [
+              <SchemeMark name={group.scheme} />,
+              n,
+              duration(mean),
+              duration(p50),
+              <span title={p99 === null ? `needs ${LEAST_FOR_P99} flows` : undefined}>
+                {p99 === null ? "–" : duration(p99)}
+              </span>,
+            ],
+          };
+        })}
+      />
+      {note && <Quiet>{note}</Quiet>}
+    </Panel>
   );
 }

@@ -2,6 +2,8 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useRef } from "react";
 import type { LiveFlow } from "../api/schema";
 import { bitRate, byteSize, clockTime, duration } from "../parts/units";
+import { useScale } from "../app/Appearance";
+import styles from "./flows.module.css";
 import { type Choice, type Column, lasted } from "./rows";
 
 interface Props {
@@ -38,19 +40,27 @@ const SHOWN: readonly { column: Column; title: string; text: (flow: LiveFlow) =>
 /** Flows as rows; only those in sight are in the document. */
 export function FlowTable({ rows, choice, sortBy, chosen, choose }: Props) {
   const frame = useRef<HTMLDivElement>(null);
+  const height = ROW * useScale();
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => frame.current,
-    estimateSize: () => ROW,
+    estimateSize: () => height,
     overscan: 12,
     // Rows come with React's next frame, not within the browser's scroll event: there are some to spare.
     useFlushSync: false,
   });
   return (
-    <div ref={frame} className="flow-frame" tabIndex={0} role="region" aria-label="Flows">
+    <div
+      ref={frame}
+      className={styles["frame"]}
+      data-testid="flow-frame"
+      tabIndex={0}
+      role="region"
+      aria-label="Flows"
+    >
       <div role="table" aria-label="Flows" aria-rowcount={rows.length + 1} aria-colcount={SHOWN.length}>
-        <div role="rowgroup" className="flow-head">
-          <div role="row" aria-rowindex={1} className="flow-row">
+        <div role="rowgroup" className={styles["head"]}>
+          <div role="row" aria-rowindex={1} className={styles["row"]}>
             {SHOWN.map(({ column, title }) => {
               const sorted = choice.sort === column;
               return (
@@ -59,7 +69,7 @@ export function FlowTable({ rows, choice, sortBy, chosen, choose }: Props) {
                   role="columnheader"
                   aria-sort={sorted ? (choice.descending ? "descending" : "ascending") : "none"}
                 >
-                  <button className="plain" onClick={() => sortBy(column)}>
+                  <button onClick={() => sortBy(column)}>
                     {title}
                     {sorted && (choice.descending ? " ▼" : " ▲")}
                   </button>
@@ -68,7 +78,12 @@ export function FlowTable({ rows, choice, sortBy, chosen, choose }: Props) {
             })}
           </div>
         </div>
-        <div role="rowgroup" className="flow-body" style={{ height: virtual.getTotalSize() }}>
+        <div
+          role="rowgroup"
+          className={styles["body"]}
+          data-testid="flow-body"
+          style={{ height: virtual.getTotalSize() }}
+        >
           {virtual.getVirtualItems().map((item) => {
             const flow = rows[item.index];
             if (!flow) return null;
@@ -104,16 +119,14 @@ const FlowRow = memo(function FlowRow({ flow, index, start, chosen, choose }: Ro
       role="row"
       aria-rowindex={index + 2}
       aria-selected={chosen}
-      className={`flow-row ${chosen ? "chosen" : ""}`}
+      className={styles["row"]}
       style={{ transform: `translateY(${start}px)` }}
       onClick={() => choose(flow.id)}
     >
       {SHOWN.map(({ column, text }) =>
         column === "id" ? (
           <div key={column} role="cell">
-            <button className="plain" onClick={() => choose(flow.id)}>
-              {flow.id}
-            </button>
+            <button onClick={() => choose(flow.id)}>{flow.id}</button>
           </div>
         ) : (
           <div key={column} role="cell">

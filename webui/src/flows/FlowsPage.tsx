@@ -1,5 +1,7 @@
+import { Checkbox, Group, NativeSelect, Text, TextInput } from "@mantine/core";
 import { useCallback, useDeferredValue, useMemo } from "react";
 import { useSearch } from "../app/location";
+import { Column } from "../parts/Grid";
 import { Notice } from "../parts/Notice";
 import { FlowPaths } from "../paths/FlowPaths";
 import { count } from "../parts/units";
@@ -21,47 +23,37 @@ export function FlowsPage() {
   const chosen = Number(search.get("flow")) || null;
   const choose = useCallback((id: number) => change({ flow: String(id) }), [change]);
   return (
-    <>
-      <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>
-        <label>
-          Find{" "}
-          <input
-            type="search"
-            placeholder="h1>h5 7000"
-            value={choice.text}
-            onChange={(event) => change({ q: event.target.value })}
-          />
-        </label>
-        <label>
-          Class{" "}
-          <select value={choice.trafficClass} onChange={(event) => change({ class: event.target.value })}>
-            <option value="">all</option>
-            {["short", "long", "control"].map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          State{" "}
-          <select value={choice.state} onChange={(event) => change({ state: event.target.value })}>
-            <option value="">all</option>
-            {["active", "ended"].map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          <input
-            type="checkbox"
-            checked={choice.acks}
-            onChange={(event) => change({ acks: event.target.checked ? "1" : null })}
-          />{" "}
-          bare acknowledgements, too
-        </label>
-        <span className="quiet" role="status">
+    <Column>
+      <Group component="form" role="search" align="end" onSubmit={(event) => event.preventDefault()}>
+        <TextInput
+          type="search"
+          label="Find"
+          placeholder="h1>h5 7000"
+          value={choice.text}
+          onChange={(event) => change({ q: event.target.value })}
+        />
+        <NativeSelect
+          label="Class"
+          value={choice.trafficClass}
+          onChange={(event) => change({ class: event.target.value })}
+          data={[{ value: "", label: "all" }, "short", "long", "control"]}
+        />
+        <NativeSelect
+          label="State"
+          value={choice.state}
+          onChange={(event) => change({ state: event.target.value })}
+          data={[{ value: "", label: "all" }, "active", "ended"]}
+        />
+        <Checkbox
+          mb={6}
+          label="bare acknowledgements, too"
+          checked={choice.acks}
+          onChange={(event) => change({ acks: event.target.checked ? "1" : null })}
+        />
+        <Text c="dimmed" role="status" mb={4}>
           {count(rows.length, "flow")} of {total.toLocaleString("en-US")}
-        </span>
-      </form>
+        </Text>
+      </Group>
       {query.isError && (
         <Notice title="No list of flows" kind="error">
           {query.error.message}
@@ -87,6 +79,6 @@ export function FlowsPage() {
           }
         />
       )}
-    </>
+    </Column>
   );
 }

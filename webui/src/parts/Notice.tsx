@@ -1,3 +1,4 @@
+import { Alert } from "@mantine/core";
 import type { ReactNode } from "react";
 
 /** Says in words why there is nothing to see, or what went wrong. */
@@ -10,10 +11,20 @@ export function Notice({
   kind?: "empty" | "error";
   children?: ReactNode;
 }) {
+  const error = kind === "error";
   return (
-    <div className={`notice ${kind}`} role={kind === "error" ? "alert" : "status"}>
-      <strong>{title}</strong>
-      {children !== undefined && <div>{children}</div>}
-    </div>
+    <Alert
+      title={title}
+      role={error ? "alert" : "status"}
+      variant="default"
+      maw={760}
+      styles={{
+        root: {
+          borderInlineStart: `5px solid ${error ? "var(--bad)" : "var(--mantine-primary-color-filled)"}`,
+        },
+      }}
+    >
+      {children}
+    </Alert>
   );
 }

@@ -1,6 +1,7 @@
+import { CloseButton, Group, Paper, Title } from "@mantine/core";
 import { type ReactNode, useId } from "react";
 
-/** What belongs to one chosen thing, beside the view; its button closes it. */
+/** What belongs together, under a heading; with *close*, a button that closes it. */
 export function Panel({
   title,
   close,
@@ -12,16 +13,14 @@ export function Panel({
 }) {
   const heading = useId();
   return (
-    <section className="panel" aria-labelledby={heading}>
-      <div className="panel-head">
-        <h2 id={heading}>{title}</h2>
-        {close && (
-          <button onClick={close} aria-label="Close this panel">
-            ✕
-          </button>
-        )}
-      </div>
+    <Paper component="section" withBorder p="sm" bg="var(--card)" aria-labelledby={heading} miw={0}>
+      <Group justify="space-between" wrap="nowrap" align="start" mb={6}>
+        <Title order={2} id={heading}>
+          {title}
+        </Title>
+        {close && <CloseButton size="sm" onClick={close} aria-label="Close this panel" />}
+      </Group>
       {children}
-    </section>
+    </Paper>
   );
 }

@@ -1,6 +1,8 @@
+import { Button } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Notice } from "./Notice";
+import { Quiet } from "./Quiet";
 
 /** A query's data, or its error. Old data stays while the query runs again. */
 export function QueryResult<T>({
@@ -16,9 +18,9 @@ export function QueryResult<T>({
   if (query.isError) {
     return (
       <Notice title={`No ${what}`} kind="error">
-        {query.error.message} <button onClick={() => void query.refetch()}>Try again</button>
+        {query.error.message} <Button onClick={() => void query.refetch()}>Try again</Button>
       </Notice>
     );
   }
-  return <p className="quiet">Asking for {what}…</p>;
+  return <Quiet>Asking for {what}…</Quiet>;
 }

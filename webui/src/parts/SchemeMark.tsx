@@ -5,11 +5,17 @@ import { schemeStyle } from "./schemes";
 export function SchemeMark({ name }: { name: string }) {
   const { colour, marker } = schemeStyle(name);
   return (
-    <span className="scheme-mark">
-      <svg viewBox="-1.3 -1.3 2.6 2.6" width="13" height="13" aria-hidden="true">
-        <path d={MARKER_PATHS[marker]} fill={colour} className="scheme-shape" />
-      </svg>
-      {name}
-    </span>
+    <strong data-scheme={name} style={{ whiteSpace: "nowrap" }}>
+      <Marker shape={marker} colour={colour} /> {name}
+    </strong>
+  );
+}
+
+/** A marker as charts have it. */
+export function Marker({ shape, colour }: { shape: string; colour: string }) {
+  return (
+    <svg viewBox="-1.3 -1.3 2.6 2.6" width="0.85em" height="0.85em" aria-hidden="true">
+      <path d={MARKER_PATHS[shape]} fill={colour} stroke="var(--scheme-edge)" strokeWidth={0.28} />
+    </svg>
   );
 }

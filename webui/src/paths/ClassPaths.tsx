@@ -1,5 +1,6 @@
-import { useFabric, useScheme } from "../api/queries";
+import { useFabric } from "../api/queries";
 import { useLive, useStore } from "../live/useLive";
+import { Grid } from "../parts/Grid";
 import { Panel } from "../parts/Panel";
 import { inOrder, stampNames } from "./names";
 import { PathBars } from "./PathBars";
@@ -12,7 +13,6 @@ const CLASSES = ["short", "long"] as const;
 export function ClassPaths() {
   const sample = useLive("flows", (store) => store.flows);
   const fabric = useFabric().data;
-  const scheme = useScheme().data?.scheme;
   const history = useStore().flowHistory;
   const names = stampNames(fabric);
   const counts = sample ? classCounts(history.recent(WINDOW_S), sample.at - WINDOW_S) : new Map();
@@ -22,13 +22,8 @@ export function ClassPaths() {
       .filter((switchView) => switchView.tier === top && switchView.stamp)
       .map((switchView) => String(switchView.stamp)) ?? [];
   return (
-    <Panel title={`All flows of the last ${WINDOW_S} s`}>
-      {scheme && (
-        <p className="quiet">
-          {scheme.title}: {String(scheme["summary"] ?? "")}
-        </p>
-      )}
-      <div className="class-paths">
+    <Panel title={`Paths of all flows, last ${WINDOW_S} s`}>
+      <Grid least={280}>
         {CLASSES.map((name) => {
           const packets = counts.get(name) ?? {};
           return (
@@ -42,7 +37,7 @@ export function ClassPaths() {
             />
           );
         })}
-      </div>
+      </Grid>
     </Panel>
   );
 }

@@ -1,3 +1,4 @@
+import { Text } from "@mantine/core";
 import { hasModes } from "../fabric/modes";
 import { useFabric, useFlowDetail, useScheme } from "../api/queries";
 import type { FlowDetail } from "../api/schema";
@@ -8,6 +9,7 @@ import { inOrder, stampNames } from "./names";
 import { PathDiagram } from "./PathDiagram";
 import { PathStrip } from "./PathStrip";
 import { added, total } from "./shares";
+import styles from "./paths.module.css";
 
 /** Steps (half seconds) over which "now" is taken, so that the eye can follow. */
 const NOW_STEPS = 3;
@@ -37,7 +39,7 @@ function Detail({ detail }: { detail: FlowDetail }) {
   const now = total(recent) > 0 ? recent : flow.paths;
   return (
     <div data-flow={flow.id} data-state={flow.state} data-class={flow.traffic_class}>
-      <p>
+      <Text mb={6}>
         <strong>
           flow {flow.id}: {flow.source} → {flow.destination}
         </strong>{" "}
@@ -47,8 +49,8 @@ function Detail({ detail }: { detail: FlowDetail }) {
         {flow.repairs > 0 && `, ${flow.repairs} repairs`}
         {flow.recovered > 0 && `, ▲ ${flow.recovered} recovered`}
         {flow.lost > 0 && `, ▼ ${flow.lost} lost`}
-      </p>
-      <div className="flow-paths">
+      </Text>
+      <div className={styles["flow"]}>
         <PathDiagram source={flow.source} destination={flow.destination} paths={detail.paths} now={now} />
         <PathStrip detail={detail} stamps={stamps} names={names} modal={modal} to={flow.last_at} />
       </div>

@@ -1,3 +1,4 @@
+import { NativeSelect } from "@mantine/core";
 import { useLive, useStore } from "../live/useLive";
 import { byteSize } from "../parts/units";
 
@@ -19,22 +20,19 @@ export function FlowPicker({
   const listed = traces.slice(0, SHOWN);
   const missing = chosen !== null && !listed.some(({ flow }) => flow.id === chosen);
   return (
-    <p>
-      <label>
-        Flow{" "}
-        <select
-          value={chosen ?? ""}
-          onChange={(event) => choose(event.target.value === "" ? null : Number(event.target.value))}
-        >
-          <option value="">the newest short and long ones</option>
-          {missing && <option value={chosen}>{`${chosen}`}</option>}
-          {listed.map(({ flow }) => (
-            <option key={flow.id} value={flow.id}>
-              {`${flow.id}: ${flow.source} → ${flow.destination}, ${flow.traffic_class}, ${byteSize(flow.bytes)}`}
-            </option>
-          ))}
-        </select>
-      </label>
-    </p>
+    <NativeSelect
+      label="Flow"
+      maw={420}
+      value={chosen ?? ""}
+      onChange={(event) => choose(event.target.value === "" ? null : Number(event.target.value))}
+      data={[
+        { value: "", label: "the newest short and long ones" },
+        ...(missing ? [{ value: String(chosen), label: String(chosen) }] : []),
+        ...listed.map(({ flow }) => ({
+          value: String(flow.id),
+          label: `${flow.id}: ${flow.source} → ${flow.destination}, ${flow.traffic_class}, ${byteSize(flow.bytes)}`,
+        })),
+      ]}
+    />
   );
 }

@@ -1,5 +1,6 @@
 import { clockTime } from "../parts/units";
 import type { ModeSpan } from "./strip";
+import styles from "./paths.module.css";
 
 const HEIGHT = 14;
 /** Spans that are wide enough say their mode in words. */
@@ -17,7 +18,7 @@ export function ModeBand({
 }) {
   if (spans.length === 0) return null;
   return (
-    <g className="mode-band" transform="translate(0 13)">
+    <g transform="translate(0 13)">
       <text x={x(spans[0]!.from) - 8} y={HEIGHT / 2} dy="0.35em" textAnchor="end">
         {leaf} mode
       </text>
@@ -25,7 +26,7 @@ export function ModeBand({
         const [left, right] = [x(span.from), x(span.to)];
         const on = span.mode === "on";
         return (
-          <g key={span.from} className={span.mode}>
+          <g key={span.from} className={styles[span.mode]}>
             <title>{`${leaf} ${on ? "ON" : "OFF"} from ${clockTime(span.from)} to ${clockTime(span.to)}`}</title>
             <rect
               x={left}

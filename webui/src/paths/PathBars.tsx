@@ -1,6 +1,9 @@
+import { Title } from "@mantine/core";
+import { Quiet } from "../parts/Quiet";
 import { percent } from "../parts/units";
 import { pathName } from "./names";
 import { type Counts, effectivePaths, shares, total } from "./shares";
+import styles from "./paths.module.css";
 
 interface Props {
   title: string;
@@ -16,23 +19,23 @@ export function PathBars({ title, counts, stamps, names, testId }: Props) {
   const share = shares(counts);
   const all = total(counts);
   return (
-    <section className="path-bars" aria-label={title} data-testid={testId} data-packets={all}>
-      <h3>{title}</h3>
-      <p className="quiet">
+    <section aria-label={title} data-testid={testId} data-packets={all}>
+      <Title order={3}>{title}</Title>
+      <Quiet>
         {all === 0
           ? "no packets in the last 10 s"
           : `${all.toLocaleString("en-US")} packets; as spread as ${effectivePaths(counts).toFixed(1)} of ${stamps.length} paths`}
-      </p>
-      <ul>
+      </Quiet>
+      <ul className={styles["bars"]}>
         {stamps.map((stamp) => {
           const value = share[stamp] ?? 0;
           return (
             <li key={stamp} data-stamp={stamp} data-share={value.toFixed(4)}>
-              <span className="bar-name">{pathName(stamp, names)}</span>
-              <span className="bar-track">
-                <span className="bar" style={{ width: `${(100 * value).toFixed(1)}%` }} />
+              <span>{pathName(stamp, names)}</span>
+              <span className={styles["track"]}>
+                <span className={styles["bar"]} style={{ width: `${(100 * value).toFixed(1)}%` }} />
               </span>
-              <span className="bar-value">{all === 0 ? "–" : percent(value)}</span>
+              <span>{all === 0 ? "–" : percent(value)}</span>
             </li>
           );
         })}

@@ -4,6 +4,9 @@ import { pathName } from "./names";
 import { mainPath, total } from "./shares";
 import { ModeBand } from "./ModeBand";
 import { modeSpans, visibleSteps } from "./strip";
+import { useScale } from "../app/Appearance";
+import { useWidth } from "../parts/useWidth";
+import styles from "./paths.module.css";
 
 interface Props {
   detail: FlowDetail;
@@ -17,7 +20,6 @@ interface Props {
   steps?: number;
 }
 
-const WIDTH = 900;
 const LEFT = 88;
 const RIGHT = 8;
 const TOP = 34;
@@ -25,14 +27,16 @@ const MARKS = 34;
 
 /** A flow's packets over time: a row a path, darker where more of a half second's packets took it. */
 export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Props) {
+  const [frame, pixels] = useWidth<HTMLElement>(700);
+  const wide = pixels / useScale();
   const row = Math.max(11, Math.min(24, 220 / Math.max(1, stamps.length)));
   const shown = visibleSteps(detail.timeline, steps);
   const bottom = TOP + row * stamps.length;
   const height = bottom + MARKS + 16;
   const from = shown.from ?? to - steps / 2;
   const until = Math.max(shown.to ?? to, from + 5);
-  const x = (seconds: number): number => LEFT + ((seconds - from) / (until - from)) * (WIDTH - LEFT - RIGHT);
-  const width = Math.max(1.5, ((WIDTH - LEFT - RIGHT) * shown.stepS) / (until - from) - 1);
+  const x = (seconds: number): number => LEFT + ((seconds - from) / (until - from)) * (wide - LEFT - RIGHT);
+  const width = Math.max(1.5, ((wide - LEFT - RIGHT) * shown.stepS) / (until - from) - 1);
   const leaf = detail.paths[0]?.switches[0] ?? "";
   const jumps = shown.steps.filter((step, index) => {
     const before = shown.steps[index - 1];
@@ -43,9 +47,10 @@ export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Prop
   const lost = shown.steps.reduce((sum, step) => sum + step.lost, 0);
   const recovered = shown.steps.reduce((sum, step) => sum + step.recovered, 0);
   return (
-    <figure className="path-strip">
+    <figure ref={frame} data-testid="path-strip">
       <svg
-        viewBox={`0 0 ${WIDTH} ${height}`}
+        className={styles["drawing"]}
+        viewBox={`0 0 ${wide} ${height}`}
         role="img"
         aria-label={`Paths over time: ${count(shown.steps.length, "half second")}; ${count(jumps, "jump")} from one path to another; ${lost} lost, ${recovered} recovered`}
       >
@@ -55,9 +60,9 @@ export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Prop
               {pathName(stamp, names)}
             </text>
             <line
-              className="grid"
+              className={styles["grid"]}
               x1={LEFT}
-              x2={WIDTH - RIGHT}
+              x2={wide - RIGHT}
               y1={TOP + (index + 1) * row}
               y2={TOP + (index + 1) * row}
             />
@@ -71,7 +76,8 @@ export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Prop
             return (
               <rect
                 key={`${step.at} ${stamp}`}
-                className="cell"
+                className={styles["cell"]}
+                data-cell={stamp}
                 x={x(step.at - shown.stepS)}
                 y={TOP + index * row + 1}
                 width={width}
@@ -87,27 +93,32 @@ export function PathStrip({ detail, stamps, names, modal, to, steps = 60 }: Prop
         {shown.steps.map((step) => (
           <g key={step.at}>
             {step.lost > 0 && (
-              <text className="lost-mark" x={x(step.at) - width / 2} y={bottom + 13} textAnchor="middle">
+              <text className={styles["lost"]} x={x(step.at) - width / 2} y={bottom + 13} textAnchor="middle">
                 ▼<title>{`${clockTime(step.at)}: ${step.lost} lost`}</title>
               </text>
             )}
             {step.recovered > 0 && (
-              <text className="recovered-mark" x={x(step.at) - width / 2} y={bottom + 28} textAnchor="middle">
+              <text
+                className={styles["recovered"]}
+                x={x(step.at) - width / 2}
+                y={bottom + 28}
+                textAnchor="middle"
+              >
                 ▲<title>{`${clockTime(step.at)}: ${step.recovered} recovered`}</title>
               </text>
             )}
           </g>
         ))}
-        <text x={LEFT - 8} y={bottom + 13} textAnchor="end" className="lost-mark">
+        <text x={LEFT - 8} y={bottom + 13} textAnchor="end" className={styles["lost"]}>
           ▼ lost
         </text>
-        <text x={LEFT - 8} y={bottom + 28} textAnchor="end" className="recovered-mark">
+        <text x={LEFT - 8} y={bottom + 28} textAnchor="end" className={styles["recovered"]}>
           ▲ repaired
         </text>
         <text x={LEFT} y={height - 3}>
           {clockTime(from)}
         </text>
-        <text x={WIDTH - RIGHT} y={height - 3} textAnchor="end">
+        <text x={wide - RIGHT} y={height - 3} textAnchor="end">
           {clockTime(until)}
         </text>
       </svg>

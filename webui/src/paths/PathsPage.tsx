@@ -3,6 +3,7 @@ import { useMemo, useRef } from "react";
 import { useFabric } from "../api/queries";
 import { useSearch } from "../app/location";
 import { useLive, useStore } from "../live/useLive";
+import { Column } from "../parts/Grid";
 import { Notice } from "../parts/Notice";
 import { ClassPaths } from "./ClassPaths";
 import { FlowPaths } from "./FlowPaths";
@@ -17,7 +18,7 @@ export function PathsPage() {
   const long = useNewest("long");
   const known = useFabric().data !== undefined;
   return (
-    <>
+    <Column>
       <FlowPicker chosen={chosen} choose={(id) => change({ flow: id === null ? null : String(id) })} />
       <ClassPaths />
       {chosen !== null ? (
@@ -28,13 +29,13 @@ export function PathsPage() {
           {short !== null && <FlowPaths id={short} heading="The newest short flow" />}
           {known && long === null && short === null && (
             <Notice title="No flow is on its way">
-              Start some traffic: ./capstan exec h1 -- iperf3 -c h5, a workload from Control, or ./capstan run
-              small. Flows show here within a second.
+              Start some traffic: an experiment from Compare, or ./capstan exec h1 -- iperf3 -c h5. Flows show
+              here within a second.
             </Notice>
           )}
         </>
       )}
-    </>
+    </Column>
   );
 }
 

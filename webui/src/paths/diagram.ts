@@ -25,7 +25,7 @@ export interface Edge {
 export function diagram(
   source: string,
   destination: string,
-  paths: readonly PathView[],
+  paths: readonly Pick<PathView, "stamp" | "switches">[],
   counts: Counts,
 ): { nodes: Node[]; edges: Edge[]; columns: number; rows: number } {
   const all = total(counts);

@@ -1,17 +1,26 @@
+import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
 import type { QueuesView } from "../api/schema";
 import { Link } from "../app/Link";
 import { useLive } from "../live/useLive";
+import { DataTable } from "../parts/DataTable";
+import { Gauge } from "../parts/Gauge";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
+import { Quiet } from "../parts/Quiet";
 import { bitRate, digits } from "../parts/units";
 import { dropped, portQueues, waiting, waitingOnly } from "./rows";
 
 const FULL_PACKETS = 256;
 
-/** What waits in the queues of every port now, those with most first. */
+/** All ports with their queues. */
 export function QueuesPage() {
+  return <Queues />;
+}
+
+/** What waits in the queues of ports now, those with most first: of all, or of the *first* ones. */
+export function Queues({ first }: { first?: number }) {
   const sample = useLive("links", (store) => store.links);
   const view = useQuery({
     queryKey: ["queues"],
@@ -19,7 +28,8 @@ export function QueuesPage() {
     refetchInterval: 1_000,
   }).data;
   const sampled = sample ? portQueues(sample) : [];
-  const rows = sampled.length > 0 || !view ? sampled : waitingOnly(view);
+  const all = sampled.length > 0 || !view ? sampled : waitingOnly(view);
+  const rows = all.slice(0, first);
   const number = Math.max(1, ...rows.map((row) => row.queues.length));
   const problems =
     view?.switches.flatMap((switchView) =>
@@ -31,15 +41,15 @@ export function QueuesPage() {
       []),
   );
   return (
-    <Panel title="Queues of ports">
-      {view && (
-        <p>
+    <Panel title={first === undefined ? "Queues of ports" : "Fullest queues"}>
+      {view && first === undefined && (
+        <Text mb={6}>
           The scheme wants {view.wanted.number === 1 ? "one queue" : `${view.wanted.number} queues`} a port
           {view.wanted.number > 1 && "; queue 0 is served first"}.{" "}
           {view.switches.every((switchView) => switchView.in_force)
             ? "✓ in force on all switches"
             : "◐ not in force everywhere yet"}
-        </p>
+        </Text>
       )}
       {problems.length > 0 && (
         <Notice title="Ports without the queues that are wanted" kind="error">
@@ -47,59 +57,43 @@ export function QueuesPage() {
         </Notice>
       )}
       {rows.length === 0 ? (
-        <Notice title="No port reports its queues">
-          Switches are asked while a page shows them; ports of your own fabric may not report queues
-          (docs/own-fabric.md).
-        </Notice>
+        <Quiet>
+          No port reports its queues. Switches are asked while a page shows them; ports of your own fabric may
+          not report queues (docs/own-fabric.md).
+        </Quiet>
       ) : (
-        <div className="scroll tall" tabIndex={0} role="region" aria-label="All ports">
-          <table className="numbers queues">
-            <thead>
-              <tr>
-                <th scope="col">port</th>
-                <th scope="col">waiting</th>
-                <th scope="col">dropped</th>
-                {Array.from({ length: number }, (_, queue) => (
-                  <th scope="col" key={queue}>
-                    queue {queue}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr key={row.direction}>
-                  <th scope="row">
-                    {row.link === null ? (
-                      row.direction
-                    ) : (
-                      <Link href={`/fabric?link=${row.link}`}>{row.direction}</Link>
-                    )}
-                  </th>
-                  <td>{waiting(row)} pkt</td>
-                  <td>
-                    {row.queues.some((queue) => queue.dropped_per_s !== null)
-                      ? `${digits(dropped(row))} /s`
-                      : "–"}
-                  </td>
-                  {row.queues.map((queue) => (
-                    <td key={queue.queue} title={queue.bits_per_s === null ? "" : bitRate(queue.bits_per_s)}>
-                      <span className="gauge">
-                        <span
-                          className={(queue.dropped_per_s ?? 0) > 0 ? "dropping" : ""}
-                          style={{
-                            width: `${Math.min(100, (100 * queue.waiting_packets) / (full > 1 ? full : FULL_PACKETS))}%`,
-                          }}
-                        />
-                      </span>{" "}
-                      {queue.waiting_packets} pkt{(queue.dropped_per_s ?? 0) > 0 ? " ▼" : ""}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <DataTable
+          label="Queues of ports"
+          {...(first === undefined ? { maxHeight: "75vh" } : {})}
+          head={["port", "dropped", ...Array.from({ length: number }, (_, queue) => `queue ${queue}`)]}
+          rows={rows.map((row) => ({
+            key: row.direction,
+            cells: [
+              row.link === null ? (
+                row.direction
+              ) : (
+                <Link href={`/watch?link=${row.link}`} title={`${waiting(row)} packets wait`}>
+                  {row.direction}
+                </Link>
+              ),
+              row.queues.some((queue) => queue.dropped_per_s !== null)
+                ? `${digits(dropped(row))} packets/s`
+                : "–",
+              ...row.queues.map((queue) => (
+                <span
+                  key={queue.queue}
+                  title={queue.bits_per_s === null ? undefined : bitRate(queue.bits_per_s)}
+                >
+                  <Gauge
+                    share={queue.waiting_packets / (full > 1 ? full : FULL_PACKETS)}
+                    bad={(queue.dropped_per_s ?? 0) > 0}
+                  />{" "}
+                  {queue.waiting_packets} packets{(queue.dropped_per_s ?? 0) > 0 ? " ▼" : ""}
+                </span>
+              )),
+            ],
+          }))}
+        />
       )}
     </Panel>
   );

@@ -23,11 +23,3 @@ export function marks(thresholds: readonly number[], x: (bytes: number) => numbe
     return { label, at: (x(from) + x(to)) / 2, from, to };
   });
 }
-
-/** Ticks of a logarithmic axis: 1, 2 and 5 of each decade between *low* and *high*. */
-export function logTicks(low: number, high: number): number[] {
-  const ticks: number[] = [];
-  for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); decade++)
-    for (const digit of [1, 2, 5]) ticks.push(digit * 10 ** decade);
-  return ticks.filter((tick) => tick >= low && tick <= high);
-}

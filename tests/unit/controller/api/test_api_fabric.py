@@ -64,8 +64,18 @@ def test_schemes_are_those_of_the_files(world: World) -> None:
     for scheme in listed:
         assert world.get(f"/schemes/{scheme['name']}") == scheme
         assert loader.scheme_from_dict(scheme) == loader.load(scheme["name"])
-    said = world.get("/schemes/capz", 404)
-    assert said["detail"] == "there is no scheme 'capz'; did you mean 'caps'?"
+    for name in ("capz", "capz.yaml"):
+        said = world.get(f"/schemes/{name}", 404)
+        assert said["detail"] == "there is no scheme 'capz'; did you mean 'caps'?"
+
+
+def test_a_scheme_is_had_as_it_is_written(world: World, tmp_path: Path) -> None:
+    answer = world.client.get("/api/v1/schemes/caps.yaml")
+    assert answer.mimetype == "application/yaml"
+    assert "# " in answer.text
+    own = tmp_path / "caps.yaml"
+    own.write_text(answer.text)
+    assert loader.load(own) == loader.load("caps")
 
 
 def test_setting_a_scheme_reaches_the_agents_and_is_remembered(world: World) -> None:

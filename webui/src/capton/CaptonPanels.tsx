@@ -1,19 +1,23 @@
+import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { get } from "../api/client";
 import { useHas } from "../api/queries";
-import { QueryResult } from "../parts/QueryResult";
+import type { CaptonView } from "../api/schema";
+import { DataTable } from "../parts/DataTable";
+import { Gauge } from "../parts/Gauge";
+import { Grid } from "../parts/Grid";
 import { Notice } from "../parts/Notice";
 import { Panel } from "../parts/Panel";
+import { QueryResult } from "../parts/QueryResult";
 import { bitRate, byteSize, count, duration, percent } from "../parts/units";
 import { Gantt } from "./Gantt";
 import { type Row, withView } from "./grantRows";
-import type { CaptonView } from "../api/schema";
 
 const EVERY_S = 1;
 
 /** The central scheduler: who may send, at what rate, and what that leaves of the links. */
-export function CaptonPage() {
+export function CaptonPanels() {
   const has = useHas("/capton");
   const view = useQuery({
     queryKey: ["capton"],
@@ -33,21 +37,38 @@ export function CaptonPage() {
         !capton.enabled ? (
           <Idle />
         ) : (
-          <>
-            <Panel title="Grants">
-              <p>
+          <Grid>
+            <Panel title="Grants now">
+              <Text>
                 {count(capton.totals.granted_flows, "flow")} may send, {bitRate(capton.totals.granted_bps)}{" "}
                 together; {capton.totals.waiting_flows} wait; {byteSize(capton.totals.remaining_bytes)} remain
                 {capton.latency.median_us !== null &&
                   capton.latency.count > 0 &&
                   `; from request to decision ${duration(capton.latency.median_us / 1e6)} in the median`}
-              </p>
+              </Text>
               <Gantt rows={rows} now={dataUpdatedAt / 1000} />
             </Panel>
             <Panel title="Shares of links">
-              <Shares capton={capton} />
+              <DataTable
+                label="Links with their grants"
+                maxHeight={420}
+                head={["link", "granted", "of", "share"]}
+                rows={[...capton.links]
+                  .sort((left, right) => right.utilisation - left.utilisation)
+                  .map((link) => ({
+                    key: link.name,
+                    cells: [
+                      link.name,
+                      bitRate(link.granted_bps),
+                      bitRate(link.capacity_bps),
+                      <>
+                        <Gauge share={link.utilisation} /> {percent(link.utilisation)}
+                      </>,
+                    ],
+                  }))}
+              />
             </Panel>
-          </>
+          </Grid>
         )
       }
     </QueryResult>
@@ -58,41 +79,7 @@ function Idle() {
   return (
     <Notice title="No scheduler is at work">
       The scheme in force lets every host send when it likes. Under capton large flows ask first: switch to it
-      in Control.
+      in Operate, and their grants show here.
     </Notice>
-  );
-}
-
-function Shares({ capton }: { capton: CaptonView }) {
-  return (
-    <div className="scroll" tabIndex={0} role="region" aria-label="Links with their grants">
-      <table className="numbers">
-        <thead>
-          <tr>
-            <th scope="col">link</th>
-            <th scope="col">granted</th>
-            <th scope="col">of</th>
-            <th scope="col">share</th>
-          </tr>
-        </thead>
-        <tbody>
-          {[...capton.links]
-            .sort((left, right) => right.utilisation - left.utilisation)
-            .map((link) => (
-              <tr key={link.name}>
-                <th scope="row">{link.name}</th>
-                <td>{bitRate(link.granted_bps)}</td>
-                <td>{bitRate(link.capacity_bps)}</td>
-                <td>
-                  <span className="gauge">
-                    <span style={{ width: `${Math.min(100, 100 * link.utilisation)}%` }} />
-                  </span>{" "}
-                  {percent(link.utilisation)}
-                </td>
-              </tr>
-            ))}
-        </tbody>
-      </table>
-    </div>
   );
 }

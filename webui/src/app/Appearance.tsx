@@ -1,0 +1,127 @@
+import { type CSSVariablesResolver, createTheme, MantineProvider } from "@mantine/core";
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
+
+/** Light or dark, or light and large for a room. Chosen here and remembered; public/theme.js sets it before the first paint. */
+export const APPEARANCES = ["light", "dark", "projector"] as const;
+export type AppearanceName = (typeof APPEARANCES)[number];
+const KEY = "capstan-theme";
+/** How much larger all is for a room, letters of drawings included. */
+const PROJECTOR_SCALE = 1.3;
+
+interface Choice {
+  name: AppearanceName;
+  scale: number;
+  choose: (name: AppearanceName) => void;
+}
+
+const Context = createContext<Choice>({ name: "light", scale: 1, choose: () => undefined });
+export const useAppearance = (): Choice => useContext(Context);
+/** By how much letters and lines of drawings are enlarged. */
+export const useScale = (): number => useContext(Context).scale;
+
+const theme = createTheme({
+  fontFamily: 'system-ui, "DejaVu Sans", sans-serif',
+  fontFamilyMonospace: 'ui-monospace, "DejaVu Sans Mono", monospace',
+  // One scale of type: notes, tables and controls, text, headings.
+  fontSizes: {
+    xs: "calc(0.8125rem * var(--mantine-scale))",
+    sm: "calc(0.875rem * var(--mantine-scale))",
+    md: "calc(1rem * var(--mantine-scale))",
+    lg: "calc(1.125rem * var(--mantine-scale))",
+    xl: "calc(1.375rem * var(--mantine-scale))",
+  },
+  headings: {
+    sizes: {
+      h1: { fontSize: "calc(1.375rem * var(--mantine-scale))" },
+      h2: { fontSize: "calc(1.0625rem * var(--mantine-scale))" },
+      h3: { fontSize: "calc(0.9375rem * var(--mantine-scale))" },
+    },
+  },
+  colors: {
+    accent: [
+      "#eaf3fc",
+      "#cfe3f7",
+      "#a3cbf0",
+      "#7cc0ff",
+      "#4d9be6",
+      "#2a7fd1",
+      "#166dc0",
+      "#0b5cad",
+      "#094d91",
+      "#063b70",
+    ],
+  },
+  primaryColor: "accent",
+  primaryShade: { light: 7, dark: 3 },
+  autoContrast: true,
+  defaultRadius: "md",
+  cursorType: "pointer",
+  components: {
+    Button: { defaultProps: { size: "xs", variant: "default" } },
+    NativeSelect: { defaultProps: { size: "xs" } },
+    TextInput: { defaultProps: { size: "xs" } },
+    Autocomplete: { defaultProps: { size: "xs" } },
+    Checkbox: { defaultProps: { size: "xs" } },
+    Text: { defaultProps: { size: "sm" } },
+    Anchor: { defaultProps: { underline: "always" } },
+    Table: { defaultProps: { fz: "sm", verticalSpacing: 4, horizontalSpacing: "xs" } },
+  },
+});
+
+const variables: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    "--mantine-color-body": "#f4f6f8",
+    "--mantine-color-text": "var(--ink)",
+    "--mantine-color-dimmed": "var(--quiet)",
+    "--mantine-color-placeholder": "var(--quiet)",
+    "--mantine-color-error": "var(--bad)",
+    "--mantine-color-default-border": "#8a96a3",
+  },
+  dark: {
+    "--mantine-color-body": "#10161d",
+    "--mantine-color-text": "var(--ink)",
+    "--mantine-color-dimmed": "var(--quiet)",
+    "--mantine-color-placeholder": "var(--quiet)",
+    "--mantine-color-error": "var(--bad)",
+    "--mantine-color-default": "#18212b",
+    "--mantine-color-default-border": "#6b7a89",
+  },
+});
+
+export function Appearance({ children }: { children: ReactNode }) {
+  const [name, setName] = useState<AppearanceName>(
+    () => (document.documentElement.dataset["appearance"] as AppearanceName | undefined) ?? "light",
+  );
+  useEffect(() => {
+    document.documentElement.dataset["appearance"] = name;
+  }, [name]);
+  const scale = name === "projector" ? PROJECTOR_SCALE : 1;
+  const choice = useMemo(
+    () => ({
+      name,
+      scale,
+      choose: (chosen: AppearanceName) => {
+        try {
+          localStorage.setItem(KEY, chosen);
+        } catch {
+          // not remembered, then
+        }
+        setName(chosen);
+      },
+    }),
+    [name, scale],
+  );
+  const scaled = useMemo(() => ({ ...theme, scale }), [scale]);
+  return (
+    <Context value={choice}>
+      <MantineProvider
+        theme={scaled}
+        forceColorScheme={name === "dark" ? "dark" : "light"}
+        cssVariablesResolver={variables}
+      >
+        {children}
+      </MantineProvider>
+    </Context>
+  );
+}

@@ -1,0 +1,80 @@
+import { useId, useMemo } from "react";
+import { UPlotChart } from "./UPlotChart";
+import styles from "./charts.module.css";
+
+export interface Series {
+  name: string;
+  /** Time (Unix seconds) and value, oldest first; null: not known. All series have the same times. */
+  points: readonly (readonly [number, number | null])[];
+}
+
+interface Props {
+  title: string;
+  series: readonly Series[];
+  /** Unix seconds shown. */
+  from: number;
+  to: number;
+  /** The value axis reaches at least this. */
+  atLeast: number;
+  format: (value: number) => string;
+  height?: number;
+}
+
+const DASHES: readonly number[][] = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
+
+/** Values over the last seconds, a line a series. */
+export function TimeChart({ title, series, from, to, atLeast, format, height = 130 }: Props) {
+  const heading = useId();
+  const data = useMemo(
+    () =>
+      [
+        (series[0]?.points ?? []).map(([at]) => at - to),
+        ...series.map((curve) => curve.points.map(([, value]) => value)),
+      ] as [number[], ...(number | null)[][]],
+    [series, to],
+  );
+  return (
+    <figure aria-labelledby={heading}>
+      <figcaption id={heading} className={styles["title"]}>
+        {title}
+      </figcaption>
+      <UPlotChart
+        data={data}
+        structure={`${series.map((curve) => curve.name).join()} ${to - from} ${atLeast}`}
+        height={height}
+        options={({ colour, scale, axis }) => ({
+          scales: {
+            x: { time: false, range: [from - to, 0] },
+            y: { range: (_, __, high) => [0, Math.max(atLeast, high) * 1.08] },
+          },
+          axes: [
+            {
+              ...axis,
+              size: 28 * scale,
+              space: 70 * scale,
+              values: (_, splits) => splits.map((split) => (split === 0 ? "now" : `−${-split} s`)),
+            },
+            {
+              ...axis,
+              size: 84 * scale,
+              space: 34 * scale,
+              values: (_, splits) => splits.map(format),
+            },
+          ],
+          series: [
+            { label: "time", value: (_, value) => (value == null ? "–" : `−${(-value).toFixed(1)} s`) },
+            ...series.map((curve, index) => ({
+              label: curve.name,
+              stroke: colour(`--series-${index}`),
+              dash: DASHES[index % DASHES.length] ?? [],
+              width: 1.8 * scale,
+              points: { show: false },
+              value: (_: unknown, value: number | null) => (value == null ? "–" : format(value)),
+            })),
+          ],
+          cursor: { y: false, drag: { x: false, y: false } },
+        })}
+      />
+    </figure>
+  );
+}

@@ -1,0 +1,16 @@
+import { Progress } from "@mantine/core";
+
+/** A share as a bar beside its figure, which says the same. */
+export function Gauge({ share, bad = false }: { share: number; bad?: boolean }) {
+  return (
+    <Progress
+      value={Math.min(100, 100 * share)}
+      color={bad ? "var(--u4)" : "var(--series-0)"}
+      size="md"
+      radius="xs"
+      w={64}
+      aria-hidden="true"
+      style={{ display: "inline-flex", verticalAlign: "middle" }}
+    />
+  );
+}

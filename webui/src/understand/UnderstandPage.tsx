@@ -1,0 +1,57 @@
+import { NavLink, Paper, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { useScheme, useSchemes } from "../api/queries";
+import { navigate, usePath } from "../app/location";
+import { QueryResult } from "../parts/QueryResult";
+import { SchemeMark } from "../parts/SchemeMark";
+import { SchemeView } from "./SchemeView";
+import styles from "./understand.module.css";
+
+/** `/understand`: the scheme in force; `/understand/caps`: that one. The list beside it has all others. */
+export function UnderstandPage() {
+  const [, part] = usePath();
+  const schemes = useSchemes();
+  const inForce = useScheme().data?.base;
+  const [words, setWords] = useState("");
+  return (
+    <QueryResult query={schemes} what="list of schemes">
+      {({ schemes: all }) => {
+        const wanted = part ?? inForce;
+        const chosen = all.find((scheme) => scheme.name === wanted) ?? all[0];
+        const wide = words.toLowerCase();
+        const shown = all.filter((scheme) => `${scheme.name} ${scheme.title}`.toLowerCase().includes(wide));
+        return (
+          <div className={styles["page"]}>
+            <Paper component="nav" withBorder bg="var(--card)" p="xs" aria-label="Schemes">
+              <TextInput
+                type="search"
+                aria-label="Find a scheme"
+                placeholder="Find a scheme"
+                mb={6}
+                value={words}
+                onChange={(event) => setWords(event.target.value)}
+              />
+              {shown.map((scheme) => (
+                <NavLink
+                  key={scheme.name}
+                  href={`/understand/${scheme.name}`}
+                  label={<SchemeMark name={scheme.name} />}
+                  description={scheme.name === inForce ? `${scheme.title}: in force` : scheme.title}
+                  active={scheme === chosen}
+                  aria-current={scheme === chosen ? "page" : undefined}
+                  py={4}
+                  onClick={(event) => {
+                    if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+                    event.preventDefault();
+                    navigate(`/understand/${scheme.name}`);
+                  }}
+                />
+              ))}
+            </Paper>
+            {chosen && <SchemeView key={chosen.name} scheme={chosen} />}
+          </div>
+        );
+      }}
+    </QueryResult>
+  );
+}

@@ -1,0 +1,129 @@
+/** What a scheme is made of, in words, and which of some paths its packets would take: for its diagram. */
+
+import type { ClassScheme, Scheme } from "../api/schema";
+import { byteSize, count, duration } from "../parts/units";
+import type { Counts } from "../paths/shares";
+
+/** Paths of the diagram, by their stamps. */
+export const PATHS = ["1", "2", "3", "4"] as const;
+/** The path of a class that keeps to one. */
+const KEPT: Readonly<Record<string, string>> = { short: "2", long: "3" };
+
+export interface Part {
+  trafficClass: "short" | "long";
+  /** "" without modes. */
+  mode: "" | "ON" | "OFF";
+  counts: Counts;
+  words: string;
+}
+
+/** Each class's paths, for each mode of its leaf where the scheme has modes. */
+export function parts(scheme: Scheme): Part[] {
+  return (["short", "long"] as const).flatMap((trafficClass) => {
+    const part = scheme[trafficClass];
+    const modes = part.by_mode
+      ? ([
+          ["ON", part.by_mode.on],
+          ["OFF", part.by_mode.off],
+        ] as const)
+      : ([["", part.group ?? "hash"]] as const);
+    return modes.map(([mode, group]) => ({
+      trafficClass,
+      mode,
+      counts: counts(group, part, trafficClass),
+      words: pathWords(group, part),
+    }));
+  });
+}
+
+/** Whether a class's packets spread: switches must hash the source port, and the agent must vary it within a flow. */
+function spreads(group: string, part: ClassScheme): boolean {
+  return group !== "hash" && !["flow-hash", "label-hash", "plb"].includes(part.entropy);
+}
+
+function counts(group: string, part: ClassScheme, trafficClass: string): Counts {
+  if (spreads(group, part)) return Object.fromEntries(PATHS.map((stamp) => [stamp, 1]));
+  return { [KEPT[trafficClass] ?? "2"]: 1 };
+}
+
+const ENTROPY: Readonly<Record<ClassScheme["entropy"], string>> = {
+  spray: "each packet on a path drawn anew",
+  "flow-hash": "each flow on one path, by its hash",
+  "label-hash": "each flow on one path, by a label drawn from its hash",
+  "round-robin": "packets on all paths in turn",
+  granted: "the path that the central scheduler granted",
+  flowcell: "the next path after every flowcell",
+  flowlet: "a new path after a pause in the flow",
+  tr: "paths that were not blocked, as receivers report",
+  reps: "paths over which packets came back unmarked, again",
+  plb: "one path, and another after congestion",
+  file: "as the operator's own policy says",
+};
+
+function pathWords(group: string, part: ClassScheme): string {
+  if (group === "hash") return "each flow on one path, by its hash at the switches";
+  const path = part.path;
+  const detail = [
+    path?.flowcell_bytes != null && `flowcells of ${byteSize(path.flowcell_bytes)}`,
+    path?.gap_packet_times != null && `pauses of ${packetTimes(path.gap_packet_times)}`,
+    path?.freeze_packet_times != null && `frozen for ${packetTimes(path.freeze_packet_times)} after loss`,
+  ].filter(Boolean);
+  return [ENTROPY[part.entropy], ...detail].join("; ");
+}
+
+const packetTimes = (value: number): string => `${value} packet times`;
+
+const REDUNDANCY: Readonly<Record<string, string>> = {
+  paper: "as many repairs as the paper's rule says",
+  "target-decode-probability": "repairs for a target probability of decoding",
+  adaptive: "repairs by the losses that were seen",
+  htpc: "repairs that fade with what a flow has sent",
+  "one-per-unit": "one repair a unit",
+};
+
+/** The parts of a scheme but for its paths, as a name and a sentence each. */
+export function mechanisms(scheme: Scheme): { name: string; words: string }[] {
+  const of = (trafficClass: "short" | "long") => {
+    const { coding, release } = scheme[trafficClass];
+    return [
+      coding && {
+        name: `Coding of ${trafficClass} flows`,
+        words: `${coding.code}, ${REDUNDANCY[coding.redundancy] ?? coding.redundancy}; units of up to ${count(coding.max_k, "packet")}, up to ${count(coding.max_r, "repair")} each`,
+      },
+      release && {
+        name: `In-order release of ${trafficClass} flows`,
+        words: `the receiving agent waits up to ${packetTimes(release.packet_times)} for what is missing`,
+      },
+    ];
+  };
+  const { mode, partition, queues, priority, admission, replication } = scheme;
+  return [
+    {
+      name: "Classes",
+      words: `flows below ${byteSize(scheme.short_limit_bytes)} are short; ${scheme.prior_knowledge ? "sizes that applications announce are used" : "no size is known before it was sent"}`,
+    },
+    mode && {
+      name: "Mode of a leaf",
+      words: `ON from its first short packet until ${count(mode.quiet_intervals, "interval")} of ${packetTimes(mode.sampling_packet_times)} passed without one`,
+    },
+    ...of("short"),
+    ...of("long"),
+    partition && {
+      name: "Partition of paths",
+      words: `low-latency paths for short flows, the others for long ones; decided every ${packetTimes(partition.sampling_packet_times)}`,
+    },
+    queues && { name: "Queues", words: `${queues.number} a port, the first served first` },
+    priority && {
+      name: "Priority",
+      words: `by ${priority.kind === "size" ? "the flow's size" : "the bytes it has sent"}: ${count(priority.thresholds_bytes.length, "threshold")}${priority.prediction ? `, learnt for each type of flow every ${duration(priority.prediction.interval_s)}` : ""}`,
+    },
+    admission && {
+      name: "Admission",
+      words: `flows above ${byteSize(admission.threshold_bytes)} ask the central scheduler for a rate on ${admission.paths === "all" ? "all paths" : "one path"}`,
+    },
+    replication && {
+      name: "Replication",
+      words: `of each short flow's ${replication === "syn" ? "SYN" : "packets"}, over a path of its own`,
+    },
+  ].filter((mechanism) => mechanism !== null && mechanism !== undefined);
+}

@@ -1,0 +1,82 @@
+import { lazy, Suspense, useCallback } from "react";
+import { useFabric, useScheme } from "../api/queries";
+import { useSearch } from "../app/location";
+import { FabricMap } from "../fabric/FabricMap";
+import { HostPanel } from "../fabric/HostPanel";
+import { Legend } from "../fabric/Legend";
+import { LinkTable } from "../fabric/LinkTable";
+import { hasModes } from "../fabric/modes";
+import { RecentEvents } from "../fabric/RecentEvents";
+import { Column, Grid, Split } from "../parts/Grid";
+import { Notice } from "../parts/Notice";
+import { Panel } from "../parts/Panel";
+import { QueryResult } from "../parts/QueryResult";
+import { Quiet } from "../parts/Quiet";
+import { ClassPaths } from "../paths/ClassPaths";
+import { Queues } from "../queues/QueuesPage";
+
+// Their charts come after the fabric is drawn.
+const LinkPanel = lazy(async () => ({ default: (await import("../fabric/LinkPanel")).LinkPanel }));
+const CompletionTimes = lazy(async () => ({ default: (await import("../fct/FctPage")).CompletionTimes }));
+
+const FULLEST = 6;
+
+/** All of what runs at a glance: the fabric, and beside it what flows make of it, or the link or host that was chosen. */
+export function WatchPage() {
+  const fabric = useFabric();
+  const scheme = useScheme().data?.scheme;
+  const [search, change] = useSearch();
+  const link = search.get("link");
+  const host = search.get("host");
+  const chooseLink = useCallback((name: string) => change({ link: name, host: null }), [change]);
+  const chooseHost = useCallback((name: string) => change({ host: name, link: null }), [change]);
+  const close = useCallback(() => change({ host: null, link: null }), [change]);
+  const modal = scheme ? hasModes(scheme) : false;
+  return (
+    <QueryResult query={fabric} what="fabric">
+      {(view) =>
+        view.switches.length === 0 ? (
+          <Notice title="No switch has connected yet">
+            Switches are expected on the controller's OpenFlow address; a lab's are there within seconds
+            (./capstan lab small), an own fabric's as docs/own-fabric.md says. Experiments need none here:
+            each builds its own.
+          </Notice>
+        ) : (
+          <Split>
+            <Column>
+              <Panel title="Fabric">
+                <FabricMap
+                  fabric={view}
+                  link={link}
+                  host={host}
+                  chooseLink={chooseLink}
+                  chooseHost={chooseHost}
+                  modal={modal}
+                />
+                <Legend modal={modal} />
+                {!view.settled && <Quiet>Links are still being discovered.</Quiet>}
+              </Panel>
+              <Grid least={360}>
+                <Queues first={FULLEST} />
+                <RecentEvents />
+              </Grid>
+              <LinkTable choose={chooseLink} />
+            </Column>
+            <Column>
+              <Suspense fallback={<Quiet>Loading…</Quiet>}>
+                {link && <LinkPanel name={link} close={close} />}
+                {host && <HostPanel name={host} close={close} />}
+                {!link && !host && (
+                  <>
+                    <ClassPaths />
+                    <CompletionTimes />
+                  </>
+                )}
+              </Suspense>
+            </Column>
+          </Split>
+        )
+      }
+    </QueryResult>
+  );
+}

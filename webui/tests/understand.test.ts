@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import type { ClassScheme, PresetClaim, PresetView, Scheme } from "../src/api/schema";
+import type { Experiment, Finding } from "../src/experiments/types";
+import { mechanisms, parts } from "../src/understand/composition";
+import { claimsOf, findingsOf } from "../src/understand/evidence";
+
+const none: ClassScheme = {
+  group: "hash",
+  by_mode: null,
+  entropy: "flow-hash",
+  path: null,
+  coding: null,
+  release: null,
+  priority: 0,
+};
+const ecmp: Scheme = {
+  name: "ecmp",
+  title: "",
+  summary: "",
+  short: none,
+  long: none,
+  control: none,
+  papers: [],
+  mode: null,
+  partition: null,
+  queues: null,
+  priority: null,
+  admission: null,
+  short_limit_bytes: 100_000,
+  replication: null,
+  prior_knowledge: true,
+};
+const sprayed: ClassScheme = { ...none, group: "spray", entropy: "spray" };
+
+test("flows that are hashed keep to a path each, sprayed ones use all", () => {
+  expect(parts(ecmp).map((part) => Object.keys(part.counts).length)).toEqual([1, 1]);
+  expect(parts({ ...ecmp, short: sprayed }).map((part) => part.counts)[0]).toEqual({
+    1: 1,
+    2: 1,
+    3: 1,
+    4: 1,
+  });
+});
+
+test("a class that follows its leaf's mode has a diagram for each", () => {
+  const long: ClassScheme = { ...sprayed, group: null, by_mode: { on: "hash", off: "spray" } };
+  const drawn = parts({ ...ecmp, short: sprayed, long });
+  expect(drawn.map((part) => [part.trafficClass, part.mode, Object.keys(part.counts).length])).toEqual([
+    ["short", "", 4],
+    ["long", "ON", 1],
+    ["long", "OFF", 4],
+  ]);
+});
+
+test("constant entropy keeps a flow on one path of a group that sprays", () => {
+  const plb: ClassScheme = { ...sprayed, entropy: "plb" };
+  expect(Object.keys(parts({ ...ecmp, long: plb })[1]!.counts)).toHaveLength(1);
+});
+
+test("only what a scheme has is named as its part", () => {
+  expect(mechanisms(ecmp).map((mechanism) => mechanism.name)).toEqual(["Classes"]);
+  const released = { ...sprayed, release: { packet_times: 4.25 } };
+  const named = mechanisms({ ...ecmp, short: released, queues: { number: 8, buffer_packets: null } });
+  expect(named.map((mechanism) => mechanism.name)).toEqual([
+    "Classes",
+    "In-order release of short flows",
+    "Queues",
+  ]);
+  expect(named[1]?.words).toContain("4.25 packet times");
+});
+
+const claim = (text: string, scheme: string, against: string): PresetClaim => ({
+  text,
+  scheme,
+  against,
+  source: "",
+  figure: "",
+  measure: "short-mean",
+});
+const preset = (name: string, claims: PresetClaim[]): PresetView => ({
+  name,
+  claims,
+  title: "",
+  description: "",
+  points: 0,
+  runs: 1,
+  schemes: [],
+  estimated_s: 1,
+  text: "",
+});
+const finding: Finding = { verdict: "seen", ratio: 0.5, interval: null, why: "" };
+
+test("claims for a scheme come before those against it", () => {
+  const presets = [
+    preset("a", [claim("worse", "caps", "ecmp")]),
+    preset("b", [claim("better", "ecmp", "rps")]),
+  ];
+  expect(claimsOf(presets, "ecmp").map((entry) => [entry.claim.text, entry.preset])).toEqual([
+    ["better", "b"],
+    ["worse", "a"],
+  ]);
+  expect(claimsOf(presets, "tr")).toEqual([]);
+});
+
+test("findings come from experiments and from points of sweeps", () => {
+  const wanted = claim("sooner", "caps", "ecmp");
+  const kept = [
+    {
+      id: 1,
+      summary: {
+        claims: [
+          { text: "sooner", finding },
+          { text: "other", finding },
+        ],
+      },
+    },
+    { id: 2, summary: { points: [{ experiment: 3, claims: [{ text: "sooner", found: finding }] }] } },
+    { id: 4, summary: null },
+  ] as unknown as Experiment[];
+  expect(findingsOf(kept, wanted).map((entry) => entry.experiment)).toEqual([1, 3]);
+});

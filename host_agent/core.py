@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from typing import Final
 
-import numpy as np
 from capstan_native import HostCore
 
 from host_agent.addresses import packed, text
@@ -21,6 +20,7 @@ from host_agent.impairment import Impairment
 from host_agent.inner_packet import InnerPacket, PacketError, addresses, look, ports
 from host_agent.paths.own import OwnPathPolicy
 from host_agent.paths.steering import check, load_of, path_load
+from host_agent.randomness import RandomSource
 from host_agent.wire import Arrived, Outgoing
 from protocol.control import FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
 from protocol.policy import DEFAULT_POLICY, Policy
@@ -53,7 +53,7 @@ class AgentCore:
         host: str,
         session: int,
         mtu: int,
-        rng: np.random.Generator,
+        rng: RandomSource,
         now: float = 0.0,
         broadcasts: frozenset[bytes] = frozenset(),
         own_path: OwnPathPolicy | None = None,

@@ -6,8 +6,7 @@ import heapq
 from itertools import count
 from typing import Generic, TypeVar
 
-import numpy as np
-
+from host_agent.randomness import RandomSource
 from protocol.control import Impair
 
 T = TypeVar("T")
@@ -16,7 +15,7 @@ T = TypeVar("T")
 class Impairment(Generic[T]):
     """Datagrams in, datagrams out: some never, some twice, some later, some damaged."""
 
-    def __init__(self, setting: Impair, rng: np.random.Generator) -> None:
+    def __init__(self, setting: Impair, rng: RandomSource) -> None:
         self._setting = setting
         self._rng = rng
         self._waiting: list[tuple[float, int, T]] = []
@@ -34,13 +33,13 @@ class Impairment(Generic[T]):
 
     def arrive(self, item: T, now: float) -> list[T]:
         """What of an arriving *item* gets through at once."""
-        draws = self._rng.random(3)
-        if draws[0] < self._setting.loss:
+        lost, doubled, late = self._rng.random(), self._rng.random(), self._rng.random()
+        if lost < self._setting.loss:
             return []
-        copies = 2 if draws[1] < self._setting.duplicate else 1
-        if draws[2] < self._setting.reorder:
+        copies = 2 if doubled < self._setting.duplicate else 1
+        if late < self._setting.reorder:
             for _ in range(copies):
-                delay = self._setting.reorder_delay_s * float(self._rng.random())
+                delay = self._setting.reorder_delay_s * self._rng.random()
                 heapq.heappush(self._waiting, (now + delay, next(self._order), item))
             return []
         return [item] * copies

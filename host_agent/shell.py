@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Final
 
 import capstan_native
-import numpy as np
 
 from host_agent.admission.unsent import Unsent, UnsentBytes
 from host_agent.announcements import Announcements
@@ -23,6 +22,7 @@ from host_agent.config import AgentConfig
 from host_agent.core import AgentCore
 from host_agent.inner_packet import PacketError
 from host_agent.paths.own import read_path_policy
+from host_agent.randomness import StandardRandom
 from host_agent.tun import Tun
 from host_agent.underlay import Underlay, announce, mac_of
 from protocol.admission import Grant, Stop
@@ -67,7 +67,7 @@ class Agent:
             config.host,
             session,
             config.overlay_mtu,
-            np.random.default_rng(config.seed),
+            StandardRandom(config.seed),
             now,
             config.broadcasts,
             read_path_policy(config.path_policy) if config.path_policy is not None else None,

@@ -6,17 +6,17 @@ The file is named where an agent is started, by whoever may run programs on that
 from __future__ import annotations
 
 import importlib.util
+import operator
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from capstan_client.errors import CapstanError
 from host_agent.paths.base import Flow, Load, PathPolicy, Report, Route
+from host_agent.randomness import RandomSource
 from protocol.underlay import EV_FIRST, EV_LAST
 
-OwnPathPolicy = Callable[[np.random.Generator, float], PathPolicy]
+OwnPathPolicy = Callable[[RandomSource, float], PathPolicy]
 """Makes the policy: all its randomness, and the time of 1500 B on the slowest fabric link in seconds."""
 
 
@@ -25,7 +25,7 @@ class PathFileError(CapstanError, ValueError):
 
 
 def read_path_policy(file: Path) -> OwnPathPolicy:
-    """The one subclass of `PathPolicy` that *file* defines. It is made with (rng, packet_time_s).
+    """The one subclass of `PathPolicy` that *file* defines. Made with (rng, packet_time_s); rng: numpy's Generator.
 
     Raises:
         PathFileError: there is none, several, or the file does not run.
@@ -49,10 +49,14 @@ def read_path_policy(file: Path) -> OwnPathPolicy:
         names = ", ".join(one.__name__ for one in found) or "none"
         raise PathFileError(f"path policy {file}: must define one subclass of PathPolicy, there is {names}")
     kind = found[0]
+    from numpy.random import (
+        default_rng,
+    )  # half of what an agent's start takes, and only such a file's policy needs it
 
-    def make(rng: np.random.Generator, packet_time_s: float) -> PathPolicy:
+    def make(rng: RandomSource, packet_time_s: float) -> PathPolicy:
+        generator = default_rng(int(rng.integers(1 << 63)))
         try:
-            policy = kind(rng, packet_time_s)  # type: ignore[call-arg]
+            policy = kind(generator, packet_time_s)  # type: ignore[call-arg]
         except Exception as error:
             raise PathFileError(
                 f"{_place(file, error)} (it is made as {kind.__name__}(rng, packet_time_s))"
@@ -75,14 +79,16 @@ class Watched(PathPolicy):
             port = self._policy.entropy(flow, route, size, now)
         except Exception as error:
             raise PathFileError(_place(self._file, error)) from error
-        if not isinstance(port, int | np.integer) or not (
-            EV_FIRST <= port <= EV_LAST or port in route.labels
-        ):
+        try:
+            number = operator.index(port)
+        except TypeError:
+            number = None
+        if number is None or not (EV_FIRST <= number <= EV_LAST or number in route.labels):
             raise PathFileError(
                 f"path policy {self._file}: entropy() gave {port!r}, which is neither one of route.labels nor an "
                 f"entropy value, {EV_FIRST} to {EV_LAST}"
             )
-        return int(port)
+        return number
 
     def reported(self, report: Report, now: float) -> None:
         self._policy.reported(report, now)

@@ -141,14 +141,14 @@ def test_every_byte_arrives_through_loss_reordering_and_a_path_that_swallows_all
 
 
 def test_tr_keeps_order_on_equal_paths_and_where_one_is_3_5_times_slower() -> None:
-    slow = {"rate_mbps": 20.0 / 3.5}
-    shape = fabric(PATHS, hosts=2, rate=20.0, overrides={"l1-s1": slow, "l2-s1": slow})
+    slow = {"rate_mbps": 10.0 / 3.5}
+    shape = fabric(PATHS, hosts=2, rate=10.0, overrides={"l1-s1": slow, "l2-s1": slow})
     with deployment(shape, "tr") as running:
         for host in ("h3", "h4"):
             said(start(running, host, programs.DISCARD, PORT), "listening")
         reorders_little(running)
         for link in ("l1-s1", "l2-s1"):
-            running.lab.set_link(link, rate_mbps=20.0)
+            running.lab.set_link(link, rate_mbps=10.0)
         reorders_little(running)
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks import authentication
 from benchmarks.agent_pair import INTERFACE, OVERLAY, UNDERLAY, AgentPair, simple_policy, wait_until
 from benchmarks.figures import Figure, document
 from protocol.policy import CodingPolicy, Policy
@@ -89,8 +90,9 @@ def run() -> dict[str, Any]:
         f"coded: mds, units of {K} packets and {R} repairs, or less where TCP's window is smaller",
         f"packet, message: {PACKET_BYTES} and {MESSAGE_BYTES} B over access links of {ACCESS_MBPS} Mbit/s, from write "
         "to the last byte read; repairs of its first packets take room on the link before a message's last ones",
+        "authentication: of datagrams by a key of the pair (--authenticate-datagrams), of two cores without a network",
     )
-    return document(figures, notes)
+    return document(figures | authentication.figures(), notes)
 
 
 def _compare(checkout: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from benchmarks.openflow_peer import Committed, FrameOut, OpenFlowPeer, packet_in
+from capstan_client.errors import CapstanError
 from controller.openflow.cookies import Rule
 
 LEAVES: Final = 2
@@ -35,7 +36,7 @@ LINES_EVERY_S: Final = 600.0
 """A bench that says nothing for this long is gone."""
 
 
-class FabricError(RuntimeError):
+class FabricError(CapstanError, RuntimeError):
     """The controller does not serve the fabric; the text says what is missing."""
 
 

@@ -106,6 +106,12 @@ OPTIONS: Final = (
         "the data directory; again for each. Without it all agents share --token-file, and each may take another's "
         "name.",
     ),
+    click.option(
+        "--authenticate-datagrams",
+        is_flag=True,
+        help="Have agents authenticate what they send each other, by keys of each pair that are renewed every hour. "
+        "Agents and controller begin with it together.",
+    ),
     click.option("--scheme", default="ecmp", show_default=True, help="Scheme to begin with."),
     click.option("--link-rate-mbps", default=20.0, show_default=True, help="Slowest fabric link, Mbit/s."),
     click.option("--lab", is_flag=True, help="This fabric is a lab: faults may be injected by the API."),
@@ -158,6 +164,7 @@ def run_controller(
     key: Path | None,
     token_file: Path | None,
     agent_hosts: tuple[str, ...],
+    authenticate_datagrams: bool,
     scheme: str,
     link_rate_mbps: float,
     lab: bool,
@@ -198,6 +205,7 @@ def run_controller(
         agents_tcp=_agents_tcp(agents_tls, certificate, key),
         token_file=token_file,
         agent_hosts=agent_hosts,
+        authenticate_datagrams=authenticate_datagrams,
         scheme=scheme,
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,

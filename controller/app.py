@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Final, Protocol
 
 from sqlalchemy import Engine
 
+from controller.agents.datagram_keys import PairKeys
 from controller.agents.listeners import TcpListener
 from controller.agents.server import ChannelSettings
 from controller.agents.token import host_tokens, read_or_make_token
@@ -85,6 +87,8 @@ class Settings:
     token_file: Path | None = None
     agent_hosts: tuple[str, ...] = ()
     """Each has a token of its own, and no other host an agent; empty: one token for all."""
+    authenticate_datagrams: bool = False
+    """Agents authenticate what they send each other, by keys of ours."""
     scheme: str = "ecmp"
     packet_time_s: float = 0.0006
     lab: bool = False
@@ -147,7 +151,11 @@ class _Process:
             allowed=_allowed_switches(settings),
             tls=None if settings.openflow_tls is None else SwitchTlsContexts(settings.openflow_tls),
             channel=ChannelSettings(
-                self._socket_path, data / "members.json", settings.agents_tcp, host_tokens=own_tokens
+                self._socket_path,
+                data / "members.json",
+                settings.agents_tcp,
+                host_tokens=own_tokens,
+                datagram_keys=_datagram_keys(settings),
             ),
             token=token,
             state_file=data / "scheme.json",
@@ -254,6 +262,14 @@ def _make_api_tokens(settings: Settings) -> _ApiTokens:
     operate, read = settings.data / "api-token", settings.data / "api-read-token"
     fresh = tuple(path for path in (operate, read) if not path.exists())
     return _ApiTokens(read_or_make_token(operate), read_or_make_token(read), fresh)
+
+
+def _datagram_keys(settings: Settings) -> PairKeys | None:
+    """Return the keys of agents' datagrams; None: they have none. Raises TokenError."""
+    if not settings.authenticate_datagrams:
+        return None
+    secret = read_or_make_token(settings.data / "datagram-secret")
+    return PairKeys(secret, time.time(), time.monotonic())
 
 
 def _allowed_switches(settings: Settings) -> AllowedSwitches | None:

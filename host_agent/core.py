@@ -6,6 +6,8 @@ purpose, admission. Times are seconds of one monotonic clock.
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,7 +24,7 @@ from host_agent.paths.own import OwnPathPolicy
 from host_agent.paths.steering import check, load_of, path_load
 from host_agent.randomness import RandomSource
 from host_agent.wire import Arrived, Outgoing
-from protocol.control import FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
+from protocol.control import DatagramKeys, FinishedFlows, FlowEntry, FlowTypes, Impair, PathLoad, Peer
 from protocol.policy import DEFAULT_POLICY, Policy
 from protocol.priority import types_problem
 
@@ -102,6 +104,22 @@ class AgentCore:
             self._underlay_of.update((packed(one), peer.underlay_ip) for one in peer.overlay)
             others.append((address, peer.session, peer.leaf, [packed(one) for one in peer.overlay]))
         self._core.set_directory(others, own)
+
+    def set_keys(self, message: DatagramKeys | None) -> None:
+        """Authenticate datagrams by these keys from now on, and take none that are not; None: none is authenticated.
+
+        What is no key is left out, and nothing is taken from that peer. Raises ValueError for an address that is none.
+        """
+        keys = {}
+        for address, numbered in ({} if message is None else message.keys).items():
+            usable = [
+                (int(number), bytes.fromhex(key)) for number, key in numbered.items() if _is_key(number, key)
+            ]
+            keys[ipaddress.IPv4Address(address).packed] = (
+                0 if message is None else message.sending % 256,
+                usable,
+            )
+        self._core.set_keys(keys)
 
     def set_paths(
         self, paths: Mapping[str, tuple[int, ...]], by_class: Mapping[str, tuple[int, ...]]
@@ -288,3 +306,7 @@ def _value(features: Sequence[str], value: Sequence[str]) -> bytes | None:
         except (ValueError, OverflowError):
             return None
     return bytes_
+
+
+def _is_key(number: str, key: str) -> bool:
+    return number.isdecimal() and int(number) < 256 and re.fullmatch("[0-9a-f]{32}", key) is not None

@@ -30,6 +30,7 @@ from protocol.control import (
     ActiveFlows,
     Counters,
     Crash,
+    DatagramKeys,
     Directory,
     FlowReport,
     FlowTypes,
@@ -248,6 +249,10 @@ class Agent:
             self._next_watch = now if message.every_s > 0 else math.inf
         elif isinstance(message, Directory):
             self._core.set_directory(message.peers, now)
+            if not message.authenticated:
+                self._core.set_keys(None)
+        elif isinstance(message, DatagramKeys):
+            self._core.set_keys(message)
         elif isinstance(message, Paths):
             self._core.set_paths(message.paths, message.by_class)
         elif isinstance(message, PathLoad):

@@ -84,10 +84,27 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """All agents of the fabric (the receiver among them); replaces the last one."""
+    """All agents of the fabric (the receiver among them); replaces the last one.
+
+    ``authenticated``: datagrams are, by the keys of the `DatagramKeys` before it.
+    """
 
     type: ClassVar[str] = "directory"
     peers: list[Peer]
+    authenticated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DatagramKeys:
+    """Keys by which the receiver and each of its peers authenticate datagrams; replaces the last ones.
+
+    ``keys``: by the peer's underlay address, each key (32 hexadecimal digits) by its number on the wire (as text).
+    ``sending``: the number of the one to send by.
+    """
+
+    type: ClassVar[str] = "datagram-keys"
+    sending: int
+    keys: dict[str, dict[str, str]] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +294,7 @@ Message = (
     | Welcome
     | Refused
     | Directory
+    | DatagramKeys
     | Paths
     | PathLoad
     | SetPolicy

@@ -5,8 +5,8 @@ Every datagram begins with the same 32-byte header, network byte order::
     offset  size  field
     0       1     MAGIC (0xCA)
     1       1     version (high nibble) and kind (low nibble)
-    2       1     flags: bits 0-1 traffic class, bit 2 coded (source of a coding unit)
-    3       1     reserved, 0
+    2       1     flags: bits 0-1 traffic class, bit 2 coded (source of a coding unit), bit 3 authenticated
+    3       1     reserved, 0 (authenticated: number of the key)
     4       4     session: random number of the sending agent's start, sent to peers by the controller
     8       4     number: per (sender, receiver), +1 for every datagram; it shows replays and losses
     12      4     sent: sender's clock in microseconds, modulo 2**32
@@ -25,6 +25,10 @@ Kinds and their bodies:
 
 The CRC is needed because packets that a TUN device hands over with ``IFF_VNET_HDR`` carry no valid inner
 checksum. A datagram whose CRC is wrong counts as lost.
+
+Where the controller gives agents keys (`DatagramKeys` in `protocol/control.py`), datagrams are authenticated: bytes 24
+to 31 hold SipHash-2-4 of bytes 0 to 23 and of the body, by the key of the pair, big-endian. It takes the place of the
+CRC, and nothing in a datagram is believed before it. `native/datapath/src/mac.rs` computes it.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 from controller.agents import asking
 from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
+from controller.agents.datagram_keys import PairKeys
 from controller.agents.listeners import Listeners, TcpListener
 from controller.agents.loop_thread import LoopThread
 from controller.agents.members_file import read_members, write_members
@@ -59,6 +60,8 @@ class ChannelSettings:
     grace_s: float = GRACE_S
     timing: Timing = field(default_factory=Timing)
     host_tokens: Mapping[str, str] | None = None
+    datagram_keys: PairKeys | None = None
+    """By which agents authenticate datagrams; None: they do not."""
 
 
 class AgentServer:
@@ -99,6 +102,7 @@ class AgentServer:
         self._membership = Membership((), 0.0, settings.grace_s)
         self._spreading: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
+        self._renewal: asyncio.TimerHandle | None = None
 
     @property
     def tcp_port(self) -> int | None:
@@ -205,13 +209,14 @@ class AgentServer:
         for member in self._membership.members():
             self._joined(member)
         self._plan_expiry()
+        self._spread_keys()
         await self._listeners.open(self._settings.socket_path, self._settings.tcp, self._accept)
 
     async def _close(self) -> None:
         if self._spreading is not None:
             self._spread_now()  # who joined a moment ago is a member for the next controller, too
         self._paths.close()
-        for timer in (self._spreading, self._expiry):
+        for timer in (self._spreading, self._expiry, self._renewal):
             if timer is not None:
                 timer.cancel()
         self._listeners.close()
@@ -263,6 +268,7 @@ class AgentServer:
             self.gone.notify(member.host)
         self._paths.came(member.host)
         session.welcome(self._token_of(member.host))
+        self._put_keys(member.underlay_ip, session)
         session.put_newest("directory", self._directory_frame())
         for kind, frame in self._kept.items():
             session.put_newest(kind, frame)
@@ -334,9 +340,23 @@ class AgentServer:
 
     def _directory_frame(self) -> bytes:
         peers = [member.peer() for member in self._membership.members()]
-        return encode(
-            Directory([replace(peer, leaf=self._paths.places.leaf_of(peer.underlay_ip)) for peer in peers])
-        )
+        located = [replace(peer, leaf=self._paths.places.leaf_of(peer.underlay_ip)) for peer in peers]
+        return encode(Directory(located, self._settings.datagram_keys is not None))
+
+    def _put_keys(self, underlay_ip: str, session: AgentSession) -> None:
+        keys = self._settings.datagram_keys
+        if keys is not None:
+            others = [member.underlay_ip for member in self._membership.members()]
+            session.put_newest("datagram-keys", encode(keys.of_host(underlay_ip, others, time.monotonic())))
+
+    def _spread_keys(self) -> None:
+        """Give all agents the keys of this period, and again when the next one begins."""
+        keys = self._settings.datagram_keys
+        if keys is not None:
+            for _, underlay_ip, session in self._located():
+                self._put_keys(underlay_ip, session)
+            later = keys.ends_in(time.monotonic())
+            self._renewal = asyncio.get_running_loop().call_later(later, self._spread_keys)
 
     def _located(self) -> Iterator[tuple[str, str, AgentSession]]:
         """Yield the members that have a channel: host, underlay address, and the channel."""
@@ -378,6 +398,8 @@ class AgentServer:
     def _spread_now(self) -> None:
         self._spreading = None
         frame = self._directory_frame()
+        for _, underlay_ip, session in self._located():
+            self._put_keys(underlay_ip, session)
         for session in self._sessions.values():
             session.put_newest("directory", frame)
         write_members(self._settings.members_file, self._membership.members())

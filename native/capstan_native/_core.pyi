@@ -27,6 +27,12 @@ class HostCore:
     ) -> None:
         """The other agents: underlay address, session, leaf, overlay addresses; and our own (None: not named)."""
 
+    def set_keys(self, keys: Mapping[bytes, tuple[int, Sequence[tuple[int, bytes]]]]) -> None:
+        """By a peer's underlay address: the number of the key to send by, and all keys (16 B) with their numbers.
+
+        No keys: datagrams are not authenticated.
+        """
+
     def set_paths(
         self, paths: Mapping[str, Sequence[int]], by_class: Mapping[str, Sequence[int]]
     ) -> None: ...

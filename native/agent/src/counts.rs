@@ -54,6 +54,9 @@ counts! {
     DroppedVersion "dropped_version"
     DroppedKind "dropped_kind"
     DroppedCrc "dropped_crc"
+    DroppedUnauthenticated "dropped_unauthenticated"
+    DroppedKey "dropped_key"
+    DroppedCode "dropped_code"
     DroppedBody "dropped_body"
 }
 

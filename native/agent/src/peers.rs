@@ -5,6 +5,7 @@ use std::ops::{Index, IndexMut};
 
 use datapath::crc32c::crc32c;
 use datapath::inner::Address;
+use datapath::mac::PairKeys;
 use datapath::sent::{Outstanding, SentLog};
 
 use crate::class::TrafficClass;
@@ -51,6 +52,8 @@ pub struct MarginId {
 pub struct Peer<P: Packet> {
     /// From the directory.
     pub known: Known,
+    /// By which its datagrams and ours are authenticated; None: they are not.
+    pub keys: Option<PairKeys>,
     /// Number of the next datagram to this peer.
     pub number: u32,
     /// Entropy values of what left.
@@ -85,6 +88,7 @@ impl<P: Packet> Peer<P> {
         Peer {
             own: FlowRef { id, hash: crc32c(0, &known.address) },
             known,
+            keys: None,
             number: 0,
             sent: SentLog::default(),
             outstanding: Outstanding::default(),

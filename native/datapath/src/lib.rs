@@ -9,6 +9,7 @@ pub mod crc32c;
 pub mod feedback;
 pub mod header;
 pub mod inner;
+pub mod mac;
 pub mod segments;
 pub mod sent;
 pub mod tunnel;

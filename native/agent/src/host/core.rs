@@ -1,12 +1,13 @@
 //! What an agent does with packets of its host and with datagrams of its peers.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use coding::Code;
 use datapath::checksum::complete;
 use datapath::feedback::Feedback;
 use datapath::header::{Header, RepairHead, CLASS_MASK, FEEDBACK, REPAIR};
 use datapath::inner::{look, Address, Seen, TCP};
+use datapath::mac::PairKeys;
 use datapath::tunnel;
 
 use crate::class::TrafficClass;
@@ -62,6 +63,8 @@ pub struct Core {
     /// The other agents.
     pub peers: Peers<Bytes>,
     identity: Identity,
+    /// Of pairs with us, by the peer's address.
+    keys: HashMap<UnderlayAddress, PairKeys>,
     counts: Counts,
     icmp_tokens: f64,
     icmp_at: Seconds,
@@ -78,6 +81,7 @@ impl Core {
             receiver,
             peers: Peers::default(),
             identity,
+            keys: HashMap::new(),
             counts: Counts::default(),
             icmp_tokens: ICMP_PER_S,
             icmp_at: now,
@@ -104,6 +108,22 @@ impl Core {
         self.peers.settle(&changes);
         for id in changes.there {
             self.sender.adopt(&mut self.peers[id]);
+        }
+        self.use_keys();
+    }
+
+    /// Authenticates datagrams to and from the peers at these addresses from now on, and takes none from others; no keys:
+    /// no datagram is authenticated.
+    pub fn set_keys(&mut self, keys: HashMap<UnderlayAddress, PairKeys>) {
+        self.keys = keys;
+        self.use_keys();
+    }
+
+    fn use_keys(&mut self) {
+        for id in self.peers.ids() {
+            let peer = &mut self.peers[id];
+            let pair = self.keys.get(&peer.known.address);
+            peer.keys = (!self.keys.is_empty()).then(|| pair.cloned().unwrap_or_default());
         }
     }
 
@@ -195,7 +215,11 @@ impl Core {
         let Some(from) = self.peers.at(datagram.address) else {
             return self.counts.add(Count::DroppedUnknownPeer, 1);
         };
-        let (header, body) = match Header::read(datagram.data) {
+        let read = match &self.peers[from].keys {
+            Some(keys) => Header::read_authenticated(datagram.data, keys),
+            None => Header::read(datagram.data),
+        };
+        let (header, body) = match read {
             Ok(read) => read,
             Err(reason) => return self.counts.refused("dropped_", reason),
         };
@@ -245,7 +269,9 @@ impl Core {
     pub fn datagrams_to_send(&mut self) -> Vec<Datagram> {
         let mut datagrams = Vec::with_capacity(self.sender.wrapping.out.len());
         for departure in self.sender.wrapping.out.drain(..) {
-            seal(&departure, self.identity.session, &mut datagrams);
+            let peer = self.peers.at(departure.outer.address).map(|id| &self.peers[id]);
+            let key = peer.and_then(|peer| peer.keys.as_ref()?.sending);
+            seal(&departure, self.identity.session, key, &mut datagrams);
         }
         datagrams
     }

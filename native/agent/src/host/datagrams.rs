@@ -3,6 +3,7 @@
 use coding::packets::Repairs as Coded;
 use coding::{Error, Kernel};
 use datapath::header::{Header, RepairHead, FEEDBACK, HEADER_BYTES, REPAIR, REPAIR_HEAD_BYTES, SOURCE};
+use datapath::mac::NumberedKey;
 
 use crate::coding::ClosedUnit;
 use crate::departure::{Content, Departure, UnderlayAddress};
@@ -28,9 +29,9 @@ pub struct Datagram {
     pub body: Bytes,
 }
 
-/// Appends the datagrams of a departure.
-pub fn seal(departure: &Departure<Rows>, session: u32, out: &mut Vec<Datagram>) {
-    let mut sealing = Sealing { departure, session, sealed: 0, out };
+/// Appends the datagrams of a departure, authenticated by `key` where there is one.
+pub fn seal(departure: &Departure<Rows>, session: u32, key: Option<NumberedKey>, out: &mut Vec<Datagram>) {
+    let mut sealing = Sealing { departure, session, key, sealed: 0, out };
     match &departure.content {
         Content::Feedback(feedback) => sealing.push(FEEDBACK, 0, feedback.encode().into()),
         Content::Packets { sources, repairs } => {
@@ -51,6 +52,7 @@ pub fn seal(departure: &Departure<Rows>, session: u32, out: &mut Vec<Datagram>) 
 struct Sealing<'a> {
     departure: &'a Departure<Rows>,
     session: u32,
+    key: Option<NumberedKey>,
     sealed: u32,
     out: &'a mut Vec<Datagram>,
 }
@@ -75,7 +77,10 @@ impl Sealing<'_> {
             source_port: departure.ports.get(self.sealed as usize).copied().unwrap_or_default(),
             destination_port: outer.port,
             tos: outer.tos | ecn,
-            header: header.encode(&body),
+            header: match &self.key {
+                Some(key) => header.authenticate(&body, key),
+                None => header.encode(&body),
+            },
             body,
         });
         self.sealed += 1;

@@ -7,6 +7,7 @@ mod records;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use agent::departure::UnderlayAddress;
 use agent::host::{Core, Datagram, FromUnderlay, Identity};
 use agent::paths::{BoxedPolicy, LivePaths};
 use agent::peers::Known;
@@ -15,6 +16,7 @@ use agent::sending::Sender;
 use agent::{Generator, TrafficClass};
 use datapath::header::HEADER_BYTES;
 use datapath::inner::{Address, FlowKey};
+use datapath::mac::{Key, NumberedKey, PairKeys, KEY_BYTES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
@@ -106,6 +108,18 @@ impl HostCore {
         let own = own.map(addresses).transpose()?.map(|own| own.into_iter().collect());
         held(&mut self.core).set_directory(directory, own);
         Ok(())
+    }
+
+    fn set_keys(&mut self, keys: HashMap<UnderlayAddress, (u8, Vec<(u8, [u8; KEY_BYTES])>)>) {
+        let of_pair = |(sending, all): (u8, Vec<(u8, [u8; KEY_BYTES])>)| {
+            let numbered =
+                |(number, bytes): (u8, [u8; KEY_BYTES])| NumberedKey { number, key: Key::new(bytes) };
+            let receiving: Vec<NumberedKey> = all.into_iter().map(numbered).collect();
+            let sending = receiving.iter().find(|known| known.number == sending).copied();
+            PairKeys { sending, receiving }
+        };
+        let keys = keys.into_iter().map(|(address, pair)| (address, of_pair(pair))).collect();
+        held(&mut self.core).set_keys(keys);
     }
 
     fn set_paths(

@@ -38,6 +38,18 @@ const theme = createTheme({
     },
   },
   colors: {
+    dark: [
+      "#e9eef4",
+      "#c3ccd6",
+      "#a9b6c4",
+      "#8593a1",
+      "#4a5866",
+      "#33414f",
+      "#1f2a35",
+      "#18212b",
+      "#131a22",
+      "#10161d",
+    ],
     accent: [
       "#eaf3fc",
       "#cfe3f7",
@@ -57,7 +69,13 @@ const theme = createTheme({
   defaultRadius: "md",
   cursorType: "pointer",
   components: {
-    Button: { defaultProps: { size: "xs", variant: "default" } },
+    Button: {
+      defaultProps: { size: "xs", variant: "default" },
+      // The library reckons the contrast for the light scheme only.
+      vars: (_: unknown, { variant }: { variant?: string }) => ({
+        root: variant === "filled" ? { "--button-bg": "var(--on)", "--button-color": "var(--on-ink)" } : {},
+      }),
+    },
     NativeSelect: { defaultProps: { size: "xs" } },
     TextInput: { defaultProps: { size: "xs" } },
     Autocomplete: { defaultProps: { size: "xs" } },
@@ -84,7 +102,6 @@ const variables: CSSVariablesResolver = () => ({
     "--mantine-color-dimmed": "var(--quiet)",
     "--mantine-color-placeholder": "var(--quiet)",
     "--mantine-color-error": "var(--bad)",
-    "--mantine-color-default": "#18212b",
     "--mantine-color-default-border": "#6b7a89",
   },
 });

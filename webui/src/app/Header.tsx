@@ -90,16 +90,16 @@ function FabricState() {
     return (
       <Text
         span
-        title="Each experiment builds its own; switches that call this controller would be shown, too."
+        title="There is no fabric: each experiment builds its own. Switches that call this controller would be shown, too."
       >
-        no fabric: experiments only
+        experiments only
       </Text>
     );
   }
   return (
     <>
-      <Text span data-testid="scheme">
-        scheme <SchemeMark name={health.scheme} />
+      <Text span data-testid="scheme" title="The scheme in force">
+        <SchemeMark name={health.scheme} />
       </Text>
       {!health.ready && (
         <Text span className={styles["stale"]} title={health.reasons.join("; ")}>

@@ -20,6 +20,8 @@ interface Props {
   height?: number;
 }
 
+/** Pixels of a letter, or a little more. */
+const LETTER = 7.6;
 const DASHES: readonly number[][] = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
 
 /** Values over the last seconds, a line a series. */
@@ -56,7 +58,8 @@ export function TimeChart({ title, series, from, to, atLeast, format, height = 1
             },
             {
               ...axis,
-              size: 84 * scale,
+              size: (_: unknown, labels: string[] | null) =>
+                (Math.max(0, ...(labels ?? []).map((label) => label.length)) * LETTER + 14) * scale,
               space: 34 * scale,
               values: (_, splits) => splits.map(format),
             },

@@ -20,6 +20,17 @@ interface Props {
   height: number;
 }
 
+/** In the legend each series has a mark of its own colour. */
+const MARKS: uPlot.Legend = {
+  markers: {
+    width: 0,
+    fill: (chart, index) => {
+      const stroke = chart.series[index]?.stroke;
+      return String(typeof stroke === "function" ? stroke(chart, index) : stroke);
+    },
+  },
+};
+
 function look(scale: number): Look {
   const page = getComputedStyle(document.documentElement);
   const colour = (variable: string): string => page.getPropertyValue(variable).trim();
@@ -42,7 +53,7 @@ export function UPlotChart({ data, options, structure, height }: Props) {
     const element = place.current;
     if (!element) return;
     const made = new uPlot(
-      { ...options(look(scale)), width: element.clientWidth || 300, height: height * scale },
+      { ...options(look(scale)), legend: MARKS, width: element.clientWidth || 300, height: height * scale },
       latest.current,
       element,
     );

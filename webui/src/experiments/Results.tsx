@@ -49,12 +49,14 @@ export function Results({ experiment }: { experiment: Experiment }) {
               <SchemeDistribution times={times} />
             </Panel>
           )}
-          <Panel title="Figures of each scheme">
-            <SchemeTable document={document} />
-          </Panel>
-          <Claims claims={document.claims ?? []} />
         </Grid>
       )}
+      {document.schemes && (
+        <Panel title="Figures of each scheme">
+          <SchemeTable document={document} />
+        </Panel>
+      )}
+      <Claims claims={document.claims ?? []} />
       <Downloads experiment={experiment} />
     </>
   );

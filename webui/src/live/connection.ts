@@ -2,7 +2,7 @@
 
 import type { QueryClient } from "@tanstack/react-query";
 import { BASE, get } from "../api/client";
-import type { ModesView } from "../api/schema";
+import type { EventsView, ModesView } from "../api/schema";
 import type { EventHead, FlowsSample, Hello, LinksSample } from "../api/types";
 import { LOG_TOPICS, type LiveStore, type LogTopic } from "./store";
 import { StreamWatch } from "./watch";
@@ -12,6 +12,8 @@ const TICK_MS = 500;
 const ANSWER_MS = 2_000;
 /** What events say has changed is asked for again at most this often. */
 const REFRESH_MS = 300;
+/** So many events of before this page was opened are asked for. */
+const PAST = 1_000;
 
 /** What to ask again when something of a topic happened. */
 const QUERIES: Record<LogTopic, readonly string[]> = {
@@ -72,6 +74,14 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
     on<Hello>("hello", (hello) => {
       // Anything may have happened since: the controller was restarted, or its events are gone.
       if (!hello.resumed) void queries.invalidateQueries();
+      if (store.log.length === 0) {
+        // Refused or unanswered, the log begins with what comes.
+        const since = Math.max(0, hello.cursor - PAST);
+        get<EventsView>(`/events?since=${since}&limit=${PAST}`).then(
+          ({ events }) => store.takePast(events),
+          () => undefined,
+        );
+      }
       store.takeHello(hello);
     });
     on<LinksSample>("links", (sample) => store.takeLinks(sample));

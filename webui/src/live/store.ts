@@ -21,9 +21,8 @@ export interface ModeChange {
 const KEPT_MODES = 2_000;
 const KEPT_LOG = 500;
 
-export interface LogEntry extends EventHead {
-  topic: LogTopic;
-}
+/** Modes change many times a second: the log is for what a person reads. */
+const UNREAD: ReadonlySet<string> = new Set(["mode-switched", "mode-changed", "state-sent"]);
 
 export class LiveStore {
   connection: Connection = "connecting";
@@ -35,7 +34,7 @@ export class LiveStore {
   /** Oldest first. */
   modes: readonly ModeChange[] = [];
   /** Newest first. */
-  log: readonly LogEntry[] = [];
+  log: readonly EventHead[] = [];
   /** Events that this page was too slow for. */
   missed = 0;
   readonly linkHistory = new LinkHistory();
@@ -83,10 +82,16 @@ export class LiveStore {
       this.modes = [...this.modes.slice(1 - KEPT_MODES), { at, leaf, mode, cause }];
       this.#notify("modes");
     }
-    // Modes change many times a second: the log is for what a person reads.
-    if (event.kind === "mode-switched" || event.kind === "mode-changed" || event.kind === "state-sent")
-      return;
-    this.log = [{ ...event, topic }, ...this.log].slice(0, KEPT_LOG);
+    if (UNREAD.has(event.kind)) return;
+    this.log = [event, ...this.log].slice(0, KEPT_LOG);
+    this.#notify("log");
+  }
+
+  /** Events of before the stream was opened, oldest first. */
+  takePast(events: readonly EventHead[]): void {
+    const known = new Set(this.log.map((event) => event.cursor));
+    const past = events.filter((event) => !UNREAD.has(event.kind) && !known.has(event.cursor));
+    this.log = [...this.log, ...past.reverse()].slice(0, KEPT_LOG);
     this.#notify("log");
   }
 

@@ -18,13 +18,19 @@ export function OperatePage() {
           The one in the file api-token of the controller's data directory may change things.
         </Notice>
       )}
-      <Grid least={420}>
-        <SchemeControls may={may} />
-        <FaultControls may={may} />
-        <HealthPanel />
-        <SwitchesPanel />
-        <AgentsPanel />
-        <RecentEvents />
+      <Grid least={380}>
+        <Column>
+          <SchemeControls may={may} />
+          <FaultControls may={may} />
+        </Column>
+        <Column>
+          <HealthPanel />
+          <RecentEvents />
+        </Column>
+        <Column>
+          <SwitchesPanel />
+          <AgentsPanel />
+        </Column>
       </Grid>
     </Column>
   );

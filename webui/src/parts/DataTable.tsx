@@ -24,7 +24,7 @@ export function DataTable({ label, head, rows, maxHeight }: Props) {
       type="native"
       mah={maxHeight}
       tabIndex={0}
-      role="region"
+      role="group"
       aria-label={label}
       style={{ overflow: "auto" }}
     >

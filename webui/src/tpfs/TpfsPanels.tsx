@@ -91,7 +91,9 @@ function Types({ learnt }: { learnt: LearntTypes }) {
       </Panel>
       <Panel title="In words, and what else was tried">
         <Spoiler maxHeight={120} showLabel="Show all" hideLabel="Show less">
-          <pre>{learnt.explanation}</pre>
+          <Text component="pre" ff="monospace" m={0} style={{ whiteSpace: "pre-wrap" }}>
+            {learnt.explanation}
+          </Text>
           <DataTable
             label="Features that were tried"
             head={["features", "types", "spread (less is better)"]}

@@ -1,5 +1,6 @@
 import { List, Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
+import { group } from "d3-array";
 import { get } from "../api/client";
 import { useHas } from "../api/queries";
 import { Link } from "../app/Link";
@@ -9,6 +10,7 @@ import type { Experiment } from "../experiments/types";
 import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { claimsOf, findingsOf } from "./evidence";
+import styles from "./understand.module.css";
 
 /** Kept experiments that are looked through, the newest. */
 const LOOKED_AT = 20;
@@ -46,29 +48,38 @@ function ClaimList({ scheme }: { scheme: string }) {
   }).flatMap((query) => query.data ?? []);
   if (claims.length === 0) return <Quiet>No preset has a claim about it.</Quiet>;
   return (
-    <List size="sm" spacing="sm">
-      {claims.map(({ claim, preset }) => {
-        const findings = findingsOf(kept, claim);
-        return (
-          <List.Item key={`${preset} ${claim.text}`}>
-            {claim.text}{" "}
+    <div className={styles["claims"]} tabIndex={0} role="group" aria-label="Claims by preset">
+      {[...group(claims, ({ preset }) => preset)].map(([preset, ofPreset]) => (
+        <section key={preset}>
+          <Text fw={600}>
+            {preset}{" "}
             <Text span c="dimmed">
-              {[claim.source, claim.figure].filter(Boolean).join(", ")}
+              {[...new Set(ofPreset.map(({ claim }) => claim.source))].filter(Boolean).join("; ")}
             </Text>
-            {findings.map(({ experiment, finding }) => (
-              <div key={experiment}>
-                <Verdict finding={finding} />
-                <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>
-              </div>
+          </Text>
+          <List size="sm" mb="sm">
+            {ofPreset.map(({ claim }) => (
+              <List.Item key={`${claim.text} ${claim.against}`}>
+                {claim.text}{" "}
+                <Text span c="dimmed">
+                  {claim.figure}
+                </Text>
+                {findingsOf(kept, claim).map(({ experiment, finding }) => (
+                  <div key={experiment}>
+                    <Verdict finding={finding} />
+                    <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>
+                  </div>
+                ))}
+              </List.Item>
             ))}
-            {findings.length === 0 && (
-              <Text>
-                Not measured here yet: <Link href={`/compare?preset=${preset}`}>begin {preset}</Link>
-              </Text>
-            )}
-          </List.Item>
-        );
-      })}
-    </List>
+          </List>
+          {ofPreset.every(({ claim }) => findingsOf(kept, claim).length === 0) && (
+            <Text mb="sm">
+              Not measured here yet: <Link href={`/compare?preset=${preset}`}>begin {preset}</Link>
+            </Text>
+          )}
+        </section>
+      ))}
+    </div>
   );
 }

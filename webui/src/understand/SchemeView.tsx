@@ -55,24 +55,26 @@ export function SchemeView({ scheme }: { scheme: Scheme }) {
             ))}
           </Grid>
         </Panel>
-        <Panel title="Parts">
-          <Table>
-            <Table.Tbody>
-              {mechanisms(scheme).map(({ name, words }) => (
-                <Table.Tr key={name}>
-                  <Table.Th scope="row" fw={600} style={{ verticalAlign: "top" }}>
-                    {name}
-                  </Table.Th>
-                  <Table.Td>{words}</Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-          <Quiet>A packet time is that of 1500 B on the slowest link of the fabric.</Quiet>
-        </Panel>
-        <Evidence scheme={scheme.name} />
-        <Source name={scheme.name} />
+        <Column>
+          <Panel title="Parts">
+            <Table>
+              <Table.Tbody>
+                {mechanisms(scheme).map(({ name, words }) => (
+                  <Table.Tr key={name}>
+                    <Table.Th scope="row" fw={600} style={{ verticalAlign: "top" }}>
+                      {name}
+                    </Table.Th>
+                    <Table.Td>{words}</Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+            <Quiet>A packet time is that of 1500 B on the slowest link of the fabric.</Quiet>
+          </Panel>
+          <Source name={scheme.name} />
+        </Column>
       </Grid>
+      <Evidence scheme={scheme.name} />
       <Suspense fallback={<Quiet>Loading…</Quiet>}>
         {scheme.priority?.prediction && <TpfsPanels />}
         {scheme.admission && <CaptonPanels />}

@@ -100,6 +100,11 @@ impl<P: Clamped> Gate<P> {
             || !self.messages.is_empty()
     }
 
+    /// Returns true if a policy holds flows.
+    pub fn is_in_force(&self) -> bool {
+        self.admission.is_some()
+    }
+
     /// Holds flows by this from now on; lets go of what another policy held.
     pub fn set_policy(&mut self, policy: Option<AdmissionPolicy>, now: Seconds) {
         if policy == self.policy {
@@ -231,6 +236,11 @@ impl<P: Clamped> Gate<P> {
             counts.add(&admission.counts());
         }
         counts
+    }
+
+    /// Returns how many flows are known.
+    pub fn flows(&self) -> usize {
+        self.admission.as_ref().map_or(0, HostAdmission::len)
     }
 
     /// Returns how many flows are in a state.

@@ -104,6 +104,10 @@ impl<P: Clamped> HostAdmission<P> {
         Numbers { sequence: self.requests.sequence(), next_flow: self.next_flow }
     }
 
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }

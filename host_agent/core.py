@@ -1,7 +1,7 @@
 """The agent's decisions, on plain data: packets and datagrams in, datagrams and packets out, time passed in.
 
 They are compiled (`native/agent`); here is what is decided seldom: policy documents, the directory, reports, harm on
-purpose, admission. Times are seconds of one monotonic clock.
+purpose. Times are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Final
 from capstan_native import HostCore
 
 from host_agent.addresses import packed, text
-from host_agent.admission.gate import Gate, KnownFlow
+from host_agent.admission.gate import Gate
 from host_agent.impairment import Impairment
-from host_agent.inner_packet import InnerPacket, PacketError, addresses, look, ports
+from host_agent.inner_packet import addresses, ports
 from host_agent.paths.own import OwnPathPolicy
 from host_agent.paths.steering import check, load_of, path_load
 from host_agent.randomness import RandomSource
@@ -34,8 +34,6 @@ NEVER: Final = 1 << 62
 """More bytes than any flow sends."""
 MOST_FINISHED: Final = 512
 """Ended flows in one message: reading it is not to hold up the controller."""
-SWEEP_S: Final = 1.0
-"""How often the gate looks for flows that are idle."""
 
 
 class AgentCore:
@@ -72,12 +70,8 @@ class AgentCore:
         self._impairment: Impairment[Arrived] | None = None
         self._hosts: dict[bytes, str] = {}
         """Names of peers by their underlay addresses."""
-        self._underlay_of: dict[bytes, str] = {}
-        """Underlay addresses of peers by their overlay addresses."""
-        self.gate = Gate(self)
+        self.gate = Gate(self._core)
         """Of flows that ask the controller before they send."""
-        self._now = now
-        self._next_sweep = now + SWEEP_S
 
     # -- what the controller says --------------------------------------------------------------------
 
@@ -89,19 +83,17 @@ class AgentCore:
         self._core.set_policy(policy, file, now)
         self.policy = policy
         self._use_types()
-        self.gate.set_policy(policy.admission, now)
 
     def set_directory(self, peers: Sequence[Peer], now: float) -> None:
         """The agents that there are, by overlay address; what those that are gone send is dropped."""
         own, others = None, []
-        self._hosts, self._underlay_of = {}, {}
+        self._hosts = {}
         for peer in peers:
             if peer.host == self.host:
                 own = [packed(address) for address in peer.overlay]
                 continue
             address = socket.inet_aton(peer.underlay_ip)
             self._hosts[address] = peer.host
-            self._underlay_of.update((packed(one), peer.underlay_ip) for one in peer.overlay)
             others.append((address, peer.session, peer.leaf, [packed(one) for one in peer.overlay]))
         self._core.set_directory(others, own)
 
@@ -192,45 +184,20 @@ class AgentCore:
     def compiled(self) -> HostCore | None:
         """What may take packets directly; None while Python has to see each of them."""
         harmed = self._impairment is not None and (self._impairment.harmful or self._impairment.deadline())
-        return None if self.gate.shut or harmed else self._core
+        return None if harmed else self._core
 
     # -- what happens --------------------------------------------------------------------------------
 
-    def packet_from_host(self, packet: bytes, now: float, seen: InnerPacket | None = None) -> None:
-        """An inner IP packet that the host sends into the overlay; *seen*: what `look` says of it, if it was asked."""
+    def packet_from_host(self, packet: bytes, now: float) -> None:
+        """Take in an inner IP packet that the host sends into the overlay."""
         self._core.packet_from_host(packet, now)
-        if self.gate.shut and len(packet) <= self.mtu:
-            self._gated(packet, seen, now)
 
-    def super_packet_from_host(
-        self, packet: bytes, size: int, now: float, seen: InnerPacket | None = None
-    ) -> None:
-        """A TCP packet that the host left us to cut into segments of *size* bytes of payload."""
+    def super_packet_from_host(self, packet: bytes, size: int, now: float) -> None:
+        """Take in a TCP packet that the host left us to cut into segments of *size* bytes of payload."""
         self._core.super_packet_from_host(packet, size, now)
-        if self.gate.shut:
-            self._gated(packet, seen, now)
-
-    def _gated(self, packet: bytes, seen: InnerPacket | None, now: float) -> None:
-        try:
-            seen = seen or look(packet)
-        except PacketError:
-            return
-        peer = self._underlay_of.get(seen.destination)
-        if peer is not None:
-            self.gate.sent(peer, packet, seen, now)
-
-    def flow(self, key: bytes) -> KnownFlow | None:
-        """A flow that this host sends (`InnerPacket.flow`), as the gate sees it."""
-        known = self._core.flow(key)
-        return None if known is None else KnownFlow(*known)
-
-    def grant(self, flow: int, stamp: int) -> None:
-        """The controller has granted a flow, by its number, a path (0: none of its own)."""
-        self._core.grant(flow, stamp)
 
     def receive_datagram(self, data: bytes, underlay_ip: str, source_port: int, tos: int, now: float) -> None:
         """A datagram that came from the underlay, from any sender."""
-        self._now = now
         if self._impairment is None or not self._impairment.harmful:
             self._core.receive_datagram(data, socket.inet_aton(underlay_ip), source_port, tos, now)
             return
@@ -247,21 +214,15 @@ class AgentCore:
         if self._impairment is not None:
             for item in self._impairment.due(now):
                 self._harmed(item, now)
-        self._now = now
-        self.gate.handle_timer(now)
         self._core.handle_timer(now)
-        if now >= self._next_sweep:
-            self._next_sweep = now + SWEEP_S
-            self.gate.sweep(now)
 
     # -- what follows --------------------------------------------------------------------------------
 
     def get_timer(self) -> float:
         """When `handle_timer` wants to be called."""
-        timers: list[float | None] = [self._core.timer(), self.gate.get_timer()]
-        if self._impairment is not None:
-            timers.append(self._impairment.deadline())
-        return min(timer for timer in timers if timer is not None)
+        harmed = None if self._impairment is None else self._impairment.deadline()
+        timer = self._core.timer()
+        return timer if harmed is None else min(timer, harmed)
 
     def datagrams_to_send(self) -> list[Outgoing]:
         """Datagrams for the underlay, in order; each is given once."""
@@ -269,8 +230,7 @@ class AgentCore:
 
     def packets_to_deliver(self) -> list[bytes]:
         """Inner packets for the host, in order; each is given once."""
-        packets = self._core.packets_to_deliver()
-        return self.gate.delivered(packets, self._now) if self.gate.shut else packets
+        return self._core.packets_to_deliver()
 
     def counters(self) -> dict[str, float]:
         """Totals since the start, by name."""

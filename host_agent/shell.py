@@ -156,9 +156,9 @@ class Agent:
                 events = carrier.carry(core.compiled, deadline)
             else:
                 events = [fd for fd, _ in poll.poll(max(0.0, timer - time.monotonic()))]
+                if (late_s := time.monotonic() - timer) > 0:
+                    core.gate.late(late_s, timer + late_s)
             now = time.monotonic()
-            if now > timer:
-                core.gate.late(now - timer, now)
             for fd in events:
                 if fd == tun_fd:
                     reads = min(_MOST_READS, 2 * reads) if self._read_tun(reads, now) == reads else 1
@@ -199,9 +199,13 @@ class Agent:
             timer = min(timer, deadline)
 
     def _put_out(self) -> None:
-        if self._core.gate.shut:  # before the packets: while they wake others, the controller decides
-            for message in self._core.gate.messages_to_send(time.monotonic(), self._unsent_of):
-                self._channel.send(message)
+        # before the packets: while they wake others, the controller decides
+        for message in self._core.gate.messages_to_send(time.monotonic(), self._unsent_of):
+            self._channel.send(message)
+        compiled = self._core.compiled
+        if compiled is not None and self._carrier is not None and self._tun.super_packets:
+            self._carrier.flush(compiled)
+            return
         outgoing = self._core.datagrams_to_send()
         if outgoing:
             self._underlay.send(outgoing)
@@ -231,9 +235,9 @@ class Agent:
             if seen is not None and seen.opening:
                 self._read_announcements()  # what was said of this flow was said before
             if size:
-                self._core.super_packet_from_host(packet, size, now, seen)
+                self._core.super_packet_from_host(packet, size, now)
             else:
-                self._core.packet_from_host(packet, now, seen)
+                self._core.packet_from_host(packet, now)
         return most
 
     def _obey(self, message: Message | Connected, now: float) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 COUNTER: Final = "flows_unscheduled_by_fail_safe"
-"""Of agents (`host_agent.admission.requests`)."""
+"""Of agents (`native/agent/src/admission/requests.rs`)."""
 
 
 @dataclass(frozen=True, slots=True)

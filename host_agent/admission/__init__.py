@@ -1,1 +1,1 @@
-"""The host's side of CAPTON: large flows ask the controller, and are held, paced and stopped as it decides."""
+"""CAPTON's messages and what the kernel says of sockets; `native/agent/src/admission/` decides."""

@@ -1,11 +1,12 @@
 """A host's agent, and what carries packets between it and the kernel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from capstan_native._moving import DatagramReceiver, TunReader
 from capstan_native._paths import Load
 
+from host_agent.admission.unsent import Unsent
 from host_agent.paths.base import PathPolicy
 from protocol.policy import Policy
 
@@ -54,10 +55,30 @@ class HostCore:
     def packets_to_deliver(self) -> list[bytes]: ...
     def counters(self) -> dict[str, int]: ...
     def announce(self, flow: bytes, size: float) -> None: ...
-    def flow(self, flow: bytes) -> tuple[int, float | None, int] | None:
-        """Number of a flow that the host sends, payload that it was announced with, payload that it has sent."""
+    @property
+    def gated(self) -> bool:
+        """Whether TCP packets pass admission, or are still watched after it."""
 
-    def grant(self, flow: int, stamp: int) -> None: ...
+    def decided(self, decision: tuple[int, int, int, int, int], now: float) -> None:
+        """Take in a decision of the controller: its number, the flow's, the answered request's, rate (bit/s; 0: the
+        flow has to wait) and stamp of the path (0: none of its own)."""
+
+    def connected(self, now: float) -> None:
+        """Ask for all flows again."""
+
+    def late(self, late_s: float, now: float) -> None: ...
+    def admission_messages(
+        self, backlog: Callable[[bytes], Unsent | None], now: float
+    ) -> list[tuple[int, int, tuple[str, int] | None]]:
+        """Return messages for the controller, each once: number, flow, and of a request where the flow goes (underlay
+        address) and the bytes left. *backlog*: what the socket of a flow holds; what it raises is raised."""
+
+    def episodes(self, now: float) -> list[dict[str, Any]]:
+        """Of each `protocol.sent_again.Resent` its fields; each is given once."""
+
+    def take_latencies(self) -> list[float]:
+        """Return how long decisions took since the last call, in seconds."""
+
     def blocking_probability(self, now: float) -> list[tuple[bytes, float]]:
         """By underlay address."""
 
@@ -84,10 +105,11 @@ class Carrier:
         epoll: int,
     ) -> None: ...
     def carry(self, core: HostCore, deadline: float) -> list[int]:
-        """Carry packets until *deadline* (seconds of `time.monotonic`), or until another descriptor is ready.
+        """Carry packets until *deadline* (seconds of `time.monotonic`), until another descriptor is ready, or until the
+        controller is to be asked: then what was decided is still to be flushed.
 
-        Returns those that are, and the device's if it gave a packet of a rare kind, which is still to be read. Other
-        threads run meanwhile. Raises OSError, and what a path policy in Python raises.
+        Returns the descriptors that are, and the device's if it gave a packet of a rare kind, which is still to be
+        read. Other threads run meanwhile. Raises OSError, and what a path policy in Python raises.
         """
 
     def flush(self, core: HostCore) -> None:

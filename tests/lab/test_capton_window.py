@@ -17,9 +17,9 @@ import pytest
 from controller.capton.admission import AdmissionControl, Answers
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Scheduler
-from host_agent.admission.host import OVERHEAD_BYTES, HostAdmission
 from host_agent.inner_packet import look
 from protocol.admission import AdmissionPolicy, Finished, Request, Stop
+from tests.unit.admission_agent import OVERHEAD_BYTES, PEER, AdmittingAgent
 
 RATE = 20_000_000
 SIZE = 3_000_000
@@ -110,8 +110,8 @@ def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted
     (sender, out), (receiver, back) = devices
     rates = Rates(RATE, RATE)
     places = [HostPlace(host, rates) for host in ("h1", "h2", "h3")]
-    central = AdmissionControl(Scheduler(VirtualFabric(places, {})), {"10.0.0.2": "h2"})
-    agent = HostAdmission(AdmissionPolicy())
+    central = AdmissionControl(Scheduler(VirtualFabric(places, {})), {PEER: "h2"})
+    agent = AdmittingAgent(overlay=("10.77.0.1", "10.77.0.2"), now=time.monotonic())
     server = subprocess.Popen(
         ["ip", "netns", "exec", receiver, "python3", "-c", _SERVER], stdout=subprocess.PIPE, text=True
     )
@@ -133,11 +133,11 @@ def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted
         while client.poll() is None:
             assert time.monotonic() - begun < 120, f"{total} of {SIZE} B after 120 s"
             timer = agent.get_timer()
-            poll.poll(5 if timer is None else min(5.0, max(0.0, timer - time.monotonic()) * 1000))
+            poll.poll(min(5.0, max(0.0, timer - time.monotonic()) * 1000))
             for packet in packets_of(out):
                 if packet[0] >> 4 == 4:
                     seen = look(packet)
-                    agent.sent(packet, seen, "10.0.0.2", announced, time.monotonic())
+                    agent.sent(packet, announced, time.monotonic())
                     total += seen.payload
                     os.write(back, packet)
             for packet in packets_of(back):
@@ -151,7 +151,7 @@ def test_a_stopped_sender_sends_nothing_times_out_never_and_goes_on_when_granted
             if not asked and total >= STOP_AT:
                 # a flow with less left, to the same receiver: first if not at once, for ours may have less, as it says
                 asked = True
-                answers += central.receive("h3", Request(1, 1, "10.0.0.2", 10_000), now)
+                answers += central.receive("h3", Request(1, 1, PEER, 10_000), now)
             if stop is not None and going_on is None and now >= stop + STOPPED_S:
                 going_on, while_stopped = now, total - at_stop
                 answers += central.receive("h3", Finished(2, 1), now)

@@ -7,9 +7,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::env;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use agent::admission::{AdmissionPolicy, Backlog, Decision, RequestTimes};
 use agent::blocking::EstimatorKind;
 use agent::coding::{CodingPolicy, RedundancyRule, UnitRule};
-use agent::host::{Core, Datagram, FromUnderlay, Identity};
+use agent::host::{Core, Datagram, FromUnderlay, HostPolicy, Identity};
 use agent::paths::{LivePaths, PathSettings, PlbSettings, RepsSettings};
 use agent::peers::Known;
 use agent::priority::{FlowTypes, PriorityPolicy};
@@ -65,7 +66,7 @@ fn addresses(host: usize) -> Vec<Address> {
 }
 
 /// A policy drawn at random: every path policy, code, rule and estimator comes up.
-fn policies(random: &mut Generator) -> (SendPolicy, Serving, ReceivePolicy) {
+fn policies(random: &mut Generator) -> (HostPolicy, Serving) {
     let reps = RepsSettings { congested_s: 0.01, explore_packets: 8, freeze_s: 0.1 };
     let plb =
         PlbSettings { congested_s: 0.01, congested_share: 0.5, rounds: 2, idle_rounds: 4, suspend_s: 0.5 };
@@ -117,7 +118,10 @@ fn policies(random: &mut Generator) -> (SendPolicy, Serving, ReceivePolicy) {
         serves: [0, 1, 2, 3],
     };
     let hold = pick(random, &[0.0, 0.02, 1.0]);
-    (send, serving, ReceivePolicy::new(0.001, [hold; 4]))
+    let times = RequestTimes { retry_s: 0.02, refresh_s: 0.25, fail_safe_s: 0.1 };
+    let admission = AdmissionPolicy { threshold_bytes: pick(random, &[0, 14_260]), times, burst_s: 0.002 };
+    let admission = (random.below(2) == 0).then_some(admission);
+    (HostPolicy { send, receive: ReceivePolicy::new(0.001, [hold; 4]), admission }, serving)
 }
 
 fn pick<T: Clone>(random: &mut Generator, some: &[T]) -> T {
@@ -125,11 +129,12 @@ fn pick<T: Clone>(random: &mut Generator, some: &[T]) -> T {
 }
 
 fn core(host: usize, random: &mut Generator) -> Core {
-    let (send, serving, receive) = policies(random);
+    let (HostPolicy { send, receive, admission }, serving) = policies(random);
     let sender = Sender::new(send, serving, random.split());
     let identity =
         Identity { session: SESSIONS[host], mtu: 1400, broadcasts: Vec::new().into_iter().collect() };
     let mut core = Core::new(identity, sender, Receiver::new(receive), 0.0);
+    core.gate.set_policy(admission, 0.0);
     let other = 1 - host;
     let peer = Known {
         address: ADDRESSES[other],
@@ -277,6 +282,25 @@ fn setting(name: &str, otherwise: u64) -> u64 {
     env::var(name).map_or(otherwise, |value| value.parse().expect(name))
 }
 
+/// Asks for what the gate has for the controller, and decides something.
+fn decide(random: &mut Generator, core: &mut Core, now: f64) {
+    let backlog = Backlog {
+        bytes: pick(random, &[0, 1, 100_000]),
+        more: random.below(2) == 0,
+        scale: random.below(16),
+        segment_bytes: pick(random, &[0, 1, 1400, u32::MAX]),
+        most_segment_bytes: pick(random, &[0, 1400]),
+    };
+    let known = random.below(3) > 0;
+    for message in core.gate.messages(now, |_| known.then_some(backlog)) {
+        let rate_bps = pick(random, &[0, 1, 10_000_000, u64::MAX]);
+        let (sequence, stamp) = (random.below(1000), random.below(4) as u16);
+        let decision = Decision { sequence, flow: message.flow, answers: message.sequence, rate_bps, stamp };
+        core.decided(decision, now);
+    }
+    core.gate.take_episodes(now);
+}
+
 #[test]
 fn nothing_that_is_sent_harms_an_agent() {
     let (inputs, seed) = (setting("CAPSTAN_INPUTS", 20_000), setting("CAPSTAN_SEED", 1));
@@ -326,9 +350,10 @@ fn nothing_that_is_sent_harms_an_agent() {
                 now += pick(random, &[0.0001, 0.001, 0.01, 0.3]);
                 ours.handle_timer(now);
                 if random.below(500) == 0 {
-                    let (send, serving, receive) = policies(random);
-                    ours.set_policy(send, serving, receive, now);
+                    let (policy, serving) = policies(random);
+                    ours.set_policy(policy, serving, now);
                 }
+                decide(random, &mut ours, now);
             }
         }
         sent += ours.datagrams_to_send().len();

@@ -24,7 +24,7 @@ fn windows_are_told_as_recorded() {
         let mut words = Words::of(line);
         let packet = |words: &mut Words<'_>| {
             let data = bytes(words.word());
-            TcpBytes { data, transport: words.number(), payload: words.number() }
+            TcpBytes { data: data.into(), transport: words.number(), payload: words.number() }
         };
         match words.word() {
             "new" => {

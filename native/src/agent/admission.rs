@@ -70,9 +70,9 @@ impl PyWindowClamp {
         now: f64,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (transport, segment) = seen_segment(packet.as_bytes(), seen)?;
-        let mut limited = TcpBytes { data: packet.as_bytes().to_vec(), transport, payload: segment.payload };
+        let mut limited = TcpBytes { data: packet.as_bytes().into(), transport, payload: segment.payload };
         self.0.arrived(&mut limited, &segment, now);
-        if limited.data == packet.as_bytes() {
+        if *limited.data == *packet.as_bytes() {
             return Ok(packet.clone());
         }
         Ok(PyBytes::new(packet.py(), &limited.data))

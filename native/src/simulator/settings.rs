@@ -209,9 +209,9 @@ impl SchemeSettings<'_> {
         });
         Ok(overlay::Settings {
             central: Central { mode, partition, shares: self.shares },
-            send: document.send,
+            send: document.host.send,
             paths: [none, short, long, control],
-            receive: document.receive,
+            receive: document.host.receive,
             groups,
             clock: self.clock,
             addresses: self.addresses,

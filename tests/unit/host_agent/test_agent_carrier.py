@@ -21,11 +21,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from host_agent.admission.unsent import Unsent
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, FIN, PSH, SYN, InnerPacket
 from host_agent.offload import coalesce, segments
 from host_agent.paths import PathPolicy as Rule
-from protocol.admission import AdmissionPolicy
+from protocol.admission import AdmissionPolicy, Request
 from protocol.control import Impair, Peer
 from protocol.datagram import HEADER_BYTES, Kind, decode_fields
 from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
@@ -95,6 +96,8 @@ class Kernel:
         while not ready and select.select([self.device, self.socket], [], [], 0)[0]:
             assert time.monotonic() < deadline, "something waits for ever"
             ready = self.carrier.carry(core, time.monotonic())
+            assert self.core.gate.messages_to_send(time.monotonic(), lambda flow: None) == []
+            self.carrier.flush(core)
         return ready
 
     def sent(self) -> list[tuple[int, bytes]]:
@@ -149,7 +152,7 @@ def kernel(policy: Policy, own: Rule | None = None) -> Iterator[Kernel]:
         yield Kernel(agent(policy, 0, time.monotonic(), own), close)
 
 
-def _policy(coded: bool, release: bool) -> Policy:
+def _policy(coded: bool, release: bool, admission: AdmissionPolicy | None = None) -> Policy:
     one = PathSettings("flow-hash")
     held = ReleasePolicy(60.0) if release else None
     coding = (
@@ -165,6 +168,7 @@ def _policy(coded: bool, release: bool) -> Policy:
         short=ClassPolicy(one, coding, held),
         long=ClassPolicy(one, None, held),
         control=ClassPolicy(one),
+        admission=admission,
     )
 
 
@@ -196,6 +200,7 @@ def _packets(there: bool) -> st.SearchStrategy[tuple[bytes, int]]:
 @given(
     coded=st.booleans(),
     release=st.booleans(),
+    admitted=st.booleans(),
     what=st.lists(
         st.one_of(
             st.tuples(st.just("host"), st.lists(_packets(False), min_size=1, max_size=6)),
@@ -207,9 +212,15 @@ def _packets(there: bool) -> st.SearchStrategy[tuple[bytes, int]]:
     harm=st.sampled_from(["none", "none", "lost", "twice", "bit", "foreign"]),
 )
 def test_what_is_carried_is_what_the_core_says(
-    coded: bool, release: bool, what: list[tuple[str, list[tuple[bytes, int]]]], harm: str
+    coded: bool,
+    release: bool,
+    admitted: bool,
+    what: list[tuple[str, list[tuple[bytes, int]]]],
+    harm: str,
 ) -> None:
-    policy = _policy(coded, release)
+    # all flows pass the gate, and none is large
+    admission = AdmissionPolicy(threshold_bytes=1 << 40) if admitted else None
+    policy = _policy(coded, release, admission)
     with kernel(policy) as rig:
         other, peer = agent(policy, 0), agent(policy, 1)
         written: list[bytes] = []
@@ -281,20 +292,34 @@ def _split(writes: list[bytes]) -> list[bytes]:
     return [packet for data in writes for packet in segments(data)]
 
 
-@pytest.mark.parametrize("why", ["admission", "impaired"])
-def test_python_sees_every_packet_where_it_has_to(why: str) -> None:
-    spray = ClassPolicy(PathSettings("spray"))
-    admission = AdmissionPolicy() if why == "admission" else None
-    core = agent(Policy(1, "test", short=spray, long=spray, control=spray, admission=admission), 0)
-    if why == "impaired":
-        assert core.compiled is not None
-        core.set_impairment(Impair(loss=0.3))
+def test_python_sees_every_packet_while_they_are_harmed_on_purpose() -> None:
+    core = agent(Policy(1, "test"), 0)
+    assert core.compiled is not None
+    core.set_impairment(Impair(loss=0.3))
     assert core.compiled is None
-    core.set_policy(Policy(2, "test"), 0.0)
     core.set_impairment(Impair())
     core.handle_timer(20.0)
-    core.packets_to_deliver()
     assert core.compiled is not None
+
+
+def test_a_request_comes_out_of_the_carrying_before_the_packet_that_makes_it() -> None:
+    with kernel(_policy(coded=False, release=False, admission=AdmissionPolicy(threshold_bytes=1000))) as rig:
+        core = rig.core.compiled
+        assert core is not None
+        packets = [tcp(b"d" * 900, sequence=1 + 900 * number) for number in range(2)]
+        rig.host.send(bytes(VNET.size) + packets[0])
+        assert rig.carrier.carry(core, time.monotonic() + SOON_S) == []
+        holds = Unsent(50_000, False, 7, 900)
+        assert rig.core.gate.messages_to_send(time.monotonic(), lambda flow: holds) == []
+        rig.carrier.flush(core)
+        rig.host.send(bytes(VNET.size) + packets[1])
+        assert rig.carrier.carry(core, time.monotonic() + SOON_S) == []
+        assert len(rig.sent()) == 1, "the second has not left"
+        (request,) = rig.core.gate.messages_to_send(time.monotonic(), lambda flow: holds)
+        assert isinstance(request, Request)
+        assert request.destination == THERE
+        rig.carrier.flush(core)
+        assert len(rig.sent()) == 1
 
 
 def test_what_a_path_policy_in_python_raises_ends_the_carrying() -> None:

@@ -10,7 +10,6 @@ from controller.capton.admission import StandingFlow
 from controller.capton.fabric import VirtualLink
 from controller.capton.scheduler import ActiveFlow, LinkUse
 from controller.capton.service import AdmissionState
-from host_agent.admission.gate import AFTERWARDS_S
 from host_agent.admission.unsent import Unsent
 from host_agent.core import AgentCore
 from host_agent.inner_packet import look
@@ -24,6 +23,8 @@ from tests.unit.inner_packets import HOST1, HOST2, tcp
 
 SYN, ACK = 0x02, 0x10
 ASKING = AdmissionPolicy()
+AFTERWARDS_S = 5.0
+"""How long retransmissions are watched after the end of a scheme with admission."""
 OPTIONS = b"\x02\x04\x05\x78\x01\x03\x03\x07"
 """Largest segment 1400 B, window scale 7."""
 
@@ -89,7 +90,7 @@ def test_another_scheme_lets_go_of_what_is_held_and_numbers_go_on() -> None:
     (update,) = agent.packets_to_deliver()
     assert window(update) << 7 >= 65535 - 127
     assert agent.gate.shut, "what is sent again is looked at for a while"
-    agent.gate.sweep(1.0 + AFTERWARDS_S)
+    agent.handle_timer(1.0 + AFTERWARDS_S)
     assert not agent.gate.shut
     agent.set_policy(policy(3), 2.0)
     opened(agent, peer, 2.0, 10**6)

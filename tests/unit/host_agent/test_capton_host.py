@@ -9,14 +9,19 @@ import pytest
 from controller.capton.admission import AdmissionControl
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric
 from controller.capton.scheduler import Scheduler
-from host_agent.admission.host import OVERHEAD_BYTES, STALLED_S, HostAdmission
 from host_agent.inner_packet import look
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request, Stop
+from tests.unit.admission_agent import (
+    MSS,
+    OVERHEAD_BYTES,
+    PEER,
+    STALLED_S,
+    STANDING,
+    AdmittingAgent,
+)
 from tests.unit.inner_packets import HOST1, HOST2, check_ip, check_transport, tcp
 
 RATE = 20_000_000
-MSS = 1400
-PEER = "10.0.0.2"
 POLICY = AdmissionPolicy()
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 SCALE = 7
@@ -32,7 +37,7 @@ def controller() -> AdmissionControl:
 class Host:
     """A TCP sender behind an agent: it sends what its window allows, and its peer acknowledges everything at once."""
 
-    def __init__(self, agent: HostAdmission, port: int = 40000, announced: float | None = None) -> None:
+    def __init__(self, agent: AdmittingAgent, port: int = 40000, announced: float | None = None) -> None:
         self.agent, self.port, self.announced = agent, port, announced
         self.sent = self.room = 0
 
@@ -42,7 +47,7 @@ class Host:
         self.take([self.peer(0, SYN | ACK, 65535, options)], now)
 
     def put(self, packet: bytes, now: float) -> None:
-        self.agent.sent(packet, look(packet), PEER, self.announced, now)
+        self.agent.sent(packet, self.announced, now)
 
     def peer(self, ack: int, flags: int = ACK, window: int = 4000, options: bytes = b"") -> bytes:
         ports = (80, self.port)
@@ -76,7 +81,7 @@ class Host:
 
 
 def exchange(
-    agents: dict[str, HostAdmission], central: AdmissionControl, now: float
+    agents: dict[str, AdmittingAgent], central: AdmissionControl, now: float
 ) -> list[Request | Finished]:
     """All messages that wait, both ways; those to the controller."""
     said = []
@@ -89,7 +94,7 @@ def exchange(
 
 
 def test_small_flows_leave_unscheduled_announced_or_not() -> None:
-    agent = HostAdmission(POLICY)
+    agent = AdmittingAgent(POLICY)
     for port, announced in ((40000, 9000.0), (40001, None)):
         host = Host(agent, port, announced)
         host.open(0.0)
@@ -98,11 +103,11 @@ def test_small_flows_leave_unscheduled_announced_or_not() -> None:
         host.took([packet])
         assert host.send(POLICY.threshold_bytes // MSS, 0.0) == 10
     assert agent.messages_to_send() == []
-    assert agent.get_timer() is None
+    assert agent.standing() == dict.fromkeys(STANDING, 0)
 
 
 def test_an_announced_large_flow_is_held_from_its_first_packet_granted_and_finished() -> None:
-    agent, central = HostAdmission(POLICY), controller()
+    agent, central = AdmittingAgent(POLICY), controller()
     host = Host(agent, announced=100 * MSS)
     host.open(0.0)
     assert host.send(5, 0.0) == 0
@@ -128,7 +133,7 @@ def test_an_announced_large_flow_is_held_from_its_first_packet_granted_and_finis
 
 
 def test_who_cannot_use_its_grant_gives_it_back_and_asks_anew_when_it_can() -> None:
-    agent, central = HostAdmission(POLICY), controller()
+    agent, central = AdmittingAgent(POLICY), controller()
     host, other = (
         Host(agent, announced=1000.0 * MSS),
         Host(agent, 40001, announced=2000.0 * MSS),
@@ -174,7 +179,7 @@ def test_who_cannot_use_its_grant_gives_it_back_and_asks_anew_when_it_can() -> N
 
 
 def test_an_unannounced_flow_asks_when_it_has_sent_more_for_as_much_again() -> None:
-    agent = HostAdmission(POLICY)
+    agent = AdmittingAgent(POLICY)
     host = Host(agent)
     host.open(0.0)
     host.took([host.peer(0)])
@@ -187,7 +192,7 @@ def test_an_unannounced_flow_asks_when_it_has_sent_more_for_as_much_again() -> N
 
 
 def test_the_smaller_flow_stops_the_larger_one_which_goes_on_afterwards() -> None:
-    agents, central = {"h1": HostAdmission(POLICY), "h3": HostAdmission(POLICY)}, controller()
+    agents, central = {"h1": AdmittingAgent(POLICY), "h3": AdmittingAgent(POLICY)}, controller()
     large, small = Host(agents["h1"], announced=10**6), Host(agents["h3"], announced=20 * MSS)
     large.open(0.0)
     exchange(agents, central, 0.0)
@@ -217,13 +222,13 @@ def test_the_smaller_flow_stops_the_larger_one_which_goes_on_afterwards() -> Non
 
 
 def test_without_a_controller_it_goes_on_after_the_fail_safe_time() -> None:
-    agent = HostAdmission(POLICY)
+    agent = AdmittingAgent(POLICY)
     host = Host(agent, announced=math.inf)
     host.open(0.0)
     now = 0.0
     while now < POLICY.fail_safe_s:
         assert host.send(1, now) == 0
-        now = agent.get_timer() or 0.0
+        now = agent.get_timer()
         agent.handle_timer(now)
     host.took(agent.updates())
     assert now == pytest.approx(POLICY.fail_safe_s)
@@ -233,7 +238,7 @@ def test_without_a_controller_it_goes_on_after_the_fail_safe_time() -> None:
 
 @pytest.mark.parametrize("flags", [FIN | ACK, RST])
 def test_a_flow_that_closes_or_breaks_off_is_finished(flags: int) -> None:
-    agent = HostAdmission(POLICY)
+    agent = AdmittingAgent(POLICY)
     host = Host(agent, announced=10**6)
     host.open(0.0)
     host.put(tcp(sequence=1, ports=(40000, 80), flags=flags), 0.0)
@@ -247,7 +252,7 @@ def test_a_flow_that_closes_or_breaks_off_is_finished(flags: int) -> None:
 
 
 def test_another_scheme_lets_everything_go_and_idle_flows_are_forgotten() -> None:
-    agent, central = HostAdmission(POLICY), controller()
+    agent, central = AdmittingAgent(POLICY), controller()
     host = Host(agent, announced=10**6)
     host.open(0.0)
     exchange({"h1": agent}, central, 0.0)
@@ -258,5 +263,3 @@ def test_another_scheme_lets_everything_go_and_idle_flows_are_forgotten() -> Non
     host.took(agent.updates())
     assert host.send(50, 0.0) == 50
     assert [type(message) for message in agent.messages_to_send()] == [Finished]
-    agent.sweep(61.0)
-    assert len(agent) == 0

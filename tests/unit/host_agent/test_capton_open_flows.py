@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from host_agent.admission.host import HostAdmission
 from host_agent.admission.unsent import Unsent
 from host_agent.inner_packet import look
 from protocol.admission import AdmissionPolicy, Grant, Request
+from tests.unit.admission_agent import MSS, PEER, AdmittingAgent
 from tests.unit.agent_relay import UNDERLAY, core
 from tests.unit.host_agent.test_capton_gate import ACK, SYN, opened, policy, window
-from tests.unit.host_agent.test_capton_host import MSS, ON_THE_LINK, PEER, RATE, SCALE, Host
+from tests.unit.host_agent.test_capton_host import ON_THE_LINK, RATE, SCALE, Host
 from tests.unit.inner_packets import HOST1, HOST2, tcp
 
 POLICY = AdmissionPolicy()
 HOLDS = Unsent(500_000, False, SCALE, MSS)
 
 
-def open_flow(sent: int = 40) -> tuple[HostAdmission, Host]:
+def open_flow(sent: int = 40) -> tuple[AdmittingAgent, Host]:
     """A flow that was opened, and has sent so many segments, before this agent began."""
-    host = Host(HostAdmission(AdmissionPolicy(threshold_bytes=1 << 40)))
+    host = Host(AdmittingAgent(AdmissionPolicy(threshold_bytes=1 << 40)))
     host.open(0.0)
     host.send(sent, 0.0)
-    host.agent = HostAdmission(POLICY)
+    host.agent = AdmittingAgent(POLICY)
     return host.agent, host
 
 

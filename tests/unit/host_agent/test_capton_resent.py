@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from controller.api.routes_capton import resent_view
 from controller.capton.resent import ResentLog
 from experiments.results.admissions import AdmissionCount, admission_entry, admission_note
-from host_agent.admission.sent_again import IDLE_S, SETTLE_S, ResentBytes
-from host_agent.inner_packet import look
+from protocol.admission import AdmissionPolicy
 from protocol.control import FrameReader, encode
-from protocol.sent_again import FlowState, Resent, SentAgain, by_cause
+from protocol.sent_again import Resent, SentAgain, by_cause
+from tests.unit.admission_agent import AdmittingAgent
 from tests.unit.inner_packets import HOST1, HOST2, tcp
 
 MSS = 1000
+SETTLE_S, IDLE_S = 1.0, 60.0
 SYN, RST, ACK = 0x02, 0x04, 0x10
 PORTS = (40000, 80)
 ISN = 2**32 - 2 * MSS - 1
@@ -28,15 +29,19 @@ ISN = 2**32 - 2 * MSS - 1
 class Watched:
     """A connection whose packets an agent sees; positions are bytes of payload."""
 
-    def __init__(self) -> None:
-        self.resent = ResentBytes()
-        syn = tcp(b"", HOST1, HOST2, ports=PORTS, sequence=ISN, flags=SYN)
-        assert self.resent.left(syn, look(syn), "small", 0.0) == 0
+    def __init__(self, announced: float | None = None, opened: bool = True) -> None:
+        self.agent = AdmittingAgent(AdmissionPolicy(threshold_bytes=1 << 30))
+        if opened:
+            syn = tcp(b"", HOST1, HOST2, ports=PORTS, sequence=ISN, flags=SYN)
+            self.agent.sent(syn, announced, 0.0)
 
-    def send(self, start: int, end: int, now: float, state: FlowState = "granted") -> int:
+    def send(self, start: int, end: int, now: float) -> int:
+        """The host sends these bytes. Returns how many it has sent again, as the agent counts them."""
+        before = self.agent.totals().get("bytes_sent_again", 0)
         number = (ISN + 1 + start) % 2**32
         packet = tcp(bytes(end - start), HOST1, HOST2, ports=PORTS, sequence=number, flags=ACK)
-        return self.resent.left(packet, look(packet), state, now)
+        self.agent.sent(packet, None, now, MSS)
+        return int(self.agent.totals().get("bytes_sent_again", 0) - before)
 
     def ack(self, upto: int, now: float, sack: Sequence[tuple[int, int]] = (), flags: int = ACK) -> None:
         options = b""
@@ -53,25 +58,24 @@ class Watched:
             flags=flags,
             options=options,
         )
-        self.resent.arrived(packet, look(packet), now)
+        self.agent.received([packet], now)
 
     def told(self, now: float) -> list[Resent]:
-        self.resent.settle(now)
-        return self.resent.stories()
+        return self.agent.resent(now)
 
 
-def sent(count: int = 4) -> Watched:
+def sent(count: int = 4, announced: float | None = None) -> Watched:
     """With so many segments in flight since 1.0."""
-    watched = Watched()
+    watched = Watched(announced)
     for index in range(count):
         assert watched.send(index * MSS, (index + 1) * MSS, 1.0) == 0
     return watched
 
 
 def test_after_a_time_out_all_that_goes_again_is_one_story() -> None:
-    watched = sent()
+    watched = sent(announced=2.0**31)
     watched.ack(MSS, 1.1)
-    assert watched.send(MSS, 2 * MSS, 1.4, "waiting") == MSS
+    assert watched.send(MSS, 2 * MSS, 1.4) == MSS
     watched.ack(2 * MSS, 1.5)
     assert watched.send(2 * MSS, 4 * MSS, 1.5) == 2 * MSS
     watched.ack(4 * MSS, 1.6)
@@ -147,9 +151,8 @@ def test_what_never_reached_the_agent_was_dropped_before_it() -> None:
 
 
 def test_of_an_open_connection_nobody_knows_what_had_left() -> None:
-    watched = Watched()
-    watched.resent = ResentBytes()
-    assert watched.send(MSS, 2 * MSS, 1.0, "unknown") == 0
+    watched = Watched(opened=False)
+    assert watched.send(MSS, 2 * MSS, 1.0) == 0
     watched.send(5 * MSS, 6 * MSS, 1.0)
     assert watched.send(2 * MSS, 3 * MSS, 1.0) == MSS
     watched.ack(6 * MSS, 1.1)
@@ -174,8 +177,8 @@ def test_duplicates_are_told_below_or_within_what_is_acknowledged() -> None:
 
 def test_what_crosses_its_acknowledgement_and_a_late_agent_are_told() -> None:
     watched = sent()
-    watched.resent.late(0.2, 1.0)
-    watched.resent.late(0.1, 1.2)
+    watched.agent.core.gate.late(0.2, 1.0)
+    watched.agent.core.gate.late(0.1, 1.2)
     watched.ack(4 * MSS, 1.3)
     watched.send(0, MSS, 1.3)
     (story,) = watched.told(3.0)
@@ -190,7 +193,7 @@ def test_connections_that_end_tell_at_once_and_idle_ones_are_forgotten() -> None
     watched = sent()
     watched.send(0, MSS, 1.3)
     watched.ack(0, 1.4, flags=ACK | RST)
-    assert [one.bytes for one in watched.resent.stories()] == [MSS]
+    assert [one.bytes for one in watched.told(1.4)] == [MSS]
     watched = sent()
     watched.send(0, MSS, 1.3)
     assert len(watched.told(1.3 + IDLE_S + 1)) == 1

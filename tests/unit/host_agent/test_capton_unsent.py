@@ -10,11 +10,11 @@ from contextlib import suppress
 
 import pytest
 
-from host_agent.admission.host import HostAdmission
 from host_agent.admission.unsent import Unsent, UnsentBytes
 from host_agent.inner_packet import TCP, reverse_flow
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request
-from tests.unit.host_agent.test_capton_host import ON_THE_LINK, PEER, Host
+from tests.unit.admission_agent import PEER, AdmittingAgent
+from tests.unit.host_agent.test_capton_host import ON_THE_LINK, Host
 
 SIOCOUTQNSD = 0x894B
 
@@ -67,9 +67,9 @@ def unsent(asked: UnsentBytes, flow: bytes) -> tuple[int, bool] | None:
     return None if found is None else (found.bytes, found.more)
 
 
-def unannounced(policy: AdmissionPolicy) -> tuple[HostAdmission, Host]:
+def unannounced(policy: AdmissionPolicy) -> tuple[AdmittingAgent, Host]:
     """A flow without announcement that has just sent more than the threshold."""
-    agent = HostAdmission(policy)
+    agent = AdmittingAgent(policy)
     host = Host(agent, announced=None)
     host.open(0.0)
     assert agent.messages_to_send(0.0, lambda key: Unsent(10**6, False)) == []

@@ -122,7 +122,6 @@ def test_what_a_policy_raises_behind_the_packets_comes_out_of_the_call_that_caus
         core.packet_from_host(tcp(flags=SYN), 1.0)
     with pytest.raises(TypeError, match="Load"):
         core.path_load(0.0)
-    core.grant(1, 7)
 
 
 def test_no_scheme_or_policy_can_name_a_file(tmp_path: Path) -> None:

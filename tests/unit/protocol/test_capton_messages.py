@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from controller.capton.admission import AdmissionControl
 from controller.capton.fabric import HostPlace, Rates, VirtualFabric, VirtualLink
 from controller.capton.scheduler import Parameters, Scheduler
-from host_agent.admission.requests import Requests
 from protocol.admission import AdmissionMessage, AdmissionPolicy, Finished, Grant, Request, Stop, newer
 from protocol.control import ControlError, FrameReader, Ping, encode
+from tests.unit.admission_requests import Requests
 
 GBPS = 10**9
 POLICY = AdmissionPolicy()

@@ -1,9 +1,21 @@
-//! CAPTON on a host: which large flows ask, and how far a TCP sender may send.
+//! CAPTON on a host: which large flows ask, how far a TCP sender may send, and what TCP sends again meanwhile.
 
+mod episode;
+mod flow;
+mod gate;
+mod host;
+mod in_order;
+mod lateness;
 mod requests;
+mod retransmissions;
 mod segment;
 mod window;
 
+pub use episode::{Episode, FlowState, Trigger};
+pub use flow::{Backlog, OVERHEAD_BYTES};
+pub use gate::{AdmissionCounts, Gate};
+pub use host::{AdmissionPolicy, Destination, Sent, IDLE_S, STALLED_S};
 pub use requests::{AskedState, Decision, Message, MessageBody, RequestCounters, RequestTimes, Requests};
-pub use segment::{Segment, TcpBytes, ACK, FIN, PSH, RST, SYN};
+pub use retransmissions::{Retransmissions, SETTLE_S};
+pub use segment::{SackBlocks, Segment, TcpBytes, ACK, FIN, PSH, RST, SYN};
 pub use window::{Clamped, WindowClamp};

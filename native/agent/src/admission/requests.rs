@@ -84,6 +84,16 @@ pub struct RequestCounters {
     pub flows_unscheduled_by_fail_safe: u64,
 }
 
+impl RequestCounters {
+    /// Adds those of others.
+    pub fn add(&mut self, other: &RequestCounters) {
+        self.decisions_late += other.decisions_late;
+        self.grants += other.grants;
+        self.stops += other.stops;
+        self.flows_unscheduled_by_fail_safe += other.flows_unscheduled_by_fail_safe;
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Asked<D> {
     flow: u32,
@@ -209,6 +219,21 @@ impl<D: Clone> Requests<D> {
     /// Returns how many flows are in a state.
     pub fn standing(&self, state: AskedState) -> usize {
         self.flows.values().filter(|asked| asked.state() == state).count()
+    }
+
+    /// Returns where a flow goes that has asked.
+    pub fn destination(&self, flow: u32) -> Option<&D> {
+        self.asked(flow).map(|asked| &asked.destination)
+    }
+
+    /// Returns where the flows go that have asked, in the order in which they did.
+    pub fn destinations(&self) -> impl Iterator<Item = &D> {
+        self.flows.values().map(|asked| &asked.destination)
+    }
+
+    /// Returns true if there are messages for the controller.
+    pub fn has_messages(&self) -> bool {
+        !self.outbox.messages.is_empty()
     }
 
     /// Takes in that a large flow begins: it waits from now on.

@@ -1,6 +1,7 @@
 //! TCP segments: what of a header decides, and the packets of bytes that windows are written into.
 
 use super::window::Clamped;
+use crate::host::Bytes;
 
 /// The sender has no more data.
 pub const FIN: u8 = 0x01;
@@ -16,7 +17,9 @@ pub const ACK: u8 = 0x10;
 const HEADER_BYTES: usize = 20;
 const LARGEST_SEGMENT: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
+const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const MOST_SACK_BLOCKS: usize = 4;
 
 /// A TCP segment, or a super-packet of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,38 @@ pub struct Segment {
     pub largest_segment: Option<u64>,
     /// The sender's clock, and the echo of the other's, as one number (RFC 7323).
     pub timestamps: Option<u64>,
+    /// What has arrived out of order, or twice.
+    pub sack: SackBlocks,
+}
+
+/// Selective acknowledgements (RFC 2018): sequence numbers from the first up to, and without, the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); MOST_SACK_BLOCKS],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// Returns the blocks of TCP options; what has no room in 40 bytes of them is left out.
+    fn of(options: &[u8]) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        for value in
+            values(options).filter(|(kind, _)| *kind == SACK).flat_map(|(_, value)| value.chunks_exact(8))
+        {
+            let number =
+                |at: usize| u32::from_be_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]]);
+            if let Some(place) = sack.blocks.get_mut(usize::from(sack.count)) {
+                *place = (number(0), number(4));
+                sack.count += 1;
+            }
+        }
+        sack
+    }
+
+    /// Returns them in the order of the header.
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.count)]
+    }
 }
 
 impl Segment {
@@ -56,6 +91,7 @@ impl Segment {
             scale: option(options, WINDOW_SCALE),
             largest_segment: option(options, LARGEST_SEGMENT),
             timestamps: option(options, TIMESTAMPS),
+            sack: SackBlocks::of(options),
         })
     }
 
@@ -77,31 +113,31 @@ impl Segment {
 
 /// The value of a TCP option, as one number (of a longer one: the last 8 bytes); None where there is none.
 fn option(options: &[u8], kind: u8) -> Option<u64> {
+    let (_, value) = values(options).find(|(other, _)| *other == kind)?;
+    Some(value.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+}
+
+/// Kinds and values of TCP options, up to what is none.
+fn values(options: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     let mut rest = options;
-    loop {
+    std::iter::from_fn(move || loop {
         match rest {
-            [] | [0, ..] => return None,
             [1, more @ ..] => rest = more,
-            [found, size, ..] => {
-                let size = usize::from(*size);
-                if size < 2 || size > rest.len() {
-                    return None;
-                }
-                if *found == kind {
-                    return Some(rest[2..size].iter().fold(0, |value, &byte| value << 8 | u64::from(byte)));
-                }
-                rest = &rest[size..];
+            [kind, size, ..] if *kind != 0 && (2..=rest.len()).contains(&usize::from(*size)) => {
+                let (option, more) = rest.split_at(usize::from(*size));
+                rest = more;
+                return Some((*kind, &option[2..]));
             }
-            [_] => return None,
+            _ => return None,
         }
-    }
+    })
 }
 
 /// A sound TCP packet over IPv4 or IPv6, as it is on the wire.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct TcpBytes {
     /// All of it.
-    pub data: Vec<u8>,
+    pub data: Bytes,
     /// Where its TCP header begins.
     pub transport: usize,
     /// Bytes of its payload.
@@ -122,7 +158,7 @@ impl TcpBytes {
 impl Clamped for TcpBytes {
     /// Writes another window, and a checksum that fits as the old one did (RFC 1624, Eq. 3).
     fn set_window(&mut self, window: u16) {
-        let header = &mut self.data[self.transport..];
+        let header = &self.data[self.transport..];
         let old = [header[14], header[15]];
         let new = window.to_be_bytes();
         if old == new {
@@ -130,8 +166,10 @@ impl Clamped for TcpBytes {
         }
         let inverted = |high: u8, low: u8| u32::from(!u16::from_be_bytes([high, low]));
         let sum = folded(inverted(header[16], header[17]) + inverted(old[0], old[1]) + u32::from(window));
-        header[14..16].copy_from_slice(&new);
-        header[16..18].copy_from_slice(&(!sum).to_be_bytes());
+        let mut data = self.data.to_vec();
+        data[self.transport + 14..][..2].copy_from_slice(&new);
+        data[self.transport + 16..][..2].copy_from_slice(&(!sum).to_be_bytes());
+        self.data = data.into();
     }
 
     /// Returns a pure ACK that says what this packet said: without its payload, of its options with the timestamps.
@@ -167,7 +205,7 @@ impl Clamped for TcpBytes {
             data[4..6].copy_from_slice(&length.to_be_bytes());
         }
         data.append(&mut bare);
-        TcpBytes { data, transport: self.transport, payload: 0 }
+        TcpBytes { data: data.into(), transport: self.transport, payload: 0 }
     }
 }
 

@@ -10,6 +10,7 @@ use datapath::inner::{look, Address, Seen, TCP};
 use datapath::mac::PairKeys;
 use datapath::tunnel;
 
+use crate::admission::{AdmissionPolicy, Gate, TcpBytes};
 use crate::class::TrafficClass;
 use crate::counts::{Count, Counts};
 use crate::departure::UnderlayAddress;
@@ -41,6 +42,17 @@ pub struct Identity {
     pub broadcasts: HashSet<Address>,
 }
 
+/// What a policy document says, but for the paths.
+#[derive(Clone, Debug)]
+pub struct HostPolicy {
+    /// How packets are sent.
+    pub send: SendPolicy,
+    /// Times of the receiving side.
+    pub receive: ReceivePolicy,
+    /// Which flows ask before they send; None: all send at once.
+    pub admission: Option<AdmissionPolicy>,
+}
+
 /// A datagram from the underlay.
 #[derive(Clone, Copy, Debug)]
 pub struct FromUnderlay<'a> {
@@ -62,6 +74,10 @@ pub struct Core {
     pub receiver: Receiver<Bytes>,
     /// The other agents.
     pub peers: Peers<Bytes>,
+    /// What TCP packets pass while a policy holds flows.
+    pub gate: Gate<TcpBytes>,
+    /// When something came last, or was due.
+    pub(super) now: Seconds,
     identity: Identity,
     /// Of pairs with us, by the peer's address.
     keys: HashMap<UnderlayAddress, PairKeys>,
@@ -80,6 +96,8 @@ impl Core {
             sender,
             receiver,
             peers: Peers::default(),
+            gate: Gate::default(),
+            now,
             identity,
             keys: HashMap::new(),
             counts: Counts::default(),
@@ -129,9 +147,13 @@ impl Core {
 
     /// Takes in an inner IP packet that the host sends into the overlay.
     pub fn packet_from_host(&mut self, packet: &[u8], now: Seconds) {
-        match look(packet) {
-            Ok(seen) => self.looked_at(packet, &seen, now),
-            Err(error) => self.counts.refused("", error.reason),
+        let seen = match look(packet) {
+            Ok(seen) => seen,
+            Err(error) => return self.counts.refused("", error.reason),
+        };
+        self.looked_at(packet, &seen, now);
+        if self.gate.is_shut() && packet.len() <= self.identity.mtu {
+            self.pass_sent(packet, &seen, now);
         }
     }
 
@@ -141,18 +163,27 @@ impl Core {
             Ok(seen) => seen,
             Err(error) => return self.counts.refused("", error.reason),
         };
-        if seen.protocol != TCP || !seen.flow.has_ports() || seen.payload <= size || size == 0 {
-            return self.looked_at(packet, &seen, now);
+        self.cut_and_sent(packet, &seen, size, now);
+        if self.gate.is_shut() {
+            self.pass_sent(packet, &seen, now);
         }
-        let Some(rows) = Rows::cut(packet, &seen, size) else { return self.looked_at(packet, &seen, now) };
+    }
+
+    fn cut_and_sent(&mut self, packet: &[u8], seen: &Seen, size: usize, now: Seconds) {
+        if seen.protocol != TCP || !seen.flow.has_ports() || seen.payload <= size || size == 0 {
+            return self.looked_at(packet, seen, now);
+        }
+        let Some(rows) = Rows::cut(packet, seen, size) else { return self.looked_at(packet, seen, now) };
         let peer = self.peers.with(&seen.flow.destination());
         match peer {
             Some(peer) if rows.sizes().each as usize <= self.identity.mtu => {
-                self.send(peer, packet, (&seen, rows, size as u32), now);
+                self.send(peer, packet, (seen, rows, size as u32), now);
             }
             _ => {
                 for segment in rows.packets() {
-                    self.packet_from_host(&segment, now);
+                    if let Ok(seen) = look(&segment) {
+                        self.looked_at(&segment, &seen, now);
+                    }
                 }
             }
         }
@@ -212,6 +243,7 @@ impl Core {
 
     /// Takes in a datagram that came from the underlay, from any sender.
     pub fn receive_datagram(&mut self, datagram: FromUnderlay<'_>, now: Seconds) {
+        self.now = now;
         let Some(from) = self.peers.at(datagram.address) else {
             return self.counts.add(Count::DroppedUnknownPeer, 1);
         };
@@ -250,10 +282,13 @@ impl Core {
 
     /// Does what is due: to be called when `timer` has come, harmless at any other time.
     pub fn handle_timer(&mut self, now: Seconds) {
+        self.now = now;
+        self.gate.handle_timer(now);
         self.sender.handle_timer(&mut self.peers, now);
         self.receiver.handle_timer(&mut self.sender, &mut self.peers, now);
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP_S;
+            self.gate.sweep(now);
             self.sender.sweep(now);
             self.receiver.sweep(&mut self.peers, now);
         }
@@ -261,7 +296,7 @@ impl Core {
 
     /// Returns when `handle_timer` has something to do.
     pub fn timer(&self) -> Seconds {
-        let others = [self.sender.deadline(), self.receiver.deadline(&self.peers)];
+        let others = [self.sender.deadline(), self.receiver.deadline(&self.peers), self.gate.deadline()];
         others.into_iter().flatten().fold(self.next_sweep, f64::min)
     }
 
@@ -278,7 +313,11 @@ impl Core {
 
     /// Returns the inner packets for the host, in order; each is given once.
     pub fn packets_to_deliver(&mut self) -> Vec<Bytes> {
-        std::mem::take(&mut self.receiver.deliver)
+        let packets = std::mem::take(&mut self.receiver.deliver);
+        if self.gate.is_shut() {
+            return self.pass_delivered(packets);
+        }
+        packets
     }
 
     /// Returns totals since the start, by name; what is 0 may be missing.
@@ -298,6 +337,7 @@ impl Core {
             ("send_flows", self.sender.flows.len() as u64),
             ("receive_flows", self.peers.iter().map(|peer| peer.flows.len() as u64).sum()),
         ]);
+        totals.extend(self.admission_totals());
         totals
     }
 
@@ -335,9 +375,10 @@ impl Core {
     }
 
     /// Uses other policies from the next packet on; flows, positions and numbers go on.
-    pub fn set_policy(&mut self, policy: SendPolicy, paths: Serving, receive: ReceivePolicy, now: Seconds) {
-        self.sender.set_policy(policy, paths, &mut self.peers, now);
-        self.receiver.set_policy(receive);
+    pub fn set_policy(&mut self, policies: HostPolicy, paths: Serving, now: Seconds) {
+        self.sender.set_policy(policies.send, paths, &mut self.peers, now);
+        self.receiver.set_policy(policies.receive);
+        self.gate.set_policy(policies.admission, now);
     }
 
     fn answer(&mut self, packet: Option<Vec<u8>>, now: Seconds) {

@@ -73,8 +73,9 @@ impl Carrier {
         }
     }
 
-    /// Carry packets until *deadline* (seconds of the monotonic clock), or until another descriptor is ready. Returns
-    /// those that are, and the device if it gave a packet of a rare kind, which is still to be read.
+    /// Carry packets until *deadline* (seconds of the monotonic clock), until another descriptor is ready, or until the
+    /// controller is to be asked, and then without having sent what was decided. Returns the descriptors that are, and the
+    /// device if it gave a packet of a rare kind, which is still to be read.
     fn carry(&mut self, core: &Bound<'_, HostCore>, deadline: f64) -> PyResult<Vec<RawFd>> {
         let mut borrowed = core.borrow_mut();
         let carried = {
@@ -120,7 +121,8 @@ impl Carrier {
     fn until(&mut self, core: &mut Core, deadline: f64) -> io::Result<Vec<RawFd>> {
         let mut ready = Vec::new();
         loop {
-            let wait_ms = ((deadline.min(core.timer()) - monotonic()) * 1e3).ceil().clamp(0.0, LONGEST_MS);
+            let due = deadline.min(core.timer());
+            let wait_ms = ((due - monotonic()) * 1e3).ceil().clamp(0.0, LONGEST_MS);
             let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST_EVENTS];
             // SAFETY: the kernel writes at most as many events as there are.
             let count = unsafe {
@@ -131,6 +133,9 @@ impl Carrier {
                 return if error.raw_os_error() == Some(libc::EINTR) { Ok(ready) } else { Err(error) };
             }
             let now = monotonic();
+            if now > due {
+                core.gate.late(now - due, now);
+            }
             for event in &events[..count as usize] {
                 let fd = event.u64 as RawFd;
                 let carried = if fd == self.fds.tun {
@@ -144,6 +149,9 @@ impl Carrier {
             }
             if now >= core.timer() {
                 core.handle_timer(now);
+            }
+            if core.gate.has_messages() {
+                return Ok(ready); // before the packets: while they wake others, the controller decides
             }
             self.put_out(core);
             if !ready.is_empty() || now >= deadline {

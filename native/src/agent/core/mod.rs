@@ -1,5 +1,6 @@
 //! One host's agent, for Python: `agent::host::Core`.
 
+mod admission;
 mod carry;
 pub mod policy;
 mod records;
@@ -7,8 +8,9 @@ mod records;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use agent::admission::Decision;
 use agent::departure::UnderlayAddress;
-use agent::host::{Core, Datagram, FromUnderlay, Identity};
+use agent::host::{Core, Datagram, FromUnderlay, HostPolicy, Identity};
 use agent::paths::{BoxedPolicy, LivePaths};
 use agent::peers::Known;
 use agent::receiving::Receiver;
@@ -21,6 +23,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
+use self::admission::{Decided, PyMessage};
 use crate::agent::paths::{leaf_id, Failure, OwnPolicy, PyLoad};
 use crate::datapath::{text_of, Texts};
 pub use policy::path_settings;
@@ -79,9 +82,10 @@ impl HostCore {
         let failure = Failure::default();
         let paths = document.serving(&mut random, || own(None, &failure))?;
         let broadcasts = broadcasts.iter().map(|one| address(one)).collect::<PyResult<_>>()?;
-        let sender = Sender::new(document.send, paths, random.split());
-        let core =
-            Core::new(Identity { session, mtu, broadcasts }, sender, Receiver::new(document.receive), now);
+        let HostPolicy { send, receive, admission } = document.host;
+        let sender = Sender::new(send, paths, random.split());
+        let mut core = Core::new(Identity { session, mtu, broadcasts }, sender, Receiver::new(receive), now);
+        core.gate.set_policy(admission, now);
         Ok(HostCore { core: Mutex::new(core), random, texts: Texts::new(), failure })
     }
 
@@ -94,7 +98,7 @@ impl HostCore {
     ) -> PyResult<()> {
         let document = Document::of(policy)?;
         let paths = document.serving(&mut self.random, || own(file, &self.failure))?;
-        held(&mut self.core).set_policy(document.send, paths, document.receive, now);
+        held(&mut self.core).set_policy(document.host, paths, now);
         self.raised()
     }
 
@@ -224,17 +228,38 @@ impl HostCore {
         Ok(())
     }
 
-    /// Number, announced payload and sent payload of a flow; counts as seeing it.
-    fn flow(&mut self, flow: &[u8]) -> PyResult<Option<(u32, Option<f64>, u64)>> {
-        let flows = &mut held(&mut self.core).sender.flows;
-        let Some(id) = flows.see(&key(flow)?) else { return Ok(None) };
-        let flow = &flows[id];
-        Ok(Some((flow.id, flow.announced.map(|one| one.0), flow.payload)))
+    /// Whether TCP packets pass the gate now.
+    #[getter]
+    fn gated(&mut self) -> bool {
+        held(&mut self.core).gate.is_shut()
     }
 
-    fn grant(&mut self, flow: u32, stamp: u16) -> PyResult<()> {
-        held(&mut self.core).sender.wrapping.steering.granted(flow.into(), stamp);
+    /// Takes in a decision of the controller: its number, the flow, the request that it answers, rate and path.
+    fn decided(&mut self, decision: Decided, now: f64) -> PyResult<()> {
+        let (sequence, flow, answers, rate_bps, stamp) = decision;
+        held(&mut self.core).decided(Decision { sequence, flow, answers, rate_bps, stamp }, now);
         self.raised()
+    }
+
+    fn connected(&mut self, now: f64) {
+        held(&mut self.core).gate.connected(now);
+    }
+
+    fn late(&mut self, late_s: f64, now: f64) {
+        held(&mut self.core).gate.late(late_s, now);
+    }
+
+    fn admission_messages(&mut self, backlog: &Bound<'_, PyAny>, now: f64) -> PyResult<Vec<PyMessage>> {
+        admission::messages(&mut held(&mut self.core).gate, backlog, now)
+    }
+
+    fn episodes<'py>(&mut self, py: Python<'py>, now: f64) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let episodes = held(&mut self.core).gate.take_episodes(now);
+        episodes.iter().map(|episode| admission::dict(py, episode)).collect()
+    }
+
+    fn take_latencies(&mut self) -> Vec<f64> {
+        held(&mut self.core).gate.take_latencies()
     }
 
     fn blocking_probability(&mut self, now: f64) -> Vec<([u8; 4], f64)> {

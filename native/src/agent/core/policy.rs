@@ -1,7 +1,9 @@
 //! A policy document (`protocol.policy.Policy`) as the compiled decisions take it.
 
+use agent::admission::{AdmissionPolicy, RequestTimes};
 use agent::blocking::EstimatorKind;
 use agent::coding::{CodingPolicy, RedundancyRule, UnitRule, Weight};
+use agent::host::HostPolicy;
 use agent::paths::{BoxedPolicy, PathSettings, PlbSettings, RepsSettings};
 use agent::priority::{Feature, FlowTypes, PriorityPolicy, PriorityRule};
 use agent::receiving::ReceivePolicy;
@@ -13,12 +15,10 @@ use pyo3::prelude::*;
 
 /// All that a policy document says, for the two halves of an agent.
 pub struct Document {
-    /// How packets are sent, but for the paths.
-    pub send: SendPolicy,
+    /// All but the paths.
+    pub host: HostPolicy,
     /// Kinds of path policies by class; None: the one of the operator's own file.
     pub paths: [Option<PathSettings>; 4],
-    /// Times of the receiving side.
-    pub receive: ReceivePolicy,
 }
 
 fn unknown<T>(what: &str, name: &str) -> PyResult<T> {
@@ -57,7 +57,10 @@ impl Document {
                 send.estimator.get_or_insert(estimator);
             }
         }
-        Ok(Document { send, paths, receive: ReceivePolicy::new(packet_time_s, timeouts_s) })
+        let receive = ReceivePolicy::new(packet_time_s, timeouts_s);
+        let admission = policy.getattr("admission")?;
+        let admission = (!admission.is_none()).then(|| admission_policy(&admission)).transpose()?;
+        Ok(Document { host: HostPolicy { send, receive, admission }, paths })
     }
 
     /// Makes the path policies: one for all classes that ask for the same. `own` makes the one of the operator's file.
@@ -166,6 +169,19 @@ fn code(coding: &Bound<'_, PyAny>) -> PyResult<CodingPolicy> {
         max_r: coding.getattr("max_r")?.extract()?,
         max_overhead: coding.getattr("max_overhead")?.extract()?,
         flush_s: coding.getattr("flush_s")?.extract()?,
+    })
+}
+
+fn admission_policy(admission: &Bound<'_, PyAny>) -> PyResult<AdmissionPolicy> {
+    let seconds = |name: &str| admission.getattr(name)?.extract::<f64>();
+    Ok(AdmissionPolicy {
+        threshold_bytes: admission.getattr("threshold_bytes")?.extract()?,
+        times: RequestTimes {
+            retry_s: seconds("retry_s")?,
+            refresh_s: seconds("refresh_s")?,
+            fail_safe_s: seconds("fail_safe_s")?,
+        },
+        burst_s: seconds("burst_s")?,
     })
 }
 

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use agent::flow_record::{Arrived, FlowRecord, Side};
 use agent::TrafficClass;
-use datapath::inner::Address;
+use datapath::inner::{Address, FlowKey};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -25,16 +25,22 @@ fn name(class: TrafficClass) -> &'static str {
     }
 }
 
+/// Returns a flow's addresses and ports.
+pub fn addresses<'py>(py: Python<'py>, key: &FlowKey) -> PyResult<Bound<'py, PyDict>> {
+    let bytes = key.bytes();
+    let port = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let dict = PyDict::new(py);
+    dict.set_item("source", text(key.source()))?;
+    dict.set_item("source_port", port(bytes.len() - 4))?;
+    dict.set_item("destination", text(key.destination()))?;
+    dict.set_item("destination_port", port(bytes.len() - 2))?;
+    Ok(dict)
+}
+
 /// Returns the fields of an entry.
 pub fn dict<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<Bound<'py, PyDict>> {
-    let bytes = record.key.bytes();
-    let port = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-    let entry = PyDict::new(py);
+    let entry = addresses(py, &record.key)?;
     entry.set_item("protocol", record.key.protocol())?;
-    entry.set_item("source", text(record.key.source()))?;
-    entry.set_item("source_port", port(bytes.len() - 4))?;
-    entry.set_item("destination", text(record.key.destination()))?;
-    entry.set_item("destination_port", port(bytes.len() - 2))?;
     entry.set_item("traffic_class", name(record.class))?;
     entry.set_item("packets", record.packets)?;
     entry.set_item("bytes", record.bytes)?;

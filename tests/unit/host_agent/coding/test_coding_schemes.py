@@ -19,8 +19,9 @@ from host_agent.announcements import NAME, AnnouncementError, read_announcement
 from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY, PRIOR
 from host_agent.coding.unit_size import completion_time_s
 from host_agent.inner_packet import look
-from protocol.datagram import Kind, encode_feedback, encode_fields
+from protocol.datagram import Kind, decode_fields, encode_feedback, encode_fields
 from protocol.policy import Policy
+from protocol.underlay import TrafficClass
 from tests.unit.agent_relay import SESSIONS, UNDERLAY, Relay, Weather, core
 from tests.unit.coded_units import UnitWatch
 from tests.unit.host_agent.coding.test_coding_policies import equation_5
@@ -260,18 +261,16 @@ def test_announcements_of_flows_that_never_begin_are_bounded() -> None:
     wire = Wire(policy("caps"))
 
     def announced(port: int) -> bool:
-        packet = udp(b"x", ports=(port, 80))
-        wire.core.packet_from_host(packet, 0.0)
-        known = wire.core.flow(look(packet).flow)
-        assert known is not None
-        return known.announced is not None
+        wire.core.packet_from_host(udp(b"x", ports=(port, 80)), 0.0)
+        flags = decode_fields(wire.core.datagrams_to_send()[0].data)[1]
+        return flags & 3 == TrafficClass.LONG
 
-    wire.core.announce(look(udp(b"", ports=(1, 80))).flow, 1.0)
+    wire.core.announce(look(udp(b"", ports=(1, 80))).flow, math.inf)
     for port in range(1, 65536):
         wire.core.announce(look(udp(b"", ports=(port, 81))).flow, 1.0)
     assert announced(1), "65536 are kept"
     for port in (2, 3, 4):
-        wire.core.announce(look(udp(b"", ports=(port, 80))).flow, 1.0)
+        wire.core.announce(look(udp(b"", ports=(port, 80))).flow, math.inf)
     for port in range(1, 65535):
         wire.core.announce(look(udp(b"", ports=(port, 82))).flow, 1.0)
     assert [announced(port) for port in (2, 3, 4)] == [False, True, True]

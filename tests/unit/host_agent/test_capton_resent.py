@@ -231,7 +231,7 @@ def story(size: int, needless: int, at: float) -> Resent:
 def test_episodes_reach_a_result_with_their_cause() -> None:
     log = ResentLog()
     before = resent_view(log.view(100.0))
-    assert (before["told"], before["by_cause"]) == (0, [])
+    assert (before["episodes"], before["by_cause"]) == (0, [])
     (message,) = FrameReader().feed(encode(SentAgain(50.0, [story(3000, 1000, 49.0), story(500, 0, 48.0)])))
     assert isinstance(message, SentAgain)
     event = log.add("h7", message, 200.0)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
+from experiments.spec.simulated import DESCRIBED, Simulation
 from experiments.spec.spec import ALL_SCHEMES, Axis, Claim, Comparison
 from topologies.fabric_spec import FabricSpec
 from topologies.links import Link
@@ -28,7 +29,7 @@ _POSITIVE: Final = {"exclusiveMinimum": 0}
 _FROM_0: Final = {"minimum": 0}
 _FROM_1: Final = {"minimum": 1}
 
-_SAID: Final[dict[type, dict[str, tuple[str, dict[str, Any]]]]] = {
+_SAID: Final[dict[type, dict[str, tuple[str, dict[str, Any]]]]] = DESCRIBED | {
     Link: {
         "rate_mbps": ("Mbit/s (10^6 bit) on layer 2; null: unshaped", _POSITIVE),
         "buffer_packets": ("packets that the port's queue holds before it drops the newest", _FROM_1),
@@ -171,6 +172,8 @@ def schema() -> dict[str, Any]:
             | {"description": "overrides for every scheme, in the words of a scheme's file"},
             "workload": _of(Workload),
             "transport": _of(Transport),
+            "simulation": _of(Simulation)
+            | {"description": "for ./capstan simulate; all but agree_within for nothing else"},
             "repeats": _number("integer", "runs of each scheme, with other seeds each", 1, 1000),
             "seed": _number("integer", "seed of arrivals, sizes and pairs", 0, 2**31 - 1),
             "warm_up_s": _number("number", "seconds of background flows before the first sized flow", 0, 600),

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import yaml
 
+from experiments.spec.simulated import Simulation
 from plain.reading import build
 from topologies.fabric_spec import FabricSpec
 from workloads.description import Endpoint, Transport, Workload
@@ -94,6 +95,7 @@ class Spec:
     baseline: label of the scheme to which the others are compared.
     warm_up_s: background flows alone, before the first sized flow may start.
     quiet_s: silence between two runs; None: as long as full queues take to drain, and a little more.
+    simulation: what simulations alone can have.
     keep_learnt: a run begins with what was learnt of flows before it (TPFS), instead of with nothing.
     timeout_s: a sized flow that is not finished this long after the last arrival has failed.
     sweep: the spec stands for a grid of experiments (`experiments.spec.sweep.points`), one for each combination.
@@ -114,6 +116,7 @@ class Spec:
     quiet_s: float | None = None
     timeout_s: float = 20.0
     keep_learnt: bool = False
+    simulation: Simulation = field(default_factory=Simulation)
     claims: tuple[Claim, ...] = ()
     sweep: tuple[Axis, ...] = ()
 
@@ -184,6 +187,7 @@ def spec_from_dict(data: Mapping[str, Any]) -> Spec:
     values["schemes"] = tuple(scheme_choice(item) for item in values.get("schemes") or ())
     values["workload"] = build(Workload, values.get("workload"), "workload")
     values["transport"] = build(Transport, values.get("transport") or {}, "transport")
+    values["simulation"] = build(Simulation, values.get("simulation") or {}, "simulation")
     values["claims"] = tuple(build(Claim, item, "claims") for item in values.get("claims") or ())
     values["sweep"] = tuple(build(Axis, item, "sweep") for item in values.get("sweep") or ())
     values["policy"] = values.get("policy") or {}
@@ -237,6 +241,7 @@ def spec_to_dict(spec: Spec) -> dict[str, Any]:
         "policy": dict(spec.policy),
         "workload": _without_none(asdict(spec.workload)),
         "transport": _without_none(asdict(spec.transport)),
+        **({} if spec.simulation == Simulation() else {"simulation": _without_none(asdict(spec.simulation))}),
         "repeats": spec.repeats,
         "seed": spec.seed,
         "warm_up_s": spec.warm_up_s,

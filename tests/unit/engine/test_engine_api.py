@@ -72,6 +72,7 @@ def test_what_is_submitted_waits_and_says_where_it_is(world: World) -> None:
         "executor": "local",
         "address": None,
         "workers": 1,
+        "simulation_workers": 0,
         "running": [],
         "queued": [number],
         "paused": None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rich.text import Text
 
 from cli.console import fail, json_option, progress, results, write_json
 from cli.privileges import need_lab
+from cli.simulated_progress import step_line
 from cli.specs import load_spec
 from experiments.results.report import ReportError, read_result
 from experiments.results.tables import interval_text, milliseconds, new_table
@@ -23,6 +25,7 @@ from simulation.agreement import Agreement, Document, Measured, agreements
 from simulation.batch import Step, prepare
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
+from topologies.cores import own_cores
 
 
 @click.command(
@@ -71,9 +74,9 @@ def agree_command(
         with progress.status("simulating") as status:
 
             def show(step: Step) -> None:
-                status.update(f"simulating run {step.run} of {step.runs}, {step.label}")
+                status.update(step_line(step, datetime.now()))
 
-            simulated, _ = simulate_document(asked, show)
+            simulated, _ = simulate_document(asked, show, cores=own_cores().workers())
         tolerance = asked.simulation.agree_within if within is None else within
         found = list(agreements(lab, simulated, tolerance))
     except SettingsError as error:

@@ -28,6 +28,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "serve": "cli.commands.serve",
     "agent": "cli.commands.serve",
     "work": "cli.commands.work",
+    "submit": "cli.commands.submit",
     "check": "cli.commands.describe",
     "schemes": "cli.commands.describe",
     "simulate": "cli.commands.simulate",

@@ -16,6 +16,7 @@ from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
 from experiments.spec.check import find_spec, preset_names, problems_of
+from experiments.spec.simulated import lab_problem
 from experiments.spec.spec import (
     Spec,
     is_scheme_file,
@@ -103,6 +104,8 @@ def read_submission(request: SubmissionBody) -> Submission:
         raise SubmissionError([Wrong(where, f"more than {MOST_RUNS} runs: take fewer points or repeats")])
     if simulated:
         _need_simulated(found.spec, where)
+    elif (problem := lab_problem(found.spec.simulation)) is not None:
+        raise SubmissionError([Wrong(where, f"{problem} (kind: simulation)")])
     return found
 
 

@@ -115,7 +115,7 @@ class Worker:
             with beat:
                 summary = self._experiment(claim, beat)
         except Stopped:
-            state, error = "interrupted", "it was asked to stop"
+            state, error = "interrupted", "it was stopped"
         except ControllerError as problem:
             state, error = "failed", str(problem)
         except (RuntimeError, ValueError, OSError) as problem:

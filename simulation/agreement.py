@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from experiments.spec.simulated import WITHIN
+
 Document = Mapping[str, Any]
 Interval = tuple[float, float]
-WITHIN: Final = 0.15
-"""How far a simulated mean may be from the lab's, as a share of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from experiments.results.document import Run
 from experiments.spec.spec import SchemeChoice, Spec
@@ -14,7 +14,7 @@ from simulation.fabrics import SettingsError
 from simulation.spec_fabric import simulated_fabric
 from simulation.spec_run import Setting, simulate_run
 from simulation.spec_scheme import SimulatedScheme, simulated_scheme
-from simulation.tcp import PROFILES, Control, Tcp
+from simulation.spec_transport import mark_from, transport_of
 from workloads.plan import Plan
 
 LEAST_SHARE_FOR_ESTIMATE = 0.02
@@ -76,26 +76,11 @@ def prepare(spec: Spec, point: str = "") -> Case:
         SettingsError: the first thing in it that a simulation cannot do, with the point of the sweep.
     """
     try:
-        setting = Setting(spec, simulated_fabric(spec.fabric), transport_of(spec))
+        tcp = transport_of(spec)
+        setting = Setting(spec, simulated_fabric(spec.fabric), tcp, mark_from(spec, tcp))
         return Case(setting, [(choice, simulated_scheme(spec, choice)) for choice in spec.schemes], point)
     except SettingsError as error:
         raise SettingsError(f"{point}: {error}" if point else str(error)) from None
-
-
-def transport_of(spec: Spec) -> Tcp:
-    """Return the hosts' TCP: the spec's profile, with its congestion control.
-
-    Raises:
-        SettingsError: a congestion control that is not simulated.
-    """
-    profile = PROFILES[spec.transport.profile]
-    controls: Mapping[str, Control] = {"cubic": "cubic", "reno": "newreno"}
-    control = controls.get(spec.transport.congestion)
-    if control is None:
-        raise SettingsError(
-            f"transport.congestion_control: {spec.transport.congestion} is not simulated; give cubic or reno"
-        )
-    return replace(profile, control=control)
 
 
 def simulate(

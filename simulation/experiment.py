@@ -157,6 +157,8 @@ def _settings(case: Case) -> dict[str, Any]:
     return {
         "transport": asdict(case.setting.transport),
         "payload_bytes": payload_bytes(case.spec),
+        "buffer_bytes": case.spec.simulation.buffer_bytes,
+        "mark_from_packets": case.setting.mark_from,
         "agent_clock": case.schemes[0][1].clock,
     }
 
@@ -169,6 +171,8 @@ def _notices(case: Case) -> list[str]:
         f"{tcp.least_timeout_us / 1000:g} ms, losses by {'time (RACK)' if tcp.rack else 'duplicates'}, "
         f"{'with' if tcp.sack else 'without'} SACK. Hosts and switches take no time."
     ]
+    if case.setting.mark_from:
+        found.append(f"Ports mark packets (ECN) from {case.setting.mark_from} waiting ones on.")
     if clock > 1:
         found.append(
             f"Agents' clocks go {clock:.3g} times slower than time: packets are faster than in any lab."

@@ -34,11 +34,12 @@ _HEADERS: Final = 20 + 20 + 12
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all runs of one spec share."""
+    """What all runs of one spec share. mark_from: waiting packets from which ports mark; 0: never."""
 
     spec: Spec
     fabric: SimulatedFabric
     transport: Tcp
+    mark_from: int
 
 
 def simulate_run(
@@ -179,9 +180,12 @@ def _simulation(
     flows = [*plan.flows, *(plan.flows[row] for row in _copies(plan, scheme))]
     number = {place.name: index for index, place in enumerate(places)}
     link = spec.fabric.link
+    limit_bytes = None if scheme.room else spec.simulation.buffer_bytes
     buffer = Buffer(
         "fifo" if scheme.queues == 1 else "queues",
-        limit_packets=scheme.room or link.buffer_packets,
+        limit_bytes=limit_bytes,
+        limit_packets=None if limit_bytes else scheme.room or link.buffer_packets,
+        mark_from_packets=setting.mark_from,
         queues=scheme.queues,
     )
     settings: dict[str, Any] = {
@@ -209,7 +213,7 @@ def _simulation(
         [number[flow.destination] for flow in flows],
         [flow.size_bytes or _ENDLESS_BYTES for flow in flows],
         scheme=asked,
-        rooms=[] if scheme.room else list(setting.fabric.rooms),
+        rooms=[] if scheme.room or limit_bytes else list(setting.fabric.rooms),
     )
 
 

@@ -12,7 +12,7 @@ from controller.schemes.policy import policy_for
 from controller.schemes.scheme import ClassScheme, Scheme
 from experiments.spec.spec import SchemeChoice, Spec
 from plain.overrides import merge
-from protocol.policy import Policy
+from protocol.policy import Policy, PolicyError
 from simulation.fabrics import SettingsError
 
 LEAST_PACKET_TIME_S: Final = 0.0006
@@ -52,8 +52,8 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
     """Return a spec's scheme with its overrides.
 
     Raises:
-        SettingsError: what a simulation has none of yet.
-        SchemeError, PlainError, PolicyError: as when the scheme is read.
+        SettingsError: what a simulation has none of yet, or times that no agent takes.
+        SchemeError, PlainError: as when the scheme is read.
     """
     overrides: Mapping[str, Any] = merge(spec.policy, choice.overrides)
     scheme = with_overrides(loader.load(choice.name), overrides)
@@ -63,7 +63,13 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
     if problem is not None:
         raise SettingsError(f"scheme {choice.label}: {problem}; ./capstan run has it")
     clock = max(1.0, LEAST_PACKET_TIME_S / spec.packet_time_s)
-    policy = policy_for(scheme, spec.packet_time_s * clock, version=1)
+    try:
+        policy = policy_for(scheme, spec.packet_time_s * clock, version=1)
+    except PolicyError as error:
+        raise SettingsError(
+            f"scheme {choice.label}: with a packet time of {spec.packet_time_s * 1e3:.4g} ms, {error}; "
+            "give faster links"
+        ) from None
     queues = scheme.queues
     return SimulatedScheme(
         scheme,

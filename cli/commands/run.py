@@ -21,6 +21,7 @@ from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
 from experiments.run.runner import SweepResult, run_experiment, run_sweep
 from experiments.spec.fitting import Fit
+from experiments.spec.simulated import lab_problem
 from experiments.spec.spec import spec_text
 from experiments.spec.sweep import SweepError, only
 from topologies.cores import own_cores
@@ -121,6 +122,8 @@ def _asked_for(
         seed=loaded.spec.seed if seed is None else seed,
         repeats=loaded.spec.repeats if repeats is None else repeats,
     )
+    if (problem := lab_problem(spec.simulation)) is not None:
+        fail(f"{name}: {problem}")
     if wanted:
         try:
             spec = only(spec, wanted)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--experiments/--no-experiments",
     default=None,
-    help="Run experiments that are submitted by the API (default: where specs can be read, with Mininet).",
+    help="Run experiments that are submitted by the API (default: yes, where what they need is installed).",
 )
 @click.option(
     "--labs",
@@ -94,9 +94,7 @@ def _experiments(
     except ModuleNotFoundError as error:
         if asked or dask is not None:
             raise click.ClickException(f"experiments cannot be run: {error}") from None
-        logging.getLogger("capstan").warning(
-            "experiments cannot be submitted here: %s; --experiments sets up what they need", error
-        )
+        logging.getLogger("capstan").warning("experiments cannot be submitted here: %s", error)
         return None
     if labs and dask is None and (obstacle := lab_obstacle()) is not None:
         logging.getLogger("capstan").warning("submitted simulations are run here, but no labs: %s", obstacle)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import yaml
 from msgspec import Meta
 
+from experiments.spec.simulated import Simulation
 from plain.reading import build
 from topologies.fabric_spec import FabricSpec
 from workloads.description import Endpoint, Label, Positive, Transport, Workload
@@ -139,6 +140,10 @@ class Spec:
         bool,
         Meta(description="runs begin with the flow types of those before them; default: each learns its own"),
     ] = False
+    simulation: Annotated[
+        Simulation,
+        Meta(description="for ./capstan simulate; all but agree_within for nothing else"),
+    ] = field(default_factory=Simulation)
     claims: Annotated[tuple[Claim, ...], Meta(description="printed beside the results")] = ()
     sweep: Annotated[
         tuple[Axis, ...], Meta(description="run the grid of all combinations of these values")
@@ -211,6 +216,7 @@ def spec_from_dict(data: Mapping[str, Any]) -> Spec:
     values["schemes"] = tuple(scheme_choice(item) for item in values.get("schemes") or ())
     values["workload"] = build(Workload, values.get("workload"), "workload")
     values["transport"] = build(Transport, values.get("transport") or {}, "transport")
+    values["simulation"] = build(Simulation, values.get("simulation") or {}, "simulation")
     values["claims"] = tuple(build(Claim, item, "claims") for item in values.get("claims") or ())
     values["sweep"] = tuple(build(Axis, item, "sweep") for item in values.get("sweep") or ())
     values["policy"] = values.get("policy") or {}
@@ -264,6 +270,7 @@ def spec_to_dict(spec: Spec) -> dict[str, Any]:
         "policy": dict(spec.policy),
         "workload": _without_none(asdict(spec.workload)),
         "transport": _without_none(asdict(spec.transport)),
+        **({} if spec.simulation == Simulation() else {"simulation": _without_none(asdict(spec.simulation))}),
         "repeats": spec.repeats,
         "seed": spec.seed,
         "warm_up_s": spec.warm_up_s,

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import pytest
 from cli.app import _COMMANDS, capstan, main
 from cli.commands.bench import BENCHMARKS
 from cli.commands.test import SMALL_LAB
+from cli.privileges import lab_obstacle
 from cli.specs import load_spec
 from controller.schemes import loader
 from experiments.spec.check import preset_names
@@ -295,6 +297,72 @@ def test_without_root_there_is_a_line_that_says_so() -> None:
     lines = done.stderr.splitlines()
     for line, arguments in zip(lines, asked, strict=True):
         assert re.match(rf"capstan: '{arguments[0]}' .*needs root: sudo ./capstan {arguments[0]} ", line)
+
+
+def test_a_worker_without_root_says_that_it_takes_simulations_only() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nothing listens there
+        api = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        asked = [["work", "--api", api, "--patience-s", "1"], ["work", "--api", api, "--labs-only"]]
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", AS_NOBODY, json.dumps(asked)],
+            env=ENVIRONMENT | {"COLUMNS": "300"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.stdout.split() == ["1", "1"]
+    says, refused, needs = done.stderr.splitlines()
+    assert says == "labs need root: this worker takes simulations only"
+    assert api in refused
+    assert needs.startswith("capstan: 'work' makes network namespaces and switches, so it needs root")
+
+
+@pytest.mark.parametrize(
+    ("sudo", "words"),
+    [(None, "there is no sudo"), ("exit 1", "sudo asks for a password"), ("exit 0", None)],
+)
+def test_without_root_or_a_sudo_that_asks_nothing_there_are_no_labs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sudo: str | None, words: str | None
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 65534)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if sudo is not None:
+        (tmp_path / "sudo").write_text(f"#!/bin/sh\n{sudo}\n")
+        (tmp_path / "sudo").chmod(0o755)
+    obstacle = lab_obstacle()
+    assert (obstacle is None) if words is None else (obstacle is not None and words in obstacle)
+
+
+LATER = {"matplotlib", "sqlalchemy", "flask", "os_ken", "alembic"}
+"""What takes long to load."""
+
+
+def test_a_simulation_prints_its_result_before_it_loads_what_draws_and_keeps_it(tmp_path: Path) -> None:
+    program = f"""
+import sys
+sys.modules["mininet"] = None  # as on a machine without it
+from cli import app, console
+shown = console.results.print
+def show(*words, **options):
+    shown(*words, **options)
+    print("LOADED", *sorted({LATER!r} & {{name.partition(".")[0] for name in sys.modules}}))
+console.results.print = show
+sys.argv = ["capstan", "simulate", "small", "--scheme", "ecmp", "--results", {str(tmp_path)!r}]
+app.main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    first = next(line for line in done.stdout.splitlines() if line.startswith("LOADED"))
+    assert first.split() == ["LOADED"]
 
 
 def test_a_python_without_our_packages_is_sent_to_the_launcher(tmp_path: Path) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from capstan_client import Capstan
+from capstan_client.errors import CapstanError
+from capstan_client.experiment import Progress
+from cli.app import capstan
+from cli.commands.submit import progress_line
 from experiments.spec.spec import spec_from_dict
 from simulation.experiment import simulate_document
 from tests.lab.engine_server import TINY, Server, serving
@@ -50,6 +58,38 @@ def test_a_submitted_simulation_has_the_figures_of_one_from_the_command_line(ser
     assert {run["label"]: run["cpu"] for run in described["runs"]} == {"ecmp": {}, "caps": {}}
 
 
+def test_the_command_submits_follows_and_prints(server: Server, tmp_path: Path) -> None:
+    spec = tmp_path / "tiny.yaml"
+    spec.write_text(json.dumps(TINY), encoding="utf-8")  # which is YAML, too
+    arguments = ["submit", str(spec), "--simulation", "--api", f"http://{server.api}", "--scheme", "rps"]
+    done = CliRunner().invoke(
+        capstan, [*arguments, "--json", str(tmp_path / "r.json")], catch_exceptions=False
+    )
+    assert done.exit_code == 0, done.output
+    assert "Completion time of short flows" in done.stdout
+    document = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert (document["kind"], list(document["schemes"])) == ("simulation", ["rps"])
+
+
+def test_a_submission_that_fails_ends_the_command_with_the_reason(server: Server) -> None:
+    large = {"kind": "fixed", "bytes": 20_000_000}  # 16 s on a link
+    flows = TINY["workload"]["flows"] | {"sizes": large, "arrivals": {"kind": "poisson", "rate_per_s": 0.05}}
+    hopeless = TINY | {"schemes": ["ecmp"], "workload": {"flows": flows | {"count": 1}}, "timeout_s": 1}
+    failing = Capstan(f"http://{server.api}").submit(spec=hopeless, kind="simulation")
+    with pytest.raises(CapstanError, match=r"is failed: .*no long flow"):
+        failing.wait()
+
+
+def test_a_line_of_progress_says_what_is_left() -> None:
+    running = Progress("running", "caps", 3, 8, 0, 0, 20, 0, 50, 12.0, 30.0, None)
+    at = datetime(2026, 1, 1, 12, 0, 0)
+    assert progress_line(running, at) == "caps: 3 of 8 runs, 20 of 50 flows, 30 s left, until 12:00:30"
+    assert (
+        progress_line(replace(running, state="queued", queue_position=2), at)
+        == "waits, number 2 in the queue"
+    )
+
+
 def test_points_of_a_sweep_are_simulated_and_put_together(server: Server) -> None:
     sweep = {"workload.flows.arrivals.rate_per_s": [5, 10, 15, 20]}
     number = server.submit(spec=TINY, kind="simulation", sweep=sweep)
@@ -89,6 +129,10 @@ def test_where_there_is_no_lab_the_engine_says_what_waits_in_vain_and_goes_on_si
     [
         ({"schemes": ["capton"]}, "scheme capton: `admission`"),
         ({"set": {"transport.congestion_control": "bbr"}}, "bbr is not simulated"),
+        (
+            {"set": {"fabric.link.rate_mbps": 0.01, "workload.flows.arrivals.rate_per_s": 0.1}},
+            "with a packet time of 1200 ms, policy.short",
+        ),
         ({"sweep": {"transport.congestion_control": ["cubic", "bbr"]}}, "= bbr: transport."),
     ],
 )

@@ -1,0 +1,82 @@
+"""``capstan submit``: an experiment for a controller's queue, followed to its end."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from capstan_client import Capstan
+from capstan_client.experiment import Experiment, Progress
+from cli.console import json_option, progress, results, write_text
+from engine.executors import TOKEN_VARIABLE
+
+
+@click.command(
+    "submit",
+    epilog="Examples:  ./capstan submit small --simulation    "
+    "./capstan submit my.yaml --api http://192.0.2.1:8080 --token-file api-token",
+)
+@click.argument("spec")
+@click.option("--simulation", is_flag=True, help="Run it packet by packet, not in a lab.")
+@click.option("--api", default="http://127.0.0.1:8080", show_default=True, metavar="URL")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help=f"The controller's api-token, where it needs one (or the variable {TOKEN_VARIABLE}).",
+)
+@click.option("--seed", type=click.IntRange(0), help="Instead of the spec's.")
+@click.option("--repeats", type=click.IntRange(1), help="Instead of the spec's.")
+@click.option("--scheme", "schemes", multiple=True, help="Instead of the spec's: a name; repeatable.")
+@json_option
+def submit_command(
+    spec: str,
+    simulation: bool,
+    api: str,
+    token_file: Path | None,
+    json_file: str | None,
+    **changes: Any,
+) -> None:
+    """Have a controller (./capstan serve --experiments) run SPEC: a YAML file, or a preset's name.
+
+    Follows it to its end and prints the result. Ctrl-C ends the following only: the experiment goes on.
+    """
+    token = token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get(TOKEN_VARIABLE)
+    changes["schemes"] = changes["schemes"] or None
+    is_file = "/" in spec or spec.endswith((".yaml", ".yml"))
+    what: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}
+    with Capstan(api, token) as controller:
+        experiment = controller.submit(**what, **changes, kind="simulation" if simulation else None)
+        progress.print(f"submitted to {api} as experiment {experiment.number}", markup=False, soft_wrap=True)
+        _follow(experiment)
+        document = experiment.summary()
+    from experiments.results.document import json_text
+    from experiments.results.sweep_results import sweep_tables
+    from experiments.results.tables import tables
+
+    if json_file:
+        write_text(json_text(document), json_file)
+    if json_file != "-":
+        results.print((sweep_tables if document.get("kind") == "sweep" else tables)(document))
+
+
+def _follow(experiment: Experiment) -> None:
+    with progress.status("submitted") as status:
+        for now in experiment.follow():
+            status.update(progress_line(now, datetime.now()))
+    experiment.wait()  # it is over: raises if it did not finish
+
+
+def progress_line(now: Progress, at: datetime) -> str:
+    """Return what runs, how far it is, and when it ends. at: local time."""
+    if now.state == "queued":
+        place = f", number {now.queue_position} in the queue" if now.queue_position else ""
+        return f"waits{place}"
+    line = f"{now.stage}: {now.runs_done} of {now.runs} runs, {now.flows_finished} of {now.flows} flows"
+    if now.left_s is None:
+        return line
+    end = at + timedelta(seconds=now.left_s)
+    return f"{line}, {now.left_s:.0f} s left, until {end:%H:%M:%S}"

@@ -1,0 +1,91 @@
+"""What a spec may say for simulations alone: TCP, marks and buffers that no lab on a kernel's TCP can have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
+
+from workloads.description import FromOne, NotNegative, Positive
+
+SimulatedProfile = Literal["ns2", "linux", "datacenter"]
+SimulatedControl = Literal["newreno", "cubic", "dctcp"]
+WITHIN: Final = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedTcp:
+    """Single settings of hosts' TCP in place of the profile's; None: the profile's."""
+
+    initial_window: Annotated[FromOne | None, Meta(description="packets")] = None
+    largest_window: Annotated[FromOne | None, Meta(description="packets")] = None
+    initial_rto_ms: Annotated[Positive | None, Meta(description="first retransmission time-out, ms")] = None
+    min_rto_ms: Annotated[Positive | None, Meta(description="least retransmission time-out, ms")] = None
+    duplicate_acks: Annotated[
+        FromOne | None, Meta(description="packets beyond a missing one from which it counts as lost")
+    ] = None
+    sack: Annotated[bool | None, Meta(description="selective acknowledgements")] = None
+    rack: Annotated[
+        bool | None, Meta(description="losses by time, which forgives reordering; needs sack")
+    ] = None
+    delayed_ack_packets: Annotated[
+        FromOne | None, Meta(description="packets in order for which an acknowledgement waits; 1: for none")
+    ] = None
+    delayed_ack_ms: Annotated[NotNegative | None, Meta(description="for at most so many ms")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
+    room in packets. mark_from_packets: None: 65 where hosts' TCP reads marks, else no marks. agree_within: how far
+    `capstan agree` lets a simulated figure be from the lab's, as a share of it.
+    """
+
+    profile: Annotated[
+        SimulatedProfile | None,
+        Meta(description="TCP's settings; default: transport.profile. datacenter: dctcp, time-outs of 1 ms"),
+    ] = None
+    congestion_control: Annotated[
+        SimulatedControl | None,
+        Meta(description="default: that of simulation.profile, else of transport"),
+    ] = None
+    tcp: Annotated[SimulatedTcp, Meta(description="single settings in place of the profile's")] = field(
+        default_factory=SimulatedTcp
+    )
+    buffer_bytes: Annotated[
+        FromOne | None, Meta(description="of every port, in bytes, in place of its buffer_packets")
+    ] = None
+    mark_from_packets: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(
+            description="waiting packets from which an arriving one is marked (ECN); 0: never; default: 65 with dctcp"
+        ),
+    ] = None
+    agree_within: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="how far ./capstan agree lets a simulated figure be from the lab's, as a share",
+        ),
+    ] = WITHIN
+
+
+def lab_problem(simulation: Simulation) -> str | None:
+    """Return what of it no lab has; None: nothing, so that the spec can run in a lab, too."""
+    said = [f"simulation.{name}" for name in _said(simulation)]
+    if not said:
+        return None
+    verb = "is" if len(said) == 1 else "are"
+    return f"{', '.join(said)} {verb} for simulations only: use ./capstan simulate, or leave it out"
+
+
+def _said(simulation: Simulation) -> Iterator[str]:
+    for item in fields(simulation):
+        value = getattr(simulation, item.name)
+        if isinstance(value, SimulatedTcp):
+            yield from (f"tcp.{part.name}" for part in fields(value) if getattr(value, part.name) is not None)
+        elif item.name != "agree_within" and value is not None:
+            yield item.name

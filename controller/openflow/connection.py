@@ -57,9 +57,15 @@ class SwitchConnection:
         self._unsent = bytearray()
         self._writing = False
         self._reading = True
+        self._received_at = now
+        self._received = 0.0
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         selector.register(sock, selectors.EVENT_READ, self)
+
+    def recent_bytes(self, now: float) -> float:
+        """Return what has come by it of late: each byte counts half as much after a second."""
+        return self._received * 0.5 ** (now - self._received_at)
 
     @property
     def shaking_hands(self) -> bool:
@@ -76,6 +82,8 @@ class SwitchConnection:
             raise ConnectionEnded(error.strerror or str(error)) from error
         if not data:
             raise ConnectionEnded("closed by the switch")
+        self._received = self.recent_bytes(now) + len(data)
+        self._received_at = now
         try:
             if self._tls is not None:
                 data = self._tls.receive(data)

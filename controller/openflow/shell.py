@@ -56,6 +56,8 @@ T = TypeVar("T")
 
 POLL_EVERY_S: Final = 0.0005
 """While there is other work, urgent messages are looked for this often."""
+READ_FOR_S: Final = 0.001
+"""So long connections are read before it is looked again which are ready."""
 BEGINS_ANEW: Final = "it refused an update; it gets its whole state when it connects again"
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long Python lets another thread (the API, agents' channel) compute before this one may go on.
@@ -223,8 +225,15 @@ class OpenFlowShell:
 
     def _poll(self, patience: float | None) -> None:
         shaken = False
-        for key, mask in self._selector.select(patience):
+        ready = self._selector.select(patience)
+        now = self.now()
+        # Those that say little first: a leaf's mode signal does not wait behind others' floods.
+        ready.sort(key=lambda pair: _service(pair[0].data, now))
+        until = now + READ_FOR_S
+        for key, mask in ready:
             if isinstance(key.data, Connection):
+                if self.now() >= until:
+                    break  # it is ready again at the next look
                 if key.data.shaking_hands and mask & selectors.EVENT_READ:
                     if shaken:
                         continue  # it is ready again at the next look: between two handshakes, urgent messages go
@@ -392,6 +401,11 @@ class OpenFlowShell:
     def _carry_out(self, result: object, noticed: float) -> None:
         if isinstance(result, Effects):
             self._sender.send(result, noticed)
+
+
+def _service(watched: object, now: float) -> float:
+    """Return what comes first if it is less, of what a selector watches."""
+    return watched.recent_bytes(now) if isinstance(watched, Connection) else -1.0
 
 
 def _urgent(event: SessionEvent) -> bool:

@@ -1,16 +1,27 @@
-"""A connection of which packets are dropped is left unread for a moment, and what it sent is not lost."""
+"""Connections that say much are read after others, and left unread for a moment where packets of theirs are dropped."""
 
 from __future__ import annotations
 
+import contextlib
 import selectors
 import socket
+import struct
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from controller.control_plane import ControlPlane
 from controller.openflow.connection import SwitchConnection
+from controller.openflow.cookies import Rule
 from controller.openflow.read_pauses import PAUSE_S, ReadPauses
+from controller.openflow.shell import OpenFlowShell
+from controller.plane.effects import Effects
+from tests.unit.raw_switch import raw_switch
+from tests.unit.switch_messages import packet_in
+from tests.waiting import eventually
 
 LIMIT_S = 60.0
 
@@ -54,3 +65,58 @@ def test_one_that_is_closed_meanwhile_is_left_alone(
     connection.close()
     pauses.resume(PAUSE_S)
     assert not selector.get_map()
+
+
+def test_what_came_of_late_counts_half_after_a_second(
+    ends: tuple[SwitchConnection, socket.socket, selectors.BaseSelector],
+) -> None:
+    connection, caller, selector = ends
+    assert connection.recent_bytes(5.0) == 0
+    for at_s, expected in ((10.0, 8.0), (11.0, 12.0)):
+        caller.sendall(struct.pack("!BBHI", 6, 2, 8, 1))  # an echo request
+        assert selector.select(LIMIT_S)
+        assert list(connection.receive(at_s)) == []
+        assert connection.recent_bytes(at_s) == expected
+    assert connection.recent_bytes(13.0) == 3.0
+
+
+def test_a_switch_that_says_little_is_served_in_the_midst_of_many_floods() -> None:
+    """Its signal is read before what thirty others have sent, however much that is."""
+    signal = packet_in(1, Rule.FIRST_SHORT, bytes(64))
+    flood = packet_in(1, Rule.ARP, bytes(64)) * 300
+    dropped: list[int] = []
+
+    class Plane(ControlPlane):
+        def packet_in(self, dpid: int, *rest: Any) -> Effects:
+            if dpid == 0x11:
+                dropped.append(shell.counters().get("dropped-packet-ins", 0))
+            return super().packet_in(dpid, *rest)
+
+    plane = Plane(b"0123456789abcdef")
+    shell = OpenFlowShell(plane, "127.0.0.1", 0, lambda event: None)
+    shell.start()
+    entered, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        entered.set()
+        assert release.wait(LIMIT_S)
+
+    with contextlib.ExitStack() as stack:
+        stack.callback(shell.stop)
+        loud = [stack.enter_context(raw_switch(shell.port, 0x100 + number)) for number in range(30)]
+        quiet = stack.enter_context(raw_switch(shell.port, 0x11))
+        eventually(
+            lambda: sum(one.connected for one in shell.call(plane.snapshot).switches) == 31, "all switches"
+        )
+        for one in loud:
+            one.send(packet_in(1, Rule.ARP, bytes(64)) * 10)
+        eventually(lambda: shell.counters().get("packet-ins") == 300, "the first of them")
+        shell.post(hold)
+        assert entered.wait(LIMIT_S)
+        for one in loud:
+            one.send(flood)
+        quiet.send(signal)
+        release.set()
+        eventually(lambda: bool(dropped), "the signal")
+        eventually(lambda: shell.counters().get("dropped-packet-ins", 0) > 0, "more than there is room for")
+        assert dropped == [0], "it was read before them"

@@ -23,6 +23,7 @@ from engine.dispatcher import Engine
 from engine.progress import ProgressView
 from engine.submission import (
     MOST_BYTES,
+    CheckBody,
     Submission,
     SubmissionBody,
     SubmissionError,
@@ -77,7 +78,7 @@ class EngineRoutes:
         Description(
             "What a submission would be, or all that is wrong with it. Nothing is kept.",
             answers.CheckView,
-            SubmissionBody,
+            CheckBody,
             body_text=YAML,
             problems=(429,),
         ),

@@ -6,16 +6,18 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 
 from capstan_client.errors import CapstanError
+from controller.api.describing import Published
 from controller.schemes.loader import scheme_names
 from controller.schemes.overrides import overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
 from experiments.spec.check import find_spec, preset_names, problems_of
+from experiments.spec.schema import schema
 from experiments.spec.simulated import lab_problem
 from experiments.spec.spec import (
     Spec,
@@ -37,8 +39,8 @@ _ONE_OF: Final = ("spec", "text", "preset")
 
 
 @dataclass(frozen=True, slots=True)
-class SubmissionBody:
-    """What is submitted: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
+class CheckBody:
+    """What is checked: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
 
     kind: run in a lab (`experiment`), or packet by packet (`simulation`). sweep: instead of the spec's: a list of axes
     as in a spec, or `{"dotted.field": [values]}`. schemes: names instead of the spec's. set: values of dotted fields.
@@ -54,6 +56,13 @@ class SubmissionBody:
     schemes: list[str] | None = None
     sweep: Any = None
     set: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionBody(CheckBody):
+    """What is submitted, as for a check; its spec has to fit the published schema."""
+
+    spec: Annotated[dict[str, Any], Published("Spec", schema)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

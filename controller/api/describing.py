@@ -81,6 +81,17 @@ class With:
     more: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Published:
+    """Marks an object whose JSON Schema is published: ``Annotated[dict[str, Any], Published("Spec", schema)]``.
+
+    What the schema requires may come from other fields of a request: here it may be left out.
+    """
+
+    name: str
+    schema: Callable[[], dict[str, Any]]
+
+
 def attach(view: F, description: Description) -> F:
     """Return *view*, with its description for `description_of`."""
     setattr(view, _ATTRIBUTE, description)

@@ -113,7 +113,7 @@ def _alternatives(schema: Document) -> Iterator[str]:
     elif "anyOf" in schema:
         yield from (_words(one) for one in schema["anyOf"])
     elif schema.get("type") == "array":
-        yield f"list of {_words(schema['items'])}"
+        yield f"list of {_words(schema.get('items', {}))}"
     elif schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
         yield f"object of {_words(schema['additionalProperties'])}"
     else:

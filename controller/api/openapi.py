@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
 import types
 import typing
@@ -19,6 +20,7 @@ from controller.api.describing import (
     SCHEMA,
     Description,
     Open,
+    Published,
     Query,
     Text,
     With,
@@ -114,6 +116,8 @@ class Schemas:
             return {**self._object(kind.kind), "additionalProperties": True}
         if isinstance(kind, With):
             return self._with(kind)
+        if isinstance(kind, Published):
+            return self._published(kind)
         return self._reference(kind)
 
     def _reference(self, kind: Any) -> dict[str, Any]:
@@ -125,6 +129,17 @@ class Schemas:
             self._components[name] = {}  # a type that contains itself finds it begun
             self._components[name] = self._object(kind)
         return {"$ref": f"#/components/schemas/{name}"}
+
+    def _published(self, kind: Published) -> dict[str, Any]:
+        """Take a published schema and its parts over, under names that begin with its own."""
+        if kind.name not in self._components:
+            place = "#/components/schemas/"
+            whole = json.loads(json.dumps(kind.schema()).replace('"#/$defs/', f'"{place}{kind.name}'))
+            parts = {f"{kind.name}{name}": part for name, part in whole.pop("$defs").items()}
+            left_out = ("$schema", "title", "required")
+            root = {name: value for name, value in whole.items() if name not in left_out}
+            self._components.update(parts, **{kind.name: root})
+        return {"$ref": f"#/components/schemas/{kind.name}"}
 
     def _with(self, kind: With) -> dict[str, Any]:
         schema = self._object(kind.kind)

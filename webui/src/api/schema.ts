@@ -263,17 +263,10 @@ export interface components {
             }[];
             next: number | null;
         };
-        /**
-         * @description What is submitted: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
-         *
-         *     kind: run in a lab (`experiment`), or packet by packet (`simulation`). sweep: instead of the spec's: a list of axes
-         *     as in a spec, or `{"dotted.field": [values]}`. schemes: names instead of the spec's. set: values of dotted fields.
-         */
+        /** @description What is submitted, as for a check; its spec has to fit the published schema. */
         SubmissionRequest: {
             /** @default null */
-            spec: {
-                [key: string]: components["schemas"]["Anything"];
-            } | null;
+            spec: components["schemas"]["Spec"] | null;
             /** @default null */
             text: string | null;
             /** @default null */
@@ -297,6 +290,435 @@ export interface components {
             set: {
                 [key: string]: components["schemas"]["Anything"];
             };
+        };
+        /**
+         * FabricSpec
+         * @description A fabric of switches, links and hosts. Raises FabricSpecError where it cannot be built.
+         */
+        SpecFabricSpec: {
+            /**
+             * @default leaf-spine
+             * @enum {unknown}
+             */
+            topology: "fat-tree" | "leaf-spine";
+            /**
+             * @description leaf switches
+             * @default 2
+             */
+            leaves: number;
+            /**
+             * @description spine switches: the number of paths between two leaves
+             * @default 2
+             */
+            spines: number;
+            /**
+             * @description hosts below each leaf; null: 2, or k/2 in a fat tree
+             * @default null
+             */
+            hosts_per_leaf: number | null;
+            /**
+             * @description ports per switch of a fat tree, even
+             * @default 4
+             */
+            k: number;
+            /** @description links between switches */
+            link?: components["schemas"]["SpecLink"];
+            /** @description links between hosts and leaves */
+            access?: components["schemas"]["SpecLink"];
+            /** @description single links that differ, by name like l1-s3 */
+            overrides?: {
+                [key: string]: components["schemas"]["SpecLink"];
+            };
+            /**
+             * @description names of links that start out taken down
+             * @default []
+             */
+            down: string[];
+            /**
+             * @description bytes, of all interfaces
+             * @default 1500
+             */
+            mtu: number;
+        };
+        /**
+         * Link
+         * @description One link, the same in both directions.
+         */
+        SpecLink: {
+            /**
+             * @description Mbit/s (10^6 bit) on layer 2; null: unshaped
+             * @default null
+             */
+            rate_mbps: number | null;
+            /**
+             * @description packets that the port's queue holds before it drops the newest
+             * @default 256
+             */
+            buffer_packets: number;
+            /**
+             * @description one-way delay in ms, where the kernel has netem
+             * @default 0
+             */
+            delay_ms: number;
+        };
+        /**
+         * SchemeChoice
+         * @description One scheme to run; a spec may give its name alone.
+         */
+        SpecSchemeChoice: {
+            /** @description a scheme's name, the path of its file, or all */
+            name: string;
+            /**
+             * @description what tables call it; default: its name
+             * @default
+             */
+            label: string;
+            /** @description what differs from the scheme's file, in its words: {long: {release: {packet_times: 8}}} */
+            overrides?: Record<string, unknown>;
+        };
+        /**
+         * Workload
+         * @description Everything that is sent in one run.
+         */
+        SpecWorkload: {
+            /** @description flows that end */
+            flows: components["schemas"]["SpecFlows"];
+            /**
+             * @description background flows
+             * @default null
+             */
+            long_flows: components["schemas"]["SpecLongFlows"] | null;
+            /**
+             * @description a flow is short if it carries less payload than this
+             * @default 100000
+             */
+            short_limit_bytes: number;
+            /**
+             * @description flows of at least this many bytes are shown as large, and those between as medium; left out: not
+             * @default null
+             */
+            large_limit_bytes: number | null;
+        };
+        /**
+         * Flows
+         * @description Flows of drawn sizes: `count` of them, or as many as arrive within `duration_s`.
+         */
+        SpecFlows: {
+            /**
+             * @description how large they are; this or applications
+             * @default null
+             */
+            sizes: components["schemas"]["SpecSizes"] | null;
+            /** @description when they start */
+            arrivals?: components["schemas"]["SpecArrivals"];
+            /**
+             * @description who sends to whom
+             * @default left-to-right
+             * @enum {unknown}
+             */
+            pattern: "incast" | "left-to-right" | "permutation" | "random";
+            /**
+             * @description number of flows of one run; this or duration_s
+             * @default null
+             */
+            count: number | null;
+            /**
+             * @description seconds over which flows arrive; this or count
+             * @default null
+             */
+            duration_s: number | null;
+            /**
+             * @description several kinds of flows, mixed; this or sizes
+             * @default []
+             */
+            applications: components["schemas"]["SpecApplication"][];
+            /**
+             * @description flows that start in these first seconds are sent, but not counted: the fabric fills, types of flows are learnt
+             * @default 0
+             */
+            lead_in_s: number;
+            /**
+             * @description application whose servers listen 100 ports higher after lead_in_s (TPFS, Fig. 11)
+             * @default null
+             */
+            changes_port: string | null;
+        };
+        /**
+         * Sizes
+         * @description Distribution of flow sizes.
+         */
+        SpecSizes: {
+            /**
+             * @description uniform: low_bytes up to high_bytes; fixed: bytes; mix: both; table: a published distribution
+             * @enum {unknown}
+             */
+            kind: "fixed" | "mix" | "table" | "uniform";
+            /**
+             * @description smallest size in bytes (kinds uniform, mix)
+             * @default null
+             */
+            low_bytes: number | null;
+            /**
+             * @description sizes stay below this many bytes (kinds uniform, mix)
+             * @default null
+             */
+            high_bytes: number | null;
+            /**
+             * @description the size in bytes (kind fixed; of the large flows, kind mix)
+             * @default null
+             */
+            bytes: number | null;
+            /**
+             * @description share of the flows that have `bytes` (kind mix)
+             * @default null
+             */
+            large_share: number | null;
+            /**
+             * @description name of a flow-size table (kind table)
+             * @default null
+             */
+            table: ("cache-follower" | "datamining" | "hadoop" | "web-server" | "websearch" | "websearch-tr") | null;
+            /**
+             * @description factor on every size
+             * @default 1
+             */
+            scale: number;
+        };
+        /**
+         * Arrivals
+         * @description When flows start.
+         */
+        SpecArrivals: {
+            /**
+             * @description poisson: steady; burst: only during ON periods
+             * @default poisson
+             * @enum {unknown}
+             */
+            kind: "burst" | "poisson";
+            /**
+             * @description flows per second (of an ON period, if burst)
+             * @default null
+             */
+            rate_per_s: number | null;
+            /**
+             * @description share of the fabric's capacity between the sending and receiving hosts
+             * @default null
+             */
+            load: number | null;
+            /**
+             * @description seconds of an ON period (kind burst)
+             * @default null
+             */
+            on_s: number | null;
+            /**
+             * @description seconds of silence between two ON periods (kind burst)
+             * @default null
+             */
+            off_s: number | null;
+        };
+        /**
+         * Application
+         * @description One of several applications whose flows are mixed.
+         */
+        SpecApplication: {
+            /** @description what tables call it */
+            name: string;
+            /** @description how large its flows are */
+            sizes: components["schemas"]["SpecSizes"];
+            /**
+             * @description its part of the load, relative to the others'
+             * @default 1
+             */
+            share: number;
+            /**
+             * @description TCP port of its servers; left out: the generator's
+             * @default null
+             */
+            port: number | null;
+            /**
+             * @description names of the hosts that run it, clients and servers; left out: all
+             * @default null
+             */
+            hosts: string[] | null;
+        };
+        /**
+         * LongFlows
+         * @description Background flows without an end: they send from the start of a run until it is over.
+         */
+        SpecLongFlows: {
+            /** @description background flows that send from a run's start to its end */
+            number: number;
+            /**
+             * @description who sends to whom; sources and destinations are dealt out in turn
+             * @default left-to-right
+             * @enum {unknown}
+             */
+            pattern: "incast" | "left-to-right" | "permutation" | "random";
+        };
+        /**
+         * Transport
+         * @description How the senders' TCP behaves.
+         */
+        SpecTransport: {
+            /**
+             * @description of the senders' sockets; default cubic, with the ns2 profile reno
+             * @default null
+             */
+            congestion_control: ("bbr" | "cubic" | "reno") | null;
+            /**
+             * @description linux: as the kernel comes; ns2: the simulated TCP of the papers (no RACK, no tail loss probe, three duplicate ACKs are a loss)
+             * @default linux
+             * @enum {unknown}
+             */
+            profile: "linux" | "ns2";
+        };
+        /**
+         * Claim
+         * @description What a paper says that should be seen, printed beside the results.
+         */
+        SpecClaim: {
+            /** @description what should be seen */
+            text: string;
+            /**
+             * @description paper, venue, year
+             * @default
+             */
+            source: string;
+            /**
+             * @description where in it, like 'Fig. 11'
+             * @default
+             */
+            figure: string;
+            /**
+             * @description figures: the text has the paper's own; qualitative: only what it concludes from them
+             * @default qualitative
+             * @enum {unknown}
+             */
+            kind: "figures" | "qualitative";
+            /**
+             * @description the ratio of ours in which it would show, printed beside it
+             * @default null
+             */
+            compare: components["schemas"]["SpecComparison"] | null;
+        };
+        /**
+         * Comparison
+         * @description The figure of ours in which a claim would show: *scheme* is better than *against* in *measure*.
+         *
+         *         A spec has one of at_most, at_least and between (results of earlier ones may have none: any difference that the
+         *         interval confirms counts).
+         */
+        SpecComparison: {
+            /**
+             * @description completion time of a class, or rate of background flows
+             * @enum {unknown}
+             */
+            measure: "all-mean" | "large-mean" | "long-goodput" | "long-mean" | "medium-mean" | "short-mean" | "short-p99";
+            /** @description label of the scheme that the paper says is better */
+            scheme: string;
+            /** @description label of the other */
+            against: string;
+            /**
+             * @description the claimed ratio of times
+             * @default null
+             */
+            at_most: number | null;
+            /**
+             * @description the claimed ratio of goodput
+             * @default null
+             */
+            at_least: number | null;
+            /**
+             * @description the claimed range of the ratio
+             * @default null
+             */
+            between: number[] | null;
+        };
+        /**
+         * Axis
+         * @description One dimension of a sweep: values that the named fields of the spec take in turn, all of them alike.
+         */
+        SpecAxis: {
+            /** @description what tables and figures call it */
+            label: string;
+            /** @description dotted paths of the fields that take the values, like workload.long_flows.number */
+            fields: string[];
+            /** @description the values, in the order of the figure */
+            values: unknown[];
+            /**
+             * @description of the values as they are shown
+             * @default
+             */
+            unit: string;
+            /**
+             * @description other numbers to show in their place, one for each
+             * @default null
+             */
+            shown: number[] | null;
+        };
+        /** @description One experiment, or a grid of them (`experiments.spec.sweep.points`). */
+        Spec: {
+            /** @description short name; results are kept under it */
+            name?: string;
+            /** @description one line for people */
+            title?: string;
+            fabric?: components["schemas"]["SpecFabricSpec"];
+            /** @description what to compare */
+            schemes?: (string | components["schemas"]["SpecSchemeChoice"])[];
+            workload?: components["schemas"]["SpecWorkload"];
+            /**
+             * @description what it shows, and what was scaled and why
+             * @default
+             */
+            description: string;
+            /**
+             * @description scheme that the others are compared with; default: the first
+             * @default
+             */
+            baseline: string;
+            /** @description overrides for every scheme, in the words of a scheme's file; a scheme's own win */
+            policy?: Record<string, unknown>;
+            transport?: components["schemas"]["SpecTransport"];
+            /**
+             * @description runs of each scheme, with other seeds each
+             * @default 1
+             */
+            repeats: number;
+            /**
+             * @description seed of arrivals, sizes and pairs
+             * @default 1
+             */
+            seed: number;
+            /**
+             * @description seconds of background flows before the first sized flow
+             * @default 1
+             */
+            warm_up_s: number;
+            /**
+             * @description seconds between two runs; default: as long as full queues take to drain
+             * @default null
+             */
+            quiet_s: number | null;
+            /**
+             * @description a flow not finished this long after the last arrival failed
+             * @default 20
+             */
+            timeout_s: number;
+            /**
+             * @description runs begin with the flow types of those before them; default: each learns its own
+             * @default false
+             */
+            keep_learnt: boolean;
+            /**
+             * @description printed beside the results
+             * @default []
+             */
+            claims: components["schemas"]["SpecClaim"][];
+            /**
+             * @description run the grid of all combinations of these values
+             * @default []
+             */
+            sweep: components["schemas"]["SpecAxis"][];
         };
         Anything: unknown;
         /** @description One scheme, one repeat. */
@@ -668,7 +1090,36 @@ export interface components {
             line: number | null;
             column: number | null;
         };
-        /** @description ``simulated``: packet by packet, not in a lab. */
+        /**
+         * @description What is checked: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
+         *
+         *     sweep: instead of the spec's: a list of axes as in a spec, or `{"dotted.field": [values]}`. schemes: names instead
+         *     of the spec's. set: values of dotted fields.
+         */
+        CheckRequest: {
+            /** @default null */
+            spec: {
+                [key: string]: components["schemas"]["Anything"];
+            } | null;
+            /** @default null */
+            text: string | null;
+            /** @default null */
+            preset: string | null;
+            /** @default null */
+            name: string | null;
+            /** @default null */
+            seed: number | null;
+            /** @default null */
+            repeats: number | null;
+            /** @default null */
+            schemes: string[] | null;
+            /** @default null */
+            sweep: components["schemas"]["Anything"];
+            /** @default {} */
+            set: {
+                [key: string]: components["schemas"]["Anything"];
+            };
+        };
         ExperimentRequest: {
             name: string;
             seed: number;
@@ -1735,6 +2186,20 @@ export type ClaimRequest = components['schemas']['ClaimRequest'];
 export type EventsView = components['schemas']['EventsView'];
 export type ExperimentsView = components['schemas']['ExperimentsView'];
 export type SubmissionRequest = components['schemas']['SubmissionRequest'];
+export type SpecFabricSpec = components['schemas']['SpecFabricSpec'];
+export type SpecLink = components['schemas']['SpecLink'];
+export type SpecSchemeChoice = components['schemas']['SpecSchemeChoice'];
+export type SpecWorkload = components['schemas']['SpecWorkload'];
+export type SpecFlows = components['schemas']['SpecFlows'];
+export type SpecSizes = components['schemas']['SpecSizes'];
+export type SpecArrivals = components['schemas']['SpecArrivals'];
+export type SpecApplication = components['schemas']['SpecApplication'];
+export type SpecLongFlows = components['schemas']['SpecLongFlows'];
+export type SpecTransport = components['schemas']['SpecTransport'];
+export type SpecClaim = components['schemas']['SpecClaim'];
+export type SpecComparison = components['schemas']['SpecComparison'];
+export type SpecAxis = components['schemas']['SpecAxis'];
+export type Spec = components['schemas']['Spec'];
 export type Anything = components['schemas']['Anything'];
 export type Run = components['schemas']['Run'];
 export type ChildView = components['schemas']['ChildView'];
@@ -1762,6 +2227,7 @@ export type FlowRequest = components['schemas']['FlowRequest'];
 export type ModeRequest = components['schemas']['ModeRequest'];
 export type CheckView = components['schemas']['CheckView'];
 export type WrongView = components['schemas']['WrongView'];
+export type CheckRequest = components['schemas']['CheckRequest'];
 export type ExperimentRequest = components['schemas']['ExperimentRequest'];
 export type FabricView = components['schemas']['FabricView'];
 export type SwitchView = components['schemas']['SwitchView'];

@@ -32,6 +32,7 @@ PathKind = Literal[
     "tr",
     "reps",
     "plb",
+    "unblocked",
     "file",
 ]
 """How source ports are chosen (docs/paths.md); ``file``: by what each agent was started with."""
@@ -42,6 +43,9 @@ UnitRule = Literal["optimal", "window"]
 """Size of a unit: CAPS's Eq. 4, or the flow's congestion window."""
 EstimatorName = Literal["paths", "rtt", "rtt-average", "rtt-smoothed", "loss-rate"]
 """How pB is estimated (docs/coding.md)."""
+
+ReleaseRule = Literal["timer", "paths"]
+"""When packets behind a gap go on: after a time, or when every path has delivered a later one (docs/schemes.md)."""
 
 
 class PolicyError(CapstanError, ValueError):
@@ -62,7 +66,8 @@ class PathSettings:
     gap_s: PathTime = 0.025
     """flowlet: a longer pause ends a flowlet."""
     congested_s: PathTime = 0.03
-    """reps, plb: a one-way delay that is more than this above the least counts as a congestion mark."""
+    """reps, plb: a one-way delay that is more than this above the least counts as a congestion mark; unblocked: as
+    blocked."""
     explore_packets: Annotated[int, Meta(ge=1, le=65536)] = 32
     """reps: sent at random when a flow begins or thaws."""
     freeze_s: PathTime = 0.25
@@ -73,6 +78,8 @@ class PathSettings:
     """plb: congested rounds in succession that move a flow."""
     idle_rounds: Annotated[int, Meta(ge=1)] = 3
     """plb: as ``rounds``, for a flow that has nothing on its way."""
+    avoid_s: PathTime = 0.1
+    """unblocked: how long a blocked path is avoided."""
     suspend_s: PathTime = 60.0
     """plb: for one to two times that long after a time-out, congestion moves the flow no more."""
 
@@ -82,6 +89,7 @@ PATH_PARAMETERS: Final[dict[PathKind, frozenset[str]]] = {
     "flowlet": frozenset({"gap_s"}),
     "reps": frozenset({"congested_s", "explore_packets", "freeze_s"}),
     "plb": frozenset({"congested_s", "congested_share", "rounds", "idle_rounds", "suspend_s"}),
+    "unblocked": frozenset({"congested_s", "avoid_s"}),
 }
 """Which parameters a kind has; a kind that is missing has none."""
 
@@ -134,9 +142,11 @@ class CodingPolicy(CodingRules):
 
 @dataclass(frozen=True, slots=True)
 class ReleasePolicy:
-    """In-order release at the receiver: packets behind a gap are held at most this long."""
+    """In-order release at the receiver: how long packets behind a gap are held."""
 
     timeout_s: Annotated[float, Meta(gt=0, le=10)] = 0.017
+    """timer: at most this long. paths: a path that was silent for this long is waited for no more."""
+    rule: ReleaseRule = "timer"
 
 
 @dataclass(frozen=True, slots=True)

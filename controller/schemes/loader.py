@@ -173,6 +173,12 @@ def _check_priority(scheme: Scheme, need: Any) -> None:
         f"{len(priority.thresholds_bytes)}",
     )
     for name in ("short", "long"):
+        release = getattr(scheme, name).release
+        need(
+            release is None or release.rule != "paths",
+            f"{name}.release.rule",
+            "paths needs paths that are first in, first out: packets of one flow are in several queues here",
+        )
         need(
             getattr(scheme, name).priority == 0,
             f"{name}.priority",

@@ -53,6 +53,6 @@ def _class_policy(scheme_class: ClassScheme, packet_time_s: float) -> ClassPolic
         ),
         release=None
         if scheme_class.release is None
-        else ReleasePolicy(scheme_class.release.packet_times * packet_time_s),
+        else ReleasePolicy(scheme_class.release.packet_times * packet_time_s, scheme_class.release.rule),
         priority=scheme_class.priority,
     )

@@ -14,6 +14,7 @@ from protocol.policy import (
     NotNegative,
     PathKind,
     PathSettings,
+    ReleaseRule,
 )
 
 GroupKind = Literal["spray", "hash", "label"]
@@ -66,6 +67,7 @@ class PathParameters:
     congested_packet_times: Positive | None = None
     explore_packets: int | None = None
     freeze_packet_times: Positive | None = None
+    avoid_packet_times: Positive | None = None
     congested_share: float | None = None
     rounds: int | None = None
     idle_rounds: int | None = None
@@ -77,9 +79,9 @@ class PathParameters:
         return {name: value for name, value in values.items() if value is not None}
 
 
-PATH_TIMES: Final = {"gap_s": 41.7, "congested_s": 50.0, "freeze_s": 500.0}
+PATH_TIMES: Final = {"gap_s": 41.7, "congested_s": 50.0, "freeze_s": 500.0, "avoid_s": 128.0}
 """Times of path policies where the scheme says nothing, in packet times: LetFlow's 500 us at 1 Gbit/s; a fifth of a
-buffer of 256 packets, where REPS's switches begin to mark; two full buffers."""
+buffer of 256 packets, where REPS's switches begin to mark; two full buffers; half of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ class Release:
     """In-order release at the receiving agent."""
 
     packet_times: Positive
+    """timer: how long packets behind a gap are held. paths: after which silence a path is waited for no more."""
+    rule: ReleaseRule = "timer"
 
 
 @dataclass(frozen=True, slots=True)

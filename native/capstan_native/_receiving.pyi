@@ -71,7 +71,7 @@ class Release:
     def abandoned(self) -> int:
         """Positions given up, less those whose packet came late."""
     def arrive(
-        self, position: int, packet: bytes, timeout_s: float, now: float, stamp: int = 0
+        self, position: int, packet: bytes, timeout_s: float, now: float, number: int = 0
     ) -> list[bytes]:
         """Take in a packet that came or was rebuilt. Return what goes out now, in order."""
     def expire(self, now: float) -> list[bytes]:

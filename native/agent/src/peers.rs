@@ -15,7 +15,8 @@ use crate::flow_table::FlowTable;
 use crate::packet::Packet;
 use crate::paths::Departures;
 use crate::receiving::{
-    share, Arrivals, Budget, EarlyRepair, EarlyRepairs, LeastDelay, PendingFeedback, ReceiveFlow,
+    share, Arrivals, Budget, EarlyRepair, EarlyRepairs, LeastDelay, PathProgress, PendingFeedback,
+    ReceiveFlow,
 };
 use crate::route::{FlowRef, LeafId};
 
@@ -72,6 +73,8 @@ pub struct Peer<P: Packet> {
     pub stamps: HashSet<u16>,
     /// Which of its datagrams came.
     pub arrivals: Arrivals,
+    /// How far its datagrams have come on each path.
+    pub progress: PathProgress,
     /// Its flows, by their numbers on the wire.
     pub flows: FlowTable<u32, ReceiveFlow<P>>,
     /// What its flows may keep here.
@@ -97,6 +100,7 @@ impl<P: Packet> Peer<P> {
             least_delay: LeastDelay::default(),
             stamps: HashSet::new(),
             arrivals: Arrivals::default(),
+            progress: PathProgress::default(),
             flows: FlowTable::default(),
             budget: Budget::default(),
             pending: PendingFeedback::default(),
@@ -108,6 +112,7 @@ impl<P: Packet> Peer<P> {
     pub fn restarted(&mut self) {
         self.least_delay = LeastDelay::default();
         self.arrivals = Arrivals::default();
+        self.progress = PathProgress::default();
         self.flows = FlowTable::default();
         self.budget = Budget::of(self.budget.limit);
         self.pending = PendingFeedback::default();

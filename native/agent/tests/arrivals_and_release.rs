@@ -76,7 +76,7 @@ fn packets_are_released_as_recorded() {
     let mut release = Release::<u64>::new(0);
     for (at, line) in events(include_str!("vectors/release.txt")) {
         let (mut words, mut out) = (Words::of(line), Vec::new());
-        let arrival = |position, packet| Arrival { position, stamp: 0, packet };
+        let arrival = |position, packet| Arrival { position, number: position, packet };
         match words.word() {
             "new" => {
                 release = Release::new(words.number());
@@ -141,8 +141,8 @@ fn each_packet_is_released_once_and_not_later_than_its_time() {
             }
             let name = draws.below(40);
             came.push((name, now));
-            let arrival =
-                Arrival { position: first.wrapping_add(name), stamp: 1 + name as u16 % 4, packet: name };
+            let position = first.wrapping_add(name);
+            let arrival = Arrival { position, number: position, packet: name };
             release.arrive(arrival, timeout, now, &mut out);
             out.drain(..).for_each(|name| assert!(released.insert(name), "twice"));
         }
@@ -159,7 +159,7 @@ fn what_a_peer_sends_bounds_what_is_held() {
     let mut draws = Generator::new(5);
     for step in 0..100_000u32 {
         let position = if step % 3 == 0 { draws.bits32() } else { draws.below(50_000) };
-        release.arrive(Arrival { position, stamp: 0, packet: () }, 10.0, 0.0, &mut out);
+        release.arrive(Arrival { position, number: step, packet: () }, 10.0, 0.0, &mut out);
         came += 1;
         let duplicates = release.duplicates as usize;
         assert!(came - duplicates - out.len() <= MAX_HELD);

@@ -11,10 +11,10 @@ use agent::admission::{AdmissionPolicy, Backlog, Decision, RequestTimes};
 use agent::blocking::EstimatorKind;
 use agent::coding::{CodingPolicy, RedundancyRule, UnitRule};
 use agent::host::{Core, Datagram, FromUnderlay, HostPolicy, Identity};
-use agent::paths::{LivePaths, PathSettings, PlbSettings, RepsSettings};
+use agent::paths::{LivePaths, PathSettings, PlbSettings, RepsSettings, UnblockedSettings};
 use agent::peers::Known;
 use agent::priority::{FlowTypes, PriorityPolicy};
-use agent::receiving::{ReceivePolicy, Receiver};
+use agent::receiving::{Hold, ReceivePolicy, Receiver};
 use agent::sending::{EstimatorChoice, SendPolicy, Sender, Serving};
 use agent::{Generator, LeafId, Random, TrafficClass};
 use coding::Code;
@@ -81,6 +81,7 @@ fn policies(random: &mut Generator) -> (HostPolicy, Serving) {
         PathSettings::Tr { packet_time_s: 0.001 },
         PathSettings::Reps(reps),
         PathSettings::Plb(plb),
+        PathSettings::Unblocked(UnblockedSettings { congested_s: 0.01, avoid_s: 0.5 }),
     ];
     let kinds = [
         EstimatorKind::Paths,
@@ -117,7 +118,8 @@ fn policies(random: &mut Generator) -> (HostPolicy, Serving) {
         policies: (0..4).map(|_| pick(random, &paths).policy(random.split())).collect(),
         serves: [0, 1, 2, 3],
     };
-    let hold = pick(random, &[0.0, 0.02, 1.0]);
+    let by_paths = Hold::ByPaths { silence_s: 0.02 };
+    let hold = pick(random, &[Hold::For(0.0), Hold::For(0.02), Hold::For(1.0), by_paths]);
     let times = RequestTimes { retry_s: 0.02, refresh_s: 0.25, fail_safe_s: 0.1 };
     let admission = AdmissionPolicy { threshold_bytes: pick(random, &[0, 14_260]), times, burst_s: 0.002 };
     let admission = (random.below(2) == 0).then_some(admission);

@@ -6,7 +6,7 @@ use agent::blocking::EstimatorKind;
 use agent::coding::{CodingPolicy, RedundancyRule, UnitRule};
 use agent::paths::PathSettings;
 use agent::priority::{FlowTypes, PriorityPolicy};
-use agent::receiving::ReceivePolicy;
+use agent::receiving::{Hold, ReceivePolicy};
 use agent::sending::{EstimatorChoice, SendPolicy};
 use coding::Code;
 use common::{leaf_spine, GBPS};
@@ -82,7 +82,7 @@ fn settings(path: PathSettings, group: Group, code: Option<Code>, hosts: u32, fl
             types: FlowTypes::default(),
         },
         paths: [path; 4],
-        receive: ReceivePolicy::new(packet_time_s, [0.0, timeout_s, timeout_s, 0.0]),
+        receive: ReceivePolicy::new(packet_time_s, [0.0, timeout_s, timeout_s, 0.0].map(Hold::For)),
         groups: [Groups { on: group, off: group }; 4],
         central: Central::default(),
         clock: 2000.0,

@@ -98,10 +98,17 @@ impl PyRelease {
         self.0.abandoned
     }
 
-    #[pyo3(signature = (position, packet, timeout_s, now, stamp=0))]
-    fn arrive(&mut self, position: u32, packet: Packet, timeout_s: f64, now: f64, stamp: u16) -> Vec<Packet> {
+    #[pyo3(signature = (position, packet, timeout_s, now, number=0))]
+    fn arrive(
+        &mut self,
+        position: u32,
+        packet: Packet,
+        timeout_s: f64,
+        now: f64,
+        number: u32,
+    ) -> Vec<Packet> {
         let mut out = Vec::new();
-        self.0.arrive(Arrival { position, stamp, packet }, timeout_s, now, &mut out);
+        self.0.arrive(Arrival { position, number, packet }, timeout_s, now, &mut out);
         out
     }
 

@@ -17,7 +17,7 @@ from protocol.underlay import EV_FIRST, EV_LAST, TrafficClass, label_of
 from tests.unit.compiled_paths import compiled
 
 KINDS: tuple[PathKind, ...] = get_args(PathKind)
-NAMING = ("label-hash", "round-robin", "flowcell", "flowlet", "tr", "granted")
+NAMING = ("label-hash", "round-robin", "flowcell", "flowlet", "tr", "granted", "unblocked")
 """Kinds that name paths."""
 
 

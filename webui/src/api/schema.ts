@@ -1536,7 +1536,7 @@ export interface components {
             group: ("spray" | "hash" | "label") | null;
             by_mode: components["schemas"]["ByMode"] | null;
             /** @enum {unknown} */
-            entropy: "spray" | "flow-hash" | "label-hash" | "round-robin" | "granted" | "flowcell" | "flowlet" | "tr" | "reps" | "plb" | "file";
+            entropy: "spray" | "flow-hash" | "label-hash" | "round-robin" | "granted" | "flowcell" | "flowlet" | "tr" | "reps" | "plb" | "unblocked" | "file";
             path: components["schemas"]["PathParameters"] | null;
             coding: components["schemas"]["Coding"] | null;
             release: components["schemas"]["Release"] | null;
@@ -1560,6 +1560,7 @@ export interface components {
             congested_packet_times: number | null;
             explore_packets: number | null;
             freeze_packet_times: number | null;
+            avoid_packet_times: number | null;
             congested_share: number | null;
             rounds: number | null;
             idle_rounds: number | null;
@@ -1592,6 +1593,8 @@ export interface components {
         /** @description In-order release at the receiving agent. */
         Release: {
             packet_times: number;
+            /** @enum {unknown} */
+            rule: "timer" | "paths";
         };
         Paper: {
             title: string;
@@ -1688,7 +1691,7 @@ export interface components {
         /** @description What has no meaning to a kind is at its default (`PATH_PARAMETERS`). */
         PathSettings: {
             /** @enum {unknown} */
-            kind: "spray" | "flow-hash" | "label-hash" | "round-robin" | "granted" | "flowcell" | "flowlet" | "tr" | "reps" | "plb" | "file";
+            kind: "spray" | "flow-hash" | "label-hash" | "round-robin" | "granted" | "flowcell" | "flowlet" | "tr" | "reps" | "plb" | "unblocked" | "file";
             flowcell_bytes: number;
             gap_s: number;
             congested_s: number;
@@ -1697,6 +1700,7 @@ export interface components {
             congested_share: number;
             rounds: number;
             idle_rounds: number;
+            avoid_s: number;
             suspend_s: number;
         };
         /** @description Coding of one class's packets. */
@@ -1717,9 +1721,11 @@ export interface components {
             sampling_s: number | null;
             flush_s: number;
         };
-        /** @description In-order release at the receiver: packets behind a gap are held at most this long. */
+        /** @description In-order release at the receiver: how long packets behind a gap are held. */
         ReleasePolicy: {
             timeout_s: number;
+            /** @enum {unknown} */
+            rule: "timer" | "paths";
         };
         /** @description ``thresholds_bytes``: of flows of no known type; one fewer than there are queues, not falling. */
         PriorityPolicy: {

@@ -16,6 +16,7 @@ mod sharing;
 mod spray;
 mod steering;
 mod tr;
+mod unblocked;
 
 pub use departures::{Departed, Departures};
 pub use flow_hash::FlowHash;
@@ -33,3 +34,4 @@ pub use sharing::of_the_others;
 pub use spray::{entropy_value, Spray};
 pub use steering::{BoxedPolicy, Sent, Steering};
 pub use tr::Tr;
+pub use unblocked::{Unblocked, UnblockedSettings};

@@ -2,7 +2,7 @@
 
 use crate::paths::{
     BoxedPolicy, FlowHash, Flowcell, Flowlet, Granted, LabelHash, Plb, PlbSettings, Reps, RepsSettings,
-    RoundRobin, Spray, Tr,
+    RoundRobin, Spray, Tr, Unblocked, UnblockedSettings,
 };
 use crate::random::Random;
 use crate::time::Seconds;
@@ -39,6 +39,8 @@ pub enum PathSettings {
     Reps(RepsSettings),
     /// One entropy value until its path stays congested.
     Plb(PlbSettings),
+    /// At random among the paths that are not blocked.
+    Unblocked(UnblockedSettings),
 }
 
 impl PathSettings {
@@ -55,6 +57,7 @@ impl PathSettings {
             PathSettings::Tr { packet_time_s } => Box::new(Tr::new(packet_time_s)),
             PathSettings::Reps(settings) => Box::new(Reps::new(random, settings)),
             PathSettings::Plb(settings) => Box::new(Plb::new(random, settings)),
+            PathSettings::Unblocked(settings) => Box::new(Unblocked::new(random, settings)),
         }
     }
 }

@@ -19,6 +19,19 @@ use crate::Seconds;
 /// A flow whose first packet has a position below this has lost those before it.
 const FIRST_POSITIONS: u32 = 4096;
 
+/// How long packets of a class wait for those before them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Hold {
+    /// So many seconds; 0: they are not held back.
+    For(Seconds),
+    /// Until what is missing is lost for certain: every path has delivered something later. A path that was silent for
+    /// `silence_s` counts no more.
+    ByPaths {
+        /// Seconds.
+        silence_s: Seconds,
+    },
+}
+
 /// Times of the receiving side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceivePolicy {
@@ -26,8 +39,8 @@ pub struct ReceivePolicy {
     pub feedback_after_s: Seconds,
     /// A number that was missing for so long is lost.
     pub loss_after_s: Seconds,
-    /// How long packets wait for others, by class; 0: they are not held back.
-    pub timeouts_s: [Seconds; 4],
+    /// How long packets wait for others, by class.
+    pub holds: [Hold; 4],
 }
 
 impl ReceivePolicy {
@@ -35,11 +48,19 @@ impl ReceivePolicy {
     ///
     /// Feedback goes out after two packet times (at least 5 ms); a number is lost when it was missing for 300: longer
     /// than a full buffer of 256 packets delays it (at least 0.25 s).
-    pub fn new(packet_time_s: Seconds, timeouts_s: [Seconds; 4]) -> ReceivePolicy {
+    pub fn new(packet_time_s: Seconds, holds: [Hold; 4]) -> ReceivePolicy {
         ReceivePolicy {
             feedback_after_s: (2.0 * packet_time_s).max(0.005),
             loss_after_s: (300.0 * packet_time_s).max(0.25),
-            timeouts_s,
+            holds,
+        }
+    }
+
+    /// Returns how long, in seconds, a packet of a class waits at most.
+    fn longest_hold_s(&self, class: TrafficClass) -> Seconds {
+        match self.holds[class.index()] {
+            Hold::For(timeout_s) => timeout_s,
+            Hold::ByPaths { .. } => self.loss_after_s,
         }
     }
 }
@@ -159,6 +180,7 @@ impl<P: Packet> Receiver<P> {
         if seen.protocol == TCP && seen.flow.has_ports() && sender.times_acknowledgements(peer.known.leaf) {
             sender.acknowledged(peer.known.leaf, &flow.reverse, packet.acknowledges(&seen), now);
         }
+        peer.progress.took(class, stamp, datagram.number, now);
         if class == TrafficClass::Control {
             self.control(peer, id, datagram, (marked, &seen), now);
             self.keep_within_budget(peer, id);
@@ -174,8 +196,9 @@ impl<P: Packet> Receiver<P> {
         if coded {
             decoder_of(peer, name, id).source(position, packet, now, &mut rebuilt);
         }
-        self.release(peer, id, Arrival { position, stamp, packet: marked }, datagram, now);
+        self.release(peer, id, Arrival { position, number: datagram.number, packet: marked }, datagram, now);
         self.recovered(peer, id, datagram, rebuilt, now);
+        self.settle(peer, datagram, now);
         self.keep_within_budget(peer, id);
         if !peer.early.is_empty() {
             for EarlyRepair { datagram, repair } in peer.early.take(name) {
@@ -202,9 +225,11 @@ impl<P: Packet> Receiver<P> {
         let flow = &mut peer.flows[id];
         flow.repairs += 1;
         flow.took(datagram.class, datagram.stamp, now);
+        peer.progress.took(datagram.class, datagram.stamp, datagram.number, now);
         let mut rebuilt = Vec::new();
         decoder_of(peer, datagram.flow, id).repair(repair, now, &mut rebuilt);
         self.recovered(peer, id, &datagram, rebuilt, now);
+        self.settle(peer, &datagram, now);
         self.keep_within_budget(peer, id);
     }
 
@@ -219,7 +244,11 @@ impl<P: Packet> Receiver<P> {
         let held: Vec<(PeerId, FlowId)> = self.holding.values().copied().collect();
         for (from, id) in held {
             let peer = &mut peers[from];
-            peer.flows[id].release.expire(now, &mut self.deliver);
+            let (flow, progress) = (&mut peer.flows[id], &peer.progress);
+            flow.release.expire(now, &mut self.deliver);
+            if let Hold::ByPaths { silence_s } = self.policy.holds[flow.class.index()] {
+                flow.release.settle(progress.settled(flow.class, silence_s, now), &mut self.deliver);
+            }
             peer.budget.charge(&mut peer.flows[id]);
             self.note_holding(peer, from, id);
         }
@@ -336,7 +365,7 @@ impl<P: Packet> Receiver<P> {
             self.deliver.push(packet);
             return;
         }
-        let timeout_s = self.policy.timeouts_s[flow.class.index()];
+        let timeout_s = self.policy.longest_hold_s(flow.class);
         flow.release.follow(datagram.position, packet, timeout_s, now, &mut self.deliver);
         if flow.release.deadline().is_some() {
             self.note_holding(peer, datagram.from, id);
@@ -361,7 +390,7 @@ impl<P: Packet> Receiver<P> {
             flow.recovered += 1;
             peer.pending.recovered(1);
             self.counts.add(Count::PacketsRecovered, 1);
-            self.release(peer, id, Arrival { position, stamp: 0, packet }, datagram, now);
+            self.release(peer, id, Arrival { position, number: datagram.number, packet }, datagram, now);
         }
     }
 
@@ -374,9 +403,26 @@ impl<P: Packet> Receiver<P> {
         now: Seconds,
     ) {
         let flow = &mut peer.flows[id];
-        let timeout_s = self.policy.timeouts_s[flow.class.index()];
+        let timeout_s = self.policy.longest_hold_s(flow.class);
         flow.release.arrive(arrival, timeout_s, now, &mut self.deliver);
         self.note_holding(peer, datagram.from, id);
+    }
+
+    /// Releases what waited for datagrams that are lost, now that a path of a peer has come further.
+    fn settle(&mut self, peer: &mut Peer<P>, datagram: &Incoming, now: Seconds) {
+        let &Incoming { from, class, .. } = datagram;
+        let Hold::ByPaths { silence_s } = self.policy.holds[class.index()] else { return };
+        let held = self.holding.values().filter(|&&(of, id)| of == from && peer.flows[id].class == class);
+        let held: Vec<FlowId> = held.map(|&(_, id)| id).collect();
+        if held.is_empty() {
+            return;
+        }
+        let settled = peer.progress.settled(class, silence_s, now);
+        for id in held {
+            peer.flows[id].release.settle(settled, &mut self.deliver);
+            peer.budget.charge(&mut peer.flows[id]);
+            self.note_holding(peer, from, id);
+        }
     }
 
     /// Notes whether a flow holds packets back.

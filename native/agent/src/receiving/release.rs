@@ -1,10 +1,12 @@
-//! In-order release of one receiving flow: packets behind a gap wait until it is filled or a timer fires.
+//! In-order release of one receiving flow: packets behind a gap wait until it is filled, is known to be lost, or a timer
+//! fires.
 //!
 //! Positions are the flow's packet numbers modulo 2^32. Each position is released at most once, whether its packet came
 //! itself, came twice, or was rebuilt from repairs.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::receiving::Settled;
 use crate::serial::serial_difference;
 use crate::Seconds;
 
@@ -18,8 +20,8 @@ pub const MAX_HELD: usize = 8192;
 pub struct Arrival<P> {
     /// Its number within the flow.
     pub position: u32,
-    /// Stamp of the path that it took; 0: none is known, or it was rebuilt. Not used while gaps are given up by time.
-    pub stamp: u16,
+    /// Number of the datagram that brought it, or that let it be rebuilt.
+    pub number: u32,
     /// What goes out.
     pub packet: P,
 }
@@ -31,23 +33,32 @@ struct Wait {
     place: u64,
 }
 
+/// A packet that waits.
+#[derive(Clone, Debug)]
+struct Held<P> {
+    number: u32,
+    packet: P,
+}
+
 /// The packets of one flow that wait. A timeout of 0 s holds nothing back: packets go out as they come, each once.
 ///
 /// A place is a position that does not wrap: comparing places needs no look at `next`.
 #[derive(Clone, Debug)]
 pub struct Release<P> {
     next: u64,
-    held: BTreeMap<u64, P>,
+    held: BTreeMap<u64, Held<P>>,
     /// What has no position of its own, but must not overtake what comes before this place.
     followers: BTreeMap<u64, Vec<P>>,
     /// In the order in which they came, and so of their deadlines; the first is held or followed, if there is one.
     waiting: VecDeque<Wait>,
+    /// When to ask again what has settled.
+    look_again: Option<Seconds>,
     /// Places given up, as ranges by their first place.
     skipped: BTreeMap<u64, u64>,
     skipped_places: u64,
     /// Packets that had to wait.
     pub held_total: u64,
-    /// Gaps given up, because of their time or of `MAX_HELD`.
+    /// Gaps given up, because they had settled, of their time or of `MAX_HELD`.
     pub timeouts: u64,
     /// Packets that had been released, or were held, already.
     pub duplicates: u64,
@@ -63,6 +74,7 @@ impl<P> Release<P> {
             held: BTreeMap::new(),
             followers: BTreeMap::new(),
             waiting: VecDeque::new(),
+            look_again: None,
             skipped: BTreeMap::new(),
             skipped_places: 0,
             held_total: 0,
@@ -82,14 +94,15 @@ impl<P> Release<P> {
         self.waiting.len()
     }
 
-    /// Returns when `expire` will give up the gap; None while nothing is held.
+    /// Returns when `expire` will give up the gap, or `settle` is to be asked again; None while nothing is held.
     pub fn deadline(&self) -> Option<Seconds> {
-        self.waiting.front().map(|wait| wait.until)
+        let until = self.waiting.front()?.until;
+        Some(self.look_again.map_or(until, |look| look.min(until)))
     }
 
     /// Takes in a packet, and appends to `out` what goes out now, in order.
     pub fn arrive(&mut self, arrival: Arrival<P>, timeout_s: Seconds, now: Seconds, out: &mut Vec<P>) {
-        let Arrival { position, stamp: _, packet } = arrival;
+        let Arrival { position, number, packet } = arrival;
         let ahead = serial_difference(position, self.next());
         let place = self.next.wrapping_add_signed(ahead.into());
         if ahead == 0 {
@@ -112,7 +125,7 @@ impl<P> Release<P> {
             self.next += 1;
             out.push(packet);
         } else {
-            self.held.insert(place, packet);
+            self.held.insert(place, Held { number, packet });
             self.wait(place, timeout_s, now);
             if self.held.len() > MAX_HELD {
                 self.timeouts += 1;
@@ -137,11 +150,25 @@ impl<P> Release<P> {
 
     /// Gives up the gaps before all that has waited for long enough. Appends to `out` what goes out now, in order.
     pub fn expire(&mut self, now: Seconds, out: &mut Vec<P>) {
+        self.look_again = self.look_again.filter(|&look| now < look);
         while let Some(wait) = self.waiting.front().filter(|wait| now >= wait.until) {
             let place = wait.place;
             self.timeouts += 1;
             self.give_up(place, out);
         }
+    }
+
+    /// Gives up the gaps before what has settled: nothing that was sent before it is still on its way. Appends to `out`
+    /// what goes out now, in order.
+    ///
+    /// Within a flow, numbers rise with positions: what was sent before a packet has a lower number.
+    pub fn settle(&mut self, settled: Settled, out: &mut Vec<P>) {
+        let has_settled = |held: &Held<P>| settled.has(held.number);
+        while let Some((&place, _)) = self.held.first_key_value().filter(|(_, held)| has_settled(held)) {
+            self.timeouts += 1;
+            self.give_up(place, out);
+        }
+        self.look_again = settled.look_again;
     }
 
     /// Appends all that is held to `out`, in order: the flow ends.
@@ -179,8 +206,8 @@ impl<P> Release<P> {
             if let Some(followers) = self.followers.remove(&self.next) {
                 out.extend(followers);
             }
-            let Some(packet) = self.held.remove(&self.next) else { break };
-            out.push(packet);
+            let Some(held) = self.held.remove(&self.next) else { break };
+            out.push(held.packet);
             self.next += 1;
         }
         while let Some(wait) = self.waiting.front() {

@@ -4,9 +4,9 @@ use agent::admission::{AdmissionPolicy, RequestTimes};
 use agent::blocking::EstimatorKind;
 use agent::coding::{CodingPolicy, RedundancyRule, UnitRule, Weight};
 use agent::host::HostPolicy;
-use agent::paths::{BoxedPolicy, PathSettings, PlbSettings, RepsSettings};
+use agent::paths::{BoxedPolicy, PathSettings, PlbSettings, RepsSettings, UnblockedSettings};
 use agent::priority::{Feature, FlowTypes, PriorityPolicy, PriorityRule};
-use agent::receiving::ReceivePolicy;
+use agent::receiving::{Hold, ReceivePolicy};
 use agent::sending::{EstimatorChoice, SendPolicy, Serving};
 use agent::{Generator, TrafficClass};
 use coding::Code;
@@ -39,7 +39,7 @@ impl Document {
             types: FlowTypes::default(),
         };
         let mut paths = [Some(PathSettings::FlowHash); 4];
-        let mut timeouts_s = [0.0; 4];
+        let mut holds = [Hold::For(0.0); 4];
         for (class, name) in
             [(TrafficClass::Short, "short"), (TrafficClass::Long, "long"), (TrafficClass::Control, "control")]
         {
@@ -48,7 +48,7 @@ impl Document {
             send.priority.of_class[class.index()] = of_class.getattr("priority")?.extract()?;
             let release = of_class.getattr("release")?;
             if !release.is_none() && class != TrafficClass::Control {
-                timeouts_s[class.index()] = release.getattr("timeout_s")?.extract()?;
+                holds[class.index()] = hold(&release)?;
             }
             let coding = of_class.getattr("coding")?;
             if !coding.is_none() && class != TrafficClass::Control {
@@ -57,7 +57,7 @@ impl Document {
                 send.estimator.get_or_insert(estimator);
             }
         }
-        let receive = ReceivePolicy::new(packet_time_s, timeouts_s);
+        let receive = ReceivePolicy::new(packet_time_s, holds);
         let admission = policy.getattr("admission")?;
         let admission = (!admission.is_none()).then(|| admission_policy(&admission)).transpose()?;
         Ok(Document { host: HostPolicy { send, receive, admission }, paths })
@@ -83,6 +83,16 @@ impl Document {
             }
         }
         Ok(Serving { policies, serves })
+    }
+}
+
+/// Returns what a `protocol.policy.ReleasePolicy` says. ValueError: a rule that is not known.
+fn hold(release: &Bound<'_, PyAny>) -> PyResult<Hold> {
+    let timeout_s = release.getattr("timeout_s")?.extract()?;
+    match release.getattr("rule")?.extract::<String>()?.as_str() {
+        "timer" => Ok(Hold::For(timeout_s)),
+        "paths" => Ok(Hold::ByPaths { silence_s: timeout_s }),
+        other => unknown("release rule", other),
     }
 }
 
@@ -129,6 +139,10 @@ pub fn path_settings(path: &Bound<'_, PyAny>, packet_time_s: f64) -> PyResult<Op
             rounds: whole("rounds")?,
             idle_rounds: whole("idle_rounds")?,
             suspend_s: number("suspend_s")?,
+        }),
+        "unblocked" => PathSettings::Unblocked(UnblockedSettings {
+            congested_s: number("congested_s")?,
+            avoid_s: number("avoid_s")?,
         }),
         "file" => return Ok(None),
         other => return unknown("path policy", other),

@@ -12,7 +12,7 @@ from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
 from host_agent.paths import CompiledPathPolicy
 from plain.reading import PlainError
-from protocol.policy import PATH_PARAMETERS, PathKind, Policy, PolicyError
+from protocol.policy import PATH_PARAMETERS, PathKind, Policy, PolicyError, ReleasePolicy
 
 
 def scheme(**short: Any) -> dict[str, Any]:
@@ -81,6 +81,19 @@ def test_agents_refuse_a_policy_that_cannot_be(field: str, value: float) -> None
         Policy.from_dict(document)
 
 
+def test_release_by_paths_needs_one_queue_for_a_flow() -> None:
+    by_paths = {"release": {"rule": "paths", "packet_times": 32.5}}
+    release = policy_for(scheme_from_dict(scheme(**by_paths)), 0.004, 1).short.release
+    assert release == ReleasePolicy(pytest.approx(0.13), "paths")
+    several = scheme(**by_paths) | {
+        "queues": {"number": 2},
+        "priority": {"thresholds_bytes": [10_000]},
+    }
+    with pytest.raises(PlainError) as caught:
+        scheme_from_dict(several)
+    assert caught.value.where.endswith("short.release.rule")
+
+
 def test_experiments_may_change_parameters() -> None:
     changed = with_overrides(
         scheme_from_dict(scheme()), {"short.entropy": "flowlet", "short.path.gap_packet_times": 7}
@@ -90,7 +103,7 @@ def test_experiments_may_change_parameters() -> None:
 
 
 def test_schemes_name_paths_just_where_their_policy_does() -> None:
-    naming = {"label-hash", "round-robin", "flowcell", "flowlet", "tr", "granted"}
+    naming = {"label-hash", "round-robin", "flowcell", "flowlet", "tr", "granted", "unblocked"}
     for one in all_schemes():
         assert scheme_from_dict(scheme_to_dict(one)) == one
         for kind in (one.short, one.long, one.control):

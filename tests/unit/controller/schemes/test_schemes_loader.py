@@ -273,7 +273,7 @@ CAPS = loader.load("caps")
         ({"short": {"coding": {"max_k": 8}}}, "short.coding.max_k", 8),
         ({"short.coding": {"max_k": 8}}, "short.coding.max_k", 8),
         ({"long.release.packet_times": 32.5}, "long.release.packet_times", 32.5),
-        ({"long.release?.packet_times": 32.5}, "long.release", None),
+        ({"control.release?.packet_times": 32.5}, "control.release", None),
         ({"short.coding?.max_k": 8}, "short.coding.max_k", 8),
         ({"short.coding": None}, "short.coding", None),
         ({"long.group": "hash", "mode": None}, "long.by_mode", None),

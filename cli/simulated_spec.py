@@ -17,11 +17,21 @@ from experiments.spec.spec import Spec
 from experiments.spec.sweep import SweepError, only
 from simulation.experiment import Simulated, simulate_spec, simulate_sweep
 from simulation.fabrics import SettingsError
+from simulation.packet_trace import MOST_HOPS, PacketTrace, Recorder, write_trace
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recording:
+    """Where a window of the first run is kept, packet by packet, and which window."""
+
+    path: Path
+    from_ms: float
+    for_ms: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
-    """What of a spec is simulated, and where the result goes. None: as the spec has it.
+    """What of a spec is simulated, and where the result goes. None: as the spec has it; no recording.
 
     cores: how many runs at once. database: SQLAlchemy URL; None: SQLite in *directory*.
     """
@@ -34,6 +44,7 @@ class Asked:
     cores: int
     database: str | None
     json_file: str | None
+    recording: Recording | None = None
 
 
 def run_simulated(name: str, asked: Asked) -> None:
@@ -48,10 +59,23 @@ def run_simulated(name: str, asked: Asked) -> None:
         spec = only(spec, asked.wanted) if asked.wanted else spec
     except SweepError as error:
         fail(f"{name}: {error}", code=2)
-    simulate = simulate_sweep if spec.sweep else simulate_spec
+    recording = asked.recording
+    if recording is not None and (spec.sweep or len(spec.schemes) > 1):
+        fail(
+            f"{name}: --trace records one run: give one --scheme, and a --point of each axis of a sweep",
+            code=2,
+        )
+    recorder = Recorder(recording.from_ms, recording.for_ms) if recording else None
     try:
         with StepDisplay(spec.title) as display:
-            result = simulate(spec, loaded.text, asked.directory, display.update, asked.cores)
+            if spec.sweep:
+                result = simulate_sweep(spec, loaded.text, asked.directory, display.update, asked.cores)
+            else:
+                result = simulate_spec(
+                    spec, loaded.text, asked.directory, display.update, asked.cores, recorder
+                )
+        if recording is not None and recorder is not None and recorder.trace is not None:
+            _write_recording(recorder.trace, recording.path)
     except SettingsError as error:
         fail(f"{name}: {error}")
     if asked.json_file != "-":
@@ -64,6 +88,28 @@ def run_simulated(name: str, asked: Asked) -> None:
     (progress if asked.json_file == "-" else results).print(where, markup=False, soft_wrap=True)
     with progress.status("drawing"):
         _draw(spec, result)
+
+
+def _write_recording(trace: PacketTrace, path: Path) -> None:
+    """Write a recording, and print what it has."""
+    try:
+        write_trace(trace, path)
+    except OSError as error:
+        fail(f"{path}: {error.strerror}: the recording was not written")
+    begin_ms, length_ms = trace.begin_ps / 1e9, trace.length_ps / 1e9
+    progress.print(
+        f"{path}: {len(trace.hops['packet'])} hops of {len(trace.packets['flow'])} packets in {length_ms:g} ms "
+        f"from {begin_ms:g} ms on",
+        markup=False,
+        soft_wrap=True,
+    )
+    if trace.cut:
+        progress.print(
+            f"recording ended at {begin_ms + length_ms:g} ms, when {MOST_HOPS} hops were recorded: "
+            "give a shorter window by --trace-from and --trace-for",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _keep(result: Simulated, asked: Asked) -> list[int]:

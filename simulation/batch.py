@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from experiments.results.document import Run
 from experiments.spec.spec import SchemeChoice, Spec
 from simulation.fabrics import SettingsError
+from simulation.packet_trace import Recorder
 from simulation.spec_fabric import simulated_fabric
 from simulation.spec_run import Setting, simulate_run
 from simulation.spec_scheme import SimulatedScheme, simulated_scheme
@@ -88,10 +89,12 @@ def simulate(
     on_step: OnStep = lambda step: None,
     cores: int = 1,
     without: Collection[tuple[int, str, int]] = (),
+    recorder: Recorder | None = None,
 ) -> Generator[tuple[int, Run]]:
     """Yield each run as it ends, with the index of its case. What runs at the same time changes no result.
 
     on_step: called from any thread, but by one at a time. without: (case, label, repeat) of runs that exist already.
+    recorder: of the first run.
     If the caller ends early (an error, a signal), so do all runs.
 
     Raises:
@@ -118,7 +121,10 @@ def simulate(
             progress.flows(number, case.point, job.choice.label, finished)
 
         flows_ended(0)
-        run = simulate_run(case.setting, job.choice, job.scheme, job.repeat, job.plan, flows_ended)
+        recorded_by = None if number else recorder
+        run = simulate_run(
+            case.setting, job.choice, job.scheme, job.repeat, job.plan, flows_ended, recorded_by
+        )
         progress.end(number, case.point, job.choice.label)
         return job.case, run
 

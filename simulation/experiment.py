@@ -19,6 +19,7 @@ from experiments.spec.spec import Spec, spec_text
 from experiments.spec.sweep import points, words
 from simulation.batch import Case, OnStep, prepare, simulate
 from simulation.fabrics import SettingsError
+from simulation.packet_trace import Recorder
 from simulation.spec_run import payload_bytes
 
 
@@ -48,8 +49,9 @@ def simulate_document(
     cores: int = 1,
     kept: Collection[Run] = (),
     on_run: Callable[[Run], Run] = lambda run: run,
+    recorder: Recorder | None = None,
 ) -> tuple[dict[str, Any], list[Run]]:
-    """Return the result document of a spec without a sweep, and its runs.
+    """Return the result document of a spec without a sweep, and its runs. recorder: of the first run.
 
     kept: runs of it that are there already. on_run: called with each run as it ends; returns it as it was recorded.
 
@@ -60,21 +62,28 @@ def simulate_document(
     case = prepare(spec)
     runs = list(kept)
     there = {(0, run.label, run.repeat) for run in kept}
-    with closing(simulate([case], on_step, cores, there)) as ended:
+    with closing(simulate([case], on_step, cores, there, recorder)) as ended:
         runs += [on_run(run) for _, run in ended]
     runs = in_order(spec, runs)
     return _document(case, runs, started, time.monotonic() - begun), runs
 
 
 def simulate_spec(
-    spec: Spec, text: str, results: Path, on_step: OnStep = lambda step: None, cores: int = 1
+    spec: Spec,
+    text: str,
+    results: Path,
+    on_step: OnStep = lambda step: None,
+    cores: int = 1,
+    recorder: Recorder | None = None,
 ) -> Simulated:
     """Simulate a spec without a sweep and keep the result below *results*. text: the spec as its author wrote it.
+
+    recorder: records a window of the first run.
 
     Raises:
         SettingsError: as `simulate_document`.
     """
-    (point,) = _simulated([prepare(spec)], on_step, cores)
+    (point,) = _simulated([prepare(spec)], on_step, cores, recorder)
     with _whole_directory(results, spec.name, point) as place:
         write_result(place.partial, point.document, point.runs, text)
     return Simulated(point.document, place.whole, [point])
@@ -104,11 +113,13 @@ def in_order(spec: Spec, runs: Collection[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: (run.repeat, labels.index(run.label)))
 
 
-def _simulated(cases: Sequence[Case], on_step: OnStep, cores: int) -> list[SimulatedPoint]:
+def _simulated(
+    cases: Sequence[Case], on_step: OnStep, cores: int, recorder: Recorder | None = None
+) -> list[SimulatedPoint]:
     started, begun = datetime.now(UTC), time.monotonic()
     runs: list[list[Run]] = [[] for _ in cases]
     ended_s = [0.0] * len(cases)
-    with closing(simulate(cases, on_step, cores)) as ended:
+    with closing(simulate(cases, on_step, cores, recorder=recorder)) as ended:
         for index, run in ended:
             runs[index].append(run)
             ended_s[index] = time.monotonic() - begun

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from cli.console import json_option, progress, results, write_json
 from simulation.fabrics import Fabric, LinkChange, SettingsError
+from simulation.packet_trace import MOST_HOPS
 from simulation.reference import read_reference
 from simulation.runs import Result, run
 from simulation.settings import PATHS, Buffer, FixedWindow, Paths, PFabricHosts, Queue, Settings, Transport
@@ -21,7 +22,10 @@ from simulation.trace import read_trace
 from topologies.cores import own_cores
 
 RESULTS: Final = Path("results")
-OF_SPEC: Final = frozenset({"repeats", "schemes", "wanted", "directory", "cores", "database"})
+OF_SPEC: Final = frozenset(
+    {"repeats", "schemes", "wanted", "directory", "cores", "database"}
+    | {"packet_trace", "trace_from", "trace_for"}
+)
 """Options that only a spec has."""
 OF_BOTH: Final = frozenset({"spec", "trace_file", "seed", "json_file"})
 TRANSPORTS: Final = ("window", "pfabric", *get_args(Control))
@@ -52,6 +56,28 @@ _MARK_FROM_PACKETS: Final = 65
     "--cores",
     type=click.IntRange(1),
     help="Of SPEC: so many runs at once, each with memory of its own. Default: all.",
+)
+@click.option(
+    "--trace",
+    "packet_trace",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Record SPEC's first run packet by packet into this file (gzip); give one --scheme.",
+)
+@click.option(
+    "--trace-from",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    metavar="MS",
+    help="Begin of what --trace records, in simulated ms.",
+)
+@click.option(
+    "--trace-for",
+    type=click.FloatRange(0, min_open=True),
+    default=1000.0,
+    show_default=True,
+    metavar="MS",
+    help=f"Length of what --trace records, in simulated ms; at most {MOST_HOPS} hops of packets.",
 )
 @click.option(
     "--trace-file",
@@ -122,6 +148,9 @@ def simulate_command(
     directory: Path,
     database: str | None,
     cores: int | None,
+    packet_trace: Path | None,
+    trace_from: float,
+    trace_for: float,
     trace_file: Path | None,
     flows: int | None,
     reference: Path | None,
@@ -138,11 +167,22 @@ def simulate_command(
         raise click.UsageError("give SPEC or --trace-file FILE")
     _need_options_of(context, of_trace=trace_file is not None)
     if spec is not None:
-        from cli.simulated_spec import Asked, run_simulated
+        from cli.simulated_spec import Asked, Recording, run_simulated
 
         cores = own_cores().workers() if cores is None else cores
         run_simulated(
-            spec, Asked(options["seed"], repeats, schemes, wanted, directory, cores, database, json_file)
+            spec,
+            Asked(
+                seed=options["seed"],
+                repeats=repeats,
+                schemes=schemes,
+                wanted=wanted,
+                directory=directory,
+                cores=cores,
+                database=database,
+                json_file=json_file,
+                recording=None if packet_trace is None else Recording(packet_trace, trace_from, trace_for),
+            ),
         )
         return
     assert trace_file is not None

@@ -65,7 +65,8 @@ class SwitchConnection:
 
     def recent_bytes(self, now: float) -> float:
         """Return what has come by it of late: each byte counts half as much after a second."""
-        return self._received * 0.5 ** (now - self._received_at)
+        halved: float = 0.5 ** (now - self._received_at)
+        return self._received * halved
 
     @property
     def shaking_hands(self) -> bool:

@@ -59,7 +59,7 @@ test("constant entropy keeps a flow on one path of a group that sprays", () => {
 
 test("only what a scheme has is named as its part", () => {
   expect(mechanisms(ecmp).map((mechanism) => mechanism.name)).toEqual(["Classes"]);
-  const released = { ...sprayed, release: { packet_times: 4.25 } };
+  const released: ClassScheme = { ...sprayed, release: { rule: "timer", packet_times: 4.25 } };
   const named = mechanisms({ ...ecmp, short: released, queues: { number: 8, buffer_packets: null } });
   expect(named.map((mechanism) => mechanism.name)).toEqual([
     "Classes",

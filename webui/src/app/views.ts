@@ -56,6 +56,12 @@ export const VIEWS: readonly View[] = [
         about: "What waits in the queues of every port",
         component: QueuesPage,
       },
+      {
+        path: "replay",
+        title: "Replay",
+        about: "A recorded window of a simulated run, packet by packet",
+        component: later(async () => (await import("../replay/ReplayPage")).ReplayPage),
+      },
     ],
   },
   {

@@ -24,7 +24,8 @@ interface Schema {
   maximum?: number;
 }
 
-const DEEPEST = 6;
+/** References and alternatives count, too. */
+const DEEPEST = 20;
 /** Chosen elsewhere in the form, or no plain value. */
 const LEFT_OUT = new Set(["schemes", "repeats", "seed", "claims", "sweep", "name", "title", "description"]);
 

@@ -57,6 +57,7 @@ const ENTROPY: Readonly<Record<ClassScheme["entropy"], string>> = {
   tr: "paths that were not blocked, as receivers report",
   reps: "paths over which packets came back unmarked, again",
   plb: "one path, and another after congestion",
+  unblocked: "each packet on a path drawn from those that were not blocked, by feedback",
   file: "as the operator's own policy says",
 };
 
@@ -92,7 +93,10 @@ export function mechanisms(scheme: Scheme): { name: string; words: string }[] {
       },
       release && {
         name: `In-order release of ${trafficClass} flows`,
-        words: `the receiving agent waits up to ${packetTimes(release.packet_times)} for what is missing`,
+        words:
+          release.rule === "paths"
+            ? `the receiving agent waits for what is missing until all paths of the flow have delivered later packets, or were silent for ${packetTimes(release.packet_times)}`
+            : `the receiving agent waits up to ${packetTimes(release.packet_times)} for what is missing`,
       },
     ];
   };

@@ -10,9 +10,10 @@ mod kept;
 mod path_progress;
 mod receiver;
 mod release;
+mod seen;
 mod unit;
 
-pub use arrivals::{Arrivals, WINDOW};
+pub use arrivals::Arrivals;
 pub use budget::{share, Budget, Shed, AGENT_BYTES, LEAST_BYTES, MOST_BYTES};
 pub use decoder::{DecoderCounters, DecoderLimits, Rebuilt, UnitDecoder, MAX_K, MAX_R, SOURCE_WINDOW};
 pub use feedback::{EarlyRepairs, LeastDelay, PendingFeedback, MAX_EARLY_REPAIRS, RECEIPTS_PER_FEEDBACK};
@@ -20,4 +21,5 @@ pub use flow::ReceiveFlow;
 pub use path_progress::{PathProgress, Settled};
 pub use receiver::{EarlyRepair, Hold, Incoming, ReceivePolicy, Receiver};
 pub use release::{Arrival, Release, MAX_HELD, REMEMBERED_GAPS};
+pub use seen::WINDOW;
 pub use unit::{rebuild_bytes, Contradiction, Payload, Repair, UnitShape, MAX_SYMBOL_BYTES};

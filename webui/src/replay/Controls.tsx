@@ -1,0 +1,57 @@
+import { Button, Group, NativeSelect, Slider, Text } from "@mantine/core";
+import { SPEEDS, speedName } from "./clock";
+import type { Playback } from "./usePlayback";
+import type { Replay } from "./frame";
+
+/** Play, pause, step, speed and seek. */
+export function Controls({
+  replay,
+  playback,
+  speed,
+  setSpeed,
+}: {
+  replay: Replay;
+  playback: Playback;
+  speed: number;
+  setSpeed: (speed: number) => void;
+}) {
+  const { at, playing, seek, toggle } = playback;
+  const { beginPs, lengthPs } = replay.trace;
+  return (
+    <Group my="xs" gap="xs" align="end">
+      <Button onClick={() => seek(replay.previous(at))} aria-label="Step back to the packet before">
+        ◀ Step
+      </Button>
+      <Button onClick={toggle} aria-pressed={playing}>
+        {playing ? "Pause" : "Play"}
+      </Button>
+      <Button onClick={() => seek(replay.next(at))} aria-label="Step to the next packet">
+        Step ▶
+      </Button>
+      <NativeSelect
+        aria-label="Speed"
+        value={speed}
+        onChange={(event) => setSpeed(Number(event.currentTarget.value))}
+        data={SPEEDS.map((each) => ({ value: String(each), label: speedName(each) }))}
+      />
+      <Slider
+        flex="1 1 240px"
+        thumbLabel="Moment, in ms of the run"
+        label={null}
+        min={0}
+        max={lengthPs}
+        step={Math.max(1, Math.floor(lengthPs / 10_000))}
+        value={at}
+        thumbProps={{ "aria-valuetext": moment(at, beginPs) }}
+        onChange={seek}
+      />
+      <Text component="output" style={{ fontVariantNumeric: "tabular-nums" }}>
+        {moment(at, beginPs)}
+      </Text>
+    </Group>
+  );
+}
+
+function moment(at: number, beginPs: number): string {
+  return `${((beginPs + at) / 1e9).toFixed(4)} ms`;
+}

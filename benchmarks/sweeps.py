@@ -42,7 +42,7 @@ SPEC: Final[dict[str, Any]] = {
     "schemes": ["caps"],
     "workload": {
         "flows": {
-            "count": 1200,
+            "count": 4000,
             "sizes": {"kind": "fixed", "bytes": 300_000},
             "arrivals": {"kind": "poisson", "load": 0.5},
             "pattern": "left-to-right",

@@ -1,9 +1,9 @@
 """Which switches are forgotten: those that have been away for long, and are no part of the fabric any more.
 
 A switch whose connection is lost may still forward, so it stays as long as one of its links is up. Without such a link
-it is forgotten after `FORGET_AFTER_S`; one that never had a link or a host, after `FORGET_ISOLATED_AFTER_S`. Switches have
-numbers of 12 bits (`controller.fabric.numbers`); where all are in use, the switch that has been away the longest makes
-room, unless a link joins it to a switch that is connected.
+it is forgotten after `FORGET_AFTER_S`; one that never had a link or a host, after `FORGET_ISOLATED_AFTER_S`. Switches
+have numbers of 12 bits (`controller.fabric.numbers`); where all are in use, the switch that has been away the longest
+makes room, unless a link joins it to a switch that is connected.
 """
 
 from __future__ import annotations

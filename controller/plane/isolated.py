@@ -21,7 +21,7 @@ away call again after one."""
 MOST_ISOLATED_PORTS: Final = 16_384
 """Of all of them together."""
 MANY_PORTS: Final = 64
-"""An isolated switch with more of them gets no entries and meters for each before a link or a host shows that it is needed."""
+"""An isolated switch with more of them gets no entries and meters for each before a link or a host is there."""
 PATIENCE_S: Final = 10.0
 
 
@@ -73,8 +73,8 @@ class IsolatedSwitches:
         if len(isolated) - len(leaving) <= most and left <= most_ports:
             return Admission(None, tuple(leaving))
         return Admission(
-            f"{len(isolated)} switches with {sum(isolated.values())} ports have neither links nor hosts, and it would be "
-            f"one too many: {MOST_ISOLATED} switches and {MOST_ISOLATED_PORTS} ports are the most"
+            f"{len(isolated)} switches with {sum(isolated.values())} ports have neither links nor hosts, and it would "
+            f"be one too many: {MOST_ISOLATED} switches and {MOST_ISOLATED_PORTS} ports are the most"
         )
 
     def refusal_of_port(self, dpid: int) -> str | None:

@@ -35,7 +35,7 @@ def isolated_known(sim: Simulation) -> set[int]:
     return {switch.dpid for switch in sim.plane.snapshot().switches} - set(sim.shape.ports)
 
 
-def test_strays_have_a_number_and_the_fabric_goes_on(fabric: Simulation) -> None:
+def test_isolated_switches_are_limited_and_the_fabric_goes_on(fabric: Simulation) -> None:
     for number in range(4):
         assert not join(fabric, FIRST + number).turned_away
     effects = join(fabric, FIRST + 4)
@@ -66,7 +66,7 @@ def test_switches_of_the_fabric_count_for_nothing(fabric: Simulation) -> None:
     assert all(switch.connected for switch in fabric.plane.snapshot().switches)
 
 
-def test_ports_of_strays_have_a_number_together(fabric: Simulation) -> None:
+def test_ports_of_isolated_switches_have_a_number_together(fabric: Simulation) -> None:
     assert not join(fabric, FIRST, 15).turned_away
     assert set(join(fabric, FIRST + 1, 6).turned_away) == {FIRST + 1}
     assert not join(fabric, FIRST + 2, 5).turned_away
@@ -74,7 +74,7 @@ def test_ports_of_strays_have_a_number_together(fabric: Simulation) -> None:
     assert set(effects.turned_away) == {FIRST + 2}
 
 
-def test_a_stray_that_is_away_is_forgotten_soon(fabric: Simulation) -> None:
+def test_an_isolated_switch_that_is_away_is_forgotten_soon(fabric: Simulation) -> None:
     join(fabric, FIRST)
     fabric.plane.switch_disconnected(FIRST, fabric.now)
     deadline = fabric.plane.deadline()
@@ -86,7 +86,7 @@ def test_a_stray_that_is_away_is_forgotten_soon(fabric: Simulation) -> None:
     assert isolated_known(fabric) == set()
 
 
-def test_many_ports_of_a_stray_get_no_meters_of_their_own() -> None:
+def test_many_ports_of_an_isolated_switch_get_no_meters_of_their_own() -> None:
     sim = running(leaf_spine(2, 3, 1))
     for dpid, count in ((FIRST, isolated.MANY_PORTS), (FIRST + 1, isolated.MANY_PORTS + 1)):
         join(sim, dpid, count)

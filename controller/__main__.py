@@ -75,7 +75,7 @@ OPTIONS: Final = (
     click.option(
         "--api-without-tls",
         is_flag=True,
-        help="Serve an --api that is not loopback in clear: only where nobody else reads that network, or behind a "
+        help="Serve an --api that is not loopback in clear: only where nothing else reads that network, or behind a "
         "proxy with TLS.",
     ),
     click.option(
@@ -265,7 +265,7 @@ def _api_tls(address: str, without_tls: bool, certificate: Path | None, key: Pat
         if without_tls or ipaddress.ip_address(address).is_loopback:
             return None
         raise click.UsageError(
-            f"an API at {address} needs TLS: give --api-certificate and --api-key, or --api-without-tls where nobody "
+            f"an API at {address} needs TLS: give --api-certificate and --api-key, or --api-without-tls where nothing "
             "else reads that network"
         )
     if certificate is None or key is None:

@@ -55,6 +55,7 @@ from controller.plane.effects import (
 )
 from controller.plane.forgetting import MOST_SWITCHES, Forgetting
 from controller.plane.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S
+from controller.plane.isolated import IsolatedSwitches
 from controller.plane.path_announcements import PathAnnouncements
 from controller.plane.plan import Plan
 from controller.plane.rollout import Rollout
@@ -66,7 +67,6 @@ from controller.plane.snapshot import (
     host_infos,
     link_infos,
 )
-from controller.plane.strays import Strays
 from controller.plane.takeover import (
     KnownSwitch,
 )
@@ -106,8 +106,8 @@ class ControlPlane:
         self._hosts = self._learning.hosts
         self._switches: dict[int, KnownSwitch] = {}
         self._rollout = Rollout(self._switches)
-        self._strays = Strays(self._switches, self._discovery, self._hosts)
-        self._forgetting = Forgetting(self._switches, self._discovery, self._strays)
+        self._isolated = IsolatedSwitches(self._switches, self._discovery, self._hosts)
+        self._forgetting = Forgetting(self._switches, self._discovery, self._isolated)
         self._announcements = PathAnnouncements()
         self._modes = LeafModes()
         self._plan = Plan(
@@ -117,7 +117,7 @@ class ControlPlane:
             self._rollout,
             self._modes,
             self._announcements,
-            self._strays,
+            self._isolated,
         )
         self._clear_at: float | None = None
         self._clear_stale = False
@@ -130,11 +130,11 @@ class ControlPlane:
         held: None if the switch has no state at all.
         """
         out = _Outcome()
-        admission = self._strays.admit(dpid, len(ports), now)
-        for stray in admission.leaving:
-            if self._switches[stray].connected:
-                out.turned_away[stray] = "it has neither links nor hosts, and makes room for another"
-            self._forget(stray, out, now)
+        admission = self._isolated.admit(dpid, len(ports), now)
+        for leaving in admission.leaving:
+            if self._switches[leaving].connected:
+                out.turned_away[leaving] = "it has neither links nor hosts, and makes room for another"
+            self._forget(leaving, out, now)
         if admission.refusal is not None:
             return self._turn_away(dpid, admission.refusal, out, now)
         if dpid not in self._switches and len(self._switches) >= MOST_SWITCHES:
@@ -204,7 +204,7 @@ class ControlPlane:
         if before is None:
             if self._discovery.port(place) is not None:
                 self._plan.mark(now + GROWTH_DELAY_S)
-                if (refusal := self._strays.refusal_of_port(dpid)) is not None:
+                if (refusal := self._isolated.refusal_of_port(dpid)) is not None:
                     return self._turn_away(dpid, refusal, out, now)
         elif before.up != port.up:
             out.events += [HostLinkChanged(now, host.ipv4, place, port.up) for host in self._hosts.at(place)]

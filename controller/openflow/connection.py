@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import selectors
 import socket
 from collections import Counter
@@ -65,8 +66,7 @@ class SwitchConnection:
 
     def recent_bytes(self, now: float) -> float:
         """Return what has come by it of late: each byte counts half as much after a second."""
-        halved: float = 0.5 ** (now - self._received_at)
-        return self._received * halved
+        return self._received * math.exp2(self._received_at - now)
 
     @property
     def shaking_hands(self) -> bool:

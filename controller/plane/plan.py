@@ -14,10 +14,10 @@ from controller.fabric.paths import Routing, compute_routing
 from controller.modes.leaf_modes import LeafModes
 from controller.plane.effects import Event
 from controller.plane.fabric_views import FabricViews
+from controller.plane.isolated import IsolatedSwitches
 from controller.plane.path_announcements import PathAnnouncements
 from controller.plane.rollout import Rollout
 from controller.plane.snapshot import PathInfo, path_infos
-from controller.plane.strays import Strays
 from controller.plane.takeover import (
     TAKEOVER_LIMIT_S,
     TAKEOVER_POLL_S,
@@ -47,7 +47,7 @@ class Plan:
         rollout: Rollout,
         modes: LeafModes,
         announcements: PathAnnouncements,
-        strays: Strays,
+        isolated: IsolatedSwitches,
     ) -> None:
         self._switches: Final = switches
         self._discovery: Final = discovery
@@ -55,7 +55,7 @@ class Plan:
         self._rollout: Final = rollout
         self._modes: Final = modes
         self._announcements: Final = announcements
-        self._strays: Final = strays
+        self._isolated: Final = isolated
         self.numbers: Final = SwitchNumbers()
         self.routing = Routing()
         self.scheme: Scheme | None = None
@@ -141,7 +141,7 @@ class Plan:
         return path_infos(self.routing, self.numbers, self._place_of(host_a), self._place_of(host_b))
 
     def _want(self, wiring: Wiring) -> None:
-        ports = self._discovery.ports_of_all() | dict.fromkeys(self._strays.without_ports(), ())
+        ports = self._discovery.ports_of_all() | dict.fromkeys(self._isolated.without_ports(), ())
         if wiring == self._wiring and self.knows_hosts and ports == self._ports:
             return
         self._ports = ports

@@ -32,7 +32,7 @@ def keyed(host: int, at_s: float = 0.0) -> AgentCore:
 def datagrams(agent: AgentCore, number: int = 1) -> list[tuple[bytes, int]]:
     for count in range(number):
         agent.packet_from_host(udp(b"payload %d" % count, HOST1, HOST2), 0.0)
-    return [(one.data, one.source_port) for one in agent.datagrams_to_send()]
+    return [(datagram.data, datagram.source_port) for datagram in agent.datagrams_to_send()]
 
 
 def arrives(agent: AgentCore, data: bytes, source_port: int) -> bool:

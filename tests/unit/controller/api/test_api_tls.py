@@ -155,11 +155,11 @@ def test_a_handshake_has_the_heads_deadline(site: Site) -> None:
 def test_a_refusal_comes_after_the_handshake(site: Site) -> None:
     """A fifth connection finds four that have requests, and is refused: it learns why all the same."""
     opened = [site.open() for _ in range(4)]
-    for one in opened:
-        one.sendall(b"POST /api/v1/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\nhalf")
+    for client in opened:
+        client.sendall(b"POST /api/v1/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\nhalf")
     eventually(lambda: "503" in _status(site), "a refusal")
-    for one in opened:
-        one.close()
+    for client in opened:
+        client.close()
 
 
 def test_a_stream_that_is_handed_over_goes_both_ways_and_ends(site: Site) -> None:

@@ -106,15 +106,16 @@ def test_a_switch_that_says_little_is_served_in_the_midst_of_many_floods() -> No
         loud = [stack.enter_context(raw_switch(shell.port, 0x100 + number)) for number in range(30)]
         quiet = stack.enter_context(raw_switch(shell.port, 0x11))
         eventually(
-            lambda: sum(one.connected for one in shell.call(plane.snapshot).switches) == 31, "all switches"
+            lambda: sum(switch.connected for switch in shell.call(plane.snapshot).switches) == 31,
+            "all switches",
         )
-        for one in loud:
-            one.send(packet_in(1, Rule.ARP, bytes(64)) * 10)
+        for switch in loud:
+            switch.send(packet_in(1, Rule.ARP, bytes(64)) * 10)
         eventually(lambda: shell.counters().get("packet-ins") == 300, "the first of them")
         shell.post(hold)
         assert entered.wait(LIMIT_S)
-        for one in loud:
-            one.send(flood)
+        for switch in loud:
+            switch.send(flood)
         quiet.send(signal)
         release.set()
         eventually(lambda: bool(dropped), "the signal")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.plane import strays
+from controller.plane import isolated
 from controller.plane.effects import Effects, Port, SwitchForgotten, SwitchTurnedAway
-from controller.plane.forgetting import FORGET_STRAY_AFTER_S
-from controller.plane.strays import PATIENCE_S
+from controller.plane.forgetting import FORGET_ISOLATED_AFTER_S
+from controller.plane.isolated import PATIENCE_S
 from tests.unit.controller.plane.test_control_plane import all_deliver, running
 from tests.unit.simulated_fabric import Simulation, leaf_spine
 
@@ -16,10 +16,10 @@ FIRST = 0x900000
 
 @pytest.fixture
 def fabric(monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """A fabric of five switches, and room for four strays with twenty ports together."""
+    """A fabric of five switches, and room for four isolated switches with twenty ports together."""
     sim = running(leaf_spine(2, 3, 1))
-    monkeypatch.setattr(strays, "MOST_STRAYS", 4)
-    monkeypatch.setattr(strays, "MOST_STRAY_PORTS", 20)
+    monkeypatch.setattr(isolated, "MOST_ISOLATED", 4)
+    monkeypatch.setattr(isolated, "MOST_ISOLATED_PORTS", 20)
     return sim
 
 
@@ -31,17 +31,17 @@ def port(number: int) -> Port:
     return Port(number, f"p{number}", "02:00:00:00:00:01", True)
 
 
-def strangers(sim: Simulation) -> set[int]:
+def isolated_known(sim: Simulation) -> set[int]:
     return {switch.dpid for switch in sim.plane.snapshot().switches} - set(sim.shape.ports)
 
 
-def test_strays_have_a_number_and_the_fabric_goes_on(fabric: Simulation) -> None:
+def test_isolated_switches_are_limited_and_the_fabric_goes_on(fabric: Simulation) -> None:
     for number in range(4):
         assert not join(fabric, FIRST + number).turned_away
     effects = join(fabric, FIRST + 4)
     assert "neither links nor hosts" in effects.turned_away[FIRST + 4]
     assert [event.dpid for event in effects.events if isinstance(event, SwitchTurnedAway)] == [FIRST + 4]
-    assert strangers(fabric) == set(range(FIRST, FIRST + 4))
+    assert isolated_known(fabric) == set(range(FIRST, FIRST + 4))
     assert all_deliver(fabric)
 
 
@@ -52,7 +52,7 @@ def test_one_that_shows_nothing_makes_room_for_the_next(fabric: Simulation) -> N
     fabric.now += PATIENCE_S
     effects = join(fabric, FIRST + 4)
     assert set(effects.turned_away) == {FIRST}
-    assert strangers(fabric) == set(range(FIRST + 1, FIRST + 5))
+    assert isolated_known(fabric) == set(range(FIRST + 1, FIRST + 5))
 
 
 def test_switches_of_the_fabric_count_for_nothing(fabric: Simulation) -> None:
@@ -66,7 +66,7 @@ def test_switches_of_the_fabric_count_for_nothing(fabric: Simulation) -> None:
     assert all(switch.connected for switch in fabric.plane.snapshot().switches)
 
 
-def test_ports_of_strays_have_a_number_together(fabric: Simulation) -> None:
+def test_ports_of_isolated_switches_have_a_number_together(fabric: Simulation) -> None:
     assert not join(fabric, FIRST, 15).turned_away
     assert set(join(fabric, FIRST + 1, 6).turned_away) == {FIRST + 1}
     assert not join(fabric, FIRST + 2, 5).turned_away
@@ -74,24 +74,24 @@ def test_ports_of_strays_have_a_number_together(fabric: Simulation) -> None:
     assert set(effects.turned_away) == {FIRST + 2}
 
 
-def test_a_stray_that_is_away_is_forgotten_soon(fabric: Simulation) -> None:
+def test_an_isolated_switch_that_is_away_is_forgotten_soon(fabric: Simulation) -> None:
     join(fabric, FIRST)
     fabric.plane.switch_disconnected(FIRST, fabric.now)
     deadline = fabric.plane.deadline()
     assert deadline is not None
-    assert deadline <= fabric.now + FORGET_STRAY_AFTER_S
-    fabric.now += FORGET_STRAY_AFTER_S
+    assert deadline <= fabric.now + FORGET_ISOLATED_AFTER_S
+    fabric.now += FORGET_ISOLATED_AFTER_S
     effects = fabric.plane.tick(fabric.now)
     assert [event.dpid for event in effects.events if isinstance(event, SwitchForgotten)] == [FIRST]
-    assert strangers(fabric) == set()
+    assert isolated_known(fabric) == set()
 
 
-def test_many_ports_of_a_stray_get_no_meters_of_their_own() -> None:
+def test_many_ports_of_an_isolated_switch_get_no_meters_of_their_own() -> None:
     sim = running(leaf_spine(2, 3, 1))
-    for dpid, count in ((FIRST, strays.MANY_PORTS), (FIRST + 1, strays.MANY_PORTS + 1)):
+    for dpid, count in ((FIRST, isolated.MANY_PORTS), (FIRST + 1, isolated.MANY_PORTS + 1)):
         join(sim, dpid, count)
     sim.now += 1.0
     sim.plane.tick(sim.now)
     meters = [len(sim.plane.wanted_state(dpid).meters) for dpid in (FIRST, FIRST + 1)]
-    assert meters[0] >= strays.MANY_PORTS + 1
-    assert meters[1] < strays.MANY_PORTS
+    assert meters[0] >= isolated.MANY_PORTS + 1
+    assert meters[1] < isolated.MANY_PORTS

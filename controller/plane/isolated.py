@@ -15,13 +15,13 @@ from controller.fabric.discovery import LinkDiscovery
 from controller.fabric.hosts import Hosts
 from controller.plane.takeover import KnownSwitch
 
-MOST_STRAYS: Final = 128
+MOST_ISOLATED: Final = 128
 """A larger fabric that connects all at once has most of its links after a fraction of a second; those that were turned
 away call again after one."""
-MOST_STRAY_PORTS: Final = 16_384
+MOST_ISOLATED_PORTS: Final = 16_384
 """Of all of them together."""
 MANY_PORTS: Final = 64
-"""A stray with more of them gets no entries and meters for each before a link or a host shows that it is needed."""
+"""An isolated switch with more of them gets no entries and meters for each before a link or a host is there."""
 PATIENCE_S: Final = 10.0
 
 
@@ -33,7 +33,7 @@ class Admission:
     leaving: tuple[int, ...] = ()
 
 
-class Strays:
+class IsolatedSwitches:
     """Args:
     switches: all that are known, by dpid.
     """
@@ -43,50 +43,50 @@ class Strays:
         self._discovery = discovery
         self._hosts = hosts
 
-    def is_stray(self, dpid: int) -> bool:
+    def is_isolated(self, dpid: int) -> bool:
         """Return whether a switch has neither a link (up or not) nor a host."""
         return not self._discovery.is_wired_switch(dpid) and dpid not in self._hosts.leaves()
 
     def without_ports(self) -> frozenset[int]:
         """Return the switches that get no entries for single ports yet."""
-        return frozenset(dpid for dpid, ports in self._strays().items() if ports > MANY_PORTS)
+        return frozenset(dpid for dpid, ports in self._ports_by_switch().items() if ports > MANY_PORTS)
 
     def admit(self, dpid: int, ports: int, now: float) -> Admission:
         """Return whether a switch with so many ports may join."""
-        most, most_ports = MOST_STRAYS - 1, MOST_STRAY_PORTS - ports
+        most, most_ports = MOST_ISOLATED - 1, MOST_ISOLATED_PORTS - ports
         if len(self._switches) <= most and self._discovery.count_all_ports() <= most_ports:
             return Admission()
-        strays = self._strays()
-        if dpid in self._switches and dpid not in strays:
+        isolated = self._ports_by_switch()
+        if dpid in self._switches and dpid not in isolated:
             return Admission()
-        strays.pop(dpid, None)
-        left = sum(strays.values())
+        isolated.pop(dpid, None)
+        left = sum(isolated.values())
         leaving: list[int] = []
-        for other in sorted(strays, key=self._age_key):
-            if len(strays) - len(leaving) <= most and left <= most_ports:
+        for other in sorted(isolated, key=self._age_key):
+            if len(isolated) - len(leaving) <= most and left <= most_ports:
                 break
             switch = self._switches[other]
             if switch.connected and switch.connected_at > now - PATIENCE_S:
                 break
             leaving.append(other)
-            left -= strays[other]
-        if len(strays) - len(leaving) <= most and left <= most_ports:
+            left -= isolated[other]
+        if len(isolated) - len(leaving) <= most and left <= most_ports:
             return Admission(None, tuple(leaving))
         return Admission(
-            f"{len(strays)} switches with {sum(strays.values())} ports have neither links nor hosts, and it would be "
-            f"one too many: {MOST_STRAYS} switches and {MOST_STRAY_PORTS} ports are the most"
+            f"{len(isolated)} switches with {sum(isolated.values())} ports have neither links nor hosts, and it would "
+            f"be one too many: {MOST_ISOLATED} switches and {MOST_ISOLATED_PORTS} ports are the most"
         )
 
     def refusal_of_port(self, dpid: int) -> str | None:
         """Return why a switch that has got one more port may not stay, or None if it may."""
-        if self._discovery.count_all_ports() <= MOST_STRAY_PORTS:
+        if self._discovery.count_all_ports() <= MOST_ISOLATED_PORTS:
             return None
-        strays = self._strays()
-        if dpid not in strays or sum(strays.values()) <= MOST_STRAY_PORTS:
+        isolated = self._ports_by_switch()
+        if dpid not in isolated or sum(isolated.values()) <= MOST_ISOLATED_PORTS:
             return None
-        return f"switches that have neither links nor hosts have more than {MOST_STRAY_PORTS} ports"
+        return f"switches that have neither links nor hosts have more than {MOST_ISOLATED_PORTS} ports"
 
-    def _strays(self) -> dict[int, int]:
+    def _ports_by_switch(self) -> dict[int, int]:
         """Return how many ports each switch without links and hosts has."""
         others = self._discovery.wired_switches() | self._hosts.leaves()
         return {dpid: self._discovery.count_ports(dpid) for dpid in self._switches if dpid not in others}

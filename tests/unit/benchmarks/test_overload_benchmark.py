@@ -1,0 +1,62 @@
+"""The overload benchmark's minimal switch, against the controller's own end; and its verdicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.openflow_peer import Committed, FrameOut, OpenFlowPeer, packet_in
+from benchmarks.overload import Block, Measured, figures
+from controller.openflow.cookies import Rule
+from controller.openflow.session import OpenFlowSession
+from controller.openflow.session_events import MeterCount, PacketIn, Ready, SessionEvent, UpdateDone
+from controller.openflow.tables import SHORT_METER, Table
+from controller.openflow.wanted import Difference, FlowRule, Match, Meter, Output
+
+
+def exchange(session: OpenFlowSession, peer: OpenFlowPeer) -> tuple[list[SessionEvent], list[object]]:
+    """Carry bytes both ways until nothing is left; return what each end makes of them."""
+    events: list[SessionEvent] = []
+    asked: list[object] = []
+    while True:
+        down, up = session.data_to_send(), peer.data_to_send()
+        if not down and not up:
+            return events, asked
+        asked += peer.receive(down)
+        events += session.receive(up, 0.0)
+
+
+@pytest.mark.parametrize("ports", [1, 900, 4000])
+def test_it_shakes_hands_and_says_its_ports(ports: int) -> None:
+    session, peer = OpenFlowSession(0.0), OpenFlowPeer(0xFAB, range(1, ports + 1))
+    [ready], asked = exchange(session, peer)
+    assert isinstance(ready, Ready)
+    assert asked == []
+    assert ready.dpid == 0xFAB
+    assert [port.number for port in ready.ports] == list(range(1, ports + 1))
+    assert all(port.up for port in ready.ports)
+
+
+def test_updates_frames_meters_and_packets_go_their_ways() -> None:
+    session, peer = OpenFlowSession(0.0), OpenFlowPeer(0xFAB, [1, 2])
+    exchange(session, peer)
+    flow = FlowRule(Table.CLASSIFY, 10, Match(in_port=1), (Output(2),), cookie=Rule.CLASS)
+    session.apply(Difference(add_meters=(Meter(SHORT_METER),), add_flows=(flow,)), False)
+    session.packet_out(2, b"a frame")
+    session.read_meters()
+    events, asked = exchange(session, peer)
+    assert asked == [Committed(frozenset({Rule.CLASS})), FrameOut(2, b"a frame")]
+    assert [type(event) for event in events] == [UpdateDone, MeterCount]
+    [packet] = session.receive(packet_in(1, Rule.FIRST_SHORT, b"short"), 0.0)
+    assert packet == PacketIn(1, Rule.FIRST_SHORT, b"short")
+
+
+def test_goals_are_against_the_same_run_without_load() -> None:
+    alone = Block([1.0, 2.0], [20.0, 21.0], [5.0], 100 << 20)
+    loaded = Block([2.0, 5.0], [21.0, 22.0], [150.0], 200 << 20)
+    result = figures(Measured(alone, loaded, alone, links_after=8))
+    assert result["on_p99_loaded_to_alone"].met(2) is False
+    assert result["off_p99_loaded_to_alone"].met(2) is True
+    assert result["health_p99_loaded"].met(2) is False
+    assert result["health_p99_after"].met(2) is True
+    assert result["memory_kept_after"].value == 0
+    assert result["links_after"].met(2) is True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,3 +139,19 @@ def test_no_scheme_or_policy_can_name_a_file(tmp_path: Path) -> None:
     document["short"]["path"]["file"] = "/etc/passwd"
     with pytest.raises(PolicyError, match="file"):
         Policy.from_dict(document)
+
+
+def test_numpy_is_loaded_for_a_file_only(tmp_path: Path) -> None:
+    file = tmp_path / "first.py"
+    file.write_text(FIRST)
+    program = f"""
+import sys
+import host_agent.shell
+from host_agent.paths.own import read_path_policy
+from host_agent.randomness import StandardRandom
+print("numpy" in sys.modules)
+read_path_policy(__import__("pathlib").Path({str(file)!r}))(StandardRandom(1), 0.004)
+print("numpy" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

@@ -1,5 +1,5 @@
 //! What the sender remembers of its datagrams to one peer, so that the peer's feedback, which names them by number,
-//! tells about entropy values, paths, and datagrams that are overdue.
+//! says about entropy values, paths, and datagrams that are overdue.
 
 /// Datagrams remembered for each peer. A power of two.
 pub const RING: usize = 1 << 15;
@@ -13,7 +13,7 @@ pub struct SentLog {
     numbers: Vec<u32>,
     /// 0: none was sent in this place.
     entropies: Vec<u16>,
-    /// By entropy value; 0: not heard of yet.
+    /// By entropy value; 0: not known yet.
     stamps: Vec<u16>,
 }
 
@@ -45,7 +45,7 @@ impl SentLog {
         true
     }
 
-    /// The path that packets with this entropy value took when last heard of.
+    /// The path that packets with this entropy value took when it was last reported.
     pub fn stamp_of(&self, entropy: u16) -> Option<u16> {
         Some(self.stamps[usize::from(entropy)]).filter(|&stamp| stamp != 0)
     }

@@ -21,6 +21,8 @@ const MOST_EVENTS: usize = 32;
 const MOST_READS: u32 = 4;
 /// Pieces of one write.
 const MOST_PIECES: usize = 1024;
+/// Less than a process takes to fall asleep and wake.
+const AT_ONCE_S: f64 = 3e-6;
 const LONGEST_MS: f64 = 1e9;
 const FRONT_BYTES: usize = OUTER_BYTES + HEADER_BYTES;
 const NEEDS_CHECKSUM: u8 = 1;
@@ -32,9 +34,9 @@ pub struct Carrier {
     inbox: Arc<Mutex<Inbox>>,
     fds: Descriptors,
     source: [u8; 4],
-    /// Packets to read of the device at the next wake-up: a lone one goes on soonest if no more are asked for, for a read
-    /// that finds nothing costs up to half of one that does.
-    reads: u32,
+    /// Whether more was waiting when the last wake-up was over. A lone packet goes on soonest if no second one is asked for:
+    /// a read that finds nothing costs half of one that does.
+    busy: bool,
     totals: Totals,
 }
 
@@ -72,7 +74,7 @@ impl Carrier {
             inbox,
             fds: Descriptors { epoll, tun, raw, sockets },
             source,
-            reads: 1,
+            busy: false,
             totals: Totals::default(),
         }
     }
@@ -126,7 +128,8 @@ impl Carrier {
         let mut ready = Vec::new();
         loop {
             let due = deadline.min(core.timer());
-            let wait_ms = ((due - monotonic()) * 1e3).ceil().clamp(0.0, LONGEST_MS);
+            let begun = monotonic();
+            let wait_ms = ((due - begun) * 1e3).ceil().clamp(0.0, LONGEST_MS);
             let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST_EVENTS];
             // SAFETY: the kernel writes at most as many events as there are.
             let count = unsafe {
@@ -137,6 +140,7 @@ impl Carrier {
                 return if error.raw_os_error() == Some(libc::EINTR) { Ok(ready) } else { Err(error) };
             }
             let now = monotonic();
+            self.busy = now - begun < AT_ONCE_S;
             if now > due {
                 core.gate.late(now - due, now);
             }
@@ -167,8 +171,7 @@ impl Carrier {
     /// Whether all that the host had to send is with the core; if not, something rare is still to be read.
     fn read(&mut self, core: &mut Core, now: f64) -> bool {
         let mut waiting = open(&self.waiting);
-        let reads = mem::replace(&mut self.reads, 1);
-        for _ in 0..reads {
+        for _ in 0..if self.busy { MOST_READS } else { 1 } {
             if waiting.fetch(self.fds.tun).is_err() {
                 return false; // Python meets the error again
             }
@@ -182,7 +185,6 @@ impl Carrier {
             }
             waiting.clear();
         }
-        self.reads = MOST_READS.min(2 * reads);
         true
     }
 

@@ -1,5 +1,5 @@
-"""Applications may tell the agent of their host how much a flow will send, so that its class is known from its first
-packet (schemes with ``prior_knowledge: true``; all others ignore it).
+"""Applications may announce to the agent of their host how much a flow will send, so that its class is known from its
+first packet (schemes with ``prior_knowledge: true``; all others ignore it).
 
 An announcement is one JSON object in one datagram, to the Unix socket of abstract name `NAME` (which every network
 namespace has for itself), best sent after ``bind()`` and before ``connect()``::

@@ -207,11 +207,11 @@ class Channel:
             raise ControlError(f"expected a welcome, got {answer.type}")
         wanted = proof(self._config.token, "controller", nonce)
         if not hmac.compare_digest(answer.proof.encode(), wanted.encode()):  # as text it must be ASCII
-            raise ControlError("whoever answers does not know the token: not our controller")
+            raise ControlError("its other end does not know the token: not our controller")
         return reader, waiting
 
     def _keep(self, connection: socket.socket, reader: FrameReader, early: list[Message]) -> None:
-        """Give the connection to whoever calls `messages` and `send`, until it ends. Raises what ended it."""
+        """Give the connection to the caller of `messages` and `send`, until it ends. Raises what ended it."""
         connection.setblocking(False)
         with self._lock:
             lasting = [waiting for waiting in self._outgoing if waiting.lasting]
@@ -229,7 +229,7 @@ class Channel:
         while not self._stop.is_set():
             left = self._heard + SILENCE_S - time.monotonic()
             if left <= 0:
-                self._failure = ControlError(f"nothing was heard of it for {SILENCE_S:g} s")
+                self._failure = ControlError(f"nothing was received of it for {SILENCE_S:g} s")
             if left <= 0 or self._ended.wait(left):
                 break
         with self._lock:

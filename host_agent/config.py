@@ -1,4 +1,4 @@
-"""What a host agent is told at its start."""
+"""What a host agent is configured with."""
 
 from __future__ import annotations
 

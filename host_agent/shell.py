@@ -50,9 +50,9 @@ from protocol.version import VERSION
 _LOG: Final = logging.getLogger(__name__)
 COUNTERS_EVERY_S: Final = 1.0
 SHARE_EVERY_S: Final = 0.05
-"""How often the controller is told what we have on our paths, where a path policy shares it."""
+"""How often the controller gets what we have on our paths, where a path policy shares it."""
 FINISHED_EVERY_S: Final = 0.5
-"""How often the controller is told of flows that have ended, where the policy predicts."""
+"""How often the controller gets the flows that have ended, where the policy predicts."""
 ANNOUNCE_EVERY_S: Final = 10.0
 _MOST_READS: Final = 4
 
@@ -99,17 +99,17 @@ class Agent:
         try:
             self._unsent = UnsentBytes()
         except OSError as error:
-            _LOG.warning("the kernel does not tell what the host's sockets hold unsent: %s", error)
+            _LOG.warning("the kernel does not say what the host's sockets hold unsent: %s", error)
         self._next_share = math.inf
         self._watch = WatchFlows(0.0, 0)
         self._next_watch = math.inf
         self._watched_until = 0.0
-        """Up to when the controller was told of active flows."""
+        """Up to when the controller has got active flows."""
         self._shared: PathLoad | None = None
-        """What the controller was told last."""
+        """What the controller got last."""
 
     def run(self) -> None:
-        """Carry packets until told to stop; leaves no device behind."""
+        """Carry packets until a signal to stop; leaves no device behind."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -164,7 +164,7 @@ class Agent:
                     reads = min(_MOST_READS, 2 * reads) if self._read_tun(reads, now) == reads else 1
                 elif fd == wake_fd:
                     for message in self._channel.messages():
-                        self._obey(message, now)
+                        self._handle(message, now)
                 elif announcements is not None and fd == announcements.fd:
                     self._read_announcements()
                 elif fd != wake_read:
@@ -194,7 +194,7 @@ class Agent:
             if now >= self._next_share:
                 self._share(now)
             if now >= self._next_watch:
-                self._tell_flows(now)
+                self._send_flows(now)
             deadline = min(next_counters, next_finished, self._next_share, self._next_watch)
             timer = min(timer, deadline)
 
@@ -240,7 +240,7 @@ class Agent:
                 self._core.packet_from_host(packet, now)
         return most
 
-    def _obey(self, message: Message | Connected, now: float) -> None:
+    def _handle(self, message: Message | Connected, now: float) -> None:
         if isinstance(message, Connected):
             announce(self._config.interface, self._config.underlay_ip)
             _LOG.info("connected to the controller at %s", self._config.controller)
@@ -299,7 +299,7 @@ class Agent:
             self._shared = load
             self._channel.send(load)
 
-    def _tell_flows(self, now: float) -> None:
+    def _send_flows(self, now: float) -> None:
         self._next_watch = now + self._watch.every_s
         flows, more = self._core.active_flows(self._watched_until, self._watch.most)
         self._watched_until = now

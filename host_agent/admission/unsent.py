@@ -1,5 +1,5 @@
-"""What the kernel tells of the host's TCP sockets (`sock_diag(7)`): what they hold unsent, for sizes of flows that
-nobody announces; and what their SYNs agreed, for connections that are older than the scheme, or than the agent.
+"""What the kernel says of the host's TCP sockets (`sock_diag(7)`): what they hold unsent, for sizes of flows that
+are not announced; and what their SYNs agreed, for connections that are older than the scheme, or than the agent.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Unsent:
     bytes: int
     more: bool
     scale: int = 0
-    """Of the windows that the peer tells (RFC 7323)."""
+    """Of the windows that the peer advertises (RFC 7323)."""
     segment_bytes: int = 0
     """Most payload of a segment now; 0: nothing new can be sent, or not yet. Linux makes segments of half the largest
-    window that it was ever told, at most, and goes on with that for a while when windows have become large."""
+    window that was ever advertised to it, at most, and goes on with that for a while when windows have become large."""
     most_segment_bytes: int = 0
     """The same once windows are large; more only if the peer wants smaller ones."""
 
@@ -100,7 +100,7 @@ def _read(answer: bytes) -> Unsent | None:
         more = 3 * values[_QUEUED] > 2 * values[_SNDBUF]  # sk_stream_is_writeable() says no
     scale = (
         info[_SCALES_AT] & 0xF if info[_OPTIONS_AT] & _SCALED else 0
-    )  # the low half: of what the peer tells
+    )  # the low half: of what the peer advertises
     (segment,) = struct.unpack_from("=I", info, _SEGMENT_AT)
     (most,) = struct.unpack_from("=I", info, _ADVERTISED_AT)
     return Unsent(not_sent, more, scale, segment if info[_STATE_AT] in _SENDING else 0, max(segment, most))

@@ -25,7 +25,7 @@ class Code:
     name: CodeName
     id: CodeId
     all_or_nothing: bool
-    """Whether fewer repairs than losses tell nothing: each repair is a sum of all sources."""
+    """Whether fewer repairs than losses rebuild nothing: each repair is a sum of all sources."""
     seeded: bool
     """Whether a seed says anything: 0 where not."""
 

@@ -1,6 +1,6 @@
 """A path policy of the operator's own, in a Python file outside of the package (`entropy: file`, docs/paths.md).
 
-The file is named where an agent is started, by whoever may run programs on that host; no message names one.
+The file is named where an agent is started, by those who may run programs on that host; no message names one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """What admission decides on a host: native/agent/src/admission."""
 
-import builtins
 from typing import Literal, Self
-
-from host_agent.inner_packet import InnerPacket
 
 class AdmissionRequests:
     """Which flows of a host have asked, and what was decided of them: messages in and out, times in seconds.
@@ -48,36 +45,3 @@ class AdmissionRequests:
         """Ask again what is due. Return the flows that wait no longer for a controller that does not answer."""
     def take_messages(self) -> list[tuple[int, int, tuple[str, int] | None]]:
         """Return messages for the controller: sequence, flow, and destination and bytes left (None: finished)."""
-
-class WindowClamp:
-    """The sending side of one TCP connection of the host: held, paced and stopped by its receive window.
-
-    *seen*: what is seen of a packet. burst_s: how far the right edge may be ahead of what was sent, in seconds of the
-    granted rate; at least two segments, or two steps of the window. (`native/agent/src/admission/window.rs`)
-    """
-
-    def __init__(self, burst_s: float) -> None: ...
-    @property
-    def known(self) -> bool:
-        """Whether both SYNs were seen, or the kernel was asked, so that the connection can be held."""
-    @property
-    def sent_bytes(self) -> int:
-        """Payload that has left, each byte once."""
-    @property
-    def segment_bytes(self) -> int:
-        """Most payload of a packet."""
-    def join(self, scale: int, segment_bytes: int, most_segment_bytes: int = 0) -> None:
-        """Take in what the SYNs of an open connection agreed, and its segments now; after the first `left`.
-
-        most_segment_bytes: of its segments once its peer tells windows with room for two of them.
-        """
-    def left(self, packet: builtins.bytes, seen: InnerPacket) -> None:
-        """Take in a packet, or a super-packet, that the host has sent."""
-    def set_rate(self, bytes_per_s: float, now: float) -> None:
-        """Let the host send so much payload per second from now on; 0: nothing, inf: whatever TCP lets it."""
-    def arrived(self, packet: builtins.bytes, seen: InnerPacket, now: float) -> builtins.bytes:
-        """Return a packet of the peer as the host is to get it."""
-    def update(self, now: float) -> builtins.bytes | None:
-        """Return a packet that tells the host a window that no acknowledgement has; None if there is no need."""
-    def deadline(self) -> float | None:
-        """Return when `update` may have a window, if nothing comes of the peer by then."""

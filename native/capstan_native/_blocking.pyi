@@ -22,7 +22,7 @@ class BlockingEstimator:
         It is overdue when the peer has reported one that was sent more than `overdue_s` later: reports of blocked paths
         are late by as much as these are blocked, so those that come first all speak of the others.
         """
-    def told(self, arrived: int, overdue: int, now: float) -> None:
+    def reported(self, arrived: int, overdue: int, now: float) -> None:
         """One feedback: of coded datagrams not reported before, so many had arrived, so many were overdue or lost.
 
         Each coded datagram is counted once, on whatever path.

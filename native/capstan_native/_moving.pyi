@@ -22,9 +22,6 @@ class TunReader:
         header, and -1. Raises OSError.
         """
 
-def crc32c_of(data: bytes, value: int) -> int:
-    """CRC-32C of what gave *value* (0: nothing) and *data*."""
-
 def send_datagrams(fd: int, source: bytes, datagrams: Sequence[tuple[str, int, int, int, bytes]]) -> int:
     """Send over a raw IPv4 socket from address *source* (4 B). Each: address, source port, destination port, TOS, data.
 

@@ -10,7 +10,6 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
 use datapath::coalesce::{self, Write};
-use datapath::crc32c;
 use datapath::segments::Cut;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -67,11 +66,6 @@ pub fn text_of<'py>(py: Python<'py>, texts: &mut Texts, address: [u8; 4]) -> Bou
         texts.insert(address, text.clone().unbind());
     }
     text
-}
-
-#[pyfunction]
-fn crc32c_of(data: &[u8], value: u32) -> u32 {
-    crc32c::crc32c(value, data)
 }
 
 #[pyfunction]
@@ -170,7 +164,7 @@ pub fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
     let (mut at, mut sent) = (0, 0);
     while at < messages.len() {
         let (rest, count) = (messages[at..].as_mut_ptr(), messages.len() - at);
-        // SAFETY: whoever fills in messages keeps alive what they point to.
+        // SAFETY: the caller keeps alive what they point to.
         let done = unsafe { libc::sendmmsg(fd, rest, count as u32, libc::MSG_DONTWAIT) };
         if done > 0 {
             at += done as usize;
@@ -246,7 +240,6 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>, other: &Bound<'_, 
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DatagramReceiver>()?;
-    module.add_function(wrap_pyfunction!(crc32c_of, module)?)?;
     module.add_function(wrap_pyfunction!(cut_segments, module)?)?;
     module.add_function(wrap_pyfunction!(send_datagrams, module)?)?;
     module.add_function(wrap_pyfunction!(coalesce_packets, module)?)?;

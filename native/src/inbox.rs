@@ -48,14 +48,21 @@ impl Inbox {
         if !self.came.is_empty() {
             return Ok(());
         }
-        let most = self.ask;
+        match self.ask {
+            1 => self.fetch_most::<1>(fd),
+            _ => self.fetch_most::<MOST>(fd),
+        }
+    }
+
+    fn fetch_most<const N: usize>(&mut self, fd: RawFd) -> io::Result<()> {
+        let most = self.ask.min(N);
         // SAFETY: all of these are plain data, for which zeros are valid.
         let (mut names, mut messages, mut iovecs): (
-            [libc::sockaddr_in; MOST],
-            [libc::mmsghdr; MOST],
-            [libc::iovec; MOST],
+            [libc::sockaddr_in; N],
+            [libc::mmsghdr; N],
+            [libc::iovec; N],
         ) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
-        let mut controls = [Control([0; CONTROL_BYTES]); MOST];
+        let mut controls = [Control([0; CONTROL_BYTES]); N];
         for (index, slot) in self.data.chunks_exact_mut(self.width).take(most).enumerate() {
             iovecs[index] = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
             let header = &mut messages[index].msg_hdr;
@@ -80,12 +87,12 @@ impl Inbox {
         let count = count as usize;
         self.ask = if count == most { (most * 8).min(MOST) } else { count.max(1) };
         for index in 0..count {
-            let told = messages[index].msg_hdr.msg_controllen > TOS_AT;
+            let has_tos = messages[index].msg_hdr.msg_controllen > TOS_AT;
             self.came.push(Came {
                 length: (messages[index].msg_len as usize).min(self.width),
                 address: names[index].sin_addr.s_addr.to_ne_bytes(),
                 port: u16::from_be(names[index].sin_port),
-                tos: if told { controls[index].0[TOS_AT] } else { 0 },
+                tos: if has_tos { controls[index].0[TOS_AT] } else { 0 },
             });
         }
         Ok(())

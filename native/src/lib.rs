@@ -1,6 +1,6 @@
 //! What is compiled, for Python: `capstan_native`, described in capstan_native/.
 //!
-//! Packets and arrays are used where they are while the interpreter is not held (bytes do not change; whoever calls keeps
+//! Packets and arrays are used where they are while the interpreter is not held (bytes do not change; the caller keeps
 //! other threads from writing arrays meanwhile, as with numpy's own functions). What has come of a unit is copied.
 
 mod agent;

@@ -52,7 +52,7 @@ impl Waiting {
 #[pyclass]
 pub struct TunReader {
     pub waiting: Arc<Mutex<Waiting>>,
-    /// The class of what tells of an inner packet: a named tuple.
+    /// The class of what is seen of an inner packet: a named tuple.
     seen: Py<PyType>,
 }
 
@@ -74,7 +74,7 @@ impl TunReader {
     #[new]
     fn new(seen: &Bound<'_, PyType>) -> PyResult<Self> {
         if !seen.is_subclass_of::<PyTuple>()? {
-            return Err(PyValueError::new_err("what tells of a packet must be a tuple"));
+            return Err(PyValueError::new_err("what is seen of a packet must be a tuple"));
         }
         let waiting = Waiting { buffer: vec![0; coalesce::VNET_BYTES + 65536], length: None };
         Ok(TunReader { waiting: Arc::new(Mutex::new(waiting)), seen: seen.clone().unbind() })
@@ -84,7 +84,7 @@ impl TunReader {
         let mut waiting = open(&self.waiting);
         waiting.fetch(fd)?;
         let Some(data) = waiting.data() else { return Ok(None) };
-        let told = match known(data) {
+        let packet = match known(data) {
             Some((packet, size, seen)) => {
                 let seen = seen_by(self.seen.bind(py), &seen)?;
                 (PyBytes::new(py, packet), size, seen).into_pyobject(py)?
@@ -92,7 +92,7 @@ impl TunReader {
             None => (PyBytes::new(py, data), -1, py.None()).into_pyobject(py)?,
         };
         waiting.clear();
-        Ok(Some(told))
+        Ok(Some(packet))
     }
 }
 

@@ -65,7 +65,6 @@ fn early_repairs_are_bounded_and_the_flow_that_waits_longest_goes_first() {
         let flow = draws.below(9);
         if draws.below(20) == 0 {
             let kept = model.remove(&flow).map_or_else(Vec::new, |(_, repairs)| repairs);
-            assert_eq!(early.wait_for(flow), !kept.is_empty());
             assert_eq!(early.take(flow), kept);
             continue;
         }

@@ -17,7 +17,7 @@ pub type Decision = (u64, i64);
 /// 1e-9 bit in a byte.
 pub const BYTE: i128 = 8_000_000_000;
 
-/// What both schedulers are told.
+/// What both schedulers take in.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters {
     /// A flow is granted if this share of its line rate is left on all its links, 1e-6 (the paper: 1,000,000).

@@ -1,4 +1,4 @@
-//! The codes: any k of k + r where that is promised, failure rates where they are published, lies told apart.
+//! The codes: any k of k + r where that is promised, failure rates where they are published, contradictions detected.
 
 mod random;
 
@@ -190,8 +190,8 @@ fn units_that_are_lies_are_told() {
         Received::pack(packets, repairs)?.decode(Code::Xor, Kernel::best(), 1, 0)
     };
     let contradiction = |symbol: &[u8]| {
-        let told = decode(&[None], &[(0, symbol)]);
-        assert!(matches!(told, Err(Error::Contradiction(_))), "{told:?}");
+        let decoded = decode(&[None], &[(0, symbol)]);
+        assert!(matches!(decoded, Err(Error::Contradiction(_))), "{decoded:?}");
     };
     assert_eq!(decode(&[None], &[(0, b"\x00\x03abc")]), Ok(vec![(0, b"abc".to_vec())]));
     assert_eq!(decode(&[None], &[(0, b"\x00\x02ab\0")]), Ok(vec![(0, b"ab".to_vec())]));
@@ -200,8 +200,8 @@ fn units_that_are_lies_are_told() {
     contradiction(b"\xff\xffabc");
     contradiction(b"\x00\x02abc");
     for packet in [&b"abcd"[..], b""] {
-        let told = decode(&[Some(packet), None], &[(0, b"\x00\x03abc")]);
-        assert!(matches!(told, Err(Error::Contradiction(_))), "{told:?}");
+        let decoded = decode(&[Some(packet), None], &[(0, b"\x00\x03abc")]);
+        assert!(matches!(decoded, Err(Error::Contradiction(_))), "{decoded:?}");
     }
     for wrong in
         [&[][..], &[(0, &b"\x00\x01"[..])], &[(0, b"\x00\x01a"), (1, b"\x00\x01ab")], &[(1, b"\x00\x01a")]]

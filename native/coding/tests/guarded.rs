@@ -1,4 +1,4 @@
-//! Every kernel that this processor has, on random sizes at random addresses between pages that nobody may touch: it
+//! Every kernel that this processor has, on random sizes at random addresses between pages without access: it
 //! gives what the portable one gives, and a byte read or written outside of its rows ends the process.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 
@@ -35,7 +35,7 @@ unsafe extern "C" {
     fn munmap(at: *mut c_void, size: usize) -> c_int;
 }
 
-/// A page between two that nobody may touch.
+/// A page between two without access.
 struct Guarded(*mut u8);
 
 impl Guarded {

@@ -20,7 +20,7 @@ pub enum Write {
         front: Vec<u8>,
         parts: Vec<(usize, usize)>,
     },
-    /// A packet of a rare kind, which whoever asked has to write.
+    /// A packet of a rare kind, which the caller has to write.
     Other(usize),
 }
 
@@ -104,7 +104,7 @@ fn bare(index: usize) -> Write {
     Write::Packets { front: vec![0; VNET_BYTES], parts: vec![(index, 0)] }
 }
 
-/// A packet whose checksum, `offset` bytes into its header at `at`, the kernel is told to take as unfinished.
+/// A packet whose checksum, `offset` bytes into its header at `at`, the kernel is to take as unfinished.
 fn unfinished(packet: &[u8], index: usize, at: usize, offset: usize) -> Write {
     if packet[at..at + 4] == [0; 4] {
         return bare(index);

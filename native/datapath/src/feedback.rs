@@ -61,9 +61,9 @@ impl Feedback {
             return Err(Malformed(format!("feedback body is {size} B, not {expected} B")));
         }
         let base = word(head, 4).wrapping_sub(MIDDLE);
-        let (told, lost) = rest.split_at(receipts * RECEIPT_BYTES);
+        let (receipts, lost) = rest.split_at(receipts * RECEIPT_BYTES);
         Ok(Feedback {
-            receipts: told
+            receipts: receipts
                 .chunks_exact(RECEIPT_BYTES)
                 .map(|one| Receipt {
                     number: base.wrapping_add(u32::from(short(one, 0))),
@@ -104,7 +104,7 @@ impl Feedback {
     }
 }
 
-/// Receipts that wait to be told of, as many as one feedback takes.
+/// Receipts that wait to be reported, as many as one feedback takes.
 #[derive(Default)]
 pub struct Receipts {
     receipts: Vec<Receipt>,
@@ -150,21 +150,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_understood() {
-        let mut told = Receipts::default();
-        assert!(told.add(5, [3, 0].into_iter(), 70));
-        assert!(told.add(u32::MAX - 9, [1].into_iter(), 71));
-        assert!(!told.add(40_000, [0].into_iter(), 71), "too far from the first");
-        assert!(!told.add(8, std::iter::repeat_n(0, MOST_RECEIPTS - 2), 71), "too many");
-        let body = Feedback { receipts: told.take(), lost: vec![(9, 2)], recovered: 4 }.encode();
-        assert!(told.is_empty());
-        let heard = Feedback::decode(&body).unwrap();
+    fn what_is_encoded_is_decoded() {
+        let mut waiting = Receipts::default();
+        assert!(waiting.add(5, [3, 0].into_iter(), 70));
+        assert!(waiting.add(u32::MAX - 9, [1].into_iter(), 71));
+        assert!(!waiting.add(40_000, [0].into_iter(), 71), "too far from the first");
+        assert!(!waiting.add(8, std::iter::repeat_n(0, MOST_RECEIPTS - 2), 71), "too many");
+        let body = Feedback { receipts: waiting.take(), lost: vec![(9, 2)], recovered: 4 }.encode();
+        assert!(waiting.is_empty());
+        let decoded = Feedback::decode(&body).unwrap();
         let expected = [(5, 3, 70), (6, 0, 70), (u32::MAX - 9, 1, 71)];
         assert_eq!(
-            heard.receipts,
+            decoded.receipts,
             expected.map(|(number, stamp, delay_us)| Receipt { number, stamp, delay_us })
         );
-        assert_eq!((heard.lost, heard.recovered), (vec![(9, 2)], 4));
+        assert_eq!((decoded.lost, decoded.recovered), (vec![(9, 2)], 4));
         for length in 0..body.len() {
             assert!(Feedback::decode(&body[..length]).is_err());
         }
@@ -180,8 +180,8 @@ mod tests {
                     (state >> 56) as u8 % if length % 2 == 0 { 12 } else { 255 }
                 })
                 .collect();
-            if let Ok(heard) = Feedback::decode(&body) {
-                assert_eq!(body.len(), 8 * (1 + heard.receipts.len() + heard.lost.len()));
+            if let Ok(decoded) = Feedback::decode(&body) {
+                assert_eq!(body.len(), 8 * (1 + decoded.receipts.len() + decoded.lost.len()));
             }
         }
     }

@@ -55,11 +55,6 @@ impl Header {
         head
     }
 
-    /// Header and body of a datagram that is one of ours and undamaged.
-    pub fn decode(datagram: &[u8]) -> Option<(Header, &[u8])> {
-        Header::read(datagram).ok()
-    }
-
     /// Header and body of a datagram; what is wrong with it, as the name of a counter.
     pub fn read(datagram: &[u8]) -> Result<(Header, &[u8]), &'static str> {
         let (head, body) = datagram.split_at_checked(HEADER_BYTES).ok_or("truncated")?;
@@ -221,14 +216,14 @@ mod tests {
         let body = b"a packet";
         let mut datagram = header.encode(body).to_vec();
         datagram.extend_from_slice(body);
-        assert_eq!(Header::decode(&datagram), Some((header, &body[..])));
+        assert_eq!(Header::read(&datagram).ok(), Some((header, &body[..])));
         for bit in 0..datagram.len() * 8 {
             datagram[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Header::decode(&datagram), None, "bit {bit}");
+            assert_eq!(Header::read(&datagram).ok(), None, "bit {bit}");
             datagram[bit / 8] ^= 1 << (bit % 8);
         }
         for length in 0..datagram.len() {
-            assert_eq!(Header::decode(&datagram[..length]), None, "length {length}");
+            assert_eq!(Header::read(&datagram[..length]).ok(), None, "length {length}");
         }
     }
 }

@@ -207,8 +207,8 @@ mod tests {
             }
             seen += 1;
             for answer in [too_big(&packet, 1400), unreachable(&packet)].into_iter().flatten() {
-                let told = look(&answer).expect("an answer is an IP packet");
-                assert!(told.control && answer.len() <= LEAST_MTU_V6);
+                let seen = look(&answer).expect("an answer is an IP packet");
+                assert!(seen.control && answer.len() <= LEAST_MTU_V6);
             }
             for ecn in [NOT_ECT, ECT1, ECT0, CE] {
                 set_ecn(&mut packet, ecn);

@@ -50,7 +50,7 @@ impl BlockingEstimator {
         self.0.path_loss(stamp.and_then(|stamp| stamp.try_into().ok()), now);
     }
 
-    fn told(&mut self, arrived: u64, overdue: u64, now: f64) {
+    fn reported(&mut self, arrived: u64, overdue: u64, now: f64) {
         self.0.reported(Reported { arrived, overdue }, now);
     }
 

@@ -7,7 +7,6 @@ pub mod core;
 mod decoder;
 mod outcomes;
 mod paths;
-mod receiving;
 mod units;
 
 use pyo3::prelude::*;
@@ -21,6 +20,5 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     core::register(module)?;
     outcomes::register(module)?;
     paths::register(module)?;
-    receiving::register(module)?;
     units::register(module)
 }

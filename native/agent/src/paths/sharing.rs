@@ -63,9 +63,9 @@ mod tests {
                         .collect(),
                 })
                 .collect();
-            let heard = of_the_others(&loads);
-            assert_eq!(heard.len(), agents);
-            for (whose, heard) in heard.iter().enumerate() {
+            let shared = of_the_others(&loads);
+            assert_eq!(shared.len(), agents);
+            for (whose, shared) in shared.iter().enumerate() {
                 let mut expected = Load::default();
                 for (_, other) in loads.iter().enumerate().filter(|(other, _)| *other != whose) {
                     for (&stamp, &count) in &other.short_flows {
@@ -76,7 +76,7 @@ mod tests {
                         *known = known.max(delay_s);
                     }
                 }
-                assert_eq!(*heard, expected);
+                assert_eq!(*shared, expected);
             }
         }
     }

@@ -52,37 +52,15 @@ impl Arrivals {
         });
         let ahead = serial_difference(number, newest);
         if ahead > 0 {
-            self.go_on(newest, NumberRange { first: number, count: 1 }, now);
+            self.go_on(newest, number, now);
         } else if i64::from(ahead) <= -i64::from(WINDOW) || self.seen.find(number, 0, 1, true).is_some() {
             self.replayed += 1;
             return false;
         } else if self.is_given_up(number) {
             self.late += 1;
         }
-        self.mark(NumberRange { first: number, count: 1 });
-        true
-    }
-
-    /// Takes in consecutive numbers if all of them are new and none was given up. Returns false, and does nothing, if
-    /// `accept` has to see each.
-    pub fn accept_run(&mut self, numbers: NumberRange, now: Seconds) -> bool {
-        let NumberRange { first, count } = numbers;
-        let within = |start: u32, size: u64| u64::from(start) + u64::from(count) <= size;
-        let Some(newest) = self.newest else { return false };
-        if !within(first, 1 << 32) || !within(first % WINDOW, WINDOW.into()) {
-            return false;
-        }
-        let ahead = i64::from(serial_difference(first, newest));
-        if ahead > 0 {
-            self.go_on(newest, numbers, now);
-        } else if ahead + i64::from(count) > 0
-            || ahead <= -i64::from(WINDOW)
-            || self.seen.find(first, 0, count, true).is_some()
-            || self.is_given_up(first)
-        {
-            return false;
-        }
-        self.mark(numbers);
+        self.seen.set(NumberRange { first: number, count: 1 }, true);
+        self.received += 1;
         true
     }
 
@@ -116,17 +94,16 @@ impl Arrivals {
         self.given_up.is_some_and(|last| serial_difference(number, last) <= 0)
     }
 
-    /// Goes on to numbers that are newer than the newest: those between are missing.
-    fn go_on(&mut self, newest: u32, numbers: NumberRange, now: Seconds) {
-        let NumberRange { first, count } = numbers;
-        let skipped = first.wrapping_sub(newest) - 1;
+    /// Goes on to a number that is newer than the newest: those between are missing.
+    fn go_on(&mut self, newest: u32, number: u32, now: Seconds) {
+        let skipped = number.wrapping_sub(newest) - 1;
         if skipped > 0 {
             // what lies a window before these numbers
             self.seen.set(NumberRange { first: newest.wrapping_add(1), count: skipped + 1 }, false);
             let count = skipped.min(WINDOW - 1);
-            self.notice(NumberRange { first: first.wrapping_sub(count), count }, now);
+            self.notice(NumberRange { first: number.wrapping_sub(count), count }, now);
         }
-        self.newest = Some(first.wrapping_add(count - 1));
+        self.newest = Some(number);
     }
 
     fn notice(&mut self, numbers: NumberRange, now: Seconds) {
@@ -151,10 +128,5 @@ impl Arrivals {
             at = self.seen.find(first, start, count, true).unwrap_or(count);
             out.push(NumberRange { first: first.wrapping_add(start), count: at - start });
         }
-    }
-
-    fn mark(&mut self, numbers: NumberRange) {
-        self.seen.set(numbers, true);
-        self.received += u64::from(numbers.count);
     }
 }

@@ -113,11 +113,6 @@ impl<R> EarlyRepairs<R> {
         self.flows.is_empty()
     }
 
-    /// Returns true if repairs of a flow wait.
-    pub fn wait_for(&self, flow: u32) -> bool {
-        self.flows.iter().any(|(known, _)| *known == flow)
-    }
-
     /// Keeps a repair until its flow is known. Returns how many had to go: those of the flow that waits longest.
     pub fn keep(&mut self, flow: u32, repair: R) -> usize {
         match self.flows.iter_mut().find(|(known, _)| *known == flow) {

@@ -127,7 +127,7 @@ impl Scheduler {
             if place < 2 {
                 self.walk(link, key);
             } else if self.links[link as usize].left - flow.rate < self.links[link as usize].largest {
-                // it may have kept somebody waiting
+                // it may have kept other flows waiting
                 for access in 0..self.links[link as usize].behind.len() {
                     self.walk(self.links[link as usize].behind[access], key);
                 }

@@ -119,7 +119,7 @@ def test_loss_rate_is_the_share_of_the_last_sampling_time_that_had_enough(
     rate = LossRateEstimator(0.001, sampling_s=1.0)
     expected, arrived, overdue = PRIOR, 0, 0
     for second, (more, less) in enumerate(rounds):
-        rate.told(more, less, second + 0.25)
+        rate.reported(more, less, second + 0.25)
         arrived, overdue = arrived + more, overdue + less
         if arrived + overdue >= LossRateEstimator.MIN_SAMPLES:
             expected, arrived, overdue = overdue / (arrived + overdue), 0, 0
@@ -129,7 +129,7 @@ def test_loss_rate_is_the_share_of_the_last_sampling_time_that_had_enough(
 def test_the_sampling_time_is_256_packet_times_unless_it_is_given() -> None:
     for given_s, real_s in ((None, 0.256), (0.05, 0.05)):
         rate = estimator("loss-rate", 0.001, given_s)
-        rate.told(5, 5, 1.0)
+        rate.reported(5, 5, 1.0)
         assert rate.blocking_probability(1.0 + 0.99 * real_s) == PRIOR
         assert rate.blocking_probability(1.0 + 1.01 * real_s) == 0.5
 

@@ -57,8 +57,8 @@ export function ReplayView({ trace }: { trace: Trace }) {
       <Legend />
       <Quiet>
         Keys: <kbd>k</kbd> plays and pauses, <kbd>,</kbd> and <kbd>.</kbd> step, <kbd>&lt;</kbd> and{" "}
-        <kbd>&gt;</kbd> change the speed. The address names the moment: it shows the same to whoever opens
-        this recording.
+        <kbd>&gt;</kbd> change the speed. The address names the moment: it shows the same wherever this
+        recording is open.
       </Quiet>
     </Panel>
   );

@@ -53,7 +53,7 @@ pub struct Peer<P: Packet> {
     pub known: Known,
     /// Number of the next datagram to this peer.
     pub number: u32,
-    /// Entropy values of what left.
+    /// Entropy values of what left and was not reported.
     pub sent: SentLog,
     /// Coded datagrams that it has not reported.
     pub outstanding: Outstanding,

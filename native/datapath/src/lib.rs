@@ -3,6 +3,7 @@
 //!
 //! tests/unit/native/test_native_datapath.py compares them with the same written out in Python.
 
+pub mod by_number;
 pub mod checksum;
 pub mod coalesce;
 pub mod crc32c;

@@ -1,65 +1,45 @@
-//! What the sender remembers of its datagrams to one peer, so that the peer's feedback, which names them by number,
-//! tells about entropy values, paths, and datagrams that are overdue.
+//! What the sender remembers of its datagrams to one peer until the peer's feedback, which names them by number, speaks of
+//! them: source ports, and which datagrams are overdue. Memory goes with what is outstanding, up to `RING` datagrams.
 
-/// Datagrams remembered for each peer. A power of two.
+use crate::by_number::ByNumber;
+
+/// Datagrams remembered for each peer, at most.
 pub const RING: usize = 1 << 15;
 
-fn slot(number: u32) -> usize {
-    number as usize % RING
-}
-
-/// Entropy values of the last datagrams, and the paths that they turned out to take.
+/// Entropy values of the last datagrams that the peer has not reported.
+#[derive(Default)]
 pub struct SentLog {
-    numbers: Vec<u32>,
-    /// 0: none was sent in this place.
-    entropies: Vec<u16>,
-    /// By entropy value; 0: not heard of yet.
-    stamps: Vec<u16>,
-}
-
-impl Default for SentLog {
-    fn default() -> SentLog {
-        SentLog { numbers: vec![0; RING], entropies: vec![0; RING], stamps: vec![0; 1 << 16] }
-    }
+    entropies: ByNumber<u16, { RING as u32 }>,
 }
 
 impl SentLog {
     /// Datagrams from `number` on leave with these entropy values.
     pub fn sent(&mut self, number: u32, entropies: &[u16]) {
         for (number, &entropy) in (0..).map(|ahead| number.wrapping_add(ahead)).zip(entropies) {
-            self.numbers[slot(number)] = number;
-            self.entropies[slot(number)] = entropy;
+            self.entropies.put(number, entropy);
         }
     }
 
     /// Entropy value of a datagram; None: it is forgotten, or was never sent.
     pub fn entropy_of(&self, number: u32) -> Option<u16> {
-        let entropy = self.entropies[slot(number)];
-        (entropy != 0 && self.numbers[slot(number)] == number).then_some(entropy)
+        self.entropies.get(number)
     }
 
-    /// The peer got `number` over the path `stamp`. False: it is not known to have been sent.
-    pub fn arrived(&mut self, number: u32, stamp: u16) -> bool {
-        let Some(entropy) = self.entropy_of(number) else { return false };
-        self.stamps[usize::from(entropy)] = stamp;
-        true
-    }
-
-    /// The path that packets with this entropy value took when last heard of.
-    pub fn stamp_of(&self, entropy: u16) -> Option<u16> {
-        Some(self.stamps[usize::from(entropy)]).filter(|&stamp| stamp != 0)
+    /// The peer has got `number`: it is forgotten. False: it is not known to have been sent.
+    pub fn arrived(&mut self, number: u32) -> bool {
+        let known = self.entropies.get(number).is_some();
+        self.entropies.forget(number);
+        known
     }
 }
-
-const REPORTED: f64 = f64::INFINITY;
 
 /// Datagrams that the peer has not reported, so that blocked paths are noticed before they deliver.
 ///
 /// Numbers are given in the order in which they leave, and times do not run backwards; the last RING numbers count.
 #[derive(Default)]
 pub struct Outstanding {
-    /// When each left, by the number's last bits; empty until the first leaves.
-    left: Vec<f64>,
+    /// When each left that is waited for.
+    left: ByNumber<f64, { RING as u32 }>,
     /// Nothing before this one is waited for, and nothing from `end` on.
     first: u32,
     end: u32,
@@ -68,43 +48,31 @@ pub struct Outstanding {
 impl Outstanding {
     /// Datagrams from `number` on leave now, RING at most.
     pub fn sent(&mut self, number: u32, count: u32, now: f64) {
-        if self.left.is_empty() {
-            self.left = vec![REPORTED; RING];
-        }
         if self.first == self.end {
             self.first = number;
         }
-        // numbers between are not waited for
-        self.fill(self.end, number.wrapping_sub(self.end), REPORTED);
-        self.fill(number, count, now);
+        for ahead in 0..count {
+            self.left.put(number.wrapping_add(ahead), now);
+        }
         self.end = number.wrapping_add(count);
         if self.end.wrapping_sub(self.first) as usize > RING {
             self.first = self.end.wrapping_sub(RING as u32);
         }
     }
 
-    fn fill(&mut self, number: u32, count: u32, value: f64) {
-        let (start, count) = (slot(number), (count as usize).min(RING));
-        let before_end = count.min(RING - start);
-        self.left[start..start + before_end].fill(value);
-        self.left[..count - before_end].fill(value);
-    }
-
     /// The peer reports datagrams: how many of them were waited for (neither reported nor overdue before), and when
     /// the last of those left.
     pub fn arrived(&mut self, numbers: impl IntoIterator<Item = u32>) -> (usize, Option<f64>) {
-        if self.left.is_empty() {
-            return (0, None);
-        }
         let waited = self.end.wrapping_sub(self.first);
         let (mut count, mut newest) = (0, None);
         for number in numbers {
-            let left = &mut self.left[slot(number)];
-            if number.wrapping_sub(self.first) < waited && *left < REPORTED {
-                newest = Some(newest.map_or(*left, |newest: f64| newest.max(*left)));
-                *left = REPORTED;
-                count += 1;
-            }
+            let Some(left) = self.left.get(number).filter(|_| number.wrapping_sub(self.first) < waited)
+            else {
+                continue;
+            };
+            newest = Some(newest.map_or(left, |newest: f64| newest.max(left)));
+            self.left.forget(number);
+            count += 1;
         }
         (count, newest)
     }
@@ -113,12 +81,11 @@ impl Outstanding {
     pub fn overdue(&mut self, sent_before: f64) -> usize {
         let mut count = 0;
         while self.first != self.end {
-            let left = &mut self.left[slot(self.first)];
-            if *left < REPORTED {
-                if *left >= sent_before {
+            if let Some(left) = self.left.get(self.first) {
+                if left >= sent_before {
                     break;
                 }
-                *left = REPORTED;
+                self.left.forget(self.first);
                 count += 1;
             }
             self.first = self.first.wrapping_add(1);
@@ -139,12 +106,16 @@ mod tests {
         assert_eq!(log.entropy_of(0), Some(16386));
         assert_eq!(log.entropy_of(1), None);
         assert_eq!(log.entropy_of(0u32.wrapping_sub(RING as u32)), None);
-        assert!(log.arrived(first, 7) && !log.arrived(5, 7));
-        assert_eq!((log.stamp_of(16384), log.stamp_of(16385)), (Some(7), None));
+        assert!(log.arrived(first) && !log.arrived(5));
+        assert_eq!(
+            (log.entropy_of(first), log.arrived(first)),
+            (None, false),
+            "what was reported is forgotten"
+        );
     }
 
     #[test]
-    fn what_is_overdue_is_counted_once_and_not_told_of_again() {
+    fn what_is_overdue_is_counted_once() {
         let mut log = Outstanding::default();
         assert_eq!((log.arrived([3]), log.overdue(9.0)), ((0, None), 0), "nothing has left");
         log.sent(u32::MAX - 1, 4, 1.0);

@@ -1,5 +1,6 @@
 //! When datagrams left, and of which flow and class: what policies that learn are to know of them.
 
+use datapath::by_number::ByNumber;
 use datapath::sent::RING;
 
 use crate::class::TrafficClass;
@@ -16,15 +17,13 @@ pub struct Departed {
     pub at: Seconds,
 }
 
-const NONE: Departed = Departed { flow: 0, class: TrafficClass::None, at: 0.0 };
+/// The last datagrams to one peer that it has not reported. In step with `SentLog`, which knows their source ports.
+#[derive(Clone, Debug, Default)]
+pub struct Departures(ByNumber<Departed, { RING as u32 }>);
 
-/// The last datagrams to one peer. In step with `SentLog`, which knows whether a number is still remembered.
-#[derive(Clone, Debug)]
-pub struct Departures(Vec<Departed>);
-
-impl Default for Departures {
-    fn default() -> Departures {
-        Departures(vec![NONE; RING])
+impl Default for Departed {
+    fn default() -> Departed {
+        Departed { flow: 0, class: TrafficClass::None, at: 0.0 }
     }
 }
 
@@ -32,16 +31,17 @@ impl Departures {
     /// Takes in that `count` datagrams from `number` on leave alike.
     pub fn sent(&mut self, number: u32, count: u32, departed: Departed) {
         for ahead in 0..count {
-            self.0[slot(number.wrapping_add(ahead))] = departed;
+            self.0.put(number.wrapping_add(ahead), departed);
         }
     }
 
-    /// Returns what was said of a datagram.
+    /// Returns what was said of a datagram; one of no flow if nothing was, or it is forgotten.
     pub fn of(&self, number: u32) -> Departed {
-        self.0[slot(number)]
+        self.0.get(number).unwrap_or_default()
     }
-}
 
-fn slot(number: u32) -> usize {
-    number as usize % RING
+    /// Forgets a datagram that the peer has reported.
+    pub fn forget(&mut self, number: u32) {
+        self.0.forget(number);
+    }
 }

@@ -2,15 +2,12 @@
 
 use std::collections::VecDeque;
 
+use super::seen::{Seen, WINDOW};
 use crate::serial::{serial_difference, NumberRange};
 use crate::Seconds;
 
-/// Numbers this far behind the newest are replays, whatever they are.
-pub const WINDOW: u32 = 65536;
 /// A first number below this was not the first that was sent: those before it count as missing.
 const BEFORE_FIRST: u32 = 1024;
-const WORD_BITS: u32 = u64::BITS;
-const WORDS: usize = (WINDOW / WORD_BITS) as usize;
 
 /// Numbers that were skipped.
 #[derive(Clone, Copy, Debug)]
@@ -19,12 +16,12 @@ struct Gap {
     numbers: NumberRange,
 }
 
-/// The arrivals of one peer and session. A jump of the numbers costs no more than 8 kB of memory written.
-#[derive(Clone, Debug)]
+/// The arrivals of one peer and session. It has 8 kB at most, and where all came 1 kB.
+#[derive(Clone, Debug, Default)]
 pub struct Arrivals {
     newest: Option<u32>,
-    /// Of the last `WINDOW` numbers, by the number's last bits: whether it came.
-    seen: Box<[u64; WORDS]>,
+    /// Numbers that are not among its last are replays, whatever they are.
+    seen: Seen,
     /// In the order in which they were noticed.
     gaps: VecDeque<Gap>,
     /// Numbers up to this one were given up if they are missing.
@@ -37,21 +34,6 @@ pub struct Arrivals {
     pub lost: u64,
     /// Numbers that came after they were given up.
     pub late: u64,
-}
-
-impl Default for Arrivals {
-    fn default() -> Self {
-        Arrivals {
-            newest: None,
-            seen: Box::new([0; WORDS]),
-            gaps: VecDeque::new(),
-            given_up: None,
-            received: 0,
-            replayed: 0,
-            lost: 0,
-            late: 0,
-        }
-    }
 }
 
 impl Arrivals {
@@ -71,7 +53,7 @@ impl Arrivals {
         let ahead = serial_difference(number, newest);
         if ahead > 0 {
             self.go_on(newest, NumberRange { first: number, count: 1 }, now);
-        } else if i64::from(ahead) <= -i64::from(WINDOW) || self.find(number, 0, 1, true).is_some() {
+        } else if i64::from(ahead) <= -i64::from(WINDOW) || self.seen.find(number, 0, 1, true).is_some() {
             self.replayed += 1;
             return false;
         } else if self.is_given_up(number) {
@@ -95,7 +77,7 @@ impl Arrivals {
             self.go_on(newest, numbers, now);
         } else if ahead + i64::from(count) > 0
             || ahead <= -i64::from(WINDOW)
-            || self.find(first, 0, count, true).is_some()
+            || self.seen.find(first, 0, count, true).is_some()
             || self.is_given_up(first)
         {
             return false;
@@ -122,7 +104,7 @@ impl Arrivals {
     pub fn oldest_missing(&mut self) -> Option<Seconds> {
         while let Some(gap) = self.gaps.front() {
             let open = self.remembered(gap.numbers);
-            if self.find(open.first, 0, open.count, false).is_some() {
+            if self.seen.find(open.first, 0, open.count, false).is_some() {
                 return Some(gap.noticed);
             }
             self.gaps.pop_front();
@@ -139,7 +121,8 @@ impl Arrivals {
         let NumberRange { first, count } = numbers;
         let skipped = first.wrapping_sub(newest) - 1;
         if skipped > 0 {
-            self.forget(NumberRange { first: newest.wrapping_add(1), count: skipped + 1 });
+            // what lies a window before these numbers
+            self.seen.set(NumberRange { first: newest.wrapping_add(1), count: skipped + 1 }, false);
             let count = skipped.min(WINDOW - 1);
             self.notice(NumberRange { first: first.wrapping_sub(count), count }, now);
         }
@@ -164,50 +147,14 @@ impl Arrivals {
     fn missing(&self, numbers: NumberRange, out: &mut Vec<NumberRange>) {
         let NumberRange { first, count } = self.remembered(numbers);
         let mut at = 0;
-        while let Some(start) = self.find(first, at, count, false) {
-            at = self.find(first, start, count, true).unwrap_or(count);
+        while let Some(start) = self.seen.find(first, at, count, false) {
+            at = self.seen.find(first, start, count, true).unwrap_or(count);
             out.push(NumberRange { first: first.wrapping_add(start), count: at - start });
         }
     }
 
-    /// The least offset from `from` on, below `count`, whose number behind `first` has come (or, by `seen`, has not).
-    fn find(&self, first: u32, from: u32, count: u32, seen: bool) -> Option<u32> {
-        let mut at = from;
-        while at < count {
-            let slot = first.wrapping_add(at) % WINDOW;
-            let word = self.seen[(slot / WORD_BITS) as usize];
-            let wanted = (if seen { word } else { !word }) >> (slot % WORD_BITS);
-            if wanted != 0 {
-                return Some(at + wanted.trailing_zeros()).filter(|&hit| hit < count);
-            }
-            at += WORD_BITS - slot % WORD_BITS;
-        }
-        None
-    }
-
     fn mark(&mut self, numbers: NumberRange) {
-        self.set(numbers, true);
+        self.seen.set(numbers, true);
         self.received += u64::from(numbers.count);
-    }
-
-    /// Forgets what lies a window before these numbers.
-    fn forget(&mut self, numbers: NumberRange) {
-        if numbers.count >= WINDOW {
-            self.seen.fill(0);
-        } else {
-            self.set(numbers, false);
-        }
-    }
-
-    fn set(&mut self, numbers: NumberRange, seen: bool) {
-        let mut at = 0;
-        while at < numbers.count {
-            let slot = numbers.first.wrapping_add(at) % WINDOW;
-            let bits = (WORD_BITS - slot % WORD_BITS).min(numbers.count - at);
-            let mask = (u64::MAX >> (WORD_BITS - bits)) << (slot % WORD_BITS);
-            let word = &mut self.seen[(slot / WORD_BITS) as usize];
-            *word = if seen { *word | mask } else { *word & !mask };
-            at += bits;
-        }
     }
 }

@@ -1,29 +1,28 @@
 //! The packets of one receiving flow that its decoder remembers, by position.
 
-/// Positions from the floor on that can be kept. A power of two.
+use std::collections::VecDeque;
+
+/// Positions from the floor on that can be kept.
 pub const RING: usize = 1024;
 
-/// A ring of packets. Those kept are at `floor` to `floor + RING - 1`; others can be asked for, and are not there.
+/// Packets at `floor` to `floor + RING - 1`; others can be asked for, and are not there.
 #[derive(Clone, Debug)]
 pub(super) struct Kept<P> {
-    ring: Vec<Option<P>>,
+    /// From the position `begin` on, which is no less than the floor.
+    packets: VecDeque<Option<P>>,
+    begin: u32,
     pub floor: u32,
     /// Bytes of all packets that are kept.
     pub bytes: usize,
 }
 
-fn slot(position: u32) -> usize {
-    position as usize % RING
-}
-
 impl<P> Kept<P> {
     pub fn new(floor: u32) -> Kept<P> {
-        Kept { ring: (0..RING).map(|_| None).collect(), floor, bytes: 0 }
+        Kept { packets: VecDeque::new(), begin: floor, floor, bytes: 0 }
     }
 
     pub fn at(&self, position: u32) -> Option<&P> {
-        let inside = (position.wrapping_sub(self.floor) as usize) < RING;
-        self.ring[slot(position)].as_ref().filter(|_| inside)
+        self.packets.get(position.wrapping_sub(self.begin) as usize)?.as_ref()
     }
 
     /// Packets at consecutive positions, None where there is none.
@@ -33,21 +32,37 @@ impl<P> Kept<P> {
 
     /// Keeps a packet where there is none. Positions outside of the ring are not kept.
     pub fn put(&mut self, position: u32, packet: P, bytes: usize) {
-        if (position.wrapping_sub(self.floor) as usize) < RING {
-            debug_assert!(self.ring[slot(position)].is_none());
-            self.ring[slot(position)] = Some(packet);
-            self.bytes += bytes;
+        if (position.wrapping_sub(self.floor) as usize) >= RING {
+            return;
         }
+        if self.packets.is_empty() {
+            self.begin = position;
+        }
+        while position.wrapping_sub(self.begin) as usize >= RING {
+            self.begin = self.begin.wrapping_sub(1);
+            self.packets.push_front(None);
+        }
+        let place = position.wrapping_sub(self.begin) as usize;
+        while self.packets.len() <= place {
+            self.packets.push_back(None);
+        }
+        debug_assert!(self.packets[place].is_none());
+        self.packets[place] = Some(packet);
+        self.bytes += bytes;
     }
 
     /// Forgets so many positions from the floor on.
     pub fn raise_floor(&mut self, steps: u32, bytes: impl Fn(&P) -> usize) {
-        for ahead in 0..steps.min(RING as u32) {
-            if let Some(packet) = self.ring[slot(self.floor.wrapping_add(ahead))].take() {
-                self.bytes -= bytes(&packet);
-            }
-        }
+        let ahead = self.begin.wrapping_sub(self.floor);
         self.floor = self.floor.wrapping_add(steps);
+        let gone = (steps.saturating_sub(ahead) as usize).min(self.packets.len());
+        for packet in self.packets.drain(..gone).flatten() {
+            self.bytes -= bytes(&packet);
+        }
+        self.begin = self.begin.wrapping_add(gone as u32);
+        if self.packets.is_empty() {
+            self.begin = self.floor;
+        }
     }
 }
 

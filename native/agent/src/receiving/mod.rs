@@ -9,13 +9,15 @@ mod flow;
 mod kept;
 mod receiver;
 mod release;
+mod seen;
 mod unit;
 
-pub use arrivals::{Arrivals, WINDOW};
+pub use arrivals::Arrivals;
 pub use budget::{share, Budget, Shed, AGENT_BYTES, LEAST_BYTES, MOST_BYTES};
 pub use decoder::{DecoderCounters, DecoderLimits, Rebuilt, UnitDecoder, MAX_K, MAX_R, SOURCE_WINDOW};
 pub use feedback::{EarlyRepairs, LeastDelay, PendingFeedback, MAX_EARLY_REPAIRS, RECEIPTS_PER_FEEDBACK};
 pub use flow::ReceiveFlow;
 pub use receiver::{EarlyRepair, Incoming, ReceivePolicy, Receiver};
 pub use release::{Arrival, Release, MAX_HELD, REMEMBERED_GAPS};
+pub use seen::WINDOW;
 pub use unit::{rebuild_bytes, Contradiction, Payload, Repair, UnitShape, MAX_SYMBOL_BYTES};

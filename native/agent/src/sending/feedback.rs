@@ -30,7 +30,10 @@ impl<P: Packets> Sender<P> {
         }
         let mut known = self.estimators.get_mut(&leaf);
         for receipt in &feedback.receipts {
-            let sent = peer.sent.arrived(receipt.number, receipt.stamp);
+            let sent = peer.sent.arrived(receipt.number);
+            if let Some(departures) = &mut peer.departures {
+                departures.forget(receipt.number);
+            }
             if let Some(known) = known.as_mut().filter(|_| sent && receipt.stamp != 0) {
                 peer.stamps.insert(receipt.stamp);
                 known.path_delay(receipt.stamp, peer.least_delay.above(receipt.delay_us) as u32, now);

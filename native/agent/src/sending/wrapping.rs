@@ -79,10 +79,13 @@ impl<P> Wrapping<P> {
         let Leaving { subject, coded, reported, ecn, ports, content } = leaving;
         let (number, count) = (peer.number, ports.len() as u32);
         peer.number = number.wrapping_add(count);
-        peer.sent.sent(number, &ports);
-        if let Some(departures) = &mut peer.departures {
-            let departed = Departed { flow: subject.name, class: subject.class, at: now };
-            departures.sent(number, count, departed);
+        // no receipt ever speaks of feedback
+        if subject.name != 0 {
+            peer.sent.sent(number, &ports);
+            if let Some(departures) = &mut peer.departures {
+                let departed = Departed { flow: subject.name, class: subject.class, at: now };
+                departures.sent(number, count, departed);
+            }
         }
         if reported {
             peer.outstanding.sent(number, count, now);

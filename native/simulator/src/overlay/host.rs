@@ -35,6 +35,8 @@ pub struct Host {
     sender: Sender<Inner>,
     receiver: Receiver<Inner>,
     peers: Peers<Inner>,
+    /// By host: those that it has spoken to.
+    known: Vec<Option<PeerId>>,
     sweep_at: Seconds,
     /// Its entry in the heap.
     pub timer: Time,
@@ -46,7 +48,15 @@ impl Host {
         let mut sender = Sender::new(settings.send.clone(), serving, random.split());
         sender.wrapping.steering.routes.set_paths(paths);
         let receiver = Receiver::new(settings.receive);
-        Host { place, sender, receiver, peers: Peers::default(), sweep_at: 1.0, timer: NEVER }
+        Host {
+            place,
+            sender,
+            receiver,
+            peers: Peers::default(),
+            known: vec![None; settings.addresses.len()],
+            sweep_at: 1.0,
+            timer: NEVER,
+        }
     }
 
     pub fn leaf(&self) -> u16 {
@@ -156,19 +166,19 @@ impl Host {
 
     /// End a flow of another host; return what was counted of it.
     pub fn end_received(&mut self, from: Place, flow: u32) -> Option<FlowRecord> {
-        let peer = self.peers.at(underlay(from.host))?;
+        let peer = self.known[from.host as usize]?;
         self.receiver.end(&mut self.peers[peer], flow).map(|flow| flow.entry())
     }
 
     /// Return the peer of a place: peers are known when they are first spoken of.
     fn peer(&mut self, place: Place) -> PeerId {
-        let address = underlay(place.host);
-        if let Some(peer) = self.peers.at(address) {
+        if let Some(peer) = self.known[place.host as usize] {
             return peer;
         }
-        let overlay = vec![Address::V4(place.address)];
+        let (address, overlay) = (underlay(place.host), vec![Address::V4(place.address)]);
         let peer = self.peers.add(Known { address, session: 1, leaf: LeafId(place.leaf), overlay });
         self.sender.adopt(&mut self.peers[peer]);
+        self.known[place.host as usize] = Some(peer);
         peer
     }
 

@@ -15,6 +15,16 @@ from experiments.spec.spec import Spec
 from experiments.spec.sweep import SweepError, only
 from simulation.experiment import Simulated, Step, simulate_spec, simulate_sweep
 from simulation.fabrics import SettingsError
+from simulation.packet_trace import MOST_HOPS, PacketTrace, Recorder, write_trace
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recording:
+    """Where a window of the first run is kept, packet by packet, and which window."""
+
+    path: Path
+    from_ms: float
+    for_ms: float
 
 
 def run_simulated(
@@ -26,6 +36,7 @@ def run_simulated(
     wanted: tuple[str, ...],
     directory: Path,
     json_file: str | None,
+    recording: Recording | None = None,
 ) -> None:
     """Simulate the spec of this name, keep and print the result; ends the program where that cannot be."""
     loaded = load_spec(name, schemes)
@@ -38,8 +49,16 @@ def run_simulated(
         spec = only(spec, wanted) if wanted else spec
     except SweepError as error:
         fail(f"{name}: {error}", code=2)
+    if recording is not None and (spec.sweep or len(spec.schemes) > 1):
+        fail(
+            f"{name}: --trace records one run: give one --scheme, and a --point of each axis of a sweep",
+            code=2,
+        )
+    recorder = Recorder(recording.from_ms, recording.for_ms) if recording else None
     try:
-        found = _simulated(spec, loaded.text, directory)
+        found = _simulated(spec, loaded.text, directory, recorder)
+        if recording is not None and recorder is not None and recorder.trace is not None:
+            _keep(recorder.trace, recording.path)
     except SettingsError as error:
         fail(f"{name}: {error}")
     if json_file != "-":
@@ -53,7 +72,29 @@ def run_simulated(
         (draw_sweep if spec.sweep else draw_comparison)(found.document, found.directory)
 
 
-def _simulated(spec: Spec, text: str, directory: Path) -> Simulated:
+def _keep(trace: PacketTrace, path: Path) -> None:
+    """Write a recording, and print what it has."""
+    try:
+        write_trace(trace, path)
+    except OSError as error:
+        fail(f"{path}: {error.strerror}: the recording was not written")
+    begin_ms, length_ms = trace.begin_ps / 1e9, trace.length_ps / 1e9
+    progress.print(
+        f"{path}: {len(trace.hops['packet'])} hops of {len(trace.packets['flow'])} packets in {length_ms:g} ms "
+        f"from {begin_ms:g} ms on",
+        markup=False,
+        soft_wrap=True,
+    )
+    if trace.cut:
+        progress.print(
+            f"recording ended at {begin_ms + length_ms:g} ms, when {MOST_HOPS} hops were recorded: "
+            "give a shorter window by --trace-from and --trace-for",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _simulated(spec: Spec, text: str, directory: Path, recorder: Recorder | None) -> Simulated:
     with progress.status(f"simulating {spec.title}", spinner="dots") as status:
 
         def show(step: Step) -> None:
@@ -62,5 +103,6 @@ def _simulated(spec: Spec, text: str, directory: Path) -> Simulated:
                 f"{at}run {step.run} of {step.runs}, {step.label}: {step.finished} of {step.flows} flows have ended"
             )
 
-        simulate = simulate_sweep if spec.sweep else simulate_spec
-        return simulate(spec, text, directory, show)
+        if spec.sweep:
+            return simulate_sweep(spec, text, directory, show)
+        return simulate_spec(spec, text, directory, show, recorder)

@@ -15,6 +15,7 @@ from experiments.results.sweep_results import sweep_document, write_sweep
 from experiments.spec.spec import SchemeChoice, Spec, spec_text
 from experiments.spec.sweep import Point, points, words
 from simulation.fabrics import SettingsError
+from simulation.packet_trace import Recorder
 from simulation.spec_fabric import simulated_fabric
 from simulation.spec_run import Setting, payload_bytes, simulate_run
 from simulation.spec_scheme import SimulatedScheme, simulated_scheme
@@ -61,9 +62,12 @@ def transport_of(spec: Spec) -> Tcp:
 
 
 def simulate_document(
-    spec: Spec, on_step: OnStep = lambda step: None, point: str = ""
+    spec: Spec,
+    on_step: OnStep = lambda step: None,
+    point: str = "",
+    recorder: Recorder | None = None,
 ) -> tuple[dict[str, Any], list[Run]]:
-    """Return the result document of a spec without a sweep, and its runs.
+    """Return the result document of a spec without a sweep, and its runs. recorder: of the first run.
 
     Raises:
         SettingsError: what a simulation cannot do, or a class of flows none of which has ended.
@@ -81,7 +85,9 @@ def simulate_document(
             def progress(finished: int, at: Step = at) -> None:
                 on_step(replace(at, finished=finished))
 
-            runs.append(simulate_run(setting, choice, scheme, repeat, plan, progress))
+            runs.append(
+                simulate_run(setting, choice, scheme, repeat, plan, progress, None if runs else recorder)
+            )
     try:
         document = result_document(
             spec, runs, started, time.monotonic() - begun, _notices(setting, schemes), own_versions()
@@ -91,13 +97,21 @@ def simulate_document(
     return document | {"kind": "simulation", "simulation": _settings(setting, schemes)}, runs
 
 
-def simulate_spec(spec: Spec, text: str, results: Path, on_step: OnStep = lambda step: None) -> Simulated:
+def simulate_spec(
+    spec: Spec,
+    text: str,
+    results: Path,
+    on_step: OnStep = lambda step: None,
+    recorder: Recorder | None = None,
+) -> Simulated:
     """Simulate a spec without a sweep and keep the result below *results*. text: the spec as its author wrote it.
+
+    recorder: records a window of the first run.
 
     Raises:
         SettingsError: as `simulate_document`.
     """
-    document, runs = simulate_document(spec, on_step)
+    document, runs = simulate_document(spec, on_step, recorder=recorder)
     directory = new_directory(results, spec.name, _when(document))
     write_result(directory, document, runs, text)
     return Simulated(document, directory)

@@ -18,10 +18,14 @@ _BITS_PER_MBIT: Final = 10**6
 
 @dataclass(frozen=True, slots=True)
 class SimulatedFabric:
-    """native: as `capstan_native.Simulation` takes it; rooms: packets that links' ports hold, by the link's number."""
+    """native: as `capstan_native.Simulation` takes it; rooms: packets that links' ports hold, by the link's number.
+
+    links: numbers of each link, upwards and downwards, by its name.
+    """
 
     native: Mapping[str, Any]
     rooms: tuple[tuple[int, int], ...]
+    links: Mapping[str, tuple[int, int]]
 
 
 def simulated_fabric(fabric: FabricSpec) -> SimulatedFabric:
@@ -55,7 +59,7 @@ def simulated_fabric(fabric: FabricSpec) -> SimulatedFabric:
             if rate != _bps(name, common) or link.delay_ms:
                 changes.append((number, rate, round(link.delay_ms * _PS_PER_MS)))
             rooms.append((number, link.buffer_packets))
-    return SimulatedFabric(plain | {"changes": changes}, tuple(rooms))
+    return SimulatedFabric(plain | {"changes": changes}, tuple(rooms), numbers)
 
 
 def _bps(name: str, link: Link) -> int:

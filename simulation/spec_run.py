@@ -15,6 +15,7 @@ from experiments.results.outcome import FlowOutcome
 from experiments.spec.spec import SchemeChoice, Spec
 from protocol.datagram import OVERLAY_OVERHEAD_BYTES
 from simulation.fabrics import SettingsError
+from simulation.packet_trace import Recorded, Recorder
 from simulation.settings import Buffer
 from simulation.spec_fabric import SimulatedFabric
 from simulation.spec_scheme import SimulatedScheme
@@ -51,8 +52,11 @@ def simulate_run(
     repeat: int,
     plan: Plan,
     progress: Callable[[int], None] = lambda finished: None,
+    recorder: Recorder | None = None,
 ) -> Run:
     """Return what became of a plan's flows under a scheme. progress: called with the number of finished flows.
+
+    recorder: records a window of the run, and is given it.
 
     Raises:
         SettingsError: it cannot be, or carries nothing; the text says why.
@@ -65,6 +69,8 @@ def simulate_run(
     known: set[int] = set()
     try:
         simulation = _simulation(setting, scheme, repeat, plan)
+        if recorder is not None:
+            recorder.begin(simulation)
 
         def go_on(until_s: float) -> None:
             until_ps = round(until_s * _PS_PER_S)
@@ -81,6 +87,8 @@ def simulate_run(
         simulation.stop()
     except (ValueError, OverflowError) as error:
         raise SettingsError(f"scheme {choice.label}, repeat {repeat + 1}: {error}") from None
+    if recorder is not None:
+        recorder.take(simulation, Recorded(spec, choice.label, repeat + 1, plan, setting.fabric))
     windows = dict(zip(background, zip(*noted, strict=True), strict=True))
     columns = Columns(simulation.flows(), simulation.records())
     rows = _copies(plan, scheme)

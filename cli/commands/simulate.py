@@ -11,8 +11,9 @@ import click
 from rich.table import Table
 
 from cli.console import json_option, progress, results, write_json
-from cli.simulated_spec import run_simulated
+from cli.simulated_spec import Recording, run_simulated
 from simulation.fabrics import Fabric, LinkChange, SettingsError
+from simulation.packet_trace import MOST_HOPS
 from simulation.reference import read_reference
 from simulation.runs import Result, run
 from simulation.settings import PATHS, Buffer, FixedWindow, Paths, PFabricHosts, Queue, Settings, Transport
@@ -21,7 +22,9 @@ from simulation.tcp import PROFILES, Control, Profile, Tcp
 from simulation.trace import read_trace
 
 RESULTS: Final = Path("results")
-OF_SPEC: Final = frozenset({"repeats", "schemes", "wanted", "directory"})
+OF_SPEC: Final = frozenset(
+    {"repeats", "schemes", "wanted", "directory", "packet_trace", "trace_from", "trace_for"}
+)
 """Options that only a spec has."""
 OF_BOTH: Final = frozenset({"spec", "trace_file", "seed", "json_file"})
 TRANSPORTS: Final = ("window", "pfabric", *get_args(Control))
@@ -45,6 +48,28 @@ _MARK_FROM_PACKETS: Final = 65
     "--point", "wanted", multiple=True, help="Of SPEC: only this point of its first axis; repeatable."
 )
 @click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "--trace",
+    "packet_trace",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Record SPEC's first run packet by packet into this file (gzip); give one --scheme.",
+)
+@click.option(
+    "--trace-from",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    metavar="MS",
+    help="Begin of what --trace records, in simulated ms.",
+)
+@click.option(
+    "--trace-for",
+    type=click.FloatRange(0, min_open=True),
+    default=1000.0,
+    show_default=True,
+    metavar="MS",
+    help=f"Length of what --trace records, in simulated ms; at most {MOST_HOPS} hops of packets.",
+)
 @click.option(
     "--trace-file",
     "trace_file",
@@ -112,6 +137,9 @@ def simulate_command(
     schemes: tuple[str, ...],
     wanted: tuple[str, ...],
     directory: Path,
+    packet_trace: Path | None,
+    trace_from: float,
+    trace_for: float,
     trace_file: Path | None,
     flows: int | None,
     reference: Path | None,
@@ -136,6 +164,7 @@ def simulate_command(
             wanted=wanted,
             directory=directory,
             json_file=json_file,
+            recording=None if packet_trace is None else Recording(packet_trace, trace_from, trace_for),
         )
         return
     assert trace_file is not None

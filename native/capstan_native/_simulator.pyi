@@ -44,6 +44,20 @@ class SimulatedLink(TypedDict):
     longest_queue_packets: int
     longest_queue_bytes: int
 
+class SimulatedRecording(TypedDict):
+    """Tables of columns, all of a table of one length.
+
+    packets: flow (row of the workload, -1: none), number, kind, class, bytes, source, destination.
+    hops, in the order of their offers: packet, link, offered_ps, waited_ps, outcome, queue.
+    releases: at_ps, flow, number, kind. Numbers of kinds and outcomes: `simulation.packet_trace`.
+    full_at_ps: None where all hops had room.
+    """
+
+    packets: dict[str, list[int]]
+    hops: dict[str, list[int]]
+    releases: dict[str, list[int]]
+    full_at_ps: int | None
+
 class Simulation:
     """A run that goes on in steps. Settings and transports: `simulation.settings`."""
 
@@ -81,6 +95,10 @@ class Simulation:
         """Return when (ps) leaves changed their modes: leaf, mode, cause."""
     def splits(self) -> list[tuple[int, list[int], list[int], float]]:
         """Return when (ps) paths were split: stamps of low-latency paths, of others, and the share of the former."""
+    def record(self, from_ps: int, until_ps: int, most_hops: int) -> None:
+        """Record a window of the run, before anything runs. Raises ValueError for a window that cannot be."""
+    def recording(self) -> SimulatedRecording | None:
+        """Return what was recorded until now; None: nothing was to be."""
     def finished(self) -> int: ...
     def now_ps(self) -> int: ...
     def flows(self) -> SimulatedFlows: ...

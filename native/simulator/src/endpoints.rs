@@ -5,6 +5,7 @@ use crate::flow::Flow;
 use crate::opening::Opening;
 use crate::packets::{Cargo, Handle, Marks, Packet};
 use crate::paths::Place;
+use crate::recording::{PacketKind, Release};
 use crate::simulation::Simulation;
 use crate::time::Time;
 use crate::time::{NEVER, SECOND};
@@ -17,6 +18,9 @@ const STALL: Time = 600 * SECOND;
 impl Simulation {
     pub(crate) fn lose(&mut self, handle: Handle) {
         let packet = self.packets.remove(handle);
+        if let Some(recording) = &mut self.recording {
+            recording.dropped(handle, self.now);
+        }
         self.totals.packets.dropped += 1;
         let cargo = self.cargo_of(handle, &packet);
         let data = cargo == Some(Cargo::Data);
@@ -34,6 +38,9 @@ impl Simulation {
 
     pub(crate) fn deliver(&mut self, handle: Handle) {
         let packet = self.packets.remove(handle);
+        if let Some(recording) = &mut self.recording {
+            recording.forget(handle);
+        }
         self.totals.packets.delivered += 1;
         if let Some(flow) = self.flows.get(packet.flow) {
             flow.tally.delivered += 1;
@@ -59,6 +66,10 @@ impl Simulation {
     pub(crate) fn take_in(&mut self, place: u32, cargo: Cargo, arrived: Arrived, answer: &Answer) {
         let Some(flow) = self.flows.get(place).filter(|flow| !flow.finished()) else { return };
         self.progress = self.now;
+        if let Some(recording) = self.recording.as_mut().filter(|recording| recording.covers(self.now)) {
+            let kind = PacketKind::of(cargo);
+            recording.released(Release { at: self.now, flow: flow.number, number: arrived.number, kind });
+        }
         match cargo {
             Cargo::Data => {
                 let answers = flow.receiver.arrived(self.now, arrived, flow.packets);

@@ -17,6 +17,7 @@ pub mod paths;
 pub mod port;
 pub mod queue;
 pub mod random;
+pub mod recording;
 pub mod simulation;
 pub mod time;
 pub mod topology;

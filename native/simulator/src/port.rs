@@ -105,6 +105,11 @@ impl Port {
         Some(handle)
     }
 
+    /// Return how long a packet of so many bytes takes from when it begins to leave until it is at the far end.
+    pub fn crossing(&self, bytes: u32) -> Time {
+        self.rate.transmission(bytes) + self.delay
+    }
+
     /// Let the wire, free since `now`, take the next packet: everything that arrived at `now` is here.
     pub fn release(&mut self, now: Time, packets: &Packets) {
         self.catch_up(now + 1, packets);

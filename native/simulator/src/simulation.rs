@@ -8,6 +8,7 @@ use crate::packets::{Cargo, Handle, Packets, NO_PATH};
 use crate::paths::{PathChoice, Place, Request};
 use crate::port::{Next, Port};
 use crate::queue::{Buffer, Limit};
+use crate::recording::{Recorded, Recording, Window};
 use crate::time::{Time, NEVER};
 use crate::topology::Topology;
 use crate::{conservation, Error};
@@ -34,6 +35,7 @@ pub struct Simulation {
     pub(crate) flows: Flows,
     pub(crate) totals: Totals,
     pub(crate) overlay: Option<Box<Overlay>>,
+    pub(crate) recording: Option<Box<Recording>>,
     /// Flows that go on until the run is over.
     pub(crate) endless: usize,
     pub(crate) events: Events,
@@ -81,6 +83,7 @@ impl Simulation {
             flows: Flows::default(),
             totals: Totals::default(),
             overlay: None,
+            recording: None,
             endless: 0,
             events,
             outcomes: vec![Outcome::default(); demands.len()],
@@ -159,6 +162,17 @@ impl Simulation {
             port.set_buffer(buffer);
         }
         Ok(())
+    }
+
+    /// Record a window of the run, packet by packet, before anything runs.
+    pub fn record(&mut self, window: Window) -> Result<(), Error> {
+        self.recording = Some(Box::new(Recording::new(window)?));
+        Ok(())
+    }
+
+    /// Return what was recorded; None: nothing was to be.
+    pub fn recording(&self) -> Option<&Recording> {
+        self.recording.as_deref()
     }
 
     pub fn is_over(&self) -> bool {
@@ -251,6 +265,10 @@ impl Simulation {
             }
         }
         if let Some(handle) = arrived {
+            if let Some(recording) = &mut self.recording {
+                let bytes = self.packets.get(handle).bytes;
+                recording.arrived(handle, self.now - self.ports[link as usize].crossing(bytes));
+            }
             self.forward(link, handle);
         }
     }
@@ -291,6 +309,7 @@ impl Simulation {
     pub(crate) fn offer(&mut self, link: u32, handle: Handle) {
         let port = &mut self.ports[link as usize];
         let dropped = port.offer(self.now, handle, &mut self.packets);
+        let queue = port.held().0;
         if !port.scheduled {
             port.scheduled = true;
             match port.next() {
@@ -299,8 +318,35 @@ impl Simulation {
                 Next::Idle => port.scheduled = false,
             }
         }
+        if self.recording.as_ref().is_some_and(|recording| recording.covers(self.now)) {
+            self.note(link, handle, queue);
+        }
         if let Some(handle) = dropped {
             self.lose(handle);
         }
+    }
+
+    /// Record that a packet has come to a link's port.
+    fn note(&mut self, link: u32, handle: Handle, queue: usize) {
+        let known = self.recording.as_ref().is_some_and(|recording| recording.knows(handle));
+        let fresh = (!known).then(|| self.recorded(handle));
+        let Some(recording) = &mut self.recording else { return };
+        if let Some(fresh) = fresh {
+            recording.meet(handle, fresh);
+        }
+        recording.offered(handle, link, queue, self.now);
+    }
+
+    fn recorded(&mut self, handle: Handle) -> Recorded {
+        let packet = *self.packets.get(handle);
+        if let Some(recorded) = self.recorded_datagram(handle) {
+            return recorded;
+        }
+        let (number, demand) = match self.flows.get(packet.flow) {
+            Some(flow) => (flow.number, flow.demand),
+            None => (0, self.demands[0]),
+        };
+        let back = packet.destination == demand.source;
+        Recorded::plain(&packet, number, if back { demand.destination } else { demand.source })
     }
 }

@@ -1,11 +1,13 @@
 //! The simulator for Python: settings as a mapping, flows as sequences, results as mappings of lists.
 
+mod recording;
 mod settings;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::simulator::config::{Config, Lengths};
 use ::simulator::flow::Demand;
+use ::simulator::recording::Window;
 use ::simulator::simulation::Simulation;
 use ::simulator::topology::Topology;
 use fabric::mode::Mode;
@@ -16,6 +18,7 @@ use pyo3::types::PyDict;
 use crate::agent::core::policy::{types_of, Values};
 use crate::fabric::cause_name;
 
+use recording::columns_of;
 use settings::{balancing_named, raised, transport_of, FabricSettings, RunSettings, SchemeSettings};
 
 /// A run. It goes on in steps, between which Python may look at it, or end it by leaving it.
@@ -146,6 +149,14 @@ impl Run {
             Ok(row)
         });
         rows.collect()
+    }
+
+    fn record(&self, from_ps: u64, until_ps: u64, most_hops: usize) -> PyResult<()> {
+        self.held().record(Window { from: from_ps, until: until_ps, most_hops }).map_err(raised)
+    }
+
+    fn recording<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.held().recording().map(|recording| columns_of(py, recording)).transpose()
     }
 
     fn finished(&self) -> usize {

@@ -2,12 +2,14 @@
 
 use agent::priority::FlowTypes;
 
+use super::datagram::Carried;
 use super::inner::Inner;
 use super::{switching, Lingering, ModeEvent, Overlay, Record, Settings, SplitEvent};
 use crate::config::Config;
 use crate::events::Kind;
 use crate::flow::Demand;
 use crate::packets::{Cargo, Handle, Marks, Packet, NO_FLOW, NO_PATH};
+use crate::recording::{PacketKind, Recorded};
 use crate::simulation::Simulation;
 use crate::time::{Time, NEVER, SECOND};
 use crate::transport::{Answer, Arrived};
@@ -128,9 +130,30 @@ impl Simulation {
         self.totals.feedback.dropped += u64::from(packet.flow == NO_FLOW);
         let datagram = self.overlay.as_mut()?.inside.get_mut(handle as usize)?.take()?;
         match datagram.carried {
-            super::datagram::Carried::Source(inner) => Some(inner.cargo),
+            Carried::Source(inner) => Some(inner.cargo),
             _ => None,
         }
+    }
+
+    /// Return what is recorded of a packet that is an agent's; None: it is none.
+    pub(crate) fn recorded_datagram(&self, handle: Handle) -> Option<Recorded> {
+        let datagram = self.overlay.as_ref()?.inside.get(handle as usize)?.as_ref()?;
+        let (kind, number) = match &datagram.carried {
+            Carried::Source(inner) => (PacketKind::of(inner.cargo), inner.number),
+            Carried::Repair { symbol, .. } => {
+                (PacketKind::Repair, symbol.packets.first().map_or(0, |first| first.number))
+            }
+            Carried::Feedback(_) => (PacketKind::Feedback, datagram.number),
+        };
+        Some(Recorded {
+            flow: datagram.of_flow().map(|(_, row)| row),
+            number,
+            kind,
+            class: datagram.class,
+            bytes: datagram.bytes,
+            source: datagram.from,
+            destination: datagram.to,
+        })
     }
 
     /// Have the agent of its host take in a datagram that has arrived.

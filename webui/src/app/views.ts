@@ -78,4 +78,11 @@ export const VIEWS: readonly View[] = [
     about: "Grants of the central scheduler over time",
     component: lazy(async () => ({ default: (await import("../capton/CaptonPage")).CaptonPage })),
   },
+  {
+    path: "replay",
+    title: "Replay",
+    key: "r",
+    about: "A recorded window of a simulated run, packet by packet",
+    component: lazy(async () => ({ default: (await import("../replay/ReplayPage")).ReplayPage })),
+  },
 ];

@@ -1,0 +1,40 @@
+import { MARKS } from "./draw";
+
+const NAMES: Readonly<Record<string, string>> = {
+  short: "data of short flows",
+  long: "data of long flows",
+  repair: "repairs",
+  acknowledgement: "acknowledgements and handshakes",
+  feedback: "agents' feedback",
+};
+
+/** What marks and bars mean. */
+export function Legend() {
+  return (
+    <ul className="replay-legend" aria-label="Marks">
+      {Object.entries(MARKS).map(([name, { shape, colour }]) => (
+        <li key={name}>
+          <svg width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true" fill={`var(${colour})`}>
+            {shape === "diamond" && <path d="M0-6 6 0 0 6-6 0z" />}
+            {shape === "square" && <rect x="-2" y="-2" width="4" height="4" />}
+            {shape === "circle" && <circle r="4" />}
+            {shape === "dot" && <circle r="2" />}
+          </svg>{" "}
+          {NAMES[name]}
+        </li>
+      ))}
+      <li>
+        <svg width="24" height="14" viewBox="0 -7 24 14" aria-hidden="true">
+          <path d="M0 0h24" stroke="var(--queue)" strokeWidth="6" />
+        </svg>{" "}
+        a queue; a full one reaches half of its link
+      </li>
+      <li>
+        <svg width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true">
+          <path d="M-5-5 5 5M5-5-5 5" stroke="var(--bad)" strokeWidth="2" />
+        </svg>{" "}
+        a drop
+      </li>
+    </ul>
+  );
+}

@@ -1,0 +1,86 @@
+import { useEffect, useMemo, useState } from "react";
+import { useKeys } from "../app/keyboard";
+import { useSearch } from "../app/location";
+import { byteSize, duration } from "../parts/units";
+import { fromAddress, inAddress, SPEEDS, usualSpeed } from "./clock";
+import { Controls } from "./Controls";
+import { describe } from "./describe";
+import { FabricCanvas } from "./FabricCanvas";
+import { Replay } from "./frame";
+import { Legend } from "./Legend";
+import type { Flow, Trace } from "./trace";
+import { usePlayback } from "./usePlayback";
+
+/** A recording that is played. */
+export function ReplayView({ trace }: { trace: Trace }) {
+  const replay = useMemo(() => new Replay(trace), [trace]);
+  const [search, change] = useSearch();
+  const [speed, setSpeed] = useState(() => usualSpeed(trace.lengthPs));
+  const [begin] = useState(() => fromAddress(search.get("at"), trace.beginPs, trace.lengthPs) ?? 0);
+  const playback = usePlayback(begin, trace.lengthPs, speed);
+  const { at, playing, seek, toggle } = playback;
+  const flow = trace.flows.find(({ id }) => String(id) === search.get("flow"))?.id ?? null;
+  useEffect(() => {
+    if (!playing) change({ at: inAddress(at, trace.beginPs) });
+  }, [playing, at, change, trace.beginPs]);
+  const keys = useMemo(() => {
+    const faster = (steps: number): void => {
+      const place = SPEEDS.findIndex((each) => each === speed) + steps;
+      setSpeed(SPEEDS[Math.min(SPEEDS.length - 1, Math.max(0, place))] ?? speed);
+    };
+    return {
+      k: toggle,
+      ",": () => seek(replay.previous(at)),
+      ".": () => seek(replay.next(at)),
+      "<": () => faster(-1),
+      ">": () => faster(1),
+    };
+  }, [toggle, seek, replay, at, speed]);
+  useKeys(keys);
+  const frame = useMemo(() => replay.frame(at), [replay, at]);
+  const words = describe(trace, frame);
+  return (
+    <section aria-label="Replay">
+      <p>
+        {trace.spec}, {trace.scheme}, run {trace.repeat}: {duration(trace.lengthPs / 1e12)} from{" "}
+        {(trace.beginPs / 1e9).toFixed(3)} ms on, {trace.hops.length.toLocaleString("en-US")} hops of{" "}
+        {trace.packets.length.toLocaleString("en-US")} packets.
+        {trace.cut && " The recording was full then: its window was longer."}
+      </p>
+      <Controls replay={replay} playback={playback} speed={speed} setSpeed={setSpeed} />
+      <FabricCanvas trace={trace} frame={frame} flow={flow} description={words} />
+      <p>{words}</p>
+      <FlowChoice flows={trace.flows} flow={flow} choose={(id) => change({ flow: id })} />
+      <Legend />
+      <p className="quiet">
+        Keys: <kbd>k</kbd> plays and pauses, <kbd>,</kbd> and <kbd>.</kbd> step, <kbd>&lt;</kbd> and{" "}
+        <kbd>&gt;</kbd> change the speed. The address names the moment: it shows the same to whoever opens
+        this recording.
+      </p>
+    </section>
+  );
+}
+
+function FlowChoice({
+  flows,
+  flow,
+  choose,
+}: {
+  flows: readonly Flow[];
+  flow: number | null;
+  choose: (id: string | null) => void;
+}) {
+  return (
+    <label>
+      Flow{" "}
+      <select value={flow ?? ""} onChange={(event) => choose(event.target.value || null)}>
+        <option value="">all flows</option>
+        {flows.map(({ id, source, destination, bytes, trafficClass }) => (
+          <option key={id} value={id}>
+            {`${id}: ${source} to ${destination}, ${trafficClass}${bytes === null ? "" : `, ${byteSize(bytes)}`}`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

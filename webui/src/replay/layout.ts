@@ -1,0 +1,29 @@
+/** Where hosts and switches are drawn: a tier a row, the highest above. */
+
+import type { Trace } from "./trace";
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+const TIERS = ["c", "s", "a", "l", "e", "h"] as const;
+
+/** Return the place of each node, 0 to 1 in both directions. */
+export function places(trace: Trace): ReadonlyMap<string, Point> {
+  const names = new Set(trace.links.flatMap((link) => [link.from, link.to]));
+  const tiers = TIERS.map((tier) => [...names].filter((name) => name.startsWith(tier)).sort(byNumber));
+  const rows = tiers.filter((row) => row.length > 0);
+  const found = new Map<string, Point>();
+  rows.forEach((row, tier) => {
+    row.forEach((name, place) => {
+      const y = rows.length > 1 ? tier / (rows.length - 1) : 0.5;
+      found.set(name, { x: (place + 0.5) / row.length, y });
+    });
+  });
+  return found;
+}
+
+function byNumber(left: string, right: string): number {
+  return left.localeCompare(right, "en", { numeric: true });
+}

@@ -1,0 +1,166 @@
+import { describe as suite, expect, it } from "vitest";
+import { fromAddress, inAddress, SPEEDS, usualSpeed } from "../src/replay/clock";
+import { describe } from "../src/replay/describe";
+import { markOf } from "../src/replay/draw";
+import { Replay } from "../src/replay/frame";
+import { places } from "../src/replay/layout";
+import { parseTrace, readTrace, TraceError } from "../src/replay/trace";
+
+/** Two hosts on one leaf at 12 Mbit/s, so 1500 B take 1 ms; a long packet, a repair behind it, one that is dropped. */
+function recording() {
+  const ms = 1e9;
+  return {
+    format: "capstan-packet-trace",
+    version: 1,
+    spec: "made-up",
+    scheme: "caps",
+    repeat: 1,
+    begin_ps: 5 * ms,
+    length_ps: 10 * ms,
+    cut: false,
+    hosts: ["h1", "h2"],
+    links: {
+      from: ["h1", "l1"],
+      to: ["l1", "h2"],
+      bps: [12e6, 12e6],
+      delay_ps: [0, ms],
+      room_packets: [2, 0],
+    },
+    flows: { id: [7], source: [0], destination: [1], bytes: [null], class: ["long"] },
+    packets: {
+      flow: [0, 0, 0, -1],
+      number: [1, 1, 2, 9],
+      kind: [0, 3, 0, 4],
+      class: [2, 1, 2, 3],
+      bytes: [1500, 1500, 1500, 150],
+      source: [0, 0, 0, 0],
+      destination: [1, 1, 1, 1],
+    },
+    hops: {
+      packet: [0, 1, 2, 0, 3],
+      link: [0, 0, 0, 1, 0],
+      offered_ps: [0, 0, 0.5 * ms, 0.5 * ms, 8 * ms],
+      waited_ps: [0, ms, 0.25 * ms, 0, 0],
+      outcome: [0, 0, 1, 0, 2],
+      queue: [0, 1, 2, 0, 0],
+    },
+    releases: { at_ps: [], flow: [], number: [], kind: [] },
+    modes: { at_ps: [0, 3 * ms], leaf: [0, 0], on: [true, false] },
+  };
+}
+
+const MS = 1e9;
+
+suite("a frame", () => {
+  const trace = parseTrace(recording());
+  const replay = new Replay(trace);
+
+  it("has packets on links by the share that they have come", () => {
+    expect(replay.frame(0.25 * MS).moving).toEqual([{ packet: 0, link: 0, share: 0.25 }]);
+    expect(replay.frame(2.0 * MS).moving).toEqual([{ packet: 0, link: 1, share: 0.5 }]);
+    expect(replay.frame(3.5 * MS).moving).toEqual([]);
+  });
+
+  it("has what waits until it leaves", () => {
+    expect(replay.frame(0.25 * MS).waiting).toEqual(new Map([[0, [1]]]));
+    expect(replay.frame(0.6 * MS).waiting).toEqual(new Map([[0, [1, 2]]]));
+    expect(replay.frame(1.5 * MS).waiting).toEqual(new Map());
+    expect(replay.frame(1.5 * MS).moving).toContainEqual({ packet: 1, link: 0, share: 0.5 });
+  });
+
+  it("shows a drop for a moment and counts it from then on", () => {
+    const { drops, dropped } = replay.frame(0.75 * MS);
+    expect(drops).toEqual([{ packet: 2, link: 0, age: 0 }]);
+    expect([dropped, replay.frame(0.7 * MS).dropped]).toEqual([1, 0]);
+    expect(replay.frame(0.76 * MS + replay.dropPs).drops).toEqual([]);
+    expect(replay.frame(10 * MS).dropped).toBe(1);
+  });
+
+  it("knows the modes of leaves", () => {
+    expect(replay.frame(2.9 * MS).modes).toEqual(new Map([[0, true]]));
+    expect(replay.frame(3 * MS).modes).toEqual(new Map([[0, false]]));
+  });
+
+  it("steps from packet to packet and ends at the window's ends", () => {
+    expect(replay.next(0)).toBe(0.5 * MS);
+    expect(replay.next(0.5 * MS)).toBe(1 * MS);
+    expect(replay.next(9.5 * MS)).toBe(10 * MS);
+    expect(replay.previous(1 * MS)).toBe(0.5 * MS);
+    expect(replay.previous(0)).toBe(0);
+  });
+
+  it("holds each packet at one place at most, at any instant", () => {
+    for (let at = 0; at <= 10 * MS; at += 0.05 * MS) {
+      const { moving, waiting } = replay.frame(at);
+      const all = [...moving.map(({ packet }) => packet), ...[...waiting.values()].flat()];
+      expect(new Set(all).size).toBe(all.length);
+    }
+  });
+
+  it("is said in words with units", () => {
+    expect(describe(trace, replay.frame(0.6 * MS))).toBe(
+      "1 packet on links; 2 waiting; longest queue: h1 to l1, 2 of 2 packets; 0 packets dropped so far; 1 of 1 leaf ON.",
+    );
+  });
+});
+
+suite("a recording", () => {
+  it("gives each kind of packet a mark of its own", () => {
+    const { packets } = parseTrace(recording());
+    expect(packets.map(markOf)).toEqual(["long", "repair", "long", "feedback"]);
+  });
+
+  it("is read from gzip", async () => {
+    const text = new Blob([JSON.stringify(recording())]).stream();
+    const file = await new Response(text.pipeThrough(new CompressionStream("gzip"))).blob();
+    expect((await readTrace(file)).flows[0]).toEqual({
+      id: 7,
+      source: "h1",
+      destination: "h2",
+      bytes: null,
+      trafficClass: "long",
+    });
+  });
+
+  it("is refused where it is damaged, with the place", async () => {
+    await expect(readTrace(new Blob(["no gzip"]))).rejects.toThrow("it is not gzip");
+    const refused = (change: (of: ReturnType<typeof recording>) => void, words: string): void => {
+      const document = recording();
+      change(document);
+      expect(() => parseTrace(document)).toThrow(TraceError);
+      expect(() => parseTrace(document)).toThrow(words);
+    };
+    refused((of) => (of.version = 2), "version 2");
+    refused((of) => of.hops.link.pop(), "columns of hops are missing or differ");
+    refused((of) => (of.hops.packet[1] = 99), "hops.packet names row 99 of 4");
+    refused((of) => (of.packets.kind[0] = 8), "packets.kind names row 8");
+  });
+
+  it("has a row of nodes for each tier, switches above hosts", () => {
+    const where = places(parseTrace(recording()));
+    expect(where.get("l1")).toEqual({ x: 0.5, y: 0 });
+    expect([where.get("h1")?.y, where.get("h2")?.y]).toEqual([1, 1]);
+    expect(where.get("h1")!.x).toBeLessThan(where.get("h2")!.x);
+  });
+});
+
+suite("a moment in the address", () => {
+  it("is the run's time in ms, back and forth", () => {
+    for (const at of [0, 1e3, 123_456_000, 9_999_999_000]) {
+      expect(fromAddress(inAddress(at, 5 * MS), 5 * MS, 10 * MS)).toBe(at);
+    }
+    expect(inAddress(1.5 * MS, 5 * MS)).toBe("6.5");
+  });
+
+  it("is none outside of the recording", () => {
+    for (const text of [null, "", "x", "4.9", "15.1"]) {
+      expect(fromAddress(text, 5 * MS, 10 * MS)).toBeNull();
+    }
+  });
+
+  it("plays at a speed that takes half a minute or less", () => {
+    expect(usualSpeed(1e12)).toBe(0.1);
+    expect(usualSpeed(1e9)).toBe(1e-4);
+    expect(SPEEDS).toContain(usualSpeed(1e15));
+  });
+});

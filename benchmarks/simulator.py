@@ -1,8 +1,9 @@
-"""How fast the simulator is: 10,000 web search flows among 144 hosts, under a fixed window and under pFabric.
+"""How fast the simulator is: web search flows among 144 hosts, without agents, and with them under several schemes.
 
 Each run is a process of its own, so that its memory is its own. Processor time is counted, not the clock's, and of the
 simulator alone: what others do on the machine counts only as far as they share its caches. A data packet is one that a
-host sent, sent again or not; each is acknowledged, and takes up to four hops, as its acknowledgement does.
+host sent, sent again or not; each is acknowledged, and takes up to four hops, as its acknowledgement does. With agents
+it is one that a host gave its agent, whatever it carries.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import json
 import resource
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from typing import Any, Final
 
 from benchmarks.figures import Figure, document
+from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict
+from simulation.experiment import simulate_document
 from simulation.fabrics import Fabric
 from simulation.runs import run as simulate
 from simulation.settings import Buffer, PFabricHosts, Settings
@@ -22,6 +27,11 @@ from simulation.websearch import common_trace
 GOAL_MPPS: Final = 0.45
 """Million data packets a second and core: 40 % of the processor time that YAPS takes."""
 GOAL_MB: Final = 300.0
+GOAL_RATIO: Final = 3.0
+"""Processor time of a scheme over that of ecmp, on the same flows."""
+AGENT_FLOWS: Final = 1000
+AGENT_SCHEMES: Final = ("ecmp", "rps", "presto", "caps", "htpc", "tr", "reps", "plb", "tpfs")
+AGENTS: Final = "agents "
 RUNS: Final = {
     "window 12, 16 spines": Settings(),
     "window 12, 4 spines of 40 Gbit/s": Settings(Fabric(spines=4, fabric_gbps=40)),
@@ -38,26 +48,83 @@ def run() -> dict[str, Any]:
     """Measure, and give the figures."""
     figures: dict[str, Figure] = {}
     for name in RUNS:
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.simulator", name], check=True, capture_output=True, text=True
-        )
-        of = json.loads(done.stdout)
+        of = _measured(name)
         figures[f"{name}: speed"] = Figure(of["mpps"], "M packets/s", GOAL_MPPS, "higher")
         figures[f"{name}: the trace"] = Figure(of["seconds"], "s")
         figures[f"{name}: memory"] = Figure(of["mb"], "MB", GOAL_MB)
+    ecmp_s = 0.0
+    for scheme in AGENT_SCHEMES:
+        of = _measured(f"{AGENTS}{scheme}")
+        ecmp_s = ecmp_s or of["seconds"]
+        figures[f"agents, {scheme}: speed"] = Figure(of["mpps"], "M packets/s")
+        figures[f"agents, {scheme}: memory"] = Figure(of["mb"], "MB", GOAL_MB)
+        figures[f"agents, {scheme}: time over that of ecmp"] = Figure(of["seconds"] / ecmp_s, "", GOAL_RATIO)
     notes = (
+        f"agents: {AGENT_FLOWS} web search flows at a load of 0.6 through agents of 144 hosts, 16 spines, 10 Gbit/s",
         "speed: million data packets a second of processor time, on one core; the trace: s of processor time",
         "memory is that of the whole process, with Python, numpy and the trace",
     )
     return document(figures, notes)
 
 
+def _measured(name: str) -> dict[str, float]:
+    """Return what a process of its own measures of a run."""
+    command = [sys.executable, "-m", "benchmarks.simulator", name]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    measured: dict[str, float] = json.loads(done.stdout)
+    return measured
+
+
 def measure(name: str) -> dict[str, float]:
     """Return the figures of one run: mpps, seconds of processor time, and the largest memory of this process in MB."""
+    if name.startswith(AGENTS):
+        return measure_agents(name.removeprefix(AGENTS))
     totals = simulate(RUNS[name], common_trace()).totals
     return {
         "mpps": totals.data_packets_sent / totals.processor_s / 1e6,
         "seconds": totals.processor_s,
+        "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6,
+    }
+
+
+def agent_spec(scheme: str, flows: int = AGENT_FLOWS) -> Spec:
+    """Return web search flows among the hosts of 9 leaves and 16 spines, all at 10 Gbit/s."""
+    link = {"rate_mbps": 10_000, "buffer_packets": 256}
+    text = {
+        "name": "web-search-144",
+        "title": "Web search flows among 144 hosts",
+        "fabric": {
+            "topology": "leaf-spine",
+            "leaves": 9,
+            "spines": 16,
+            "hosts_per_leaf": 16,
+            "link": link,
+            "access": link,
+        },
+        "schemes": [scheme],
+        "baseline": scheme,
+        "workload": {
+            "flows": {
+                "count": flows,
+                "sizes": {"kind": "table", "table": "websearch"},
+                "arrivals": {"kind": "poisson", "load": 0.6},
+                "pattern": "random",
+            }
+        },
+        "timeout_s": 60,
+    }
+    return spec_from_dict(text)
+
+
+def measure_agents(scheme: str) -> dict[str, float]:
+    """Return the same figures of a run with agents."""
+    spec = agent_spec(scheme)
+    begun_s = time.process_time()
+    _, (run,) = simulate_document(replace(spec, schemes=(SchemeChoice(scheme, scheme),), repeats=1))
+    seconds = time.process_time() - begun_s
+    return {
+        "mpps": sum(flow.packets for flow in run.flows) / seconds / 1e6,
+        "seconds": seconds,
         "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6,
     }
 

@@ -183,6 +183,28 @@ fn a_flow_that_is_hashed_is_never_reordered_and_takes_one_path_one_that_is_spray
 }
 
 #[test]
+fn rerouting_in_order_overtakes_nothing_but_what_other_hosts_delay() {
+    let shape = leaf_spine(3, 4, 4, 10, 10);
+    let packet_time_s = 0.0025;
+    let share = |path, demands: &[Demand]| {
+        let settings = settings(path, Group::Label, None, 12, demands.len());
+        let simulation = run(config(shape, 200), demands.to_vec(), settings);
+        let records = simulation.records();
+        let packets: u64 = records.iter().map(|record| record.packets).sum();
+        let ways = records.iter().map(|record| record.paths.len()).max();
+        (records.iter().map(|record| record.reordered).sum::<u64>() as f64 / packets as f64, ways)
+    };
+    let tr = PathSettings::Tr { packet_time_s };
+    let alone: Vec<Demand> = (0..8).map(|row| demand(row * 50 * MICROSECOND, 0, 8, 400_000)).collect();
+    let (reordered, ways) = share(tr, &alone);
+    assert_eq!(reordered, 0.0, "a host alone knows all that waits");
+    assert!(ways > Some(1), "it has rerouted");
+    let crowd = crowd(12, 4, 150);
+    let (by_tr, by_turns) = (share(tr, &crowd).0, share(PathSettings::RoundRobin, &crowd).0);
+    assert!(by_turns > 0.0 && by_tr < by_turns / 2.0, "TR {by_tr}, packets in turn {by_turns}");
+}
+
+#[test]
 fn what_is_dropped_is_rebuilt_from_repairs() {
     let demands = crowd(12, 4, 150);
     let shape = leaf_spine(3, 4, 4, 10, 10);

@@ -49,7 +49,7 @@ def test_a_recording_is_played_stepped_and_linked_to(page: Page, recording: Path
     page.keyboard.press(".")
     expect(clock).not_to_have_text("750.0000 ms")
     stepped = clock.inner_text().removesuffix(" ms")
-    expect(page).to_have_url(re.compile(rf"at={float(stepped):.2f}"))
+    expect(page).to_have_url(re.compile(rf"at={re.escape(stepped[:-2])}"))
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     expect(clock).not_to_have_text(f"{stepped} ms")

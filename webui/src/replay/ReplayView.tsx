@@ -54,8 +54,8 @@ export function ReplayView({ trace }: { trace: Trace }) {
       <Legend />
       <p className="quiet">
         Keys: <kbd>k</kbd> plays and pauses, <kbd>,</kbd> and <kbd>.</kbd> step, <kbd>&lt;</kbd> and{" "}
-        <kbd>&gt;</kbd> change the speed. The address names the moment: it shows the same to whoever opens
-        this recording.
+        <kbd>&gt;</kbd> change the speed. The address names the moment: it shows the same wherever this
+        recording is open.
       </p>
     </section>
   );

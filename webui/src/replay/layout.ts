@@ -14,14 +14,14 @@ export function places(trace: Trace): ReadonlyMap<string, Point> {
   const names = new Set(trace.links.flatMap((link) => [link.from, link.to]));
   const tiers = TIERS.map((tier) => [...names].filter((name) => name.startsWith(tier)).sort(byNumber));
   const rows = tiers.filter((row) => row.length > 0);
-  const found = new Map<string, Point>();
+  const nodes = new Map<string, Point>();
   rows.forEach((row, tier) => {
     row.forEach((name, place) => {
       const y = rows.length > 1 ? tier / (rows.length - 1) : 0.5;
-      found.set(name, { x: (place + 0.5) / row.length, y });
+      nodes.set(name, { x: (place + 0.5) / row.length, y });
     });
   });
-  return found;
+  return nodes;
 }
 
 function byNumber(left: string, right: string): number {

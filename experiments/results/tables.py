@@ -172,12 +172,14 @@ def packets_table(document: Document) -> Table:
         "Packets, all runs of a scheme together",
         [
             "segments\nsent\nagain",
-            "of these\nin vain",
+            "in vain:\nshort\nflows",
+            "in vain:\nlong\nflows",
             "out of\norder at\nreceiver",
             "packets\nrebuilt",
             "extra\n% of\npackets",
             "paths\nshort\nflow",
             "paths\nlong\nflow",
+            "leaf\nON\n%",
             "CPU\nidle\n%",
         ],
     )
@@ -187,15 +189,25 @@ def packets_table(document: Document) -> Table:
         table.add_row(
             scheme_name(label, scheme),
             str(scheme["retransmissions"]),
-            str(scheme["spurious_retransmissions"]),
+            *(_in_vain(scheme, kind) for kind in ("short", "long")),
             str(scheme["reordering"]),
             str(scheme["recovered_packets"]),
             f"{scheme['overhead'] * 100:.1f}",
             _paths(scheme, "short"),
             _paths(scheme, "long"),
+            _share(scheme.get("on_share")),
             Text(f"{idle * 100:.0f}{mark}", style="bold red" if mark else ""),
         )
     return table
+
+
+def _in_vain(scheme: Document, kind: str) -> str:
+    block = scheme.get(kind, {})
+    return str(block["spurious_retransmissions"]) if "spurious_retransmissions" in block else "-"
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share * 100:.0f}"
 
 
 def notes(document: Document) -> list[str]:

@@ -243,8 +243,8 @@ def markdown(rows: Iterable[Row], notes: Notes, *, quick: bool) -> str:
         "the preset's own settings and seed (what was scaled, the preset's description says), and what `./capstan run` "
         "found on switches where its result is kept in `results/`. Ours is the ratio of both schemes with its 95 % "
         "interval, at every point of a sweep. *Holds*: the whole interval is within what the paper says, at all "
-        "points; *in part*: at some; *not*: at none, and outside at some; *open*: intervals decide nothing; *no figure*: too few "
-        "flows for it.",
+        "points; *in part*: at some; *not*: at none, and outside at some; *open*: intervals decide nothing; *no "
+        "figure*: too few flows for it.",
         "",
         _counts(rows),
     ]

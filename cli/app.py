@@ -33,6 +33,7 @@ _COMMANDS: Final[dict[str, str]] = {
     "schemes": "cli.commands.describe",
     "simulate": "cli.commands.simulate",
     "agree": "cli.commands.agree",
+    "evidence": "cli.commands.evidence",
     "report": "cli.commands.report",
     "model": "cli.commands.model",
     "bench": "cli.commands.bench",

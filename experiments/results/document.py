@@ -21,6 +21,7 @@ from experiments.results.claims import findings
 from experiments.results.cpu_use import CpuUse
 from experiments.results.flow_kinds import add_kinds
 from experiments.results.notices import disturbance_notices, fabric_notices, types_notices
+from experiments.results.on_share import mean_share, on_share
 from experiments.results.outcome import FlowOutcome
 from experiments.results.statistics import summarize
 from experiments.results.tables import tables
@@ -112,6 +113,7 @@ def result_document(
             sum(len(run.flows) + run.not_counted for run in group),
         )
         entry["mode_changes"] = sum(len(run.modes) for run in group)
+        entry["on_share"] = mean_share(_on_share(spec, run) for run in group)
     return {
         "format": FORMAT,
         "name": spec.name,
@@ -157,6 +159,12 @@ def result_document(
         "machine": machine(),
         "spec": spec_to_dict(spec),
     }
+
+
+def _on_share(spec: Spec, run: Run) -> float | None:
+    """Return for how much of the time in which short flows began leaves were ON."""
+    starts = [flow.planned_s for flow in run.flows if flow.traffic_class == "short"]
+    return on_share(run.modes, spec.warm_up_s, max(starts)) if starts else None
 
 
 def _cpu(uses: Sequence[CpuUse]) -> dict[str, Any] | None:

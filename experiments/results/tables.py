@@ -173,12 +173,14 @@ def packets_table(document: Document) -> Table:
         "Packets, all runs of a scheme together",
         [
             "segments\nsent\nagain",
-            "of these\nin vain",
+            "in vain:\nshort\nflows",
+            "in vain:\nlong\nflows",
             "out of\norder at\nreceiver",
             "packets\nrebuilt",
             "extra\n% of\npackets",
             "paths\nshort\nflow",
             "paths\nlong\nflow",
+            "leaf\nON\n%",
             *([] if simulated else ["CPU\nidle\n%"]),
         ],
     )
@@ -188,12 +190,13 @@ def packets_table(document: Document) -> Table:
         table.add_row(
             scheme_name(label, scheme),
             str(scheme["retransmissions"]),
-            str(scheme["spurious_retransmissions"]),
+            *(_in_vain(scheme, kind) for kind in ("short", "long")),
             str(scheme["reordering"]),
             str(scheme["recovered_packets"]),
             f"{scheme['overhead'] * 100:.1f}",
             _paths(scheme, "short"),
             _paths(scheme, "long"),
+            _share(scheme.get("on_share")),
             *idle,
         )
     return table
@@ -206,6 +209,15 @@ def is_simulated(document: Document) -> bool:
 
 def _bad(mark: str) -> str:
     return "bold red" if mark else ""
+
+
+def _in_vain(scheme: Document, kind: str) -> str:
+    block = scheme.get(kind, {})
+    return str(block["spurious_retransmissions"]) if "spurious_retransmissions" in block else "-"
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share * 100:.0f}"
 
 
 def notes(document: Document) -> list[str]:

@@ -1,0 +1,302 @@
+"""What the papers claim, beside what came of it here: a row a claim, in simulation and on switches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from capstan_client.errors import CapstanError
+from experiments.results.claims import compared
+from experiments.spec.spec import Claim, Spec, spec_to_dict
+from experiments.spec.sweep import points, words
+from plain.reading import PlainError, build
+from simulation.experiment import simulate_document
+from simulation.fabrics import SettingsError
+
+Paper = Literal["caps", "htpc", "tpfs", "tr", "capton"]
+PAPERS: Final[Mapping[Paper, str]] = {
+    "caps": "CAPS",
+    "htpc": "HTPC",
+    "tpfs": "TPFS",
+    "tr": "TR",
+    "capton": "CAPTON",
+}
+"""By the word that a claim's source begins with."""
+NOTES: Final = Path(__file__).parent / "evidence.json"
+QUICK_REPEATS: Final = 2
+
+Summary = Literal["holds", "in part", "not", "open", "not simulated", "not run", "no figure"]
+
+
+class EvidenceError(CapstanError, ValueError):
+    """The notes on the papers' figures cannot be used; the text says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A figure that no preset's claims speak of."""
+
+    paper: Paper
+    figure: str
+    says: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why our figure for a claim is what it is."""
+
+    preset: str
+    figure: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What people have written about figures; `reasons` without an entry leave the column empty."""
+
+    elsewhere: tuple[Elsewhere, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+    def why(self, preset: str, figure: str) -> str:
+        """Return the reason that stands for a claim, or nothing."""
+        for one in self.reasons:
+            if one.preset == preset and one.figure in ("", figure):
+                return one.why
+        return ""
+
+
+def read_notes(path: Path = NOTES) -> Notes:
+    """Return what a file of notes says.
+
+    Raises:
+        EvidenceError: it is not JSON, or says what it may not.
+    """
+    try:
+        return build(Notes, json.loads(path.read_text(encoding="utf-8")), "notes")
+    except (PlainError, ValueError) as error:
+        raise EvidenceError(f"{path}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Our figure at one point of a sweep; point: its words, empty where there is no sweep."""
+
+    point: str
+    finding: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A claim: ours in simulation, point by point (empty: `problem` says why not), and on switches (empty: not run)."""
+
+    paper: Paper
+    preset: str
+    claim: Claim
+    simulated: tuple[At, ...]
+    on_switches: tuple[At, ...] = ()
+    problem: str = ""
+
+
+def paper_of(claim: Claim) -> Paper | None:
+    """Return the paper that a claim is from; None: none of ours."""
+    return next((paper for paper, word in PAPERS.items() if claim.source.startswith(f"{word}:")), None)
+
+
+def wanted(spec: Spec, *, quick: bool) -> Spec:
+    """Return a spec with those of its schemes alone that its claims compare; quick: with fewer repeats."""
+    named = {
+        label
+        for claim in spec.claims
+        if claim.compare
+        for label in (claim.compare.scheme, claim.compare.against)
+    }
+    kept = tuple(choice for choice in spec.schemes if choice.label in named)
+    baseline = spec.baseline if spec.baseline in named else kept[0].label
+    repeats = min(spec.repeats, QUICK_REPEATS) if quick else spec.repeats
+    return replace(spec, schemes=kept, baseline=baseline, repeats=repeats)
+
+
+def simulate_claims(name: str, spec: Spec, on_point: Callable[[str], None] = lambda point: None) -> list[Row]:
+    """Return a row for each claim of a spec that has a comparison, simulated at every point."""
+    claims = [(claim, paper) for claim in spec.claims if claim.compare and (paper := paper_of(claim))]
+    found: list[list[At]] = [[] for _ in claims]
+    try:
+        for point in points(spec) if spec.sweep else [None]:
+            text = "" if point is None else words(spec.sweep, point.at)
+            on_point(text)
+            document, _ = simulate_document(spec if point is None else point.spec)
+            ours = [
+                entry["ours"]
+                for entry, claim in zip(document["claims"], spec.claims, strict=True)
+                if _is_row(claim)
+            ]
+            for place, finding in zip(found, ours, strict=True):
+                place.append(At(text, finding))
+    except SettingsError as error:
+        return [Row(paper, name, claim, (), problem=str(error)) for claim, paper in claims]
+    return [Row(paper, name, claim, tuple(at)) for (claim, paper), at in zip(claims, found, strict=True)]
+
+
+def write_rows(rows: Sequence[Row], name: str, spec: Spec, directory: Path) -> None:
+    """Keep what a preset's claims came to, for `kept_rows`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    found = [{"problem": row.problem, "at": [[at.point, at.finding] for at in row.simulated]} for row in rows]
+    text = json.dumps({"spec": spec_to_dict(spec), "rows": found})
+    (directory / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def kept_rows(name: str, spec: Spec, directory: Path) -> list[Row] | None:
+    """Return what `write_rows` has kept of the very same spec; None: nothing."""
+    try:
+        kept = json.loads((directory / f"{name}.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    if kept["spec"] != json.loads(json.dumps(spec_to_dict(spec))):
+        return None
+    claims = [(claim, paper) for claim in spec.claims if claim.compare and (paper := paper_of(claim))]
+    return [
+        Row(paper, name, claim, tuple(At(point, ours) for point, ours in row["at"]), problem=row["problem"])
+        for (claim, paper), row in zip(claims, kept["rows"], strict=True)
+    ]
+
+
+def _is_row(claim: Claim) -> bool:
+    return claim.compare is not None and paper_of(claim) is not None
+
+
+def with_switches(rows: Sequence[Row], results: Path) -> list[Row]:
+    """Return the rows with what the newest result of `capstan run` below *results* found of the same claims."""
+    found: dict[str, Mapping[str, Any] | None] = {}
+    for row in rows:
+        if row.preset not in found:
+            found[row.preset] = newest_run(results, row.preset)
+    return [replace(row, on_switches=tuple(_lab(found[row.preset], row.claim))) for row in rows]
+
+
+def newest_run(results: Path, preset: str) -> Mapping[str, Any] | None:
+    """Return the newest document of runs on switches of a preset; None: there is none."""
+    for path in sorted(results.glob(f"{preset}-[0-9]*/result.json"), reverse=True):
+        document: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if (
+            document.get("name") == preset
+            and not document.get("simulated")
+            and document.get("kind") != "simulation"
+        ):
+            return document
+    return None
+
+
+def _lab(document: Mapping[str, Any] | None, claim: Claim) -> Iterator[At]:
+    """Yield what a document says of a claim that has not been changed since."""
+    for entry in () if document is None else document["claims"]:
+        compare = entry.get("compare")
+        same = compare is not None and claim.compare is not None and compared(compare) == _compared(claim)
+        if not same or entry["text"].strip() != claim.text.strip() or not entry["ours"]:
+            continue
+        if isinstance(entry["ours"], Mapping):
+            yield At("", entry["ours"])
+        else:
+            assert document is not None
+            yield from (
+                At(point["words"], ours)
+                for point, ours in zip(document["points"], entry["ours"], strict=True)
+            )
+
+
+def _compared(claim: Claim) -> str:
+    one = claim.compare
+    assert one is not None
+    bounds = {"at_most": one.at_most, "at_least": one.at_least, "between": one.between}
+    return compared({"scheme": one.scheme, "against": one.against, "measure": one.measure} | bounds)
+
+
+def summary(found: Sequence[At], problem: str = "") -> Summary:
+    """Return what findings come to together.
+
+    `holds` if all points show it, `in part` if some do; else `not` if some show the opposite, or `open`.
+    """
+    if problem:
+        return "not simulated"
+    verdicts = [at.finding["verdict"] for at in found]
+    if not verdicts:
+        return "not run"
+    if all(one == "no figure" for one in verdicts):
+        return "no figure"
+    if all(one == "seen" for one in verdicts):
+        return "holds"
+    if "seen" in verdicts:
+        return "in part"
+    return "not" if "not seen" in verdicts else "open"
+
+
+def markdown(rows: Iterable[Row], notes: Notes, *, quick: bool) -> str:
+    """Return docs/evidence.md."""
+    rows = list(rows)
+    lines = [
+        "# Evidence: the papers' figures and ours",
+        "",
+        f"Written by `./capstan evidence{' --quick' if quick else ''}`: every claim of every preset, simulated with "
+        "the preset's own settings and seed (what was scaled, the preset's description says), and what `./capstan run` "
+        "found on switches where its result is kept in `results/`. Ours is the ratio of both schemes with its 95 % "
+        "interval, at every point of a sweep. *Holds*: the whole interval is within what the paper says, at all "
+        "points; *in part*: at some; *not*: at none, and outside at some; *open*: intervals decide nothing; *no "
+        "figure*: too few flows for it.",
+        "",
+        _counts(rows),
+    ]
+    for paper, title in PAPERS.items():
+        mine = [row for row in rows if row.paper == paper]
+        others = [one for one in notes.elsewhere if one.paper == paper]
+        if mine or others:
+            lines += ["", f"## {title}", ""]
+        if mine:
+            lines += [
+                "| figure, preset | the paper says | compared | in simulation | on switches | why |",
+                "|---|---|---|---|---|---|",
+                *(_line(row, notes) for row in mine),
+            ]
+        if others:
+            lines += [
+                "",
+                "Not compared by a preset:",
+                "",
+                "| figure | the paper says | where it is, or why it is not |",
+            ]
+            lines += ["|---|---|---|", *(f"| {one.figure} | {one.says} | {one.where} |" for one in others)]
+    return "\n".join(lines) + "\n"
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    sums = [summary(row.simulated, row.problem) for row in rows]
+    shown = ", ".join(f"{sums.count(one)} {one}" for one in dict.fromkeys(sorted(sums)))
+    return f"In simulation, of {len(rows)} claims: {shown}."
+
+
+def _line(row: Row, notes: Notes) -> str:
+    holds = summary(row.simulated, row.problem) == "holds"
+    why = row.problem or ("" if holds else notes.why(row.preset, row.claim.figure))
+    cells = (
+        f"{row.claim.figure}, `{row.preset}`",
+        row.claim.text.strip(),
+        _compared(row.claim),
+        _cell(row.simulated, row.problem),
+        _cell(row.on_switches, ""),
+        why,
+    )
+    return "| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells) + " |"
+
+
+def _cell(found: Sequence[At], problem: str) -> str:
+    word = summary(found, problem)
+    figures = "; ".join(_figure(at) for at in found if at.finding["ratio"] is not None)
+    return f"*{word}*" + (f": {figures}" if figures else "")
+
+
+def _figure(at: At) -> str:
+    ratio, span = at.finding["ratio"], at.finding["interval"]
+    interval = "" if span is None else f" [{span[0]:.2f}, {span[1]:.2f}]"
+    return f"{at.point}: {ratio:.2f}{interval}" if at.point else f"{ratio:.2f}{interval}"

@@ -1,0 +1,127 @@
+"""Rows of evidence: what claims come to at all points, and the document that says it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.specs import load_spec
+from experiments.spec.check import preset_names
+from experiments.spec.spec import Claim, Comparison
+from simulation.evidence import (
+    PAPERS,
+    At,
+    EvidenceError,
+    Notes,
+    Reason,
+    Row,
+    kept_rows,
+    markdown,
+    newest_run,
+    paper_of,
+    read_notes,
+    simulate_claims,
+    summary,
+    wanted,
+    with_switches,
+    write_rows,
+)
+from simulation.experiment import simulate_document
+
+CLAIM = Claim(
+    "Sooner than ECMP",
+    "CAPS: Coding, 2019",
+    "Fig. 1",
+    "qualitative",
+    Comparison("short-mean", "caps", "ecmp", at_most=1),
+)
+
+
+def at(verdict: str, ratio: float | None = 0.5) -> At:
+    return At("", {"verdict": verdict, "ratio": ratio, "interval": None, "why": ""})
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (["seen", "seen"], "holds"),
+        (["seen", "open"], "in part"),
+        (["seen", "not seen"], "in part"),
+        (["not seen", "open"], "not"),
+        (["open"], "open"),
+        (["no figure"], "no figure"),
+        ([], "not run"),
+    ],
+)
+def test_points_come_to_one_word(verdicts: list[str], expected: str) -> None:
+    assert summary([at(one) for one in verdicts]) == expected
+    assert summary([at(one) for one in verdicts], "cannot be") == "not simulated"
+
+
+def test_every_claim_of_every_preset_is_of_one_of_the_papers_and_can_be_asked() -> None:
+    for name in preset_names():
+        spec = load_spec(name).spec
+        if any(claim.compare for claim in spec.claims):
+            assert all(paper_of(claim) in PAPERS for claim in spec.claims), name
+            smaller = wanted(spec, quick=True)
+            assert smaller.repeats <= 2
+            labels = {choice.label for choice in smaller.schemes}
+            assert smaller.baseline in labels
+            for claim in spec.claims:
+                assert claim.compare is None or {claim.compare.scheme, claim.compare.against} <= labels, name
+
+
+def test_a_preset_is_simulated_kept_and_written(tmp_path: Path) -> None:
+    spec = replace(load_spec("small", ("ecmp", "rps", "caps")).spec, claims=(CLAIM,))
+    rows = simulate_claims("small", wanted(spec, quick=True))
+    (row,) = rows
+    document, _ = simulate_document(wanted(spec, quick=True))
+    assert [one.finding for one in row.simulated] == [document["claims"][0]["ours"]]
+    write_rows(rows, "small", spec, tmp_path)
+    assert _plain(kept_rows("small", spec, tmp_path)) == _plain(rows)
+    assert kept_rows("small", replace(spec, seed=7), tmp_path) is None, "another spec"
+    assert kept_rows("other", spec, tmp_path) is None
+    text = markdown(rows, Notes(reasons=(Reason("small", "Fig. 1", "few flows"),)), quick=False)
+    (line,) = [line for line in text.splitlines() if line.startswith("| Fig. 1")]
+    assert f"{row.simulated[0].finding['ratio']:.2f}" in line
+    expected = "" if "*holds*" in line else "few flows"
+    assert line.endswith(f"| *not run* | {expected} |")
+
+
+def _plain(rows: list[Row] | None) -> Any:
+    return json.loads(json.dumps([[[one.point, one.finding] for one in row.simulated] for row in rows or []]))
+
+
+def test_what_cannot_be_simulated_is_a_row_that_says_why() -> None:
+    spec = load_spec("small", ("ecmp", "capton")).spec
+    compare = Comparison("short-mean", "capton", "ecmp", at_most=1)
+    (row,) = simulate_claims("small", replace(spec, claims=(replace(CLAIM, compare=compare),)))
+    assert "admission" in row.problem
+    assert "*not simulated*" in markdown([row], Notes(), quick=False)
+
+
+def test_runs_on_switches_stand_beside_simulated_ones_and_simulations_do_not(tmp_path: Path) -> None:
+    compare = {"measure": "short-mean", "scheme": "caps", "against": "ecmp", "at_most": 1}
+    entry = {"text": "Sooner than ECMP", "compare": compare, "ours": at("seen", 0.4).finding}
+    for folder, extra in {
+        "small-20260101-000000": {},
+        "small-20260102-000000": {"kind": "simulation"},
+    }.items():
+        (tmp_path / folder).mkdir()
+        text = json.dumps({"name": "small", "claims": [entry], **extra})
+        (tmp_path / folder / "result.json").write_text(text, encoding="utf-8")
+    (row,) = with_switches([Row("caps", "small", CLAIM, (at("open"),))], tmp_path)
+    assert [one.finding["ratio"] for one in row.on_switches] == [0.4]
+    assert newest_run(tmp_path, "demo") is None
+
+
+def test_notes_are_read_strictly(tmp_path: Path) -> None:
+    assert read_notes().elsewhere
+    wrong = tmp_path / "notes.json"
+    wrong.write_text('{"elsewhere": [{"paper": "tcp"}]}', encoding="utf-8")
+    with pytest.raises(EvidenceError, match="figure"):
+        read_notes(wrong)

@@ -136,6 +136,7 @@ class Worker:
             self._deployment.start()
             self._fabric = claim["fabric"]
         beat.lab = self._deployment.lab.lab_id
+        beat.api = self._deployment.client.url
         record = _Submitted(self._client, claim)
         Experiment(spec, self._deployment, steps, steps.plans[0], lambda document, runs: Path(), record).run()
         return record.summary
@@ -151,6 +152,7 @@ class Heartbeat:
 
     def __init__(self, client: WorkerClient, number: int, attempt: int, worker: str) -> None:
         self.lab: str | None = None
+        self.api: str | None = None
         self._client = WorkerClient(client.url, client.token)  # a session of its own: this is another thread
         self._number = number
         self._attempt = attempt
@@ -195,7 +197,7 @@ class Heartbeat:
     def _report(self) -> WorkerReportBody:
         now = self._progress
         if now is None:
-            return WorkerReportBody(self._attempt, self._worker, "starting", lab=self.lab)
+            return WorkerReportBody(self._attempt, self._worker, "starting", lab=self.lab, api=self.api)
         return WorkerReportBody(
             attempt=self._attempt,
             worker=self._worker,
@@ -208,6 +210,7 @@ class Heartbeat:
             elapsed_s=now.elapsed_s,
             left_s=now.left_s,
             lab=self.lab,
+            api=self.api,
         )
 
 

@@ -472,7 +472,11 @@ export interface components {
         GoOnView: {
             go_on: boolean;
         };
-        /** @description What a worker says of its run: as `experiments.run.progress.Progress`, and who it is. lab: id of its lab. */
+        /**
+         * @description What a worker says of its run: as `experiments.run.progress.Progress`, and who it is.
+         *
+         *     lab: id of its lab; api: where its lab's controller listens, once that is up.
+         */
         WorkerReportRequest: {
             attempt: number;
             worker: string;
@@ -493,6 +497,8 @@ export interface components {
             left_s: number | null;
             /** @default null */
             lab: string | null;
+            /** @default null */
+            api: string | null;
         };
         ResultsView: {
             /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
@@ -1024,6 +1030,14 @@ export interface components {
             sent_packets: number;
             sent_bytes: number;
         };
+        /**
+         * @description ``experiment``: that the run belongs to, null if none can be watched; ``parent``: its sweep, null if it is no
+         *     point of one.
+         */
+        RunView: {
+            experiment: number | null;
+            parent: number | null;
+        };
         /** @description The scheme in force, with its overrides; ``policy``: what agents have got. */
         SchemeView: {
             scheme: components["schemas"]["Scheme"];
@@ -1265,65 +1279,6 @@ export interface components {
             burst_s: number;
             initial_window_packets: number;
         };
-        /** @description As `SchemeView`; ``applied_ms``: until everybody had confirmed. */
-        AppliedScheme: {
-            scheme: components["schemas"]["Scheme"];
-            base: string;
-            overrides: {
-                [key: string]: unknown;
-            };
-            packet_time_us: number;
-            version: number;
-            policy: components["schemas"]["Policy"];
-            applied_ms: number;
-        };
-        SchemeRequest: {
-            scheme: string | {
-                [key: string]: components["schemas"]["Anything"];
-            };
-            /** @default {} */
-            overrides: {
-                [key: string]: components["schemas"]["Anything"];
-            };
-            /** @default null */
-            packet_time_us: number | null;
-            /** @default 10 */
-            timeout_s: number;
-            /** @default false */
-            forget_flows: boolean;
-        };
-        SchemesView: {
-            schemes: components["schemas"]["Scheme"][];
-        };
-        /** @description What the token that was shown allows. */
-        SessionView: {
-            /** @enum {unknown} */
-            role: "operate" | "read";
-        };
-        SpecsView: {
-            presets: components["schemas"]["PresetView"][];
-        };
-        /** @description A spec that comes with Capstan; ``text``: its YAML. */
-        PresetView: {
-            name: string;
-            title: string;
-            description: string;
-            points: number;
-            runs: number;
-            schemes: string[];
-            estimated_s: number;
-            claims: components["schemas"]["PresetClaim"][];
-            text: string;
-        };
-        /** @description What a paper claims: scheme *scheme* is better than *against* in *measure*. */
-        PresetClaim: {
-            text: string;
-            source: string;
-            figure: string;
-            measure: string;
-            scheme: string;
-            against: string;
-        };
         /**
          * @description As of now. refused: records that could not be true, by host and reason. types: those that agents have.
          *
@@ -1408,6 +1363,65 @@ export interface components {
             spread: number;
             types: number;
             unknown_share: number;
+        };
+        /** @description As `SchemeView`; ``applied_ms``: until everybody had confirmed. */
+        AppliedScheme: {
+            scheme: components["schemas"]["Scheme"];
+            base: string;
+            overrides: {
+                [key: string]: unknown;
+            };
+            packet_time_us: number;
+            version: number;
+            policy: components["schemas"]["Policy"];
+            applied_ms: number;
+        };
+        SchemeRequest: {
+            scheme: string | {
+                [key: string]: components["schemas"]["Anything"];
+            };
+            /** @default {} */
+            overrides: {
+                [key: string]: components["schemas"]["Anything"];
+            };
+            /** @default null */
+            packet_time_us: number | null;
+            /** @default 10 */
+            timeout_s: number;
+            /** @default false */
+            forget_flows: boolean;
+        };
+        SchemesView: {
+            schemes: components["schemas"]["Scheme"][];
+        };
+        /** @description What the token that was shown allows. */
+        SessionView: {
+            /** @enum {unknown} */
+            role: "operate" | "read";
+        };
+        SpecsView: {
+            presets: components["schemas"]["PresetView"][];
+        };
+        /** @description A spec that comes with Capstan; ``text``: its YAML. */
+        PresetView: {
+            name: string;
+            title: string;
+            description: string;
+            points: number;
+            runs: number;
+            schemes: string[];
+            estimated_s: number;
+            claims: components["schemas"]["PresetClaim"][];
+            text: string;
+        };
+        /** @description What a paper claims: scheme *scheme* is better than *against* in *measure*. */
+        PresetClaim: {
+            text: string;
+            source: string;
+            figure: string;
+            measure: string;
+            scheme: string;
+            against: string;
         };
         /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
         EngineSubmitAnswer: {
@@ -1730,6 +1744,7 @@ export type QueuesWanted = components['schemas']['QueuesWanted'];
 export type SwitchQueuesObject = components['schemas']['SwitchQueuesObject'];
 export type PortQueuesObject = components['schemas']['PortQueuesObject'];
 export type QueueCount = components['schemas']['QueueCount'];
+export type RunView = components['schemas']['RunView'];
 export type SchemeView = components['schemas']['SchemeView'];
 export type Scheme = components['schemas']['Scheme'];
 export type ClassScheme = components['schemas']['ClassScheme'];
@@ -1754,6 +1769,11 @@ export type CodingPolicy = components['schemas']['CodingPolicy'];
 export type ReleasePolicy = components['schemas']['ReleasePolicy'];
 export type PriorityPolicy = components['schemas']['PriorityPolicy'];
 export type AdmissionPolicy = components['schemas']['AdmissionPolicy'];
+export type LearnerState = components['schemas']['LearnerState'];
+export type Computation = components['schemas']['Computation'];
+export type LearntTypes = components['schemas']['LearntTypes'];
+export type FlowType = components['schemas']['FlowType'];
+export type Tried = components['schemas']['Tried'];
 export type AppliedScheme = components['schemas']['AppliedScheme'];
 export type SchemeRequest = components['schemas']['SchemeRequest'];
 export type SchemesView = components['schemas']['SchemesView'];
@@ -1761,11 +1781,6 @@ export type SessionView = components['schemas']['SessionView'];
 export type SpecsView = components['schemas']['SpecsView'];
 export type PresetView = components['schemas']['PresetView'];
 export type PresetClaim = components['schemas']['PresetClaim'];
-export type LearnerState = components['schemas']['LearnerState'];
-export type Computation = components['schemas']['Computation'];
-export type LearntTypes = components['schemas']['LearntTypes'];
-export type FlowType = components['schemas']['FlowType'];
-export type Tried = components['schemas']['Tried'];
 export type EngineSubmitAnswer = components['schemas']['EngineSubmitAnswer'];
 export type ExperimentsOneAnswer = components['schemas']['ExperimentsOneAnswer'];
 export type ExperimentsEndAnswer = components['schemas']['ExperimentsEndAnswer'];

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import Any, Final, Literal, get_args
+from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -36,6 +38,15 @@ AGAIN_S: Final = 5.0
 """After a worker that ended before it took anything, another is started this much later."""
 OVER: Final = ("finished", "failed", "cancelled", "interrupted")
 _LOG: Final = logging.getLogger("capstan.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentRun:
+    """What is going on and can be watched. api: where its own controller listens, on this machine."""
+
+    experiment: int
+    parent: int | None
+    api: str
 
 
 @dataclass(slots=True)
@@ -159,6 +170,14 @@ class Engine:
         workers = self._workers.slots(_kind(rows[0]["simulated"]))
         return self._reports.progress(rows, order, workers, time.time())
 
+    def current_run(self) -> CurrentRun | None:
+        """Return what runs in a lab of this machine, the oldest first; None if nothing does, or has its lab up."""
+        for number, attempt, _ in sorted(self._queue.active()):
+            report = self._reports.newest(number)
+            if report is not None and report.attempt == attempt and report.api and _is_here(report.api):
+                return CurrentRun(number, self._queue.parent(number), report.api)
+        return None
+
     def state(self) -> dict[str, Any]:
         """Return the engine itself: where workers run, what they are at, what waits."""
         _, order = self._queue.waiting()
@@ -274,6 +293,15 @@ class Engine:
 
 def _kind(simulated: bool) -> Kind:
     return "simulation" if simulated else "lab"
+
+
+def _is_here(api: str) -> bool:
+    """Return whether *api* is a plain HTTP address of this machine's loopback: no other is asked on a worker's word."""
+    try:
+        parts = urlsplit(api)
+        return parts.scheme == "http" and ip_address(parts.hostname or "").is_loopback and bool(parts.port)
+    except ValueError:
+        return False
 
 
 def _words(future: Future[WorkerEnd]) -> str:

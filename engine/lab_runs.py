@@ -25,9 +25,9 @@ class LabRuns:
         claim: Mapping[str, Any],
         record: SubmittedRecord,
         on_progress: OnProgress,
-        on_lab: Callable[[str], None],
+        on_lab: Callable[[str, str | None], None],
     ) -> None:
-        """Run what was claimed to its end. on_lab: takes the lab's id."""
+        """Run what was claimed to its end. on_lab: takes the lab's id, and its controller's address once it is up."""
         spec = spec_from_dict(claim["spec"])
         steps = Steps([spec], on_progress)
         if self._deployment is not None and self.fabric == claim["fabric"]:
@@ -35,10 +35,10 @@ class LabRuns:
         else:
             self.take_down()
             self._deployment = Deployment(spec, on_stage=steps.stage)
-            on_lab(self._deployment.lab.lab_id)
+            on_lab(self._deployment.lab.lab_id, None)
             self._deployment.start()
             self.fabric = claim["fabric"]
-        on_lab(self._deployment.lab.lab_id)
+        on_lab(self._deployment.lab.lab_id, self._deployment.client.url)
         Experiment(spec, self._deployment, steps, steps.plans[0], lambda document, runs: Path(), record).run()
 
     def take_down(self) -> None:

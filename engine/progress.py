@@ -15,7 +15,10 @@ LEASE_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerReportBody:
-    """What a worker says of its run: as `experiments.run.progress.Progress`, and who it is. lab: id of its lab."""
+    """What a worker says of its run: as `experiments.run.progress.Progress`, and who it is.
+
+    lab: id of its lab; api: where its lab's controller listens, once that is up.
+    """
 
     attempt: int
     worker: str
@@ -28,6 +31,7 @@ class WorkerReportBody:
     elapsed_s: float = 0.0
     left_s: float | None = None
     lab: str | None = None
+    api: str | None = None
 
 
 class WorkerView(TypedDict):
@@ -72,6 +76,12 @@ class WorkerReports:
         """A worker says where it is."""
         with self._lock:
             self._reports[experiment] = report, now
+
+    def newest(self, experiment: int) -> WorkerReportBody | None:
+        """Return the last report of an experiment's worker."""
+        with self._lock:
+            report, _ = self._reports.get(experiment, (None, 0.0))
+        return report
 
     def forget(self, experiment: int) -> None:
         """Forget the report: no worker is at it any more."""

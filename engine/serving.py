@@ -21,6 +21,7 @@ from engine.dispatcher import Engine
 from engine.executors import PATIENCE_S, DaskWorkers, ExecutorError, LocalWorkers, Order, Workers
 from engine.progress import ProgressView
 from engine.routes import EngineRoutes
+from engine.routes_runs import run_routes
 from engine.routes_workers import WorkerRoutes
 
 SUBMITS_PER_S: Final = 5.0
@@ -57,6 +58,7 @@ class ServedEngine:
             ),
             WorkerRoutes(self._engine, store),
         )
+        self.blueprint.register_blueprint(run_routes(self._engine))
 
     def progress(self, experiment: int) -> ProgressView:
         """Return the progress of a submitted experiment. Raises NotFoundError."""

@@ -154,6 +154,7 @@ class Heartbeat:
 
     def __init__(self, client: WorkerClient, number: int, attempt: int, worker: str) -> None:
         self.lab: str | None = None
+        self.api: str | None = None
         self._client = WorkerClient(
             client.url, client.token, authority=client.authority
         )  # a session of its own: this is another thread
@@ -169,9 +170,9 @@ class Heartbeat:
         """Where it is now."""
         self._progress = progress
 
-    def has_lab(self, lab: str) -> None:
-        """It runs in the lab of this id."""
-        self.lab = lab
+    def has_lab(self, lab: str, api: str | None) -> None:
+        """Report the lab of this id from now on, and its controller's address once it is up."""
+        self.lab, self.api = lab, api
 
     def __enter__(self) -> Heartbeat:
         signal.signal(STOP, self._stop)
@@ -204,7 +205,7 @@ class Heartbeat:
     def _report(self) -> WorkerReportBody:
         now = self._progress
         if now is None:
-            return WorkerReportBody(self._attempt, self._worker, "starting", lab=self.lab)
+            return WorkerReportBody(self._attempt, self._worker, "starting", lab=self.lab, api=self.api)
         return WorkerReportBody(
             attempt=self._attempt,
             worker=self._worker,
@@ -217,4 +218,5 @@ class Heartbeat:
             elapsed_s=now.elapsed_s,
             left_s=now.left_s,
             lab=self.lab,
+            api=self.api,
         )

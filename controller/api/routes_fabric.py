@@ -147,11 +147,11 @@ class FabricRoutes:
             str,
             tagged=True,
             problems=(404,),
-            media="application/yaml",
+            media="text/plain",
         ),
     )
     def scheme_yaml(self, name: str) -> Response:
-        return Response(loader.source(_known_scheme(name)), mimetype="application/yaml")
+        return Response(loader.source(_known_scheme(name)), mimetype="text/plain")
 
     @get("/scheme", Description("The scheme in force.", answers.SchemeView))
     def current(self) -> answers.SchemeView:

@@ -20,8 +20,9 @@ from tests.lab.conftest import nothing_left  # noqa: F401
 
 PORT = 7000
 PATIENCE_MS = 60_000
-MAY_BE_REFUSED = ("status of 401", "/figures/by-size.svg")
-"""The first question where the controller wants a token; a figure that a few flows are not enough for."""
+MAY_BE_REFUSED = ("status of 401", "/figures/by-size.svg", "/runs/current/")
+"""The first question where the controller wants a token; a figure that a few flows are not enough for; a run
+that has just ended."""
 SPINES, LEAVES, HOSTS = 4, 2, 2
 SPEC = {
     "name": "dashboard",

@@ -29,7 +29,7 @@ afterEach(() => vi.unstubAllGlobals());
 test("the first time all flows are asked for, and told of while they come", async () => {
   controller(numbers(25_500, 25_500).map((id) => flow(id, { state: "ended" })));
   const told: number[] = [];
-  const all = await refreshed(undefined, signal, (soFar) => told.push(soFar.flows.length));
+  const all = await refreshed("", undefined, signal, (soFar) => told.push(soFar.flows.length));
   expect(told).toEqual([10_000, 20_000]);
   expect(all.whole).toBe(true);
   expect(all.flows.map((one) => one.id)).toEqual(numbers(25_500, 25_500));
@@ -42,7 +42,7 @@ test("later only new flows, active ones and those that have ended are asked for"
     flow(id, { state: id === 40 ? "active" : "ended", bytes: 1 }),
   );
   const asked = controller(numbers(8_003, 8_003).map(now));
-  const all = await refreshed({ flows: known, whole: true }, signal, () => expect.unreachable());
+  const all = await refreshed("", { flows: known, whole: true }, signal, () => expect.unreachable());
   expect(all.flows.map((one) => one.id)).toEqual(numbers(8_003, 8_003));
   expect(all.flows.find((one) => one.id === 40)).toMatchObject({ state: "ended", bytes: 99 });
   expect(asked.length).toBe(3);
@@ -51,12 +51,12 @@ test("later only new flows, active ones and those that have ended are asked for"
 test("a controller that began anew is believed", async () => {
   controller(numbers(3, 3).map((id) => flow(id)));
   const known = numbers(500, 500).map((id) => flow(id));
-  const all = await refreshed({ flows: known, whole: true }, signal, () => undefined);
+  const all = await refreshed("", { flows: known, whole: true }, signal, () => undefined);
   expect(all.flows.map((one) => one.id)).toEqual([3, 2, 1]);
 });
 
 test("a list that was broken off is asked for anew", async () => {
   controller(numbers(30, 30).map((id) => flow(id, { state: "ended" })));
-  const all = await refreshed({ flows: [flow(30)], whole: false }, signal, () => undefined);
+  const all = await refreshed("", { flows: [flow(30)], whole: false }, signal, () => undefined);
   expect(all.flows.length).toBe(30);
 });

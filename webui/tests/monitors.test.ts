@@ -114,7 +114,7 @@ test("thresholds that would lie upon each other are one mark", () => {
 });
 
 test("a short logarithmic axis has ticks, too", () => {
-  expect(roundValues(14_800, 90_000)).toEqual([20_000, 50_000]);
+  expect(roundValues(14_800, 45_000)).toEqual([20_000, 30_000, 40_000]);
   expect(roundValues(1, 100)).toEqual([1, 2, 5, 10, 20, 50, 100]);
 });
 

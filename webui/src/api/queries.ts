@@ -8,9 +8,11 @@ import type {
   FlowDetail,
   Health,
   ModesView,
+  RunView,
   SchemesView,
   SchemeView,
 } from "./schema";
+import { useSource } from "./source";
 
 /** What the controller refused will be refused again; what it did not answer may be answered soon. */
 export function worthRetrying(failures: number, error: Error): boolean {
@@ -27,6 +29,15 @@ export function useHas(path: string): boolean | undefined {
   return document.data && `${BASE}${path}` in document.data.paths;
 }
 
+/** What the watched controller answers; events of its stream say when to ask again. */
+function useWatched<T>(name: string) {
+  const source = useSource();
+  return useQuery({
+    queryKey: [name, source],
+    queryFn: ({ signal }) => get<T>(`${source}/${name}`, signal),
+  });
+}
+
 export const useHealth = () =>
   useQuery({
     queryKey: ["health"],
@@ -34,14 +45,22 @@ export const useHealth = () =>
     refetchInterval: 10_000,
   });
 
-export const useFabric = () =>
-  useQuery({ queryKey: ["fabric"], queryFn: ({ signal }) => get<FabricView>("/fabric", signal) });
+export const useFabric = () => useWatched<FabricView>("fabric");
+export const useModes = () => useWatched<ModesView>("modes");
+export const useScheme = () => useWatched<SchemeView>("scheme");
+export const useFaults = () => useWatched<FaultsView>("faults");
 
-export const useModes = () =>
-  useQuery({ queryKey: ["modes"], queryFn: ({ signal }) => get<ModesView>("/modes", signal) });
-
-export const useScheme = () =>
-  useQuery({ queryKey: ["scheme"], queryFn: ({ signal }) => get<SchemeView>("/scheme", signal) });
+/** The run that the queue is at, where this controller has a queue. */
+export function useRun(): RunView {
+  const run = useQuery({
+    queryKey: ["run"],
+    queryFn: ({ signal }) => get<RunView>("/runs/current", signal),
+    enabled: useHas("/runs/current") === true,
+    refetchInterval: 2_000,
+  });
+  return run.data ?? NO_RUN;
+}
+const NO_RUN: RunView = { experiment: null, parent: null };
 
 export const useSchemes = () =>
   useQuery({
@@ -50,14 +69,13 @@ export const useSchemes = () =>
     staleTime: 300_000,
   });
 
-export const useFaults = () =>
-  useQuery({ queryKey: ["faults"], queryFn: ({ signal }) => get<FaultsView>("/faults", signal) });
-
 /** One flow in detail: asked twice a second while it lives, then now and then. The one before stays until it is there. */
-export const useFlowDetail = (id: number) =>
-  useQuery({
-    queryKey: ["flow", id],
-    queryFn: ({ signal }) => get<FlowDetail>(`/flows/${id}`, signal),
+export function useFlowDetail(id: number) {
+  const source = useSource();
+  return useQuery({
+    queryKey: ["flow", source, id],
+    queryFn: ({ signal }) => get<FlowDetail>(`${source}/flows/${id}`, signal),
     refetchInterval: (query) => (query.state.data?.flow.state === "ended" ? 5_000 : 500),
     placeholderData: keepPreviousData,
   });
+}

@@ -911,7 +911,11 @@ export interface components {
         GoOnView: {
             go_on: boolean;
         };
-        /** @description What a worker says of its run: as `experiments.run.progress.Progress`, and who it is. lab: id of its lab. */
+        /**
+         * @description What a worker says of its run: as `experiments.run.progress.Progress`, and who it is.
+         *
+         *     lab: id of its lab; api: where its lab's controller listens, once that is up.
+         */
         WorkerReportRequest: {
             attempt: number;
             worker: string;
@@ -932,6 +936,8 @@ export interface components {
             left_s: number | null;
             /** @default null */
             lab: string | null;
+            /** @default null */
+            api: string | null;
         };
         ResultsView: {
             /**
@@ -1504,6 +1510,14 @@ export interface components {
             sent_packets: number;
             sent_bytes: number;
         };
+        /**
+         * @description ``experiment``: that the run belongs to, null if none can be watched; ``parent``: its sweep, null if it is no
+         *     point of one.
+         */
+        RunView: {
+            experiment: number | null;
+            parent: number | null;
+        };
         /** @description The scheme in force, with its overrides; ``policy``: what agents have got. */
         SchemeView: {
             scheme: components["schemas"]["Scheme"];
@@ -1751,65 +1765,6 @@ export interface components {
             burst_s: number;
             initial_window_packets: number;
         };
-        /** @description As `SchemeView`; ``applied_ms``: until everybody had confirmed. */
-        AppliedScheme: {
-            scheme: components["schemas"]["Scheme"];
-            base: string;
-            overrides: {
-                [key: string]: unknown;
-            };
-            packet_time_us: number;
-            version: number;
-            policy: components["schemas"]["Policy"];
-            applied_ms: number;
-        };
-        SchemeRequest: {
-            scheme: string | {
-                [key: string]: components["schemas"]["Anything"];
-            };
-            /** @default {} */
-            overrides: {
-                [key: string]: components["schemas"]["Anything"];
-            };
-            /** @default null */
-            packet_time_us: number | null;
-            /** @default 10 */
-            timeout_s: number;
-            /** @default false */
-            forget_flows: boolean;
-        };
-        SchemesView: {
-            schemes: components["schemas"]["Scheme"][];
-        };
-        /** @description What the token that was shown allows. */
-        SessionView: {
-            /** @enum {unknown} */
-            role: "operate" | "read";
-        };
-        SpecsView: {
-            presets: components["schemas"]["PresetView"][];
-        };
-        /** @description A spec that comes with Capstan; ``text``: its YAML. */
-        PresetView: {
-            name: string;
-            title: string;
-            description: string;
-            points: number;
-            runs: number;
-            schemes: string[];
-            estimated_s: number;
-            claims: components["schemas"]["PresetClaim"][];
-            text: string;
-        };
-        /** @description What a paper claims: scheme *scheme* is better than *against* in *measure*. */
-        PresetClaim: {
-            text: string;
-            source: string;
-            figure: string;
-            measure: string;
-            scheme: string;
-            against: string;
-        };
         /**
          * @description As of now. refused: records that could not be true, by host and reason. types: those that agents have.
          *
@@ -1895,11 +1850,66 @@ export interface components {
             types: number;
             unknown_share: number;
         };
-        /**
-         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
-         *
-         *     simulated: packet by packet (docs/simulator.md), not in a lab.
-         */
+        /** @description As `SchemeView`; ``applied_ms``: until everybody had confirmed. */
+        AppliedScheme: {
+            scheme: components["schemas"]["Scheme"];
+            base: string;
+            overrides: {
+                [key: string]: unknown;
+            };
+            packet_time_us: number;
+            version: number;
+            policy: components["schemas"]["Policy"];
+            applied_ms: number;
+        };
+        SchemeRequest: {
+            scheme: string | {
+                [key: string]: components["schemas"]["Anything"];
+            };
+            /** @default {} */
+            overrides: {
+                [key: string]: components["schemas"]["Anything"];
+            };
+            /** @default null */
+            packet_time_us: number | null;
+            /** @default 10 */
+            timeout_s: number;
+            /** @default false */
+            forget_flows: boolean;
+        };
+        SchemesView: {
+            schemes: components["schemas"]["Scheme"][];
+        };
+        /** @description What the token that was shown allows. */
+        SessionView: {
+            /** @enum {unknown} */
+            role: "operate" | "read";
+        };
+        SpecsView: {
+            presets: components["schemas"]["PresetView"][];
+        };
+        /** @description A spec that comes with Capstan; ``text``: its YAML. */
+        PresetView: {
+            name: string;
+            title: string;
+            description: string;
+            points: number;
+            runs: number;
+            schemes: string[];
+            estimated_s: number;
+            claims: components["schemas"]["PresetClaim"][];
+            text: string;
+        };
+        /** @description What a paper claims: scheme *scheme* is better than *against* in *measure*. */
+        PresetClaim: {
+            text: string;
+            source: string;
+            figure: string;
+            measure: string;
+            scheme: string;
+            against: string;
+        };
+        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
         EngineSubmitAnswer: {
             id: number;
             name: string;
@@ -2271,6 +2281,7 @@ export type QueuesWanted = components['schemas']['QueuesWanted'];
 export type SwitchQueuesObject = components['schemas']['SwitchQueuesObject'];
 export type PortQueuesObject = components['schemas']['PortQueuesObject'];
 export type QueueCount = components['schemas']['QueueCount'];
+export type RunView = components['schemas']['RunView'];
 export type SchemeView = components['schemas']['SchemeView'];
 export type Scheme = components['schemas']['Scheme'];
 export type ClassScheme = components['schemas']['ClassScheme'];
@@ -2295,6 +2306,11 @@ export type CodingPolicy = components['schemas']['CodingPolicy'];
 export type ReleasePolicy = components['schemas']['ReleasePolicy'];
 export type PriorityPolicy = components['schemas']['PriorityPolicy'];
 export type AdmissionPolicy = components['schemas']['AdmissionPolicy'];
+export type LearnerState = components['schemas']['LearnerState'];
+export type Computation = components['schemas']['Computation'];
+export type LearntTypes = components['schemas']['LearntTypes'];
+export type FlowType = components['schemas']['FlowType'];
+export type Tried = components['schemas']['Tried'];
 export type AppliedScheme = components['schemas']['AppliedScheme'];
 export type SchemeRequest = components['schemas']['SchemeRequest'];
 export type SchemesView = components['schemas']['SchemesView'];
@@ -2302,11 +2318,6 @@ export type SessionView = components['schemas']['SessionView'];
 export type SpecsView = components['schemas']['SpecsView'];
 export type PresetView = components['schemas']['PresetView'];
 export type PresetClaim = components['schemas']['PresetClaim'];
-export type LearnerState = components['schemas']['LearnerState'];
-export type Computation = components['schemas']['Computation'];
-export type LearntTypes = components['schemas']['LearntTypes'];
-export type FlowType = components['schemas']['FlowType'];
-export type Tried = components['schemas']['Tried'];
 export type EngineSubmitAnswer = components['schemas']['EngineSubmitAnswer'];
 export type ExperimentsOneAnswer = components['schemas']['ExperimentsOneAnswer'];
 export type ExperimentsEndAnswer = components['schemas']['ExperimentsEndAnswer'];

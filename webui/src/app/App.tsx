@@ -7,6 +7,7 @@ import { useKeys } from "./keyboard";
 import { navigate, usePath } from "./location";
 import { movedTo } from "./moved";
 import { addressOf, VIEWS, viewOf } from "./views";
+import { WatchSource } from "../watch/WatchSource";
 import { Notice } from "../parts/Notice";
 import { Quiet } from "../parts/Quiet";
 import { ErrorBoundary } from "./ErrorBoundary";
@@ -53,7 +54,13 @@ export function App() {
               <VisuallyHidden component="h1">
                 {place.view.title}: {place.section.title}
               </VisuallyHidden>
-              <Shown />
+              {place.view.path === "watch" ? (
+                <WatchSource>
+                  <Shown />
+                </WatchSource>
+              ) : (
+                <Shown />
+              )}
             </Suspense>
           </ErrorBoundary>
         ) : (

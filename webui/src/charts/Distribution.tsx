@@ -104,6 +104,7 @@ export function Distribution({ title, curves, of, format, height = 270 }: Props)
             ],
             cursor: { y: false, drag: { x: false, y: false }, dataIdx: nearestValue },
             hooks: {
+              drawAxes: [(chart) => curves.forEach((curve) => drawEdge(chart, curve, edge, scale))],
               drawSeries: [
                 (chart, index) => {
                   const curve = curves[index - 1];
@@ -124,6 +125,28 @@ function nearestValue(chart: uPlot, series: number, index: number): number {
   let known = index;
   while (known > 0 && values?.[known] == null) known -= 1;
   return series === 0 ? index : known;
+}
+
+/** Beneath a curve, a wider one of another colour: the darkest schemes would be lost on a dark page. */
+function drawEdge(chart: uPlot, curve: Curve, edge: string, scale: number): void {
+  const { ctx, bbox } = chart;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.beginPath();
+  let height: number | null = null;
+  for (const [x, share] of curve.points) {
+    const at = chart.valToPos(x, "x", true);
+    if (height === null) ctx.moveTo(at, chart.valToPos(share, "y", true));
+    else ctx.lineTo(at, height);
+    height = chart.valToPos(share, "y", true);
+    ctx.lineTo(at, height);
+  }
+  ctx.strokeStyle = edge;
+  ctx.lineWidth = 4.5 * scale * uPlot.pxRatio;
+  ctx.stroke();
+  ctx.restore();
 }
 
 function drawMarkers(

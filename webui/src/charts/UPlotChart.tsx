@@ -23,7 +23,8 @@ interface Props {
 /** In the legend each series has a mark of its own colour. */
 const MARKS: uPlot.Legend = {
   markers: {
-    width: 0,
+    width: 1,
+    stroke: () => "var(--scheme-edge)",
     fill: (chart, index) => {
       const stroke = chart.series[index]?.stroke;
       return String(typeof stroke === "function" ? stroke(chart, index) : stroke);

@@ -1,9 +1,16 @@
-/** 1, 2 and 5 of each decade between *low* and *high*: where a logarithmic axis has its labels. */
+const FEW = [1, 2, 5];
+const ALL = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+/** Where a logarithmic axis from *low* to *high* may have labels: at 1, 2 and 5 of each decade, or at all digits of a short one. */
 export function roundValues(low: number, high: number): number[] {
-  const values: number[] = [];
-  for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); decade += 1)
-    for (const digit of [1, 2, 5]) values.push(digit * 10 ** decade);
-  return values.filter((value) => value >= low && value <= high);
+  const of = (digits: readonly number[]): number[] => {
+    const values: number[] = [];
+    for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); decade += 1)
+      for (const digit of digits) values.push(digit * 10 ** decade);
+    return values.filter((value) => value >= low && value <= high);
+  };
+  const few = of(FEW);
+  return few.length > 2 ? few : of(ALL);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Button, Group, NumberInput, Text } from "@mantine/core";
 import { useState } from "react";
 import { useFaults } from "../api/queries";
+import { useSource } from "../api/source";
 import { useRole } from "../app/role";
 import { useFaultChanges } from "./useFaultChanges";
 
@@ -8,9 +9,10 @@ import { useFaultChanges } from "./useFaultChanges";
 export function LinkControls({ name, up, rateMbps }: { name: string; up: boolean; rateMbps: number | null }) {
   const faults = useFaults().data;
   const role = useRole();
+  const own = useSource() === "";
   const { begin, end, error } = useFaultChanges();
   const [rate, setRate] = useState<number | string>(rateMbps === null ? 1 : rateMbps / 5);
-  if (!faults?.possible || role !== "operate") return null;
+  if (!own || !faults?.possible || role !== "operate") return null;
   const mine = faults.faults.filter((fault) => fault.target === name);
   const busy = begin.isPending || end.isPending;
   return (

@@ -2,6 +2,9 @@ import { Button, Code, Group, NativeSelect, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { change } from "../api/client";
+import { useHealth, useRun } from "../api/queries";
+import { LiveFabric } from "../watch/WatchPage";
+import { WatchSource } from "../watch/WatchSource";
 import { Link } from "../app/Link";
 import { useSearch } from "../app/location";
 import { useRole } from "../app/role";
@@ -56,6 +59,7 @@ function Whole({ experiment }: { experiment: Experiment }) {
         {!over && <ProgressBar experiment={experiment} />}
         <Actions experiment={experiment} over={over} />
       </Panel>
+      {!over && <LiveRun experiment={experiment.id} />}
       {other !== null && <Comparison a={experiment.id} b={other} />}
       {experiment.children && experiment.children.length > 0 && <SweepPoints experiment={experiment} />}
       {runs.length > 0 || experiment.summary ? (
@@ -64,6 +68,18 @@ function Whole({ experiment }: { experiment: Experiment }) {
         over && <Notice title="No run was kept">It ended before its first run was over.</Notice>
       )}
     </Column>
+  );
+}
+
+/** The fabric of the run that is going on, while it is one of this experiment's. */
+function LiveRun({ experiment }: { experiment: number }) {
+  const run = useRun();
+  const ownFabric = useHealth().data?.switches !== 0;
+  if (ownFabric || (run.experiment !== experiment && run.parent !== experiment)) return null;
+  return (
+    <WatchSource>
+      <LiveFabric />
+    </WatchSource>
   );
 }
 

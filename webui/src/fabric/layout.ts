@@ -21,6 +21,9 @@ export interface Layout {
 const SLOT = 62;
 const MARGIN = 50;
 const ROW = 175;
+/** Rows of a wide window are further apart, up to this; by this share of the width. */
+const HIGHEST_ROW = 260;
+const ROW_SHARE = 0.2;
 const HOST_ROW = 100;
 const TOP = 46;
 
@@ -51,6 +54,7 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
     (switchView) => switchView.tier ?? top + 1,
   );
   const width = Math.max(wanted, 2 * MARGIN + SLOT * Math.max(1, ...perTier.values()));
+  const step = Math.min(HIGHEST_ROW, Math.max(ROW, ROW_SHARE * wanted));
   const switches = new Map<string, Spot>();
   const rows: { y: number; name: string }[] = [];
   for (let row = 0; row < rowsOfSwitches; row += 1) {
@@ -58,25 +62,25 @@ export function layOut(fabric: FabricView, wanted: number): Layout {
     const members = fabric.switches
       .filter((switchView) => (switchView.tier === null ? tier > top : switchView.tier === tier))
       .sort(byName);
-    const y = TOP + row * ROW;
+    const y = TOP + row * step;
     members.forEach((member, index) =>
       switches.set(member.name, { x: spread(index, members.length, width), y }),
     );
     rows.push({ y, name: tier > top ? "Not placed yet" : rowName(members) });
   }
   const hosts = new Map<string, Spot>();
-  const y = TOP + (rowsOfSwitches - 1) * ROW + HOST_ROW;
+  const y = TOP + (rowsOfSwitches - 1) * step + HOST_ROW;
   const placed = [...group(fabric.hosts, (host) => host.place?.switch ?? "")].filter(([leaf]) =>
     switches.has(leaf),
   );
   const slot = (width - 2 * MARGIN) / Math.max(1, placed.length);
   for (const [leaf, members] of placed) {
     const centre = switches.get(leaf)?.x ?? 0;
-    const step = Math.min(54, (slot * 0.94) / members.length);
+    const apart = Math.min(54, (slot * 0.94) / members.length);
     members
       .sort((left, right) => byName({ name: hostName(left) }, { name: hostName(right) }))
       .forEach((host, index) =>
-        hosts.set(hostName(host), { x: centre + (index - (members.length - 1) / 2) * step, y }),
+        hosts.set(hostName(host), { x: centre + (index - (members.length - 1) / 2) * apart, y }),
       );
   }
   if (hosts.size > 0) rows.push({ y, name: "Hosts" });

@@ -2,6 +2,7 @@ import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useMemo } from "react";
 import { get } from "../api/client";
+import { useSource } from "../api/source";
 import { useScheme } from "../api/queries";
 import type { EventsView } from "../api/schema";
 import { merged } from "../flows/rows";
@@ -25,11 +26,12 @@ import {
 
 /** Completion times of live flows by scheme and size class, and the goodput of long flows. */
 function useCompletionTimes(): { flowGroups: Group[]; long: { flows: number; bitsPerS: number } } {
+  const source = useSource();
   const { known, live } = useAllFlows();
   const scheme = useScheme().data?.scheme.name ?? null;
   const events = useQuery({
-    queryKey: ["events", "scheme", scheme],
-    queryFn: ({ signal }) => get<EventsView>("/events?topics=scheme&limit=10000", signal),
+    queryKey: ["events", source, scheme],
+    queryFn: ({ signal }) => get<EventsView>(`${source}/events?topics=scheme&limit=10000`, signal),
   });
   const recent = useDeferredValue(live);
   const calm = useMemo(() => merged(known, recent), [known, recent]);

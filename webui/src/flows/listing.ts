@@ -9,8 +9,8 @@ const MOST_PAGES = 10;
 /** A little more than a controller keeps. */
 const KEPT = 125_000;
 
-const ask = (search: string, signal: AbortSignal): Promise<LiveFlowsView> =>
-  get<LiveFlowsView>(`/flows?limit=${PAGE}${search}`, signal);
+const ask = (source: string, search: string, signal: AbortSignal): Promise<LiveFlowsView> =>
+  get<LiveFlowsView>(`${source}/flows?limit=${PAGE}${search}`, signal);
 
 /** Flows, newest first; `whole`: all that the controller knows, not only the newest of them. */
 export interface Listing {
@@ -23,11 +23,12 @@ export interface Listing {
  * ended since. Where it was not whole all of them, and *publish* gets what is there so far.
  */
 export async function refreshed(
+  source: string,
   before: Listing | undefined,
   signal: AbortSignal,
   publish: (soFar: Listing) => void,
 ): Promise<Listing> {
-  const top = await ask("", signal);
+  const top = await ask(source, "", signal);
   const known = before?.whole && goesOn(before.flows, top) ? before.flows : [];
   const newest = known[0]?.id ?? 0;
   const newFlows: LiveFlow[] = [];
@@ -37,9 +38,9 @@ export async function refreshed(
     if (page.next === null || fresh.length < page.flows.length) break;
     if (known.length === 0 && newFlows.length % (10 * PAGE) === 0)
       publish({ flows: [...newFlows], whole: false });
-    page = await ask(`&before=${page.next}`, signal);
+    page = await ask(source, `&before=${page.next}`, signal);
   }
-  const updates = await changed(known, signal);
+  const updates = await changed(source, known, signal);
   const same = known.map((flow) => updates.get(flow.id) ?? flow);
   return { flows: [...newFlows, ...same].slice(0, KEPT), whole: true };
 }
@@ -50,7 +51,11 @@ function goesOn(known: readonly LiveFlow[], top: LiveFlowsView): boolean {
 }
 
 /** What those of *known* that count as active are now, by number. */
-async function changed(known: readonly LiveFlow[], signal: AbortSignal): Promise<Map<number, LiveFlow>> {
+async function changed(
+  source: string,
+  known: readonly LiveFlow[],
+  signal: AbortSignal,
+): Promise<Map<number, LiveFlow>> {
   const open = new Set(known.filter((flow) => flow.state === "active").map((flow) => flow.id));
   const updates = new Map<number, LiveFlow>();
   const take = (flows: readonly LiveFlow[]): void => {
@@ -58,14 +63,14 @@ async function changed(known: readonly LiveFlow[], signal: AbortSignal): Promise
   };
   if (open.size === 0) return updates;
   for (let before = ""; ;) {
-    const page = await ask(`&state=active${before}`, signal);
+    const page = await ask(source, `&state=active${before}`, signal);
     take(page.flows);
     if (page.next === null) break;
     before = `&before=${page.next}`;
   }
   for (let pages = 0; open.size > 0 && pages < MOST_PAGES; pages++) {
     const highest = Math.max(...open);
-    take((await ask(`&before=${highest + 1}`, signal)).flows);
+    take((await ask(source, `&before=${highest + 1}`, signal)).flows);
     open.delete(highest); // it is gone if it was not there
   }
   return updates;

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { LiveFlow } from "../api/schema";
+import { useSource } from "../api/source";
 import { useLive, useStore } from "../live/useLive";
 import { type Listing, refreshed } from "./listing";
 import { updates } from "./rows";
@@ -10,11 +11,13 @@ const LIVE_S = 60;
 /** All flows that the controller knows, newest first, as it was asked for them (every 15 s), and what the stream sent since. */
 export function useAllFlows() {
   const queries = useQueryClient();
+  const source = useSource();
+  const queryKey = ["flows", source];
   const query = useQuery({
-    queryKey: ["flows"],
+    queryKey,
     queryFn: ({ signal }) =>
-      refreshed(queries.getQueryData<Listing>(["flows"]), signal, (soFar) =>
-        queries.setQueryData(["flows"], soFar),
+      refreshed(source, queries.getQueryData<Listing>(queryKey), signal, (soFar) =>
+        queries.setQueryData(queryKey, soFar),
       ),
     refetchInterval: 15_000,
     structuralSharing: false,

@@ -25,10 +25,10 @@ const QUERIES: Record<LogTopic, readonly string[]> = {
   faults: ["faults", "fabric"],
 };
 
-/** Watch the controller until the answer is called. */
-export function connect(store: LiveStore, queries: QueryClient): () => void {
+/** Watch the controller until the answer is called. *source*: of what (api/source.ts). */
+export function connect(store: LiveStore, queries: QueryClient, source = ""): () => void {
   const watch = new StreamWatch(performance.now());
-  let source: EventSource | null = null;
+  let stream: EventSource | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   const stale = new Set<string>();
   let refresh: ReturnType<typeof setTimeout> | undefined;
@@ -55,17 +55,19 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
     store.takeEvent(topic, event);
     askAgain(QUERIES[topic]);
     if (event.kind === "mode-changed") {
-      queries.setQueryData<ModesView>(["modes"], (known) => known && withMode(known, event));
+      queries.setQueryData<ModesView>(["modes", source], (known) => known && withMode(known, event));
     }
   }
 
   function open(): void {
-    source?.close();
+    stream?.close();
     const since = store.hello ? `&since=${encodeURIComponent(lastId ?? store.hello.id)}` : "";
-    source = new EventSource(`${BASE}/events?topics=${[...LOG_TOPICS, "links", "flows"].join(",")}${since}`);
+    stream = new EventSource(
+      `${BASE}${source}/events?topics=${[...LOG_TOPICS, "links", "flows"].join(",")}${since}`,
+    );
     watch.opening(performance.now());
     const on = <T>(name: string, take: (data: T) => void): void => {
-      source?.addEventListener(name, (message: MessageEvent<string>) => {
+      stream?.addEventListener(name, (message: MessageEvent<string>) => {
         if (message.lastEventId) lastId = message.lastEventId;
         received(name === "links" || name === "flows");
         take(JSON.parse(message.data) as T);
@@ -77,7 +79,7 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
       if (store.log.length === 0) {
         // Refused or unanswered, the log begins with what comes.
         const since = Math.max(0, hello.cursor - PAST);
-        get<EventsView>(`/events?since=${since}&limit=${PAST}`).then(
+        get<EventsView>(`${source}/events?since=${since}&limit=${PAST}`).then(
           ({ events }) => store.takePast(events),
           () => undefined,
         );
@@ -91,14 +93,14 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
       void queries.invalidateQueries();
     });
     for (const topic of LOG_TOPICS) on<EventHead>(topic, (event) => happened(topic, event));
-    source.addEventListener("error", () => {
+    stream.addEventListener("error", () => {
       if (store.connection !== "connecting") store.setConnection("lost");
-      if (source?.readyState === EventSource.CLOSED) again();
+      if (stream?.readyState === EventSource.CLOSED) again();
     });
   }
 
   function again(): void {
-    source?.close();
+    stream?.close();
     clearTimeout(retry);
     retry = setTimeout(open, watch.retryIn());
   }
@@ -113,7 +115,7 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
       again();
     } else if (health === "quiet" && !asking) {
       asking = true;
-      get("/health", AbortSignal.timeout(ANSWER_MS))
+      get(`${source}/health`, AbortSignal.timeout(ANSWER_MS))
         .then(
           () => received(false),
           () => store.setConnection("old"),
@@ -128,7 +130,7 @@ export function connect(store: LiveStore, queries: QueryClient): () => void {
     clearInterval(tick);
     clearTimeout(retry);
     clearTimeout(refresh);
-    source?.close();
+    stream?.close();
   };
 }
 

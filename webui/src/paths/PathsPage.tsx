@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { useFabric } from "../api/queries";
+import { useSource } from "../api/source";
 import { useSearch } from "../app/location";
 import { useLive, useStore } from "../live/useLive";
 import { Column } from "../parts/Grid";
@@ -45,12 +46,14 @@ function useNewest(trafficClass: string): number | null {
   const sample = useLive("flows", (store) => store.flows);
   const store = useStore();
   const queries = useQueryClient();
+  const source = useSource();
   const held = useRef<Held | null>(null);
   return useMemo(() => {
     if (!sample) return null;
-    const asked = held.current && queries.getQueryState(["flow", held.current.id])?.status === "pending";
+    const asked =
+      held.current && queries.getQueryState(["flow", source, held.current.id])?.status === "pending";
     if (asked) return held.current!.id; // to replace it unseen would show nothing where answers take long
     held.current = newestOf(store.flowHistory.recent(RECENT_S), trafficClass, held.current, sample.at);
     return held.current?.id ?? null;
-  }, [sample, store, queries, trafficClass]);
+  }, [sample, store, queries, source, trafficClass]);
 }

@@ -2,6 +2,7 @@ import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { get } from "../api/client";
 import type { QueuesView } from "../api/schema";
+import { useSource } from "../api/source";
 import { Link } from "../app/Link";
 import { useLive } from "../live/useLive";
 import { DataTable } from "../parts/DataTable";
@@ -21,10 +22,11 @@ export function QueuesPage() {
 
 /** What waits in the queues of ports now, those with most first: of all, or of the *first* ones. */
 export function Queues({ first }: { first?: number }) {
+  const source = useSource();
   const sample = useLive("links", (store) => store.links);
   const view = useQuery({
-    queryKey: ["queues"],
-    queryFn: ({ signal }) => get<QueuesView>("/queues", signal),
+    queryKey: ["queues", source],
+    queryFn: ({ signal }) => get<QueuesView>(`${source}/queues`, signal),
     refetchInterval: 1_000,
   }).data;
   const sampled = sample ? portQueues(sample) : [];

@@ -1,5 +1,7 @@
 import { lazy, Suspense, useCallback } from "react";
-import { useFabric, useScheme } from "../api/queries";
+import { useFabric, useRun, useScheme } from "../api/queries";
+import { useSource } from "../api/source";
+import { Link } from "../app/Link";
 import { useSearch } from "../app/location";
 import { FabricMap } from "../fabric/FabricMap";
 import { HostPanel } from "../fabric/HostPanel";
@@ -21,8 +23,22 @@ const CompletionTimes = lazy(async () => ({ default: (await import("../fct/FctPa
 
 const FULLEST = 6;
 
-/** All of what runs at a glance: the fabric, and beside it what flows make of it, or the link or host that was chosen. */
 export function WatchPage() {
+  const { experiment } = useRun();
+  return (
+    <>
+      {useSource() !== "" && experiment !== null && (
+        <Quiet>
+          This is the run of <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>, live.
+        </Quiet>
+      )}
+      <LiveFabric />
+    </>
+  );
+}
+
+/** All of what runs at a glance: the fabric, and beside it what flows make of it, or the link or host that was chosen. */
+export function LiveFabric() {
   const fabric = useFabric();
   const scheme = useScheme().data?.scheme;
   const [search, change] = useSearch();
@@ -39,7 +55,7 @@ export function WatchPage() {
           <Notice title="No switch has connected yet">
             Switches are expected on the controller's OpenFlow address; a lab's are there within seconds
             (./capstan lab small), an own fabric's as docs/own-fabric.md says. Experiments need none here:
-            each builds its own.
+            each builds its own, and is shown here while it runs.
           </Notice>
         ) : (
           <Split>

@@ -1,0 +1,112 @@
+"""The run that is going on, as its own controller sees it: what that answers, and its stream of events, passed on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any, Final, TypedDict
+
+from flask import Blueprint, Response, request
+
+from capstan_client.errors import ControllerError
+from capstan_client.http import Connection
+from controller.api.describing import Description, attach, description_of
+from controller.api.front.backend import HAND_OVER, HandOverError
+from controller.api.problems import ProblemError
+from controller.api.routes_capton import CaptonRoutes
+from controller.api.routes_fabric import FabricRoutes
+from controller.api.routes_faults import FaultRoutes
+from controller.api.routes_live import STREAM, LiveRoutes
+from engine.dispatcher import Engine
+from engine.run_stream import RunStreams, StreamsError
+
+BELOW: Final = "/runs/current"
+PREFIX: Final = f"/api/v1{BELOW}"
+TIMEOUT_S: Final = 10.0
+NONE: Final = (
+    "no run is going on that can be watched from here: GET /api/v1/engine says what runs and what waits"
+)
+PASSED_ON: Final[tuple[tuple[str, Callable[..., Any]], ...]] = (
+    ("/health", FabricRoutes.health),
+    ("/fabric", FabricRoutes.fabric),
+    ("/modes", FabricRoutes.modes),
+    ("/agents", FabricRoutes.agents),
+    ("/queues", FabricRoutes.queues),
+    ("/tpfs", FabricRoutes.tpfs),
+    ("/scheme", FabricRoutes.current),
+    ("/links", LiveRoutes.links),
+    ("/flows", LiveRoutes.flows),
+    ("/flows/<number:flow>", LiveRoutes.flow),
+    ("/events", LiveRoutes.events),
+    ("/capton", CaptonRoutes.capton),
+    ("/faults", FaultRoutes.listing),
+)
+"""Paths below those of the run, each with the view of a controller that answers the same: descriptions are theirs."""
+
+
+class RunView(TypedDict):
+    """``experiment``: that the run belongs to, null if none can be watched; ``parent``: its sweep, null if it is no
+    point of one."""
+
+    experiment: int | None
+    parent: int | None
+
+
+def run_routes(engine: Engine) -> Blueprint:
+    """Return the routes of the run that is going on."""
+    routes = Blueprint("runs", __name__, url_prefix=BELOW)
+    streams = RunStreams()
+
+    def current() -> RunView:
+        run = engine.current_run()
+        if run is None:
+            return {"experiment": None, "parent": None}
+        return {"experiment": run.experiment, "parent": run.parent}
+
+    attach(current, Description("The run that is going on, if it can be watched.", RunView))
+    routes.add_url_rule("", "run", current)
+    for path, view in PASSED_ON:
+        theirs = description_of(view)
+        passed = attach(
+            _passing_on(engine, streams),
+            dataclasses.replace(
+                theirs,
+                summary=f"Of the run that is going on: {theirs.summary[0].lower()}{theirs.summary[1:]}",
+                problems=tuple(sorted({*theirs.problems, 404, 503})),
+                tagged=False,
+            ),
+        )
+        routes.add_url_rule(path, view.__name__, passed)
+    return routes
+
+
+def _passing_on(engine: Engine, streams: RunStreams) -> Callable[..., Response]:
+    def view(**_: Any) -> Response:
+        run = engine.current_run()
+        if run is None:
+            raise ProblemError(404, NONE)
+        path = request.path.removeprefix(PREFIX)
+        if request.accept_mimetypes.best_match(("application/json", STREAM)) == STREAM:
+            return _stream(run.api, path, streams)
+        try:
+            with closing(Connection(run.api, None, TIMEOUT_S)) as connection:
+                answer = connection.send("GET", path, query=request.args.to_dict())
+        except ControllerError as error:
+            raise ProblemError(503, f"the run's controller does not answer: {error}") from None
+        return Response(answer.content, answer.status_code, content_type=answer.headers["Content-Type"])
+
+    return view
+
+
+def _stream(api: str, path: str, streams: RunStreams) -> Response:
+    """Hand the connection over to the run's stream; what is returned is not sent."""
+    take = request.environ.get(HAND_OVER)
+    if take is None:
+        raise ProblemError(503, "this web server cannot stream events: ask for application/json")
+    query = request.query_string.decode("ascii", "replace")
+    try:
+        streams.add(take, api, f"/api/v1{path}?{query}")
+    except (StreamsError, HandOverError) as error:
+        raise ProblemError(503, str(error)) from None
+    return Response(mimetype=STREAM)

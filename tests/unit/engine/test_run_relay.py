@@ -1,0 +1,173 @@
+"""The run that is going on, watched by way of its queue's controller: the run's own is another real one, over HTTP."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import pytest
+
+from controller.api.describing import description_of
+from controller.api.front.backend import HAND_OVER
+from engine.routes_runs import PASSED_ON
+from engine.run_stream import RunStreams, StreamsError
+from tests.unit.api_world import World, api_world
+
+BELOW = "/runs/current"
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def served(world: World) -> Iterator[str]:
+    """Serve the API of *world*; gives its address."""
+    server = make_server("127.0.0.1", 0, world.app, handler_class=Quiet)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    (tmp_path / "queue").mkdir()
+    with api_world(tmp_path / "queue") as made:
+        yield made
+
+
+def running(world: World, api: str | None, **body: Any) -> Any:
+    """Have a worker at an experiment, whose lab's controller listens at *api*."""
+    world.ask("POST", "/experiments", 201, json={"preset": "small"} | body)
+    claimed = world.ask("POST", "/engine/claims", json={"worker": "w@here:1"})["claim"]
+    report = {"attempt": claimed["attempt"], "worker": "w@here:1", "stage": "caps", "api": api}
+    world.ask("PUT", f"/experiments/{claimed['experiment']}/progress", json=report)
+    return claimed
+
+
+def test_without_a_run_there_is_nothing_to_watch(world: World) -> None:
+    assert world.get(BELOW) == {"experiment": None, "parent": None}
+    assert "no run is going on" in world.get(f"{BELOW}/fabric", 404)["detail"]
+
+
+def test_what_the_runs_controller_answers_is_passed_on(world: World, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with api_world(tmp_path / "run") as run, served(run) as api:
+        claimed = running(world, api)
+        assert world.get(BELOW) == {"experiment": claimed["experiment"], "parent": None}
+        run.ask("PUT", "/scheme", json={"scheme": "letflow"})
+        assert world.get("/scheme")["base"] == "ecmp"
+        assert world.get(f"{BELOW}/scheme")["base"] == "letflow"
+        for path in ("/fabric", "/modes", "/queues", "/faults", "/capton", "/flows?limit=5"):
+            assert world.get(BELOW + path) == run.get(path)
+        assert world.get(f"{BELOW}/flows?limit=0", 422)["field"] == "query.limit"
+        world.get(f"{BELOW}/flows/7", 404)
+        world.ask("PUT", f"{BELOW}/scheme", 405, json={"scheme": "caps"})
+    assert "does not answer" in world.get(f"{BELOW}/fabric", 503)["detail"]
+
+
+def test_a_point_names_its_sweep(world: World) -> None:
+    claimed = running(world, "http://127.0.0.1:9", sweep={"workload.flows.count": [5, 6]})
+    assert world.get(BELOW) == {"experiment": claimed["experiment"], "parent": claimed["parent"]}
+
+
+@pytest.mark.parametrize(
+    "api",
+    [
+        None,
+        "http://192.0.2.1:80",
+        "http://localhost.example:80",
+        "https://127.0.0.1:1",
+        "http://127.0.0.1",
+        "x",
+    ],
+)
+def test_no_other_machine_is_asked_on_a_workers_word(world: World, api: str | None) -> None:
+    running(world, api)
+    assert world.get(BELOW)["experiment"] is None
+    world.get(f"{BELOW}/health", 404)
+
+
+def test_the_answers_are_described_as_those_of_a_controller(world: World) -> None:
+    paths = world.document["paths"]
+    for path, view in PASSED_ON:
+        ours = paths[f"/api/v1{BELOW}{path}".replace("<number:flow>", "{flow}")]["get"]
+        own = next(
+            operation["get"]
+            for name, operation in paths.items()
+            if "runs/current" not in name
+            and operation.get("get", {}).get("summary") == description_of(view).summary
+        )
+        assert ours["responses"]["200"] == own["responses"]["200"]
+
+
+def test_the_stream_is_copied_until_it_ends(world: World) -> None:
+    """What the run's controller sends is what a reader gets, byte for byte; with it the reader's connection ends."""
+    said = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + b"event: hello\ndata: {}\n\n" * 5000
+    )
+    heads: list[bytes] = []
+
+    def speak(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            heads.append(connection.recv(4096))
+            connection.sendall(said)
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        speaker = threading.Thread(target=speak, args=(listener,), daemon=True)
+        speaker.start()
+        running(world, f"http://127.0.0.1:{listener.getsockname()[1]}")
+        ours, reader = socket.socketpair()
+        with closing(reader):
+            world.client.get(
+                f"/api/v1{BELOW}/events?topics=links,flows&since=a.1",
+                headers={"Accept": "text/event-stream"},
+                environ_overrides={HAND_OVER: lambda: ours},
+            )
+            reader.settimeout(30)
+            received = b""
+            while data := reader.recv(1 << 16):
+                received += data
+        speaker.join(30)
+    assert received == said
+    assert heads[0].startswith(b"GET /api/v1/events?topics=links,flows&since=a.1 HTTP/1.1\r\n")
+    assert b"\r\nAccept: text/event-stream\r\n" in heads[0]
+
+
+def test_a_stream_that_cannot_be_had_takes_no_connection_and_no_place() -> None:
+    streams = RunStreams(most=1)
+    taken: list[int] = []
+
+    def take() -> socket.socket:
+        taken.append(1)
+        raise AssertionError
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as closed:
+        api = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    for _ in range(3):
+        with pytest.raises(StreamsError, match="does not answer"):
+            streams.add(take, api, "/api/v1/events")
+    assert taken == []
+
+
+def test_no_more_readers_than_there_are_places() -> None:
+    streams = RunStreams(most=1)
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        api = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        ours, reader = socket.socketpair()
+        with closing(reader):
+            streams.add(lambda: ours, api, "/api/v1/events")
+            with pytest.raises(StreamsError, match="1 readers watch"):
+                streams.add(lambda: ours, api, "/api/v1/events")

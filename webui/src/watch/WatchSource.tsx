@@ -1,0 +1,28 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useMemo } from "react";
+import { useHealth, useRun } from "../api/queries";
+import { SourceContext } from "../api/source";
+import { connect } from "../live/connection";
+import { LiveStore } from "../live/store";
+import { LiveContext } from "../live/useLive";
+
+const RUN = "/runs/current";
+
+/** Views of what there is to watch: this controller's own fabric, or else the run that its queue is at. */
+export function WatchSource({ children }: { children: ReactNode }) {
+  const ownFabric = useHealth().data?.switches !== 0;
+  const { experiment } = useRun();
+  if (ownFabric || experiment === null) return children;
+  return <Run key={experiment}>{children}</Run>;
+}
+
+function Run({ children }: { children: ReactNode }) {
+  const queries = useQueryClient();
+  const store = useMemo(() => new LiveStore(), []);
+  useEffect(() => connect(store, queries, RUN), [store, queries]);
+  return (
+    <SourceContext value={RUN}>
+      <LiveContext value={store}>{children}</LiveContext>
+    </SourceContext>
+  );
+}

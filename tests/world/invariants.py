@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from controller.openflow.fake_tables import FakeTablesError, Packet
 from protocol.underlay import BASE_PORT, LABEL_FIRST, TrafficClass, dscp
+from tests.unit.fake_tables import FakeTablesError, Packet
 from tests.world.agents import Host, WrongDeliveryError
 from tests.world.fabric import LoopError, Way
 

@@ -28,7 +28,7 @@ SLOTS: Final = Path("/run/capstan-labs")
 """A directory of root's own: a user who can open a slot's file can hold it."""
 SLOT_WAIT_S: Final = 0.5
 STOP: Final = signal.SIGUSR1
-"""What the thread that hears of a cancellation sends to the one that runs the experiment."""
+"""What the thread that receives a cancellation sends to the one that runs the experiment."""
 
 
 class SlotError(CapstanError, RuntimeError):

@@ -123,10 +123,6 @@ class Membership:
     def members(self) -> tuple[Member, ...]:
         return tuple(self._members[host] for host in sorted(self._members))
 
-    def away_since(self, host: str) -> float | None:
-        """Return since when *host* has no channel; None if it has one or is no member."""
-        return self._away.get(host)
-
     def _remove(self, host: str) -> Member:
         self._away.pop(host, None)
         return self._members.pop(host)

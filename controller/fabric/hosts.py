@@ -51,7 +51,6 @@ class Host:
     """As its agent registered; "" for a plain host."""
     agent: bool = False
     place: PortRef | None = None
-    seen_at: float = float("-inf")
     challenged_at: float | None = None
     """When another host claimed its address and it was asked."""
     reported_at: float = float("-inf")
@@ -155,7 +154,7 @@ class Hosts:
         if host.mac != mac:
             return self._claimed(host, mac, place, now, old_place_up)
         if host.place == place:
-            host.seen_at, host.challenged_at = now, None
+            host.challenged_at = None
             claim = self._claims.pop(ipv4, None)
             return [] if claim is None else self._conflict(host, mac, claim.place, now)
         if not host.name and len(self._by_place.get(place, ())) >= HOSTS_PER_PORT:
@@ -243,7 +242,7 @@ class Hosts:
 
     def _place(self, host: Host, place: PortRef, now: float) -> None:
         self._unplace(host)
-        host.place, host.seen_at = place, now
+        host.place = place
         self._by_place.setdefault(place, set()).add(host.ipv4)
         self.version += 1
 

@@ -37,10 +37,6 @@ class Backlog:
             self.dropped_events += 1
         self._events.append(data)
 
-    def lose(self, count: int) -> None:
-        """Events that are gone before this reader came to them."""
-        self._lost += count
-
     def sample(self, topic: str, data: bytes) -> None:
         """A frame that replaces the one of its topic that still waits."""
         if topic not in self.topics:

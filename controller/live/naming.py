@@ -71,9 +71,6 @@ class FabricNames:
         """Its name; its dpid in hex where that is not known."""
         return self._names.get(dpid, f"{dpid:#x}")
 
-    def knows(self, dpid: int) -> bool:
-        return dpid in self._names
-
     def link(self, end: PortRef) -> NamedLink | None:
         """Return the link at a port."""
         return self._links.get(end)

@@ -34,11 +34,6 @@ class Rule(IntEnum):
     """Lets packets by whose source address is not another host's."""
 
 
-def cookie_of_rule(rule: Rule) -> int:
-    """Return `Flow.cookie` of an entry (no generation)."""
-    return int(rule)
-
-
 def rule_of(cookie: int) -> Rule | None:
     """Return the rule of an entry's cookie, with or without a generation; None if no controller of ours wrote it."""
     number = cookie & _RULE_MASK

@@ -282,7 +282,7 @@ def spec_to_dict(spec: Spec) -> dict[str, Any]:
 
 
 def spec_text(spec: Spec) -> str:
-    """YAML that `spec_from_dict` takes back, for a spec that nobody wrote."""
+    """YAML that `spec_from_dict` takes back, for a spec that was made by a program."""
     text: str = yaml.safe_dump(plain(spec_to_dict(spec)), sort_keys=False, allow_unicode=True, width=110)
     return text
 

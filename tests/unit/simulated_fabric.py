@@ -14,8 +14,6 @@ from controller.fabric.hosts import Host
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import compute_routing
 from controller.openflow.cookies import Rule
-from controller.openflow.fake_fabric import FakeFabric
-from controller.openflow.fake_tables import FakeSwitch, Packet, by_hash
 from controller.openflow.pipeline import switch_state
 from controller.openflow.tables import Table
 from controller.openflow.wanted import Difference, Match, Output, SetField, SwitchState, difference
@@ -23,6 +21,8 @@ from controller.plane.effects import Effects, Event, Held, HeldHost, MeterReadin
 from controller.plane.fabric_views import FabricViews
 from controller.schemes.scheme import ByMode, ClassScheme, Mode, ModeRule, Scheme
 from protocol.underlay import BASE_PORT, TrafficClass, dscp
+from tests.unit.fake_fabric import FakeFabric
+from tests.unit.fake_tables import FakeSwitch, Packet, by_hash
 
 KEY = b"0123456789abcdef"
 LOCAL = 0xFFFFFFFE

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from controller.fabric.graph import Link, PortRef
-from controller.openflow.fake_tables import (
+from controller.openflow.wanted import Difference, SwitchState, ToGroup
+from tests.unit.fake_tables import (
     FakeSwitch,
     FakeTablesError,
     Outcome,
@@ -18,7 +19,6 @@ from controller.openflow.fake_tables import (
     by_hash,
     every_bucket,
 )
-from controller.openflow.wanted import Difference, SwitchState, ToGroup
 
 
 class LoopError(FakeTablesError):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from controller.openflow.fake_tables import FakeTablesError, Packet
 from protocol.underlay import BASE_PORT, LABEL_FIRST, TrafficClass, dscp
+from tests.unit.fake_tables import FakeTablesError, Packet
 from tests.world.agents import Host, WrongDeliveryError
 from tests.world.fabric import LoopError, Way
 
@@ -161,7 +161,7 @@ class Watch:
     def _unlike_files(self) -> str:
         controller = self._world.controller
         assert controller is not None
-        kept = controller.schemes.current.read()
+        kept = controller.scheme_file.read()
         if controller.current.version > 1 and (kept is None or kept.scheme != controller.current.scheme):
             return "the file of the scheme has another one than is in force"
         if controller.plane.snapshot().scheme != controller.current.scheme.name:

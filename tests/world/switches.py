@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from controller.fabric.graph import PortRef
-from controller.openflow.fake_tables import Packet
 from controller.openflow.wanted import Difference, SwitchState
 from controller.plane.effects import Held, MeterReading, Port
+from tests.unit.fake_tables import Packet
 from tests.unit.simulated_fabric import LOCAL, held_of
 from tests.world.clock import Channel, Clock
 from tests.world.fabric import Tables

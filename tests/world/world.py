@@ -15,11 +15,11 @@ from controller.fabric.arp import REPLY, REQUEST, Arp, decode_arp
 from controller.fabric.graph import Link as Cable
 from controller.fabric.graph import PortRef
 from controller.openflow.cookies import Rule, rule_of
-from controller.openflow.fake_tables import Packet
 from controller.openflow.session import SILENCE_LIMIT_S as SWITCH_SILENCE_S
 from controller.schemes.scheme import Scheme
 from host_agent.channel import SILENCE_S as CHANNEL_SILENCE_S
 from protocol.underlay import BASE_PORT
+from tests.unit.fake_tables import Packet
 from tests.unit.simulated_fabric import Shape, SimHost
 from tests.world.agents import CHANNEL_S, Host, Sent, Session
 from tests.world.clock import Channel, Clock

@@ -28,9 +28,10 @@ from host_agent.offload import coalesce, segments
 from host_agent.paths import PathPolicy as Rule
 from protocol.admission import AdmissionPolicy, Request
 from protocol.control import Impair, Peer
-from protocol.datagram import HEADER_BYTES, Kind, decode_fields
+from protocol.datagram import HEADER_BYTES
 from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 from protocol.underlay import BASE_PORT, FLOW_KEYS
+from tests.unit.datagram_reference import Kind, decode_fields
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, ip, tcp, udp
 
 MTU = 1426

@@ -24,9 +24,9 @@ from host_agent.core import AgentCore
 from host_agent.wire import Outgoing
 from plain.reading import build
 from protocol.control import Peer
-from protocol.datagram import Kind, decode
 from protocol.policy import Policy
 from protocol.underlay import EV_FIRST
+from tests.unit.datagram_reference import Kind, decode
 
 _VECTORS: Final = sorted((Path(__file__).parents[1] / "vectors").glob("conversation-*.json.z"))
 _UNDERLAY: Final = ("10.0.1.1", "10.0.2.1")

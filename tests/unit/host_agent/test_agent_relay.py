@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from host_agent.core import AgentCore
 from host_agent.offload import coalesce
-from protocol.datagram import Header, Kind, encode
 from protocol.policy import CodingPolicy
 from protocol.underlay import BASE_PORT, FLOW_KEYS, TrafficClass, class_of_dscp
 from tests.unit.agent_relay import MTU, PEERS, SESSIONS, UNDERLAY, Relay, Weather, core, policy
+from tests.unit.datagram_reference import Header, Kind, encode, encode_repair
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, UDP, ip, reassembled, tcp, udp
 
 RLC = CodingPolicy(max_overhead=8.0, code="rlc", flush_s=0.003)
@@ -275,7 +275,7 @@ def test_a_repair_cannot_smuggle_in_what_is_no_packet() -> None:
     send(Kind.SOURCE, tcp(b"x"), 0)
     junk = b"not an IP packet at all"
     head = RepairHead(code=CodeId.XOR, k=1, r=1, index=0, seed=0)
-    send(Kind.REPAIR, head.encode() + len(junk).to_bytes(2, "big") + junk, 1)
+    send(Kind.REPAIR, encode_repair(head) + len(junk).to_bytes(2, "big") + junk, 1)
     assert receiver.packets_to_deliver() == [tcp(b"x")]
 
 

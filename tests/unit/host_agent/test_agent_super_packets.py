@@ -11,9 +11,9 @@ from host_agent.inner_packet import look
 from host_agent.segments import tcp_segments
 from host_agent.wire import Arrived
 from protocol.control import Peer
-from protocol.datagram import Kind, encode_fields
 from protocol.policy import CodingPolicy, Policy
 from tests.unit.agent_relay import PEERS, SESSIONS, UNDERLAY, core, policy
+from tests.unit.datagram_reference import Kind, encode_fields
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2_V6, ip, tcp, udp
 
 POLICIES = [

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from host_agent import offload
 from host_agent.inner_packet import InnerPacket, PacketError, look
-from protocol.datagram import HEADER_BYTES, decode_fields, encode_fields
+from protocol.datagram import HEADER_BYTES
 from protocol.policy import CodingPolicy
 from tests.unit import datapath_reference as reference
 from tests.unit.agent_relay import core, policy
+from tests.unit.datagram_reference import decode_fields, encode_fields
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, ip, tcp, udp
 
 VNET = struct.Struct("=BBHHHH")

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from controller.fabric.graph import Link
 from controller.openflow.choosing import basis_of
 from controller.openflow.cookies import Rule
-from controller.openflow.fake_fabric import FakeFabric
-from controller.openflow.fake_tables import FakeTablesError, Packet, by_hash
 from controller.openflow.punts import punt_flows, punt_meters
 from controller.openflow.tables import ETH_ARP, ETH_LLDP, PORT_METERS, PUNT_METER, SHORT_METER
 from controller.openflow.wanted import (
@@ -28,6 +26,8 @@ from controller.openflow.wanted import (
     difference,
 )
 from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS, PRIORITIES, TrafficClass
+from tests.unit.fake_fabric import FakeFabric
+from tests.unit.fake_tables import FakeTablesError, Packet, by_hash
 from tests.unit.simulated_fabric import (
     CAPS,
     ECMP,
@@ -406,7 +406,7 @@ def test_the_interpreter_refuses_what_a_switch_would() -> None:
 
 def test_a_switch_of_which_nothing_is_known_sends_up_lldp_and_arp() -> None:
     fabric = FakeFabric()
-    from controller.openflow.fake_tables import FakeSwitch
+    from tests.unit.fake_tables import FakeSwitch
 
     fabric.switches[1] = FakeSwitch(
         SwitchState({flow.key: flow for flow in punt_flows()}, meters=punt_meters())

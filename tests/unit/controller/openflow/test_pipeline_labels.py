@@ -13,8 +13,6 @@ from controller.fabric.graph import Link, Wiring
 from controller.fabric.hosts import Host
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import compute_routing
-from controller.openflow.fake_fabric import FakeFabric
-from controller.openflow.fake_tables import by_hash
 from controller.openflow.wanted import Difference, ToGroup, difference
 from controller.plane.fabric_views import FabricViews
 from protocol.underlay import (
@@ -27,6 +25,8 @@ from protocol.underlay import (
     is_stamp,
     label_of,
 )
+from tests.unit.fake_fabric import FakeFabric
+from tests.unit.fake_tables import by_hash
 from tests.unit.simulated_fabric import (
     LABELS,
     RPS,

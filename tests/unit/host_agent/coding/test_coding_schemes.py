@@ -19,11 +19,11 @@ from host_agent.announcements import NAME, AnnouncementError, read_announcement
 from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY, PRIOR
 from host_agent.coding.unit_size import completion_time_s
 from host_agent.inner_packet import look
-from protocol.datagram import Kind, decode_fields, encode_feedback, encode_fields
 from protocol.policy import Policy
 from protocol.underlay import TrafficClass
 from tests.unit.agent_relay import SESSIONS, UNDERLAY, Relay, Weather, core
 from tests.unit.coded_units import UnitWatch
+from tests.unit.datagram_reference import Kind, decode_fields, encode_feedback, encode_fields
 from tests.unit.host_agent.coding.test_coding_policies import equation_5
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, tcp, udp
 from workloads.announce import NAME as GENERATORS_NAME

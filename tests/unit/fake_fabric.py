@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from controller.fabric.graph import Link, PortRef
-from controller.openflow.fake_tables import Chooser, FakeSwitch, FakeTablesError, Packet, every_bucket
+from tests.unit.fake_tables import Chooser, FakeSwitch, FakeTablesError, Packet, every_bucket
 
 
 @dataclass(frozen=True, slots=True)

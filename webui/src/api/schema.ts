@@ -573,6 +573,92 @@ export interface components {
             profile: "linux" | "ns2";
         };
         /**
+         * Simulation
+         * @description profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
+         *         room in packets. mark_from_packets: None: 65 where hosts' TCP reads marks, else no marks. agree_within: how far
+         *         `capstan agree` lets a simulated figure be from the lab's, as a share of it.
+         */
+        SpecSimulation: {
+            /**
+             * @description TCP's settings; default: transport.profile. datacenter: dctcp, time-outs of 1 ms
+             * @default null
+             */
+            profile: ("datacenter" | "linux" | "ns2") | null;
+            /**
+             * @description default: that of simulation.profile, else of transport
+             * @default null
+             */
+            congestion_control: ("cubic" | "dctcp" | "newreno") | null;
+            /** @description single settings in place of the profile's */
+            tcp?: components["schemas"]["SpecSimulatedTcp"];
+            /**
+             * @description of every port, in bytes, in place of its buffer_packets
+             * @default null
+             */
+            buffer_bytes: number | null;
+            /**
+             * @description waiting packets from which an arriving one is marked (ECN); 0: never; default: 65 with dctcp
+             * @default null
+             */
+            mark_from_packets: number | null;
+            /**
+             * @description how far ./capstan agree lets a simulated figure be from the lab's, as a share
+             * @default 0.15
+             */
+            agree_within: number;
+        };
+        /**
+         * SimulatedTcp
+         * @description Single settings of hosts' TCP in place of the profile's; None: the profile's.
+         */
+        SpecSimulatedTcp: {
+            /**
+             * @description packets
+             * @default null
+             */
+            initial_window: number | null;
+            /**
+             * @description packets
+             * @default null
+             */
+            largest_window: number | null;
+            /**
+             * @description first retransmission time-out, ms
+             * @default null
+             */
+            initial_rto_ms: number | null;
+            /**
+             * @description least retransmission time-out, ms
+             * @default null
+             */
+            min_rto_ms: number | null;
+            /**
+             * @description packets beyond a missing one from which it counts as lost
+             * @default null
+             */
+            duplicate_acks: number | null;
+            /**
+             * @description selective acknowledgements
+             * @default null
+             */
+            sack: boolean | null;
+            /**
+             * @description losses by time, which forgives reordering; needs sack
+             * @default null
+             */
+            rack: boolean | null;
+            /**
+             * @description packets in order for which an acknowledgement waits; 1: for none
+             * @default null
+             */
+            delayed_ack_packets: number | null;
+            /**
+             * @description for at most so many ms
+             * @default null
+             */
+            delayed_ack_ms: number | null;
+        };
+        /**
          * Claim
          * @description What a paper says that should be seen, printed beside the results.
          */
@@ -709,6 +795,8 @@ export interface components {
              * @default false
              */
             keep_learnt: boolean;
+            /** @description for ./capstan simulate; all but agree_within for nothing else */
+            simulation?: components["schemas"]["SpecSimulation"];
             /**
              * @description printed beside the results
              * @default []
@@ -1099,8 +1187,8 @@ export interface components {
         /**
          * @description What is checked: one of spec (as plain data), text (YAML) and preset (a name); and what differs from it.
          *
-         *     sweep: instead of the spec's: a list of axes as in a spec, or `{"dotted.field": [values]}`. schemes: names instead
-         *     of the spec's. set: values of dotted fields.
+         *     kind: run in a lab (`experiment`), or packet by packet (`simulation`). sweep: instead of the spec's: a list of axes
+         *     as in a spec, or `{"dotted.field": [values]}`. schemes: names instead of the spec's. set: values of dotted fields.
          */
         CheckRequest: {
             /** @default null */
@@ -1111,6 +1199,11 @@ export interface components {
             text: string | null;
             /** @default null */
             preset: string | null;
+            /**
+             * @default experiment
+             * @enum {unknown}
+             */
+            kind: "experiment" | "simulation";
             /** @default null */
             name: string | null;
             /** @default null */
@@ -1126,6 +1219,7 @@ export interface components {
                 [key: string]: components["schemas"]["Anything"];
             };
         };
+        /** @description ``simulated``: packet by packet, not in a lab. */
         ExperimentRequest: {
             name: string;
             seed: number;
@@ -1909,7 +2003,11 @@ export interface components {
             scheme: string;
             against: string;
         };
-        /** @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds. */
+        /**
+         * @description One experiment: what was asked, with what, and how it ended. Times are Unix seconds.
+         *
+         *     simulated: packet by packet (docs/simulator.md), not in a lab.
+         */
         EngineSubmitAnswer: {
             id: number;
             name: string;
@@ -2212,6 +2310,8 @@ export type SpecArrivals = components['schemas']['SpecArrivals'];
 export type SpecApplication = components['schemas']['SpecApplication'];
 export type SpecLongFlows = components['schemas']['SpecLongFlows'];
 export type SpecTransport = components['schemas']['SpecTransport'];
+export type SpecSimulation = components['schemas']['SpecSimulation'];
+export type SpecSimulatedTcp = components['schemas']['SpecSimulatedTcp'];
 export type SpecClaim = components['schemas']['SpecClaim'];
 export type SpecComparison = components['schemas']['SpecComparison'];
 export type SpecAxis = components['schemas']['SpecAxis'];

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 
 from cli.specs import load_spec
-from simulation.experiment import transport_of
-from simulation.spec_fabric import simulated_fabric
-from simulation.spec_run import Setting, simulate_run
-from simulation.spec_scheme import simulated_scheme
+from simulation.batch import prepare, simulate
 
 SEEDS = 10
 BY_CHANCE = 1e-6
@@ -27,16 +24,12 @@ BY_CHANCE = 1e-6
 def means() -> dict[str, NDArray[np.float64]]:
     """Return mean completion times of short flows by scheme, one a seed, in seconds."""
     spec = load_spec("caps-mininet", ("ecmp", "rps", "caps")).spec
-    setting = Setting(spec, simulated_fabric(spec.fabric), transport_of(spec))
     found: dict[str, list[float]] = {choice.label: [] for choice in spec.schemes}
     for seed in range(1, SEEDS + 1):
-        setting = replace(setting, spec=replace(spec, seed=seed))
-        plan = setting.spec.plan(0)
-        for choice in spec.schemes:
-            run = simulate_run(setting, choice, simulated_scheme(setting.spec, choice), 0, plan)
+        for _, run in simulate([prepare(replace(spec, seed=seed, repeats=1))]):
             times = [flow.fct_s for flow in run.flows if flow.traffic_class == "short"]
-            assert None not in times, f"{choice.label}, seed {seed}: a short flow has not ended"
-            found[choice.label].append(float(np.mean([time for time in times if time is not None])))
+            assert None not in times, f"{run.label}, seed {seed}: a short flow has not ended"
+            found[run.label].append(float(np.mean([time for time in times if time is not None])))
     return {label: np.array(values) for label, values in found.items()}
 
 

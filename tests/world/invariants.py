@@ -77,14 +77,17 @@ class Watch:
             raise WrongDeliveryError(f"{source.name}'s packet to {target.name} comes out at {way.place}")
 
     def check_ways(self) -> None:
-        """Every pair of hosts that cables join is joined, whatever groups choose; others may lose packets only."""
+        """Every pair of hosts that links join by way of no other leaf is joined, whatever groups choose.
+
+        Others may lose packets only.
+        """
         self.at_rest = True
-        together = self._together()
+        near = self._working_links()
         for source, target in self.pairs:
             ends = (source.place.place.dpid, target.place.place.dpid)
             known = source.session is not None and target.session is not None
             # What has neither registered nor said ARP since its leaf came up is not known.
-            if not known or ends[0] not in together or together[ends[0]] != together.get(ends[1]):
+            if not known or ends[1] not in self._reached(near, ends[0]):
                 continue
             for kind in AGENTS_CLASSES:
                 for way in self.ways(source, target, kind):
@@ -96,23 +99,26 @@ class Watch:
 
         self.at_rest = False
 
-    def _together(self) -> dict[int, int]:
-        """Return of each switch that lives a number that those share which links that work both ways join."""
+    def _working_links(self) -> dict[int, list[int]]:
+        """Return of each switch that lives those to which a link works both ways."""
         world = self._world
         near: dict[int, list[int]] = {dpid: [] for dpid, daemon in world.daemons.items() if daemon.alive}
         for end, other in world.hardware.peers.items():
             works = world.hardware.passes(end) and world.hardware.passes(other)
             if works and end.dpid in near and other.dpid in near:
                 near[end.dpid].append(other.dpid)
-        found: dict[int, int] = {}
-        for number, first in enumerate(near):
-            todo = [first]
-            while todo:
-                dpid = todo.pop()
-                if dpid not in found:
-                    found[dpid] = number
-                    todo += near[dpid]
-        return found
+        return near
+
+    def _reached(self, near: dict[int, list[int]], leaf: int) -> set[int]:
+        """Return what *leaf* reaches without passing another leaf, as paths of a fabric do; nothing if it is dead."""
+        reached: set[int] = set()
+        todo = [leaf] if leaf in near else []
+        while todo:
+            dpid = todo.pop()
+            if dpid not in reached:
+                reached.add(dpid)
+                todo += near[dpid] if dpid == leaf or dpid not in self._world.shape.leaves else []
+        return reached
 
     # When all has been mended
 

@@ -39,7 +39,14 @@ def test_drawn_seeds_find_nothing(part: int) -> None:
         run_seed(seed)
 
 
-@pytest.mark.parametrize("seed", [750996717005], ids=["a-peer-that-was-away-gets-numbers-that-it-has-seen"])
+@pytest.mark.parametrize(
+    "seed",
+    [750996717005, 784439569022],
+    ids=[
+        "a-peer-that-was-away-gets-numbers-that-it-has-seen",
+        "leaves-that-only-another-leaf-joins-are-not-joined",
+    ],
+)
 def test_seeds_that_found_something_find_it_no_more(seed: int) -> None:
     run_seed(seed)
 

@@ -40,9 +40,9 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_recording_is_played_stepped_and_linked_to(page: Page, recording: Path) -> None:
-    page.goto("/replay?at=750")
+    page.goto("/watch/replay?at=750")
     expect(page.get_by_text("The link is to 750 ms of the run")).to_be_visible()
-    page.get_by_label("Recording").set_input_files(recording)
+    page.locator("input[type=file]").set_input_files(recording)
     clock = page.locator("output")
     expect(clock).to_have_text("750.0000 ms")
     expect(page.get_by_role("img", name=re.compile("packets? on links"))).to_be_visible()
@@ -58,8 +58,8 @@ def test_a_recording_is_played_stepped_and_linked_to(page: Page, recording: Path
 
 def test_a_file_that_is_none_is_refused_in_words(page: Page, tmp_path: Path) -> None:
     (tmp_path / "other").write_text("no recording")
-    page.goto("/replay")
-    page.get_by_label("Recording").set_input_files(tmp_path / "other")
+    page.goto("/watch/replay")
+    page.locator("input[type=file]").set_input_files(tmp_path / "other")
     expect(page.get_by_role("alert")).to_contain_text("it is not gzip")
 
 
@@ -67,8 +67,8 @@ def test_a_file_that_is_none_is_refused_in_words(page: Page, tmp_path: Path) -> 
 def test_the_replay_is_free_of_what_axe_finds(page: Page, recording: Path, theme: str) -> None:
     (HERE / "screenshots").mkdir(exist_ok=True)
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-    page.goto("/replay?at=760")
-    page.get_by_label("Recording").set_input_files(recording)
+    page.goto("/watch/replay?at=760")
+    page.locator("input[type=file]").set_input_files(recording)
     expect(page.locator("output")).to_have_text("760.0000 ms")
     page.screenshot(path=HERE / "screenshots" / f"replay-{theme}.png", full_page=True)
     page.evaluate(AXE.read_text())

@@ -20,6 +20,8 @@ CONNECT_TIMEOUT_S: Final = 3.0
 SILENCE_S: Final = 25.0
 """The stream says something every 10 s: after so long it is dead."""
 AGAIN_S: Final = 1.0
+TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
+"""Of the environment: an API's token, for what runs without a file of it."""
 NO_URL: Final = "that is no URL of a controller, such as http://192.0.2.1:8080"
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from capstan_client.errors import CapstanError
+from capstan_client.http import TOKEN_VARIABLE
 from engine.turns import Kind
 
 ROOT: Final = Path(__file__).parent.parent
@@ -24,7 +25,6 @@ TAIL_BYTES: Final = 2000
 STOP_S: Final = 30.0
 """How long a worker may take to take its lab down."""
 PATIENCE_S: Final = 60.0
-TOKEN_VARIABLE: Final = "CAPSTAN_API_TOKEN"
 
 
 class ExecutorError(CapstanError, ValueError):

@@ -11,14 +11,15 @@ import click
 
 from capstan_client import Capstan
 from capstan_client.experiment import Experiment, Progress
+from capstan_client.http import TOKEN_VARIABLE
 from cli.console import json_option, progress, results, write_text
-from engine.executors import TOKEN_VARIABLE
+from cli.controller_options import authority_option
 
 
 @click.command(
     "submit",
     epilog="Examples:  ./capstan submit small --simulation    "
-    "./capstan submit my.yaml --api http://192.0.2.1:8080 --token-file api-token",
+    "./capstan submit my.yaml --api https://192.0.2.1 --authority ca.pem --token-file api-token",
 )
 @click.argument("spec")
 @click.option("--simulation", is_flag=True, help="Run it packet by packet, not in a lab.")
@@ -28,6 +29,7 @@ from engine.executors import TOKEN_VARIABLE
     type=click.Path(path_type=Path, dir_okay=False),
     help=f"The controller's api-token, where it needs one (or the variable {TOKEN_VARIABLE}).",
 )
+@authority_option
 @click.option("--seed", type=click.IntRange(0), help="Instead of the spec's.")
 @click.option("--repeats", type=click.IntRange(1), help="Instead of the spec's.")
 @click.option("--scheme", "schemes", multiple=True, help="Instead of the spec's: a name; repeatable.")
@@ -37,6 +39,7 @@ def submit_command(
     simulation: bool,
     api: str,
     token_file: Path | None,
+    authority: Path | None,
     json_file: str | None,
     **changes: Any,
 ) -> None:
@@ -48,7 +51,7 @@ def submit_command(
     changes["schemes"] = changes["schemes"] or None
     is_file = "/" in spec or spec.endswith((".yaml", ".yml"))
     what: dict[str, Any] = {"spec": Path(spec)} if is_file else {"preset": spec}
-    with Capstan(api, token) as controller:
+    with Capstan(api, token, authority=authority) as controller:
         experiment = controller.submit(**what, **changes, kind="simulation" if simulation else None)
         progress.print(f"submitted to {api} as experiment {experiment.number}", markup=False, soft_wrap=True)
         _follow(experiment)

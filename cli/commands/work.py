@@ -8,7 +8,9 @@ from typing import Final
 
 import click
 
+from capstan_client.http import TOKEN_VARIABLE
 from cli.console import progress
+from cli.controller_options import authority_option
 from cli.privileges import need_lab
 from topologies.cores import own_cores
 
@@ -28,11 +30,7 @@ BEHIND_OTHERS: Final = 10
     type=click.Path(path_type=Path, dir_okay=False),
     help="Its api-token, where it needs one (or the variable CAPSTAN_API_TOKEN).",
 )
-@click.option(
-    "--authority",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="What the certificate of an https URL is checked by, PEM (default: this machine's authorities).",
-)
+@authority_option
 @click.option("--name", default="manual", show_default=True, help="What the controller calls this worker.")
 @click.option(
     "--labs",
@@ -74,7 +72,6 @@ def work_command(
         need_lab("work")
     from contextlib import nullcontext
 
-    from engine.executors import TOKEN_VARIABLE
     from engine.worker import Worker, machine_slot
     from engine.worker_client import Takes, WorkerClient
 

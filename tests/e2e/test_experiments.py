@@ -24,7 +24,7 @@ SIZES = {"projector": (1280, 800), "desk": (1920, 1080)}
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A controller with a queue, at all addresses: so it asks for a token."""
-    made = Server(tmp_path_factory.mktemp("experiments"))
+    made = Server(tmp_path_factory.mktemp("experiments"), "--api-without-tls")
     made.api = "0.0.0.0:0"
     made.start()
     yield made

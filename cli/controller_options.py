@@ -1,0 +1,20 @@
+"""Options of commands that speak to a controller elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def authority_option(command: F) -> F:
+    """Add ``--authority FILE`` (*authority*: Path or None)."""
+    return click.option(
+        "--authority",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="What the certificate of an https URL is checked by, PEM (default: this machine's authorities).",
+    )(command)

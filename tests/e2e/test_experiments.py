@@ -113,7 +113,7 @@ def test_an_experiment_is_begun_and_watched_to_its_end(page: Page) -> None:
     with page.expect_download() as saved:
         page.get_by_role("link", name="PNG", exact=True).first.click()
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
-    page.get_by_role("link", name="Experiments", exact=True).click()
+    page.get_by_role("link", name="Compare", exact=True).click()
     expect(page.get_by_role("row").filter(has_text="small").first).to_contain_text("finished")
 
 

@@ -239,7 +239,7 @@ struct Line(Release<u32>);
 impl Line {
     fn arrive(&mut self, position: u32, now: f64) -> Vec<u32> {
         let mut out = Vec::new();
-        self.0.arrive(Arrival { position, stamp: 0, packet: position }, 0.02, now, &mut out);
+        self.0.arrive(Arrival { position, number: 0, packet: position }, 0.02, now, &mut out);
         out
     }
 

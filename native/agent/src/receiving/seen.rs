@@ -88,7 +88,7 @@ mod tests {
         let mut draws = Generator::new(17);
         let (mut seen, mut bits) = (Seen::default(), vec![false; WINDOW as usize]);
         for _ in 0..3000 {
-            let first = u32::MAX - 100_000 + draws.below(200_000);
+            let first = (u32::MAX - 100_000).wrapping_add(draws.below(200_000));
             let count = [1, 64, 700, 5000, 20_000, WINDOW][draws.below(6) as usize];
             let value = draws.below(2) == 0;
             seen.set(NumberRange { first, count }, value);

@@ -32,6 +32,9 @@ use policy::{types_of, Document, Values};
 /// Underlay address, session, leaf and overlay addresses of an agent.
 type Listed = ([u8; 4], u32, String, Vec<Vec<u8>>);
 
+/// The number of the key that sends, and all that are taken, by number.
+type PeerKeys = (u8, Vec<(u8, [u8; KEY_BYTES])>);
+
 #[pyclass]
 pub struct HostCore {
     pub core: Mutex<Core>,
@@ -114,8 +117,8 @@ impl HostCore {
         Ok(())
     }
 
-    fn set_keys(&mut self, keys: HashMap<UnderlayAddress, (u8, Vec<(u8, [u8; KEY_BYTES])>)>) {
-        let of_pair = |(sending, all): (u8, Vec<(u8, [u8; KEY_BYTES])>)| {
+    fn set_keys(&mut self, keys: HashMap<UnderlayAddress, PeerKeys>) {
+        let of_pair = |(sending, all): PeerKeys| {
             let numbered =
                 |(number, bytes): (u8, [u8; KEY_BYTES])| NumberedKey { number, key: Key::new(bytes) };
             let receiving: Vec<NumberedKey> = all.into_iter().map(numbered).collect();

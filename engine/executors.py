@@ -50,7 +50,7 @@ class Order:
     authority: str | None = None
 
     def arguments(self) -> list[str]:
-        """Return the arguments of `capstan work`, without the token: those are shown to everybody."""
+        """Return the arguments of `capstan work`, without the token: every user of the machine sees those."""
         common = ["--api", self.api, "--name", self.name, "--patience-s", str(self.patience_s)]
         if self.simulations:
             return [*common, "--simulations", "--cores", str(self.cores)]

@@ -67,7 +67,7 @@ class _Job:
 
 
 class _Cancelled(Exception):
-    """The batch is to end: somebody else's error, or a signal."""
+    """The batch is to end: an error of another run, or a signal."""
 
 
 def prepare(spec: Spec, point: str = "") -> Case:
@@ -111,7 +111,7 @@ def simulate(
     progress = _Progress([len(job.plan.sized) for job in jobs], on_step)
     cancelled = threading.Event()
 
-    def one(number: int) -> tuple[int, Run]:
+    def run_job(number: int) -> tuple[int, Run]:
         job = jobs[number]
         case = cases[job.case]
 
@@ -130,7 +130,7 @@ def simulate(
 
     pool = ThreadPoolExecutor(max(1, min(cores, len(jobs))), thread_name_prefix="simulation")
     try:
-        waiting: set[Future[tuple[int, Run]]] = {pool.submit(one, number) for number in range(len(jobs))}
+        waiting: set[Future[tuple[int, Run]]] = {pool.submit(run_job, number) for number in range(len(jobs))}
         while waiting:
             # with a limit: a signal's handler runs between waits
             done, waiting = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)

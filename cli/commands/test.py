@@ -31,7 +31,7 @@ _LONGEST_FIRST: Final = ("--dist=loadfile", "--no-loadscope-reorder")
 _PYTEST: Final = [sys.executable, "-m", "pytest"]
 _IMPORTS: Final = Path(sys.executable).with_name("lint-imports")
 _WITHOUT_LAB: Final = ["tests/unit", "tests/fuzz", "tests/world"]
-_LABS_A_CORE: Final = 3.0
+_LABS_A_CORE: Final = 2.0
 """Tests with a lab wait for its clocks for more than half of their time: more of them at once than there are cores."""
 _MOST_SEED: Final = 1 << 40
 

@@ -210,7 +210,7 @@ class SchemeView(TypedDict):
 
 
 class AppliedScheme(SchemeView):
-    """As `SchemeView`; ``applied_ms``: until everybody had confirmed."""
+    """As `SchemeView`; ``applied_ms``: until all switches and agents had confirmed."""
 
     applied_ms: float
 

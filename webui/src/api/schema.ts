@@ -1944,7 +1944,7 @@ export interface components {
             types: number;
             unknown_share: number;
         };
-        /** @description As `SchemeView`; ``applied_ms``: until everybody had confirmed. */
+        /** @description As `SchemeView`; ``applied_ms``: until all switches and agents had confirmed. */
         AppliedScheme: {
             scheme: components["schemas"]["Scheme"];
             base: string;

@@ -172,10 +172,9 @@ def packets_table(document: Document) -> Table:
     table = new_table(
         "Packets, all runs of a scheme together",
         [
-            "segments\nsent\nagain",
-            "in vain:\nshort\nflows",
-            "in vain:\nlong\nflows",
-            "out of\norder at\nreceiver",
+            "segm.\nsent\nagain",
+            "in vain:\nshort /\nlong",
+            "out of\norder",
             "packets\nrebuilt",
             "extra\n% of\npackets",
             "paths\nshort\nflow",
@@ -190,7 +189,7 @@ def packets_table(document: Document) -> Table:
         table.add_row(
             scheme_name(label, scheme),
             str(scheme["retransmissions"]),
-            *(_in_vain(scheme, kind) for kind in ("short", "long")),
+            " / ".join(_in_vain(scheme, kind) for kind in ("short", "long")),
             str(scheme["reordering"]),
             str(scheme["recovered_packets"]),
             f"{scheme['overhead'] * 100:.1f}",

@@ -26,10 +26,8 @@ def as_csv(marks: Sequence[Mark]) -> str:
     writer.writerow(COLUMNS)
     for mark in marks:
         student, lab = _cell(mark.submission.student), mark.submission.lab.number
-        if mark.error is not None:
-            writer.writerow((student, lab, "file", 0, _cell(mark.error)))
-        for finding in mark.findings:
-            writer.writerow((student, lab, item_of(finding.text), int(finding.right), _cell(finding.text)))
+        for name, right, text in _items(mark):
+            writer.writerow((student, lab, name, int(right), _cell(text)))
     return table.getvalue()
 
 

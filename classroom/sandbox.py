@@ -1,8 +1,9 @@
 """A sandbox for a submission: bubblewrap, with limits of time, memory, files and processes.
 
-What runs inside sees the system's programs, Capstan without `docs/` (solutions are there), and the submission:
-read-only, without network, other students' folders, home directories or privileges. The submission and its check
-share a process, so one that is written to cheat can write its own verdict: read what is surprisingly good.
+What runs inside sees the system's programs, the rooms of Capstan that checks import, and the submission: read-only,
+without network or privileges, and without what else a checkout holds (solutions are in `docs/` and in Git's objects),
+other students' folders and home directories. The submission and its check share a process, so one that is written to
+cheat can write its own verdict: read what is surprisingly good.
 """
 
 from __future__ import annotations
@@ -18,6 +19,17 @@ from typing import Final
 from capstan_client.errors import CapstanError
 
 CAPSTAN: Final = Path(__file__).resolve().parents[1]
+ROOMS: Final = (
+    "capstan_client",
+    "classroom",
+    "controller",
+    "figures",
+    "host_agent",
+    "ovsdb",
+    "plain",
+    "protocol",
+)
+"""What checks import. Not all of a checkout: a class may lie in it, and solutions do."""
 PYTHON: Final = sys.executable
 FIRST_USER: Final = 61184
 """Root's sandboxes become users from here on, each its own: a limit on processes counts all that a user has."""
@@ -101,7 +113,9 @@ def sandboxed(place: Place, arguments: list[str], limits: Limits, *, root: bool)
         command += ["--ro-bind-try", path, path]
     command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
     command += ["--ro-bind", sys.prefix, "/environment"]
-    command += ["--ro-bind", str(CAPSTAN), "/capstan", "--tmpfs", "/capstan/docs"]
+    command += ["--perms", "0755", "--dir", "/capstan", "--tmpfs", "/capstan/docs"]
+    for room in ROOMS:
+        command += ["--ro-bind", str(CAPSTAN / room), f"/capstan/{room}"]
     command += ["--perms", "0755", "--dir", "/submission", "--perms", "0755", "--dir", "/verdict"]
     command += ["--ro-bind", str(place.file), str(within.file)]
     command += ["--ro-bind-try", str(place.results), str(within.results)]

@@ -24,6 +24,7 @@ ATTACKS = {
         "import os\nraise ValueError(os.listdir('/capstan/docs') + os.listdir('/submission'))\n",
         "['lab3.py']",
     ),
+    "seeks": ("open('/capstan/.git/HEAD')\n", "No such file"),
     "climbs": ("import os\nos.setuid(0)\n", "PermissionError"),
     "leaves": ("import os\nos._exit(0)\n", "exit code 0"),
 }

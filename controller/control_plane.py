@@ -224,7 +224,9 @@ class ControlPlane:
                 out.events += self._discovery.receive(place, sender, now)
                 self._send_probes(out, now)
             elif (arp := decode_arp(data)) is not None:
-                frames, events = self._learning.arp(arp, place, now)
+                frames, events = self._learning.arp(
+                    arp, place, now, answered=rule_of(cookie) is Rule.ARP_ANSWERED
+                )
                 out.packet_outs += frames
                 out.events += events
         return self._finish(out, now)

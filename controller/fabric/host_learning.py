@@ -26,11 +26,12 @@ class HostLearning:
         self._closed: deque[tuple[int, list[str], list[tuple[Arp, PortRef]]]] = deque()
 
     def arp(
-        self, arp: Arp, place: PortRef, now: float
+        self, arp: Arp, place: PortRef, now: float, *, answered: bool = False
     ) -> tuple[list[PacketOut], list[HostEvent | LinkEvent]]:
         """Handle an ARP packet that came in at *place*. Return what to send at once, and what has changed.
 
-        Answers come from `answers`, once the switches know where the packets that follow have to go.
+        Answers come from `answers`, once the switches know where the packets that follow have to go. answered: its
+        switch has answered it.
         """
         events: list[HostEvent | LinkEvent] = []
         if arp.eth_src != arp.sender_mac or not is_host_mac(arp.sender_mac):
@@ -42,7 +43,8 @@ class HostLearning:
                 return [], []
             events += self._discovery.host_found(place, now)
         frames = self._learn(arp, place, events, now)
-        if arp.operation == REQUEST and arp.target_ip != arp.sender_ip and is_host_address(arp.target_ip):
+        asks = arp.operation == REQUEST and arp.target_ip != arp.sender_ip and not answered
+        if asks and is_host_address(arp.target_ip):
             frames += self._resolve(arp, place, now)
         return frames, events
 

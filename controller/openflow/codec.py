@@ -9,6 +9,7 @@ switch to a whole state does so under a new generation and then deletes every en
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import struct
 from functools import lru_cache
@@ -20,6 +21,7 @@ from controller.openflow.selection_method import SelectionMethod
 from controller.openflow.wanted import (
     Action,
     Bucket,
+    CopyField,
     FlowRule,
     Group,
     Masked,
@@ -258,12 +260,14 @@ def _action(action: Action) -> Any:
             return parser.OFPActionSetQueue(queue)
         case SetField(name, value):
             return parser.OFPActionSetField(**{name: value})
+        case CopyField(source, target):
+            return parser.OFPActionCopyField(_FIELD_BITS[source], oxm_ids=[source, target])
 
 
 def _match(match: Match) -> Any:
     fields: dict[str, Any] = {}
-    for name, bits in _FIELD_BITS.items():
-        value = getattr(match, name)
+    for name in _MATCHED:
+        value, bits = getattr(match, name), _FIELD_BITS[name]
         if value is None:
             continue
         if isinstance(value, tuple):
@@ -287,6 +291,7 @@ def _address_and_mask(name: str, text: str) -> tuple[str, str]:
 _FIELD_BITS: Final[dict[str, int]] = {
     "in_port": 32,
     "eth_type": 16,
+    "eth_src": 48,
     "eth_dst": 48,
     "ip_proto": 8,
     "ip_dscp": 6,
@@ -295,8 +300,14 @@ _FIELD_BITS: Final[dict[str, int]] = {
     "udp_src": 16,
     "udp_dst": 16,
     "arp_op": 16,
+    "arp_spa": 32,
+    "arp_tpa": 32,
+    "arp_sha": 48,
+    "arp_tha": 48,
     "metadata": 64,
 }
+
+_MATCHED: Final = tuple(field.name for field in dataclasses.fields(Match))
 
 
 def _checked_mask(name: str, masked: Masked, bits: int) -> Masked:

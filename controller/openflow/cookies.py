@@ -14,7 +14,7 @@ _RULE_MASK: Final = 0xFF
 
 
 class Rule(IntEnum):
-    """What a flow entry is for. The first three send packets to the controller."""
+    """What a flow entry is for. The first three, and ARP_ANSWERED, send packets to the controller."""
 
     LLDP = 1
     ARP = 2
@@ -32,6 +32,8 @@ class Rule(IntEnum):
     another one."""
     SOURCE = 10
     """Lets packets by whose source address is not another host's."""
+    ARP_ANSWERED = 11
+    """Answers a unicast ARP request, and copies it to the controller."""
 
 
 def rule_of(cookie: int) -> Rule | None:

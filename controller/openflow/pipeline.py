@@ -2,10 +2,10 @@
 
 Tables and metadata: `controller.openflow.tables`. What each switch does with an IPv4 packet:
 
-- CLASSIFY: LLDP and ARP go to the controller (`controller.openflow.punts`). A UDP datagram to an agents' port
-  (BASE_PORT + flow key) with an agents' DSCP is an agent's datagram of that class. Everything else is plain: ECMP by
-  its own 5-tuple, nothing rewritten. IPv6, broadcast and multicast of the underlay, and any other Ethernet type are
-  dropped.
+- CLASSIFY: LLDP goes to the controller (`controller.openflow.punts`), ARP to a table of its own
+  (`controller.openflow.arp_probes`). A UDP datagram to an agents' port (BASE_PORT + flow key) with an agents' DSCP is
+  an agent's datagram of that class. Everything else is plain: ECMP by its own 5-tuple, nothing rewritten. IPv6,
+  broadcast and multicast of the underlay, and any other Ethernet type are dropped.
 - SOURCE, FOREIGN: what a port with hosts sends from another host's address is dropped (`controller.openflow.sources`).
 - DELIVER: to a host of this switch. An agent's datagram gets BASE_PORT back. To a host of which no agent is known,
   agents' ports mean nothing: its packets are plain, whatever their port and DSCP.
@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Final
 
+from controller.openflow.arp_probes import arp_probe_flows
 from controller.openflow.choosing import choose_part, label_part
 from controller.openflow.cookies import Rule
 from controller.openflow.port_ranges import prefixes
@@ -86,6 +87,7 @@ def switch_state(view: SwitchView, scheme: Scheme | None, mode: Mode) -> SwitchS
         flows=by_key(
             (
                 *punt_flows(view.ports),
+                *arp_probe_flows(view),
                 *classify_flows(queues_of(scheme)),
                 *source_flows(view.local, view.remote),
                 *deliver_flows(view.local, view.remote),

@@ -10,12 +10,12 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Final
 
+from controller.openflow.arp_probes import TO_CONTROLLER
 from controller.openflow.cookies import Rule
 from controller.openflow.tables import ETH_ARP, ETH_LLDP, METERED_PORTS, PORT_METERS, PUNT_METER, Table
 from controller.openflow.wanted import FlowRule, Match, Meter, ThroughMeter, ToController
 
 LLDP_BYTES: Final = 256
-ARP_BYTES: Final = 64
 PORT_PPS: Final = 100
 """LLDP and ARP of one port: a link has 10 frames a second at most, a host asks for a few addresses."""
 SHARED_PPS: Final = 1000
@@ -23,9 +23,9 @@ SHARED_PPS: Final = 1000
 
 
 def punt_flows(ports: tuple[int, ...] = ()) -> tuple[FlowRule, ...]:
-    """Return the entries that send LLDP and ARP to the controller; *ports*: those with a meter of their own."""
+    """Return the entries that send LLDP and ARP up; *ports*: those with a meter of their own."""
     own = (port for port in ports if port <= METERED_PORTS)
-    return (*_flows(None), *(flow for port in own for flow in _flows(port)))
+    return (TO_CONTROLLER, *_flows(None), *(flow for port in own for flow in _flows(port)))
 
 
 def punt_meters(ports: tuple[int, ...] = ()) -> dict[int, Meter]:
@@ -42,14 +42,9 @@ def _meter(port: int) -> Meter:
 @lru_cache(maxsize=1 << 13)
 def _flows(port: int | None) -> tuple[FlowRule, ...]:
     priority, meter = (1000, PUNT_METER) if port is None else (1001, PORT_METERS + port)
-    kinds = ((ETH_LLDP, LLDP_BYTES, Rule.LLDP), (ETH_ARP, ARP_BYTES, Rule.ARP))
-    return tuple(
-        FlowRule(
-            Table.CLASSIFY,
-            priority,
-            Match(in_port=port, eth_type=eth_type),
-            (ThroughMeter(meter), ToController(size)),
-            cookie=rule,
-        )
-        for eth_type, size, rule in kinds
+    lldp, arp = (Match(in_port=port, eth_type=eth_type) for eth_type in (ETH_LLDP, ETH_ARP))
+    metered = ThroughMeter(meter)
+    return (
+        FlowRule(Table.CLASSIFY, priority, lldp, (metered, ToController(LLDP_BYTES)), cookie=Rule.LLDP),
+        FlowRule(Table.CLASSIFY, priority, arp, (metered,), goto=Table.ARP, cookie=Rule.ARP),
     )

@@ -11,11 +11,15 @@ ETH_IPV4: Final = 0x0800
 ETH_ARP: Final = 0x0806
 ETH_LLDP: Final = 0x88CC
 UDP: Final = 17
+ARP_REQUEST: Final = 1
+ARP_REPLY: Final = 2
+IN_PORT: Final = 0xFFFFFFF8
+"""OFPP_IN_PORT: where the packet came in."""
 
 
 class Table(IntEnum):
     CLASSIFY = 0
-    """LLDP and ARP to the controller; agents' traffic by port and DSCP; other IPv4; nothing else."""
+    """LLDP to the controller; ARP; agents' traffic by port and DSCP; other IPv4; nothing else."""
     SOURCE = 1
     """Ports with hosts: packets from their own addresses go on to DELIVER, others to FOREIGN."""
     FOREIGN = 2
@@ -26,6 +30,8 @@ class Table(IntEnum):
     """Which kind of group serves a class now. All that a mode or a scheme changes is here."""
     CHOOSE = 5
     """Towards a leaf by a kind of group; the path stamp."""
+    ARP = 6
+    """Unicast requests are answered; all ARP goes to the controller."""
 
 
 LEAF_MASK: Final = 0x0000_FFFF

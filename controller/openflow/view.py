@@ -20,6 +20,7 @@ class RemoteHost:
     """A host of the leaf with number ``leaf``."""
 
     ipv4: str
+    mac: str
     leaf: int
     agent: bool
 

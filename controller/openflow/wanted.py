@@ -12,7 +12,21 @@ from typing import Literal
 
 Masked = tuple[int, int]
 """(value, mask)"""
-FieldName = Literal["eth_src", "eth_dst", "ipv4_src", "ipv4_dst", "ip_dscp", "udp_src", "udp_dst", "metadata"]
+FieldName = Literal[
+    "eth_src",
+    "eth_dst",
+    "ipv4_src",
+    "ipv4_dst",
+    "ip_dscp",
+    "udp_src",
+    "udp_dst",
+    "metadata",
+    "arp_op",
+    "arp_spa",
+    "arp_tpa",
+    "arp_sha",
+    "arp_tha",
+]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,6 +43,7 @@ class Match:
     udp_src: Masked | None = None
     udp_dst: Masked | None = None
     arp_op: int | None = None
+    arp_tpa: str | None = None
     metadata: Masked | None = None
 
 
@@ -58,6 +73,14 @@ class SetField:
 
 
 @dataclass(frozen=True, slots=True, order=True)
+class CopyField:
+    """Write what stands in ``source`` to ``target``, a field of the same width."""
+
+    source: FieldName
+    target: FieldName
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class ThroughMeter:
     """Count this packet by a meter (exact at once, unlike flow counters)."""
 
@@ -71,7 +94,7 @@ class ToQueue:
     queue: int
 
 
-Action = Output | ToController | ToGroup | SetField | ThroughMeter | ToQueue
+Action = Output | ToController | ToGroup | SetField | CopyField | ThroughMeter | ToQueue
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller.openflow.arp_probes import arp_probe_flows
 from controller.openflow.choosing import choose_part, label_part
 from controller.openflow.pipeline import (
     by_key,
@@ -33,6 +34,7 @@ class WantedSwitch:
         self._make_classify(None)
         self._make_deliver()
         self._make_sources()
+        self._make_arp_probes()
         self._make_class()
         self._make_choose()
         self._make_labels()
@@ -48,6 +50,8 @@ class WantedSwitch:
         if (before.local, before.remote) != (view.local, view.remote):
             self._make_deliver()
             self._make_sources()
+        if (before.leaf, before.local, before.remote) != (view.leaf, view.local, view.remote):
+            self._make_arp_probes()
         labels = self._scheme is not None and self._scheme.labels
         if queues_of(self._scheme) != queues_of(scheme):
             self._make_classify(scheme)
@@ -100,6 +104,9 @@ class WantedSwitch:
 
     def _make_sources(self) -> None:
         self._parts["sources"] = SwitchState(by_key(source_flows(self.view.local, self.view.remote)))
+
+    def _make_arp_probes(self) -> None:
+        self._parts["arp probes"] = SwitchState(by_key(arp_probe_flows(self.view)))
 
     def _make_class(self) -> None:
         flows = class_flows(self.view, self._scheme, self._mode)

@@ -34,7 +34,9 @@ class FabricViews:
             if host.place is not None:
                 dpid, port = host.place
                 self._local.setdefault(dpid, []).append(LocalHost(host.ipv4, host.mac, port, host.agent))
-                self._remote.setdefault(dpid, []).append(RemoteHost(host.ipv4, numbers[dpid], host.agent))
+                self._remote.setdefault(dpid, []).append(
+                    RemoteHost(host.ipv4, host.mac, numbers[dpid], host.agent)
+                )
         self._uplinks: dict[int, list[int]] = {}
         for link in links:
             for dpid, port in link:

@@ -73,7 +73,7 @@ def test_each_label_takes_its_uplink_and_a_dead_one_is_sprayed_at_once() -> None
         DPID,
         leaf=True,
         local=(LocalHost("10.0.1.1", "02:00:00:00:00:01", 1, agent=True),),
-        remote=(RemoteHost("10.0.2.1", 7, agent=True),),
+        remote=(RemoteHost("10.0.2.1", "02:00:00:00:02:01", 7, agent=True),),
         towards=(Towards(7, (*UPLINKS, *PARALLEL), None, labels),),
         guarded=(*UPLINKS, *PARALLEL),
     )

@@ -17,6 +17,7 @@ from typing import Any, Final
 from controller.openflow.wanted import (
     Action,
     Bucket,
+    CopyField,
     Difference,
     FlowRule,
     Group,
@@ -33,6 +34,8 @@ from controller.openflow.wanted import (
 )
 
 _ETH_IPV4: Final = 0x0800
+_ETH_ARP: Final = 0x0806
+_IN_PORT: Final = 0xFFFFFFF8
 _UDP: Final = 17
 
 
@@ -45,6 +48,7 @@ class Packet:
     """The fields that our entries can see. Ports are 0 where there are none."""
 
     eth_dst: str = "02:00:00:00:00:00"
+    eth_src: str = "02:00:00:00:00:00"
     eth_type: int = _ETH_IPV4
     ip_proto: int = _UDP
     ip_dscp: int = 0
@@ -53,6 +57,10 @@ class Packet:
     udp_src: int = 0
     udp_dst: int = 0
     arp_op: int = 0
+    arp_spa: str = "0.0.0.0"
+    arp_tpa: str = "0.0.0.0"
+    arp_sha: str = "00:00:00:00:00:00"
+    arp_tha: str = "00:00:00:00:00:00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +210,8 @@ class FakeSwitch:
         match first:
             case Output(port):
                 gone = port in self.down or port == in_port
-                branches.append((Outcome() if gone else Outcome(sent=((port, packet),)), packet))
+                way = in_port if port == _IN_PORT else port
+                branches.append((Outcome() if gone else Outcome(sent=((way, packet),)), packet))
             case ToController():
                 branches.append((Outcome(punted=(cookie,)), packet))
             case ThroughMeter(meter):
@@ -212,6 +221,9 @@ class FakeSwitch:
             case SetField(name, value):
                 written: dict[str, Any] = {name: value}
                 branches.append((Outcome(), dataclasses.replace(packet, **written)))
+            case CopyField(source, target):
+                copied: dict[str, Any] = {target: getattr(packet, source)}
+                branches.append((Outcome(), dataclasses.replace(packet, **copied)))
             case ToGroup(group_id):
                 for done in self._group(self.state.groups[group_id], packet, in_port, cookie, choose):
                     branches.append((done, packet))
@@ -270,8 +282,12 @@ class FakeSwitch:
             match.eth_type != _ETH_IPV4
         ):
             raise FakeTablesError(f"{flow} matches IPv4 fields without eth_type")
+        if (match.arp_op is not None or match.arp_tpa) and match.eth_type != _ETH_ARP:
+            raise FakeTablesError(f"{flow} matches ARP fields without eth_type")
         for action in flow.actions:
             match action:
+                case SetField(name) if name.startswith("arp_") and match.eth_type != _ETH_ARP:
+                    raise FakeTablesError(f"{flow} writes an ARP field without matching ARP")
                 case ToGroup(group) if group not in groups:
                     raise FakeTablesError(f"{flow} needs group {group}, which is not there")
                 case ThroughMeter(meter) if meter not in meters:
@@ -292,7 +308,17 @@ def _conditions(match: Match) -> tuple[_Shape, tuple[int | str, ...]]:
         if masked is not None:
             shape.append((name, masked[1]))
             values.append(masked[0])
-    for name in ("ipv4_dst", "ip_dscp", "in_port", "eth_type", "eth_dst", "ip_proto", "ipv4_src", "arp_op"):
+    for name in (
+        "ipv4_dst",
+        "ip_dscp",
+        "in_port",
+        "eth_type",
+        "eth_dst",
+        "ip_proto",
+        "ipv4_src",
+        "arp_op",
+        "arp_tpa",
+    ):
         value = getattr(match, name)
         if value is not None:
             shape.append((name, -1))

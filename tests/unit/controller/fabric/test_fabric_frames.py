@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from controller.fabric.arp import Arp, decode_arp, is_host_address, is_host_mac
 from controller.fabric.graph import PortRef
 from controller.fabric.lldp import MAX_AGE_S, decode_lldp, encode_lldp
-from controller.openflow.punts import ARP_BYTES, LLDP_BYTES
+from controller.openflow.arp_probes import ARP_BYTES
+from controller.openflow.punts import LLDP_BYTES
 
 KEY = b"k" * 16
 refs = st.builds(PortRef, st.integers(0, 2**64 - 1), st.integers(1, 2**32 - 1))

@@ -16,6 +16,7 @@ from controller.openflow.codec import EncodingError
 from controller.openflow.selection_method import SelectionMethod
 from controller.openflow.wanted import (
     Bucket,
+    CopyField,
     FlowRule,
     Group,
     Match,
@@ -68,6 +69,9 @@ ACTIONS = st.one_of(
     st.builds(SetField, st.sampled_from(["ipv4_src", "ipv4_dst"]), ADDRESSES),
     st.builds(SetField, st.sampled_from(["udp_src", "udp_dst"]), st.integers(0, 0xFFFF)),
     st.builds(SetField, st.just("ip_dscp"), st.integers(0, 63)),
+    st.builds(SetField, st.sampled_from(["arp_sha", "arp_tha"]), MACS),
+    st.builds(SetField, st.sampled_from(["arp_spa", "arp_tpa"]), ADDRESSES),
+    st.builds(SetField, st.just("arp_op"), st.integers(0, 0xFFFF)),
     st.builds(SetField, st.just("metadata"), st.integers(0, (1 << 64) - 1)),
 )
 
@@ -154,6 +158,23 @@ def test_deletions_hit_one_entry_or_one_generation(flow: FlowRule) -> None:
     assert (many.command, many.table_id) == (ofp.OFPFC_DELETE, ofp.OFPTT_ALL)
     assert (many.cookie, many.cookie_mask) == (7 << 48, 0xFFFF << 48)
     assert not list(many.match.items())
+
+
+@pytest.mark.parametrize(
+    ("copy", "bits", "source", "target"),
+    [
+        (CopyField("eth_src", "eth_dst"), 48, 4, 3),
+        (CopyField("arp_spa", "arp_tpa"), 32, 22, 23),
+        (CopyField("arp_sha", "arp_tha"), 48, 24, 25),
+    ],
+)
+def test_a_copied_field_is_laid_out_as_the_standard_says(
+    copy: CopyField, bits: int, source: int, target: int
+) -> None:
+    message = codec.add_flow(FlowRule(0, 1, Match(eth_type=0x0806), (copy,)), 1)
+    # OpenFlow 1.5.1, 7.2.6.10: type 28, length, bits, both offsets, padding; then two OXM headers without values
+    ids = (0x8000 << 16 | number << 9 | bits // 8 for number in (source, target))
+    assert struct.pack("!HHHHH2xII4x", 28, 24, bits, 0, 0, *ids) in message
 
 
 def test_a_prefix_becomes_a_mask() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.fabric.arp import BROADCAST_MAC, REPLY, REQUEST
 from controller.fabric.graph import Link
 from controller.openflow.choosing import basis_of
 from controller.openflow.cookies import Rule
@@ -237,6 +239,39 @@ def test_what_goes_to_the_controller_passes_its_ports_own_meter(eth_type: int, r
             [outcome] = switch.outcomes(Packet(eth_type=eth_type, ip_proto=0), number)
             assert (outcome.metered, outcome.punted) == ((meter,), (rule,))
             assert switch.state.meters[meter].most_pps
+
+
+def arp_request(asker: SimHost, asked: SimHost, eth_dst: str) -> Packet:
+    return Packet(
+        eth_dst=eth_dst,
+        eth_src=asker.mac,
+        eth_type=ETH_ARP,
+        ip_proto=0,
+        arp_op=REQUEST,
+        arp_sha=asker.mac,
+        arp_spa=asker.ipv4,
+        arp_tpa=asked.ipv4,
+    )
+
+
+@FAST
+@given(shapes)
+def test_a_leaf_answers_unicast_requests_and_no_others(shape: Shape) -> None:
+    fabric = static_fabric(shape, CAPS)
+    for asker, asked in itertools.permutations(shape.hosts, 2):
+        switch, port = fabric.switches[asker.place.dpid], asker.place.port
+        [probe] = switch.outcomes(arp_request(asker, asked, asked.mac), port)
+        [(back, reply)] = probe.sent
+        assert (back, probe.punted, probe.metered) == (port, (Rule.ARP_ANSWERED,), (PORT_METERS + port,))
+        assert (reply.eth_src, reply.eth_dst, reply.arp_op) == (asked.mac, asker.mac, REPLY)
+        assert (reply.arp_sha, reply.arp_spa) == (asked.mac, asked.ipv4)
+        assert (reply.arp_tha, reply.arp_tpa) == (asker.mac, asker.ipv4)
+        for eth_dst in (BROADCAST_MAC, asker.mac):
+            [other] = switch.outcomes(arp_request(asker, asked, eth_dst), port)
+            assert (other.sent, other.punted) == ((), (Rule.ARP,))
+    for dpid in shape.ports.keys() - shape.leaves:
+        [above] = fabric.switches[dpid].outcomes(arp_request(*shape.hosts[:2], shape.hosts[1].mac), 1)
+        assert (above.sent, above.punted) == ((), (Rule.ARP,))
 
 
 def test_a_scheme_without_modes_needs_no_meter_and_no_copies() -> None:

@@ -242,6 +242,19 @@ def test_plain_hosts_are_learnt_from_arp_answered_and_reached() -> None:
     assert not any(place == h1.place for _, place, _ in sim.frames), "h1 was asked though it is known"
 
 
+def test_a_request_that_a_leaf_has_answered_is_learnt_from_and_not_answered_again() -> None:
+    sim = running(leaf_spine(2, 3, 1))
+    h1, h2 = sim.shape.hosts
+    newcomer = dataclasses.replace(h1, ipv4="10.0.1.77", mac="02:ca:00:01:00:77")
+    for host in (h1, newcomer):
+        sim.frames.clear()
+        request = Arp(h2.mac, host.mac, REQUEST, host.mac, host.ipv4, NO_MAC, h2.ipv4)
+        sim.do(sim.plane.packet_in(*h1.place, Rule.ARP_ANSWERED, request.encode(), sim.now))
+        sim.run(0.5)
+        assert not answers(sim, h1)
+        assert host.ipv4 in {known.ipv4 for known in sim.plane.snapshot().hosts}
+
+
 def test_nobody_but_edge_ports_is_asked_and_seldom() -> None:
     sim = running(leaf_spine(3, 2, 2), agents=False)
     h1 = sim.shape.hosts[0]

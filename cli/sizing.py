@@ -7,10 +7,11 @@ import click
 from cli.console import fail, progress
 from experiments.run.progress import Steps
 from experiments.spec.fitting import Fit, FitError, busiest, fit, scaled
-from experiments.spec.load import CARRIED_SHARE, REFERENCE, PacketCosts
+from experiments.spec.load import CARRIED_SHARE, REFERENCE, PacketCosts, costs_where
 from experiments.spec.spec import Spec
 from experiments.spec.sweep import points
 from topologies.cores import own_cores
+from topologies.other_programs import Busy, busy_now
 
 _SURE_SHARE = CARRIED_SHARE / 3
 """Below this share of the processors a machine three times as slow would do, and none is measured."""
@@ -54,11 +55,24 @@ def sized(spec: Spec, *, fitting: bool, scale: float | None, paths_first: bool =
 
 
 def measured_costs() -> PacketCosts:
-    """Return what packets cost this machine, by two seconds of a real switch beside the reference's."""
-    from topologies.switch_cost import REFERENCE_US, measure_switch_us
+    """Return what packets cost this machine, by two seconds of a real switch; print what other programs take of it."""
+    from topologies.switch_cost import measure_switch_us
 
     with progress.status("measuring what a packet costs a switch here"):
-        return REFERENCE.times(measure_switch_us() / REFERENCE_US)
+        others = busy_now()
+        costs = costs_where(measure_switch_us())
+    if others is not None:
+        line = others_words(others, own_cores().effective)
+        progress.print(line, markup=False, soft_wrap=True)
+    return costs
+
+
+def others_words(others: Busy, number: float) -> str:
+    """Return the line that says what other programs take of *number* cores."""
+    return (
+        f"note: other programs take {others.cores:.1f} of {number:g} cores now, most of it {others.program!r}: "
+        "runs are sized for an idle machine, and marked if its processors limit them; end the others for sure figures"
+    )
 
 
 def words(chosen: Fit, fitted: Fit | FitError | None, number: float) -> list[str]:

@@ -97,9 +97,9 @@ def run_command(
 @scale_option
 @json_option
 def demo_command(seed: int | None, directory: Path, scale: float | None, json_file: str | None) -> None:
-    """ECMP, RPS and CAPS on the same flows over paths of real switches, in under three minutes.
+    """ECMP, RPS and CAPS on the same flows over paths of real switches, in some three minutes.
 
-    There are 16 paths, or as many as this machine's processors carry.
+    There are 16 paths, or as many as this machine's processors carry, 8 at least.
     """
     need_all_of_a_lab("demo", directory)
     chosen = _asked_for("demo", seed, None, (), (), None)

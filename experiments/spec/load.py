@@ -16,8 +16,8 @@ from workloads.arrivals import flow_rate
 FRAME_OVERHEAD_BYTES: Final = 14
 ANSWERS_PER_PACKET: Final = 1.0
 """Acknowledgements and receipts for a data packet, of flows whose packets are sprayed (measured: 0.94)."""
-FILLED_SHARE: Final = 0.85
-"""What sprayed TCP gets of the links that it could fill (measured in the demo: 0.75 to 0.83)."""
+FILLED_SHARE: Final = 0.80
+"""What sprayed TCP gets of the links that it could fill (measured in the demo: 0.76 to 0.80)."""
 CARRIED_SHARE: Final = 0.60
 """Up to this share of the processors no run has been seen that was limited by them."""
 FULL_SHARE: Final = 0.85
@@ -45,8 +45,23 @@ class PacketCosts:
         )
 
 
-REFERENCE: Final = PacketCosts(hop_us=115.0, agent_us=90.0, idle_cores_per_node=0.002, idle_cores=0.06)
-"""Of two cores (Intel Xeon, 2.5 GHz, virtual), at some 2000 packets/s: two thirds of their capacity."""
+REFERENCE: Final = PacketCosts(hop_us=135.0, agent_us=33.0, idle_cores_per_node=0.002, idle_cores=0.06)
+"""Of two cores (AMD EPYC, virtual), at some 2400 packets/s: what the demo takes there, 0.6 of them."""
+
+
+LONE_US: Final = 135.0
+"""What a lone packet costs a switch of that machine (`topologies.switch_cost`)."""
+SAME_MACHINE: Final = 1.25
+"""Measurements of one virtual machine differ by such a factor from one minute to the next."""
+
+
+def costs_where(lone_us: float) -> PacketCosts:
+    """Return the costs on a machine whose switches take *lone_us* microseconds for a lone packet.
+
+    They are the reference's where that cannot be told from its own.
+    """
+    factor = lone_us / LONE_US
+    return REFERENCE if 1 / SAME_MACHINE <= factor <= SAME_MACHINE else REFERENCE.times(factor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,10 @@ class RedialPolicy:
         self._missing_since: dict[str, float] = {}
         self._dialled: dict[str, float] = {}
 
+    def is_connected(self, name: str, callers: Iterable[str]) -> bool:
+        """Return whether a switch is among the addresses that are connected."""
+        return self._addresses[name] in callers
+
     def observe(self, now: float, listening: bool, callers: Iterable[str]) -> list[str]:
         """Return names of the switches to have dial, given who is connected at time *now* (seconds)."""
         connected = set(callers)
@@ -101,9 +105,13 @@ class Redialer:
 
     def _watch(self) -> None:
         while not self._stopped.wait(WATCH_SECONDS):
-            text = Path("/proc/thread-self/net/tcp").read_text(encoding="ascii")
-            listening, callers = read_table(text, self._endpoint)
-            for switch in self._policy.observe(monotonic(), listening, callers):
+            for switch in self._policy.observe(monotonic(), *self._read()):
                 if self._stopped.is_set():
                     return
-                self._dial(switch)
+                # the one before took its time on a busy machine, and to dial ends a connection that is there
+                if not self._policy.is_connected(switch, self._read()[1]):
+                    self._dial(switch)
+
+    def _read(self) -> tuple[bool, set[str]]:
+        text = Path("/proc/thread-self/net/tcp").read_text(encoding="ascii")
+        return read_table(text, self._endpoint)

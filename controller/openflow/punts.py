@@ -25,7 +25,7 @@ SHARED_PPS: Final = 1000
 def punt_flows(ports: tuple[int, ...] = ()) -> tuple[FlowRule, ...]:
     """Return the entries that send LLDP and ARP up; *ports*: those with a meter of their own."""
     own = (port for port in ports if port <= METERED_PORTS)
-    return (TO_CONTROLLER, *_flows(None), *(flow for port in own for flow in _flows(port)))
+    return (*TO_CONTROLLER, *_flows(None), *(flow for port in own for flow in _flows(port)))
 
 
 def punt_meters(ports: tuple[int, ...] = ()) -> dict[int, Meter]:

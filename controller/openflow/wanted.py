@@ -35,6 +35,7 @@ class Match:
 
     in_port: int | None = None
     eth_type: int | None = None
+    eth_src: str | None = None
     eth_dst: str | None = None
     ip_proto: int | None = None
     ip_dscp: int | None = None

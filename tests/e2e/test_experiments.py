@@ -118,7 +118,7 @@ def test_an_experiment_is_begun_and_watched_to_its_end(page: Page) -> None:
 
 
 def test_an_experiment_is_cancelled(page: Page) -> None:
-    begin(page, "500")
+    begin(page, "5000")
     expect(page.get_by_text(re.compile(r"run 1 of 1"))).to_be_visible(timeout=RUN_MS)
     # The fabric of the run is on the experiment's own page, live, by way of this controller.
     expect(page.locator("[data-link] [data-step]:not([data-step='0'])").first).to_be_visible(timeout=RUN_MS)

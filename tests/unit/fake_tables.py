@@ -12,8 +12,9 @@ import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from controller.fabric.arp import Arp, decode_arp
 from controller.openflow.wanted import (
     Action,
     Bucket,
@@ -61,6 +62,39 @@ class Packet:
     arp_tpa: str = "0.0.0.0"
     arp_sha: str = "00:00:00:00:00:00"
     arp_tha: str = "00:00:00:00:00:00"
+
+
+def packet_of(frame: bytes) -> Packet:
+    """Return the fields of an ARP packet; of any other frame, its Ethernet type alone."""
+    arp = decode_arp(frame)
+    if arp is None:
+        return Packet(eth_type=int.from_bytes(frame[12:14], "big"), ip_proto=0)
+    return Packet(
+        eth_dst=arp.eth_dst,
+        eth_src=arp.eth_src,
+        eth_type=_ETH_ARP,
+        ip_proto=0,
+        arp_op=arp.operation,
+        arp_spa=arp.sender_ip,
+        arp_tpa=arp.target_ip,
+        arp_sha=arp.sender_mac,
+        arp_tha=arp.target_mac,
+    )
+
+
+def frame_of(packet: Packet) -> bytes:
+    """Return the ARP packet with these fields."""
+    assert packet.eth_type == _ETH_ARP
+    operation: Literal[1, 2] = 1 if packet.arp_op == 1 else 2
+    return Arp(
+        packet.eth_dst,
+        packet.eth_src,
+        operation,
+        packet.arp_sha,
+        packet.arp_spa,
+        packet.arp_tha,
+        packet.arp_tpa,
+    ).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +347,7 @@ def _conditions(match: Match) -> tuple[_Shape, tuple[int | str, ...]]:
         "ip_dscp",
         "in_port",
         "eth_type",
+        "eth_src",
         "eth_dst",
         "ip_proto",
         "ipv4_src",

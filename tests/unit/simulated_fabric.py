@@ -22,7 +22,7 @@ from controller.plane.fabric_views import FabricViews
 from controller.schemes.scheme import ByMode, ClassScheme, Mode, ModeRule, Scheme
 from protocol.underlay import BASE_PORT, TrafficClass, dscp
 from tests.unit.fake_fabric import FakeFabric
-from tests.unit.fake_tables import FakeSwitch, Packet, by_hash
+from tests.unit.fake_tables import FakeSwitch, Packet, by_hash, frame_of, packet_of
 
 KEY = b"0123456789abcdef"
 LOCAL = 0xFFFFFFFE
@@ -374,13 +374,14 @@ class Simulation:
 
     def arrive(self, place: PortRef, frame: bytes) -> None:
         """*frame* (LLDP or ARP) comes in at a switch, which does with it what its tables say."""
-        packet = Packet(eth_type=int.from_bytes(frame[12:14], "big"), ip_proto=0)
         switch = self.fabric.switches[place.dpid]
         if place.port in switch.down:
             return
-        for outcome in switch.outcomes(packet, place.port):
+        for outcome in switch.outcomes(packet_of(frame), place.port):
             for cookie in outcome.punted:
                 self._in(DELAY_S, lambda c=cookie: self._packet_in(place, c, frame))
+            for port, sent in outcome.sent:
+                self._send_frame(PortRef(place.dpid, port), frame_of(sent))
 
     def _packet_in(self, place: PortRef, cookie: int, frame: bytes) -> None:
         if place.dpid in self.connected:

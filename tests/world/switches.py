@@ -10,7 +10,7 @@ from typing import Final
 from controller.fabric.graph import PortRef
 from controller.openflow.wanted import Difference, SwitchState
 from controller.plane.effects import Held, MeterReading, Port
-from tests.unit.fake_tables import Packet
+from tests.unit.fake_tables import frame_of, packet_of
 from tests.unit.simulated_fabric import LOCAL, held_of
 from tests.world.clock import Channel, Clock
 from tests.world.fabric import Tables
@@ -150,10 +150,11 @@ class Daemon:
         """LLDP or ARP comes in: the tables say what becomes of it."""
         if not self.alive or port in self.tables.down:
             return
-        packet = Packet(eth_type=int.from_bytes(frame[12:14], "big"), ip_proto=0)
-        for outcome in self.tables.every_outcome(packet, port):
+        for outcome in self.tables.every_outcome(packet_of(frame), port):
             for cookie in outcome.punted:
                 self.copy_up(PortRef(self.dpid, port), cookie, frame)
+            for way, sent in outcome.sent:
+                self.calls.leaves(PortRef(self.dpid, way), frame_of(sent))
 
     def copy_up(self, place: PortRef, cookie: int, frame: bytes) -> None:
         """An entry sends a packet to the controller."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from topologies.redial import AGAIN_SECONDS, PATIENCE_SECONDS, RedialPolicy, read_table
+from tests.waiting import eventually
+from topologies.redial import AGAIN_SECONDS, PATIENCE_SECONDS, Redialer, RedialPolicy, read_table
 
 SWITCHES = {"l1": "198.18.0.10", "s1": "198.18.0.11"}
 
@@ -62,3 +63,27 @@ def test_patience_starts_anew_when_a_connection_ends() -> None:
         assert policy.observe(tick / 10, True, ["198.18.0.10"]) == []
     assert policy.observe(10.0, True, []) == []
     assert policy.observe(10.0 + PATIENCE_SECONDS, True, []) == ["l1"]
+
+
+def test_a_switch_that_connects_while_another_dials_is_left_alone() -> None:
+    """To dial would end its connection, in the midst of a controller's takeover."""
+    dialled: list[str] = []
+    callers: list[socket.socket] = []
+    with socket.create_server(("127.0.0.2", 0)) as server:
+        endpoint = ("127.0.0.2", server.getsockname()[1])
+
+        def dial(name: str) -> None:
+            dialled.append(name)
+            for address in addresses.values():
+                callers.append(socket.create_connection(endpoint, source_address=(address, 0)))
+
+        addresses = {"l1": "127.0.0.3", "s1": "127.0.0.4"}
+        redialer = Redialer(endpoint, addresses, dial)
+        redialer.start()
+        try:
+            eventually(lambda: len(callers) == 2, "both are connected")
+        finally:
+            redialer.stop()
+            for caller in callers:
+                caller.close()
+    assert dialled == ["l1"]

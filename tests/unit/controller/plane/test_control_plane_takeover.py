@@ -99,6 +99,23 @@ def test_a_switch_that_takes_long_to_come_back_is_waited_for() -> None:
     sim.run_until(sim.plane.ready, 1.5)
 
 
+def test_a_host_is_not_learnt_where_its_late_leaf_answers_for_it() -> None:
+    """The controller looks for the hosts of agents by links that it has not found yet, for their leaf is late."""
+    sim = running(leaf_spine(2, 3, 1))
+    sim.restart_controller()
+    sim.set_scheme(CAPS)
+    sim.after_update = lambda: check(sim)
+    late = 0x10002
+    for dpid in sim.shape.ports.keys() - {late}:
+        sim.connect(dpid)
+    for host in sim.shape.hosts:
+        sim.join(host)
+    sim.run(8)
+    assert not sim.plane.ready()
+    sim.connect(late)
+    sim.run_until(sim.plane.ready, 1.5)
+
+
 def test_a_switch_that_never_comes_back_is_given_up() -> None:
     sim = running(leaf_spine(3, 2, 1))
     sim.restart_controller()

@@ -52,7 +52,10 @@ class Answer:
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a function that ends, where it fails, with an AnswerError that names the line."""
-        wanted = self.value(name)
+        return self.guarded(self.value(name))
+
+    def guarded(self, wanted: Callable[..., Any]) -> Callable[..., Any]:
+        """Return *wanted*, of this file, likewise; what it failed with is the AnswerError's cause."""
 
         def call(*arguments: Any) -> Any:
             try:

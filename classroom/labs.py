@@ -1,4 +1,4 @@
-"""The five labs by number."""
+"""The labs by number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from classroom import collisions, flow_types, mode_time, own_path, repairs
+from classroom import application, collisions, flow_types, killed_parts, mode_time, own_path, repairs
 from classroom.answer import Finding
 
 DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs" / "labs"
@@ -43,5 +43,7 @@ LABS: Final = {
         ClassroomLab(3, "Reordering and FEC: choose r", "3-choose-r", "start.py", repairs.check),
         ClassroomLab(4, "ON and OFF: find T", "4-find-t", "start.yaml", mode_time.check),
         ClassroomLab(5, "Predict priorities", "5-predict-priorities", "start.py", flow_types.check),
+        ClassroomLab(6, "Kill the controller", "6-kill-the-controller", "start.yaml", killed_parts.check),
+        ClassroomLab(7, "An application of your own", "7-your-application", "start.py", application.check),
     )
 }

@@ -36,9 +36,9 @@ def test_a_class_is_marked_and_contained(tmp_path: Path) -> None:
     port = listener.getsockname()[1]
     for name, (text, _) in ATTACKS.items():
         _submit(students, name, 3, text.replace("{port}", str(port)).encode())
-    for number in (3, 4):
+    for number in (3, 4, 6, 7):
         _submit(students, "right", number, LABS[number].solution.read_bytes())
-    for wrong in ("lab3-mean.py", "lab4-too-short.yaml"):
+    for wrong in ("lab3-mean.py", "lab4-too-short.yaml", "lab6-all-stops.yaml", "lab7-idle-is-slow.py"):
         _submit(students, "wrong", int(wrong[3]), (WRONG / wrong).read_bytes())
     before = (ROOT / "classroom" / "labs.py").read_bytes()
     # A secret of the lecturer's umask: what only its owner may read is read for its submission all the same.
@@ -68,8 +68,8 @@ def test_a_class_is_marked_and_contained(tmp_path: Path) -> None:
     for name, (_, said) in ATTACKS.items():
         assert said in str(errors[name]), (name, errors[name])
     score = {(mark["student"], mark["lab"]): (mark["right"], mark["items"]) for mark in marks}
-    assert all(score["right", number][0] == score["right", number][1] > 0 for number in (3, 4))
-    assert all(score["wrong", number][0] < score["wrong", number][1] for number in (3, 4))
+    assert all(score["right", number][0] == score["right", number][1] > 0 for number in (3, 4, 6, 7))
+    assert all(score["wrong", number][0] < score["wrong", number][1] for number in (3, 4, 6, 7))
     assert (ROOT / "classroom" / "labs.py").read_bytes() == before
     for process in Path("/proc").glob("[0-9]*"):
         try:

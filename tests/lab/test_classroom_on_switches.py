@@ -1,4 +1,4 @@
-"""Classroom labs 1 and 2 as a student does them: on real switches, with the commands of their sheets."""
+"""Classroom labs 1, 2, 6 and 7 as a student does them: on real switches, with the commands of their sheets."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import csv
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from classroom.killed_parts import measure, read_log
 from classroom.labs import LABS
+from cli.specs import load_spec
+from experiments.run.deployment import Deployment
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,3 +81,36 @@ def test_a_policy_that_fails_ends_the_run_with_its_line(tmp_path: Path) -> None:
     ran = capstan("run", "small", "--scheme", mine, "--path-policy", str(file), "--results", str(tmp_path))
     assert ran.returncode == 1
     assert f"wrong.py, line {line}: ZeroDivisionError" in ran.stderr
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[Deployment]:
+    with Deployment(load_spec("small", ("rps",)).spec) as made:
+        yield made
+
+
+def test_lab_7_the_solution_takes_a_slow_link_out(small: Deployment) -> None:
+    command = [sys.executable, str(LABS[7].solution), small.client.url]
+    application = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    try:
+        slow = small.client.begin_fault("slow-link", "l1-s1", rate_mbps=0.5)
+        eventually(lambda: [fault["kind"] for fault in small.client.faults()] == ["slow-link", "link-down"])
+        assert small.client.faults()[1]["target"] == "l1-s1"
+        assert application.poll() is None
+    finally:
+        application.kill()
+        application.wait()
+    small.client.end_fault(small.client.faults()[1]["id"])
+    small.client.end_fault(slow["id"])
+
+
+def test_lab_6_measures_what_goes_on_without_a_part(small: Deployment, tmp_path: Path) -> None:
+    program = LABS[6].directory / "measure.py"
+    log = tmp_path / "lab6-1" / "log.csv"
+    command = [sys.executable, str(program), small.lab.id, str(log)]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=300)
+    outages = measure(read_log(log), log)
+    assert outages["controller"].pings_lost == 0
+    assert outages["controller"].api_silent_s > 0
+    assert outages["agent"].pings_lost > 0
+    assert outages["switch"].pings_lost > 0

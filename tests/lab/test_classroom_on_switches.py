@@ -107,7 +107,7 @@ def test_lab_7_the_solution_takes_a_slow_link_out(small: Deployment) -> None:
 def test_lab_6_measures_what_goes_on_without_a_part(small: Deployment, tmp_path: Path) -> None:
     program = LABS[6].directory / "measure.py"
     log = tmp_path / "lab6-1" / "log.csv"
-    command = [sys.executable, str(program), small.lab.id, str(log)]
+    command = [sys.executable, str(program), small.lab.lab_id, str(log)]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=300)
     outages = measure(read_log(log), log)
     assert outages["controller"].pings_lost == 0

@@ -27,6 +27,7 @@ VIEWS: Final = (
     "understand",
     "operate",
     "operate/flows",
+    "tour",
 )
 INSTALL_S: Final = 300.0
 JUDGE_S: Final = 120.0

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe as suite, expect, it } from "vitest";
 import { fromAddress, inAddress, SPEEDS, usualSpeed } from "../src/replay/clock";
 import { describe } from "../src/replay/describe";
@@ -163,4 +164,14 @@ suite("a moment in the address", () => {
     expect(usualSpeed(1e9)).toBe(1e-4);
     expect(SPEEDS).toContain(usualSpeed(1e15));
   });
+});
+
+it("draws in colours that every appearance has", () => {
+  const source = (name: string): string => readFileSync(new URL(`../src/${name}`, import.meta.url), "utf8");
+  const [light = "", dark = ""] = source("style/page.css").split(':root[data-mantine-color-scheme="dark"]');
+  const names = [...source("replay/draw.ts").matchAll(/"(--[a-z0-9-]+)"/g)].map(([, name]) => name);
+  expect(names.length).toBeGreaterThan(5);
+  for (const appearance of [light, dark]) {
+    expect(names.filter((name) => !appearance.includes(`${name}:`))).toEqual([]);
+  }
 });

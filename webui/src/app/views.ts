@@ -112,6 +112,20 @@ export const VIEWS: readonly View[] = [
       },
     ],
   },
+  {
+    path: "tour",
+    title: "Tour",
+    key: "t",
+    about: "Six steps on what the schemes do, on recorded runs; needs no fabric",
+    sections: [
+      {
+        path: "",
+        title: "Tour",
+        about: "Six steps on what the schemes do",
+        component: later(async () => (await import("../tour/TourPage")).TourPage),
+      },
+    ],
+  },
 ];
 
 /** The view and section that parts of an address name; what follows the view may be the view's own (`/compare/5`). */

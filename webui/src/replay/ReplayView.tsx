@@ -20,7 +20,7 @@ export function ReplayView({ trace }: { trace: Trace }) {
   const [search, change] = useSearch();
   const [speed, setSpeed] = useState(() => usualSpeed(trace.lengthPs));
   const [begin] = useState(() => fromAddress(search.get("at"), trace.beginPs, trace.lengthPs) ?? 0);
-  const playback = usePlayback(begin, trace.lengthPs, speed);
+  const playback = usePlayback({ from: 0, to: trace.lengthPs, begin, speed, loop: false });
   const { at, playing, seek, toggle } = playback;
   const flow = trace.flows.find(({ id }) => String(id) === search.get("flow"))?.id ?? null;
   useEffect(() => {

@@ -80,6 +80,10 @@ function placed(scene: Scene, name: string): Point | null {
   };
 }
 
+function lengthOf([start, end]: Ends): number {
+  return Math.hypot(end.x - start.x, end.y - start.y) || 1;
+}
+
 function between([start, end]: Ends, share: number): Point {
   return { x: start.x + (end.x - start.x) * share, y: start.y + (end.y - start.y) * share };
 }
@@ -125,8 +129,10 @@ function drawQueues(context: CanvasRenderingContext2D, scene: Scene): void {
       );
     });
     if (packets.length > 1) {
+      // Beyond the queue's end, where queues of one switch are apart.
+      const beyond = between(ends, filled + 14 / lengthOf(ends));
       context.fillStyle = scene.colour("--ink");
-      context.fillText(String(packets.length), begin.x + 12, begin.y);
+      context.fillText(String(packets.length), beyond.x, beyond.y);
     }
   }
 }
@@ -169,7 +175,7 @@ function drawNodes(context: CanvasRenderingContext2D, scene: Scene): void {
     context.roundRect(place.x - half, place.y - 9, 2 * half, 18, 4);
     context.fill();
     context.stroke();
-    context.fillStyle = scene.colour(isLeaf && mode ? "--accent-ink" : "--ink");
+    context.fillStyle = scene.colour(isLeaf && mode ? "--on-ink" : "--ink");
     context.fillText(text, place.x, place.y + 0.5);
   }
 }

@@ -27,6 +27,8 @@ export interface Trace {
   /** In the order in which packets came to ports. */
   hops: readonly Hop[];
   modes: readonly ModeChange[];
+  /** In the order in which they were. */
+  releases: readonly Release[];
 }
 
 export interface Link {
@@ -74,6 +76,14 @@ export interface ModeChange {
   at: number;
   leaf: number;
   on: boolean;
+}
+
+/** A packet that an agent handed to its host. */
+export interface Release {
+  at: number;
+  flow: Flow;
+  number: number;
+  kind: Kind;
 }
 
 /** What is wrong with a file; its message is for people. */
@@ -150,6 +160,16 @@ export function parseTrace(document: unknown): Trace {
     leaf: cell.number("leaf"),
     on: cell("on") === true,
   }));
+  let released = 0;
+  const releases = rows(fields, "releases", ["at_ps", "flow", "number", "kind"], (cell) => {
+    released += cell.number("at_ps");
+    return {
+      at: released,
+      flow: pick(flows, cell.number("flow"), "releases.flow"),
+      number: cell.number("number"),
+      kind: pick(KINDS, cell.number("kind"), "releases.kind"),
+    };
+  });
   return {
     spec: String(fields["spec"]),
     scheme: String(fields["scheme"]),
@@ -163,6 +183,7 @@ export function parseTrace(document: unknown): Trace {
     packets,
     hops: hopsOf(fields, packets, links),
     modes,
+    releases,
   };
 }
 

@@ -8,35 +8,49 @@ export interface Playback {
   toggle: () => void;
 }
 
-/** Play from *begin* to *length*, *speed* simulated seconds a second. */
-export function usePlayback(begin: number, length: number, speed: number): Playback {
+/** What is played, ps from the window's begin. */
+export interface Stretch {
+  from: number;
+  to: number;
+  /** Where it is first. */
+  begin: number;
+  /** Simulated seconds a second. */
+  speed: number;
+  /** Whether it plays at once (unless the reader wants less motion), and anew when it is over; else it stops there. */
+  loop: boolean;
+}
+
+/** Play a stretch of a recording. */
+export function usePlayback({ from, to, begin, speed, loop }: Stretch): Playback {
   const [at, setAt] = useState(begin);
-  const [playing, setPlaying] = useState(false);
+  const [playing, setPlaying] = useState(
+    () => loop && !matchMedia("(prefers-reduced-motion: reduce)").matches,
+  );
   useEffect(() => {
     if (!playing) return;
     let before: number | null = null;
     let request = requestAnimationFrame(function tick(now: number) {
       const passedPs = before === null ? 0 : (now - before) * 1e9 * speed;
       before = now;
-      setAt((current) => Math.min(length, current + passedPs));
+      setAt((current) => (loop && current >= to ? from : Math.min(to, current + passedPs)));
       request = requestAnimationFrame(tick);
     });
     return () => cancelAnimationFrame(request);
-  }, [playing, length, speed]);
-  const over = at >= length;
+  }, [playing, from, to, speed, loop]);
+  const over = at >= to && !loop;
   useEffect(() => {
     if (over) setPlaying(false);
   }, [over]);
   const seek = useCallback(
-    (to: number) => {
+    (moment: number) => {
       setPlaying(false);
-      setAt(Math.min(length, Math.max(0, to)));
+      setAt(Math.min(to, Math.max(from, moment)));
     },
-    [length],
+    [from, to],
   );
   const toggle = useCallback(() => {
-    if (over) setAt(0);
+    if (over) setAt(from);
     setPlaying(!playing);
-  }, [over, playing]);
+  }, [over, playing, from]);
   return { at, playing, seek, toggle };
 }

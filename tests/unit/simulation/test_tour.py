@@ -1,0 +1,24 @@
+"""The windows that the page's tour plays: small, and what their command makes."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.packet_trace import read_packet_trace
+from simulation.tour import DIRECTORY, FOR_MS, FROM_MS, SCHEMES, record, tour_spec
+
+MOST_BYTES = 300_000
+
+
+def test_there_is_a_small_file_for_each_scheme() -> None:
+    files = sorted(DIRECTORY.iterdir())
+    assert {file.name for file in files} == {f"{scheme}.trace" for scheme in SCHEMES}
+    assert sum(file.stat().st_size for file in files) < MOST_BYTES
+    assert {choice.label for choice in tour_spec().schemes} == set(SCHEMES)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_file_is_what_its_command_makes(scheme: str) -> None:
+    trace = read_packet_trace(DIRECTORY / f"{scheme}.trace")
+    assert trace == record(scheme)  # as in its file: how gzip packs differs between machines
+    assert (trace.begin_ps, trace.length_ps, trace.cut) == (FROM_MS * 1e9, FOR_MS * 1e9, False)

@@ -1,0 +1,161 @@
+import { Button, Code, Group, List, SegmentedControl, Table, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { useKeys } from "../app/keyboard";
+import { Link } from "../app/Link";
+import { useSearch } from "../app/location";
+import { Panel } from "../parts/Panel";
+import { QueryResult } from "../parts/QueryResult";
+import { Quiet } from "../parts/Quiet";
+import { fetchRecordings, NAMES, type Recordings, SCHEMES, type SchemeName } from "./recordings";
+import { Stage } from "./Stage";
+import { type Counted, STEPS, stepOf } from "./steps";
+import styles from "./tour.module.css";
+
+/** Six steps on what the schemes do, each on a recorded window of a simulated run: no fabric is needed. */
+export function TourPage() {
+  const [search, change] = useSearch();
+  const number = stepOf(search.get("step"));
+  const recordings = useQuery({
+    queryKey: ["tour"],
+    queryFn: ({ signal }) => fetchRecordings(signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const keys = useMemo(() => {
+    const go = (to: number): void => change({ step: String(Math.min(STEPS.length, Math.max(1, to))) });
+    return { ArrowRight: () => go(number + 1), ArrowLeft: () => go(number - 1) };
+  }, [number, change]);
+  useKeys(keys);
+  return (
+    <>
+      <nav aria-label="Steps" className={styles["steps"]}>
+        {STEPS.map(({ title }, place) => (
+          <Link
+            key={title}
+            href={`/tour?step=${place + 1}`}
+            aria-current={place + 1 === number ? "step" : undefined}
+          >
+            {place + 1} {title}
+          </Link>
+        ))}
+      </nav>
+      <QueryResult query={recordings} what="recordings">
+        {(all) => <TourStep key={number} number={number} recordings={all} keys={keys} />}
+      </QueryResult>
+    </>
+  );
+}
+
+function TourStep({
+  number,
+  recordings,
+  keys,
+}: {
+  number: number;
+  recordings: Recordings;
+  keys: { ArrowRight: () => void; ArrowLeft: () => void };
+}) {
+  const step = STEPS[number - 1] ?? STEPS[0];
+  const [plays, setPlays] = useState<SchemeName>(step?.plays ?? "caps");
+  const counted = useMemo(() => step?.counted(recordings) ?? null, [step, recordings]);
+  if (!step) return null;
+  const isLast = number === STEPS.length;
+  return (
+    <div className={styles["step"]}>
+      <Panel title={`${number} of ${STEPS.length}: ${step.title}`}>
+        <div aria-live="polite">
+          {step.words.map((words) => (
+            <Text key={words} mb={8}>
+              {words}
+            </Text>
+          ))}
+          {counted && <CountedTable counted={counted} />}
+          {isLast && <YourTurn />}
+        </div>
+        <Group mt="sm" gap="xs">
+          <Button onClick={keys.ArrowLeft} disabled={number === 1} title="Key ←">
+            ← Back
+          </Button>
+          <Button onClick={keys.ArrowRight} disabled={isLast} title="Key →" variant="filled">
+            Next →
+          </Button>
+        </Group>
+        <Quiet>
+          Keys: <kbd>←</kbd> and <kbd>→</kbd> go through the steps, <kbd>k</kbd> pauses.
+        </Quiet>
+      </Panel>
+      <Panel title={`The same flows under ${NAMES[plays]}`}>
+        {isLast && (
+          <SegmentedControl
+            aria-label="Recording"
+            mb="xs"
+            value={plays}
+            onChange={(value) => setPlays(value as SchemeName)}
+            data={SCHEMES.map((scheme) => ({ value: scheme, label: NAMES[scheme] }))}
+          />
+        )}
+        <Stage key={plays} trace={recordings[plays]} step={step} />
+      </Panel>
+    </div>
+  );
+}
+
+function CountedTable({ counted }: { counted: Counted }) {
+  return (
+    <>
+      <Title order={3} mt="sm">
+        Counted in the recorded second
+      </Title>
+      <Table horizontalSpacing={5} className={styles["counted"] ?? ""}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Td />
+            {counted.columns.map((column) => (
+              <Table.Th key={column} scope="col">
+                {column}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {counted.rows.map(({ name, cells }) => (
+            <Table.Tr key={name}>
+              <Table.Th scope="row">{name}</Table.Th>
+              {cells.map((cell, place) => (
+                <Table.Td key={counted.columns[place]}>{cell}</Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </>
+  );
+}
+
+function YourTurn() {
+  return (
+    <>
+      <Text mb={8}>Play the three recordings, and compare. Then:</Text>
+      <List size="sm" spacing={6}>
+        <List.Item>
+          read how each scheme works, and what its paper's claims came to here, in{" "}
+          <Link href="/understand">Understand</Link>;
+        </List.Item>
+        <List.Item>
+          see it on switches: <Code>./capstan demo</Code>, or <Code>./capstan lab small --scheme caps</Code>{" "}
+          and <Link href="/operate">Operate</Link> to switch the scheme and break links;
+        </List.Item>
+        <List.Item>
+          record a window of your own, <Code>./capstan simulate small --scheme caps --trace caps.trace</Code>,
+          and play it in <Link href="/watch/replay">Replay</Link>;
+        </List.Item>
+        <List.Item>
+          compare schemes on your own flows in <Link href="/compare">Compare</Link>;
+        </List.Item>
+        <List.Item>
+          do the seven labs of <Code>docs/labs/</Code>: <Code>./capstan lab-check</Code> lists them.
+        </List.Item>
+      </List>
+    </>
+  );
+}

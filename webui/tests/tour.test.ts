@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { readTrace, type Trace } from "../src/replay/trace";
+import {
+  bytesByKind,
+  clearPaths,
+  inMode,
+  lengthOf,
+  loadByPath,
+  order,
+  pathsPerFlow,
+  rebuilt,
+  sent,
+  sentAgain,
+} from "../src/tour/facts";
+import type { Recordings, SchemeName } from "../src/tour/recordings";
+import { STEPS, stepOf } from "../src/tour/steps";
+
+async function recording(scheme: SchemeName): Promise<Trace> {
+  const file = new URL(`../src/tour/recordings/${scheme}.trace`, import.meta.url);
+  return readTrace(new Blob([readFileSync(file)]));
+}
+
+let all: Recordings;
+beforeAll(async () => {
+  all = { ecmp: await recording("ecmp"), rps: await recording("rps"), caps: await recording("caps") };
+});
+
+const clear = (loads: ReadonlyMap<string, number>): number =>
+  [...loads.values()].filter((bytes) => bytes === 0).length;
+
+describe("the recordings show what the steps say", () => {
+  it("under ECMP three long flows collide on one of four paths, in order", () => {
+    const loads = loadByPath(all.ecmp, "long");
+    expect([...loads.keys()]).toEqual(["s1", "s2", "s3", "s4"]);
+    expect(clear(loads)).toBe(3);
+    expect(order(all.ecmp, "long").behind).toBe(0);
+  });
+
+  it("under RPS all paths carry alike, and packets overtake", () => {
+    const loads = [...loadByPath(all.rps, "long").values()];
+    expect(Math.max(...loads) / Math.min(...loads)).toBeLessThan(1.1);
+    const { packets, behind } = order(all.rps, "long");
+    expect(behind / packets).toBeGreaterThan(0.5);
+    expect(sentAgain(all.ecmp, "short") + sentAgain(all.ecmp, "long")).toBe(0);
+    expect(sentAgain(all.rps, "short") + sentAgain(all.rps, "long")).toBeGreaterThan(0);
+  });
+
+  it("only CAPS sends repairs, and short packets are rebuilt by them", () => {
+    expect([sent(all.ecmp, "short", "repair"), sent(all.rps, "short", "repair")]).toEqual([0, 0]);
+    expect([rebuilt(all.ecmp, "short"), rebuilt(all.rps, "short")]).toEqual([0, 0]);
+    expect(rebuilt(all.caps, "short")).toBeGreaterThan(0);
+    expect(rebuilt(all.caps, "short")).toBeLessThanOrEqual(sent(all.caps, "short", "repair"));
+  });
+
+  it("a leaf is ON and OFF in turn, and long flows keep to one path each while it is ON", () => {
+    const [on, off] = [inMode(all.caps, 0, true), inMode(all.caps, 0, false)];
+    expect(lengthOf(on) + lengthOf(off)).toBeCloseTo(all.caps.lengthPs / 1e12, 9);
+    expect(pathsPerFlow(all.caps, on)).toBe(1);
+    expect(pathsPerFlow(all.caps, off)).toBe(4);
+    expect(clearPaths(all.caps, on)).toBeGreaterThan(clearPaths(all.caps, off));
+  });
+
+  it("repairs are bytes that hosts send", () => {
+    expect(bytesByKind(all.rps).has("repair")).toBe(false);
+    expect(bytesByKind(all.caps).get("repair")).toBeGreaterThan(0);
+  });
+});
+
+describe("a step", () => {
+  it.each(STEPS.map((step) => [step.title, step] as const))(
+    "%s plays packets, and counts with units",
+    (_, step) => {
+      const trace = all[step.plays];
+      const [from, to] = [step.from * 1e9, step.to * 1e9];
+      expect(to).toBeLessThanOrEqual(trace.lengthPs);
+      expect(step.at).toBeGreaterThanOrEqual(step.from);
+      expect(step.at).toBeLessThan(step.to);
+      expect(trace.hops.some(({ offered }) => from <= offered && offered < to)).toBe(true);
+      if (step.flow !== null) {
+        const ofFlow = trace.hops.filter(({ packet }) => trace.packets[packet]?.flow?.id === step.flow);
+        expect(ofFlow.some(({ offered }) => from <= offered && offered < to)).toBe(true);
+      }
+      const counted = step.counted(all);
+      for (const { name, cells } of counted?.rows ?? []) {
+        expect(name).not.toBe("");
+        expect(cells).toHaveLength(counted?.columns.length ?? 0);
+      }
+    },
+  );
+
+  it.each([
+    [null, 1],
+    ["3", 3],
+    ["7", 1],
+    ["0", 1],
+    ["two", 1],
+    ["2.5", 1],
+  ])("of the address %s is %i", (text, number) => expect(stepOf(text)).toBe(number));
+});

@@ -24,7 +24,7 @@ def check(file: Path, results: Path) -> list[Finding]:
     return [
         _finding("step 4", _slow_link, answer, "the slow link is taken out, and nothing else"),
         _finding("step 5", _last_way, answer, "the last way between leaves stays"),
-        _finding("step 6", _refused, answer, "a refused request is made again, a done one is not"),
+        _finding("step 6", _refused, answer, "what was refused is asked for again, what was done is not"),
         _finding("step 7", _load, answer, "the scheme follows the load, and not its spikes"),
         _finding("step 8", _resumed, answer, "after a break it goes by the controller's state"),
     ]

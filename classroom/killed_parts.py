@@ -69,7 +69,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """What a log says of the time from a kill to the next one.
+    """What a log says of the time from a kill to the next.
 
     pings_lost: requests without an answer; flows_failed: TCP connections begun then that carried nothing within 1 s;
     api_silent_s: from the kill to the controller's first answer after it was silent, 0 where it never was.
@@ -182,8 +182,8 @@ def _measured(file: Path, answers: Mapping[str, Any], part: str, outages: Mappin
 
 
 _HOW: Final = {
-    "pings_lost": "count the numbers that are missing from its kill to the next one",
-    "flows_failed": "count rows flow,0 from its kill to the next one",
+    "pings_lost": "count the numbers that are missing from its kill to the next kill",
+    "flows_failed": "count rows flow,0 from its kill to the next kill",
     "api_silent_s": "from its kill to the first api,1 that follows an api,0",
 }
 

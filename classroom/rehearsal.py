@@ -143,7 +143,7 @@ class Rehearsal:
         }
 
     def sample(self) -> dict[str, Any]:
-        """Return the next event of topic ``links``, a quarter of a second after the one before."""
+        """Return the next event of topic ``links``, a quarter of a second after the last."""
         self._samples += 1
         links = [self._fabric_link(name) for name in fabric_links()]
         links += [

@@ -76,7 +76,7 @@ def test_six_steps_by_arrow_keys(page: Page) -> None:
         heading(page, number)
         expect(page.get_by_role("img", name=re.compile("packets? on links"))).to_be_visible()
         page.keyboard.press("ArrowRight")
-    heading(page, 6)  # the last one stays
+    heading(page, 6)  # the last step stays
     expect(page).to_have_url(re.compile(r"/tour\?step=6$"))
     page.keyboard.press("ArrowLeft")
     heading(page, 5)
@@ -123,5 +123,5 @@ def test_every_step_is_free_of_what_axe_finds(page: Page, appearance: str) -> No
         violations = page.evaluate(
             "axe.run(document, {resultTypes: ['violations']}).then(done => done.violations)"
         )
-        assert not violations, json.dumps([(one["id"], one["help"]) for one in violations], indent=1)
+        assert not violations, json.dumps([(rule["id"], rule["help"]) for rule in violations], indent=1)
     page.emulate_media(reduced_motion="no-preference")

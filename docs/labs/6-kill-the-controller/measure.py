@@ -24,7 +24,7 @@ PARTS = {
     "switch l2": "ovs-vswitchd unix:.*/l2/",
 }
 REST_S = 12.0
-"""Before each kill, and after the last one."""
+"""Seconds before each kill, and after the last."""
 ALL_S = REST_S * (len(PARTS) + 1)
 PORT = 9000
 SERVER = f"""

@@ -1,6 +1,6 @@
 """Lab 7: an application of your own. Copy this file, and fill in what is missing.
 
-./capstan lab-check 7 FILE plays a controller to it; .venv/bin/python FILE http://127.0.0.1:PORT runs it on a real one.
+./capstan lab-check 7 FILE plays a controller to it; .venv/bin/python FILE http://127.0.0.1:PORT runs it on a lab.
 """
 
 import sys

@@ -45,7 +45,7 @@ export const STEPS: readonly Step[] = [
     title: "ECMP collides",
     words: [
       "Two leaves, four spines: four equal paths. ECMP hashes a flow's addresses and ports, and the hash chooses its path, for all of its packets. Nothing is measured.",
-      "Three long flows go from left to right. Three flows on four paths, each drawn evenly, share at least one path with probability 1 − 4·3·2 / 4³ = 0.625. Here all three share the path by s1, and each gets a third of it.",
+      "Three long flows go from left to right. Three flows on four paths, each drawn evenly, share at least one path with probability 1 − 4·3·2 / 4³ = 0.625. Here all three share the path by s1, and other paths carry none of their data.",
     ],
     plays: "ecmp",
     from: 350,

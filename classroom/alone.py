@@ -6,6 +6,7 @@ VERDICT is written as JSON: ``{"findings": [{"right": true, "text": "step 4: ...
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -25,7 +26,10 @@ def main() -> None:
         document = {"error": str(error)}
     except SystemExit as ended:  # sys.exit() in a submission is not the end of its check
         document = {"error": f"{file}: ends the program with sys.exit({ended.code!r})"}
-    Path(verdict).write_text(json.dumps(document), encoding="utf-8")
+    # A submission that forks has a writer a process, and all end with the first: what it wrote must stay whole.
+    part = Path(f"{verdict}.{os.getpid()}")
+    part.write_text(json.dumps(document), encoding="utf-8")
+    part.replace(verdict)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from classroom import sandbox
+from classroom import alone, sandbox
 from classroom.answer import Finding
 from classroom.labs import LABS
 from classroom.marking import Mark, mark_class, read_mark
@@ -138,6 +138,20 @@ def test_gradescope_and_github_classroom_get_a_point_per_item() -> None:
     document = json.loads(base64.b64decode(as_github_classroom(MARKS)))
     assert (document["version"], document["status"], document["max_score"]) == (1, "fail", 3)
     assert [test["score"] for test in document["tests"]] == [1, 0, 0]
+
+
+def test_a_verdict_replaces_another_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, verdict = tmp_path / "before.json", tmp_path / "verdict.json"
+    before.write_text("written by a forked process")
+    verdict.hardlink_to(before)
+    words = ["alone", "3", str(LABS[3].solution), str(tmp_path), str(verdict)]
+    monkeypatch.setattr("sys.argv", words)
+    alone.main()
+    assert (
+        before.read_text() == "written by a forked process"
+    )  # a process that ends in between leaves it whole
+    assert all(finding["right"] for finding in json.loads(verdict.read_text())["findings"])
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["before.json", "verdict.json"]
 
 
 def test_limits_hold_without_a_sandbox_too(tmp_path: Path) -> None:

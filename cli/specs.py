@@ -10,9 +10,10 @@ import click
 
 from cli.console import fail
 from controller.schemes import loader
-from controller.schemes.overrides import overrides_problem
+from controller.schemes.overrides import first_lab_problem, overrides_problem
 from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
+from experiments.spec.simulated import lab_problem
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
 from host_agent.paths.own import read_path_policy
 from plain.yaml_source import Problem, read
@@ -41,9 +42,11 @@ def load_scheme(name: str) -> Scheme:
         fail(str(error), code=2 if name not in loader.scheme_names() and not loader.is_path(name) else 1)
 
 
-def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
-    """Return the spec *name*, with *schemes* in place of its own if there are any; ends with exit code 1 if it is
-    wrong."""
+def load_spec(name: str, schemes: tuple[str, ...] = (), *, lab: bool = False) -> LoadedSpec:
+    """Return the spec *name*, with *schemes* in place of its own if there are any; ends with 1 if it is wrong.
+
+    lab: `all` stands for the schemes that switches and agents can carry out.
+    """
     path = find_spec(name)
     text = path.read_text(encoding="utf-8")
     source = read(text, str(path))
@@ -51,11 +54,25 @@ def load_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
     if problems:
         print_problems(str(path), problems)
         sys.exit(1)
-    spec = with_all_schemes(spec_from_dict(source.data), loader.scheme_names())
+    every = loader.lab_scheme_names() if lab else loader.scheme_names()
+    spec = with_all_schemes(spec_from_dict(source.data), every)
     if schemes:
         choices = tuple(SchemeChoice(name, load_scheme(name).name) for name in schemes)
         spec = replace(spec, schemes=choices, baseline=choices[0].label)
     return LoadedSpec(spec, text, path)
+
+
+def load_lab_spec(name: str, schemes: tuple[str, ...] = ()) -> LoadedSpec:
+    """Return the spec *name* for a lab; ends with exit code 1 also for what only a simulation can have."""
+    loaded = load_spec(name, schemes, lab=True)
+    if (problem := no_lab(loaded.spec)) is not None:
+        fail(f"{name}: {problem}")
+    return loaded
+
+
+def no_lab(spec: Spec) -> str | None:
+    """Return the first thing in a spec that only a simulation can have, and what to do; None: a lab can run it."""
+    return lab_problem(spec.simulation) or first_lab_problem(spec.schemes, spec.policy)
 
 
 def need_path_policy(spec: Spec, file: Path | None) -> None:

@@ -286,6 +286,8 @@ class RunningController:
         scheme = loader.load(base) if isinstance(base, str) else loader.scheme_from_dict(dict(base), "scheme")
         if overrides:
             scheme = with_overrides(scheme, overrides)
+        if scheme.lab_problem is not None:
+            raise loader.SchemeError(scheme.lab_problem)
         return CurrentScheme(
             scheme, base if isinstance(base, str) else scheme.name, overrides, packet_time_s, version
         )

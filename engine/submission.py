@@ -12,8 +12,8 @@ import yaml
 
 from capstan_client.errors import CapstanError
 from controller.api.describing import Published
-from controller.schemes.loader import scheme_names
-from controller.schemes.overrides import overrides_problem
+from controller.schemes.loader import lab_scheme_names, scheme_names
+from controller.schemes.overrides import first_lab_problem, overrides_problem
 from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
 from experiments.spec.check import find_spec, preset_names, problems_of
@@ -108,12 +108,15 @@ def read_submission(request: SubmissionBody) -> Submission:
         placed = request.text is not None and not changed
         raise SubmissionError([_wrong(problem, where, placed) for problem in problems])
     simulated = request.kind == "simulation"
-    found = _submission(with_all_schemes(spec_from_dict(source.data), scheme_names()), text, simulated)
+    every = scheme_names() if simulated else lab_scheme_names()
+    found = _submission(with_all_schemes(spec_from_dict(source.data), every), text, simulated)
     if found.job.runs > MOST_RUNS:
         raise SubmissionError([Wrong(where, f"more than {MOST_RUNS} runs: take fewer points or repeats")])
     if simulated:
         _need_simulated(found.spec, where)
-    elif (problem := lab_problem(found.spec.simulation)) is not None:
+        return found
+    problem = lab_problem(found.spec.simulation) or first_lab_problem(found.spec.schemes, found.spec.policy)
+    if problem is not None:
         raise SubmissionError([Wrong(where, f"{problem} (kind: simulation)")])
     return found
 
@@ -133,7 +136,7 @@ def _need_simulated(spec: Spec, where: str) -> None:
 def preset_submission(name: str) -> Submission:
     """Return the preset *name* as it is. Nothing is checked, which takes seconds: presets are right."""
     text = find_spec(name).read_text(encoding="utf-8")
-    return _submission(with_all_schemes(spec_from_dict(read(text, name).data), scheme_names()), text)
+    return _submission(with_all_schemes(spec_from_dict(read(text, name).data), lab_scheme_names()), text)
 
 
 def _submission(spec: Spec, text: str, simulated: bool = False) -> Submission:

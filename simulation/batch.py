@@ -12,10 +12,12 @@ from experiments.results.document import Run
 from experiments.spec.spec import SchemeChoice, Spec
 from simulation.fabrics import SettingsError
 from simulation.packet_trace import Recorder
+from simulation.scheme_hosts import SimulatedHosts, hosts_under
 from simulation.spec_fabric import simulated_fabric
 from simulation.spec_run import Setting, simulate_run
 from simulation.spec_scheme import SimulatedScheme, simulated_scheme
 from simulation.spec_transport import mark_from, transport_of
+from simulation.tcp import Tcp
 from workloads.plan import Plan
 
 LEAST_SHARE_FOR_ESTIMATE = 0.02
@@ -46,11 +48,17 @@ OnStep = Callable[[Step], None]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A spec without a sweep that a simulation can do. point: of a sweep, in words."""
+    """A spec without a sweep that a simulation can do. point: of a sweep, in words.
+
+    transport, mark_from: the spec's own; hosts: under each of the schemes.
+    """
 
     setting: Setting
     schemes: Sequence[tuple[SchemeChoice, SimulatedScheme]]
     point: str
+    transport: Tcp
+    mark_from: int
+    hosts: Sequence[SimulatedHosts]
 
     @property
     def spec(self) -> Spec:
@@ -77,9 +85,11 @@ def prepare(spec: Spec, point: str = "") -> Case:
         SettingsError: the first thing in it that a simulation cannot do, with the point of the sweep.
     """
     try:
+        setting = Setting(spec, simulated_fabric(spec.fabric))
         tcp = transport_of(spec)
-        setting = Setting(spec, simulated_fabric(spec.fabric), tcp, mark_from(spec, tcp))
-        return Case(setting, [(choice, simulated_scheme(spec, choice)) for choice in spec.schemes], point)
+        schemes = [(choice, simulated_scheme(spec, choice)) for choice in spec.schemes]
+        hosts = [hosts_under(spec, scheme) for _, scheme in schemes]
+        return Case(setting, schemes, point, tcp, mark_from(spec, tcp), hosts)
     except SettingsError as error:
         raise SettingsError(f"{point}: {error}" if point else str(error)) from None
 

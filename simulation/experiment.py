@@ -15,11 +15,12 @@ from typing import Any
 from experiments.results.document import Run, new_directory, own_versions, result_document, write_result
 from experiments.results.statistics import EmptyError
 from experiments.results.sweep_results import sweep_document, write_sweep
-from experiments.spec.spec import Spec, spec_text
+from experiments.spec.spec import SchemeChoice, Spec, spec_text
 from experiments.spec.sweep import points, words
 from simulation.batch import Case, OnStep, prepare, simulate
 from simulation.fabrics import SettingsError
 from simulation.packet_trace import Recorder
+from simulation.scheme_hosts import SimulatedHosts
 from simulation.spec_run import payload_bytes
 
 
@@ -166,24 +167,33 @@ def _whole_directory(results: Path, name: str, first: SimulatedPoint) -> Iterato
 
 def _settings(case: Case) -> dict[str, Any]:
     return {
-        "transport": asdict(case.setting.transport),
+        "transport": asdict(case.transport),
         "payload_bytes": payload_bytes(case.spec),
         "buffer_bytes": case.spec.simulation.buffer_bytes,
-        "mark_from_packets": case.setting.mark_from,
+        "mark_from_packets": case.mark_from,
         "agent_clock": case.schemes[0][1].clock,
+        "hosts": {choice.label: hosts.to_dict() for choice, hosts in _of_schemes(case)},
     }
+
+
+def _of_schemes(case: Case) -> Iterator[tuple[SchemeChoice, SimulatedHosts]]:
+    """Yield the schemes that have hosts of their own."""
+    for (choice, scheme), hosts in zip(case.schemes, case.hosts, strict=True):
+        if scheme.scheme.lab_problem is not None:
+            yield choice, hosts
 
 
 def _notices(case: Case) -> list[str]:
     """Return what people must know of a simulated result."""
-    tcp, clock = case.setting.transport, case.schemes[0][1].clock
+    tcp, clock = case.transport, case.schemes[0][1].clock
     found = [
         f"Simulated, packet by packet: TCP {tcp.control}, initial window {tcp.initial_window}, time-outs from "
         f"{tcp.least_timeout_us / 1000:g} ms, losses by {'time (RACK)' if tcp.rack else 'duplicates'}, "
         f"{'with' if tcp.sack else 'without'} SACK. Hosts and switches take no time."
     ]
-    if case.setting.mark_from:
-        found.append(f"Ports mark packets (ECN) from {case.setting.mark_from} waiting ones on.")
+    if case.mark_from:
+        found.append(f"Ports mark packets (ECN) from {case.mark_from} waiting ones on.")
+    found += [f"Under {choice.label} {hosts.words()}." for choice, hosts in _of_schemes(case)]
     if clock > 1:
         found.append(
             f"Agents' clocks go {clock:.3g} times slower than time: packets are faster than in any lab."

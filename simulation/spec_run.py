@@ -15,10 +15,9 @@ from experiments.spec.spec import SchemeChoice, Spec
 from protocol.datagram import OVERLAY_OVERHEAD_BYTES
 from simulation.fabrics import SettingsError
 from simulation.packet_trace import Recorded, Recorder
-from simulation.settings import Buffer
+from simulation.scheme_hosts import hosts_under
 from simulation.spec_fabric import SimulatedFabric
 from simulation.spec_scheme import SimulatedScheme
-from simulation.tcp import Tcp
 from workloads.flow_header import SINK_PORT
 from workloads.plan import Plan
 
@@ -35,12 +34,10 @@ _HEADERS: Final = 20 + 20 + 12
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all runs of one spec share. mark_from: waiting packets from which ports mark; 0: never."""
+    """What all runs of one spec share."""
 
     spec: Spec
     fabric: SimulatedFabric
-    transport: Tcp
-    mark_from: int
 
 
 def simulate_run(
@@ -187,18 +184,10 @@ def _simulation(
     spec, places = setting.spec, setting.spec.fabric.hosts()
     flows = [*plan.flows, *(plan.flows[row] for row in _copies(plan, scheme))]
     number = {place.name: index for index, place in enumerate(places)}
-    link = spec.fabric.link
-    limit_bytes = None if scheme.room else spec.simulation.buffer_bytes
-    buffer = Buffer(
-        "fifo" if scheme.queues == 1 else "queues",
-        limit_bytes=limit_bytes,
-        limit_packets=None if limit_bytes else scheme.room or link.buffer_packets,
-        mark_from_packets=setting.mark_from,
-        queues=scheme.queues,
-    )
+    hosts = hosts_under(spec, scheme)
     settings: dict[str, Any] = {
         "fabric": setting.fabric.native,
-        "buffer": buffer.to_native(),
+        "buffer": hosts.buffer.to_native(),
         "payload_bytes": payload_bytes(spec),
         "header_bytes": _HEADERS,
         "acknowledgement_bytes": _HEADERS,
@@ -215,13 +204,13 @@ def _simulation(
     }
     return capstan_native.Simulation(
         settings,
-        setting.transport.to_native(),
+        hosts.transport.to_native(),
         [round(flow.start_s * _PS_PER_S) for flow in flows],
         [number[flow.source] for flow in flows],
         [number[flow.destination] for flow in flows],
         [flow.size_bytes or _ENDLESS_BYTES for flow in flows],
         scheme=asked,
-        rooms=[] if scheme.room or limit_bytes else list(setting.fabric.rooms),
+        rooms=list(setting.fabric.rooms) if hosts.own_rooms else [],
     )
 
 

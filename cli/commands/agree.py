@@ -16,10 +16,9 @@ from rich.text import Text
 from cli.console import fail, json_option, progress, results, write_json
 from cli.privileges import need_lab
 from cli.simulated_progress import step_line
-from cli.specs import load_spec
+from cli.specs import load_lab_spec
 from experiments.results.report import ReportError, read_result
 from experiments.results.tables import interval_text, milliseconds, new_table
-from experiments.spec.simulated import lab_problem
 from experiments.spec.spec import Spec, spec_from_dict, spec_text
 from simulation.agreement import Agreement, Document, Measured, agreements
 from simulation.batch import Step, prepare
@@ -104,13 +103,12 @@ def _run(name: str, repeats: int | None, schemes: tuple[str, ...], directory: Pa
     from cli.live import Display
     from experiments.run.runner import run_experiment
 
-    spec = load_spec(name, schemes).spec
+    spec = load_lab_spec(name, schemes).spec
     spec = dataclasses.replace(spec, repeats=spec.repeats if repeats is None else repeats)
     if spec.sweep:
         fail(f"{name} has a sweep: give a spec of one experiment", code=2)
-    simulate_problem = lab_problem(spec.simulation) or _problem(spec)
-    if simulate_problem is not None:
-        fail(simulate_problem)
+    if (problem := _problem(spec)) is not None:
+        fail(problem)
     with Display(spec.title) as display:
         return run_experiment(spec, spec_text(spec), results=directory, on_progress=display.update).document
 

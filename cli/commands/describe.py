@@ -9,7 +9,7 @@ import click
 
 from cli.console import json_option, results, write_json
 from cli.sizing import duration, expected
-from cli.specs import load_spec
+from cli.specs import load_spec, no_lab
 from controller.schemes.loader import all_schemes
 from controller.schemes.scheme import Admission, ClassScheme, Coding, Priority, Queues, Replication, Scheme
 
@@ -41,6 +41,8 @@ def schemes_command(json_file: str | None) -> None:
             )
         if scheme.admission is not None:
             results.print(f"  {'admission':<12}{_admission(scheme.admission)}", soft_wrap=True)
+        if scheme.dctcp is not None or scheme.pfabric is not None:
+            results.print(f"  {'hosts':<12}{_hosts(scheme)}; for ./capstan simulate alone", soft_wrap=True)
         if scheme.partition is not None:
             results.print(
                 f"  {'partition':<12}paths of their own for short and for long flows, by load", soft_wrap=True
@@ -63,6 +65,17 @@ _REPLICAS: Final[dict[Replication, str]] = {
 def _admission(rule: Admission) -> str:
     paths = "all paths in turn" if rule.paths == "all" else "a path of its own each"
     return f"flows above {rule.threshold()} B ask the controller, which grants the least left first: {paths}"
+
+
+def _hosts(scheme: Scheme) -> str:
+    if scheme.pfabric is not None:
+        of = scheme.pfabric
+        return (
+            f"pFabric, windows of {of.initial_window} to {of.largest_window} packets, time-out of "
+            f"{of.timeout_packet_times:g} packet times, {of.buffer_bytes} B a port"
+        )
+    assert scheme.dctcp is not None
+    return f"DCTCP, ports mark from {scheme.dctcp.mark_from_packets} packets on"
 
 
 def _queues(scheme: Scheme, queues: Queues) -> str:
@@ -122,10 +135,12 @@ def check_command(spec: str) -> None:
 
     If nothing is, say how long it will run.
     """
-    loaded = load_spec(spec)
+    loaded = load_spec(spec, lab=True)
     runs, seconds = expected(loaded.spec)
     results.print(
         f"{loaded.path}: nothing wrong; {runs} run{'' if runs == 1 else 's'}, about {duration(seconds)}",
         markup=False,
         soft_wrap=True,
     )
+    if (problem := no_lab(loaded.spec)) is not None:
+        results.print(problem, markup=False, soft_wrap=True)

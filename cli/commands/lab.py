@@ -15,6 +15,7 @@ from cli.live import hold, print_restart
 from cli.privileges import need_lab, need_root
 from cli.specs import load_scheme, load_spec, need_path_policy
 from controller.schemes import loader
+from controller.schemes.overrides import first_lab_problem
 
 if TYPE_CHECKING:
     from capstan_client.controller import ControllerClient
@@ -36,8 +37,10 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
     need_lab("lab")
     from experiments.run.deployment import Deployment
 
-    loaded = load_spec(spec, (scheme,) if scheme else ())
+    loaded = load_spec(spec, (scheme,) if scheme else (), lab=True)
     single = dataclasses.replace(loaded.spec, schemes=loaded.spec.schemes[:1])
+    if (problem := first_lab_problem(single.schemes, single.policy)) is not None:
+        fail(f"{spec}: {problem}")
     need_path_policy(single, path_policy)
     deployment = Deployment(
         single,

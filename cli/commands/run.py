@@ -13,7 +13,7 @@ from cli.console import fail, json_option, progress, results, write_text
 from cli.live import Display, hold
 from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
 from cli.sizing import notice, scale_option, sized
-from cli.specs import LoadedSpec, load_spec, need_path_policy
+from cli.specs import LoadedSpec, load_lab_spec, need_path_policy
 from experiments.results.document import json_text
 from experiments.results.sweep_results import sweep_tables
 from experiments.results.tables import tables
@@ -21,7 +21,6 @@ from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
 from experiments.run.runner import SweepResult, run_experiment, run_sweep
 from experiments.spec.fitting import Fit
-from experiments.spec.simulated import lab_problem
 from experiments.spec.spec import spec_text
 from experiments.spec.sweep import SweepError, only
 from topologies.cores import own_cores
@@ -115,15 +114,13 @@ def _asked_for(
     path_policy: Path | None,
 ) -> LoadedSpec:
     """Return the spec *name* with what the options change; ends the program where they do not fit."""
-    loaded = load_spec(name, schemes)
+    loaded = load_lab_spec(name, schemes)
     need_path_policy(loaded.spec, path_policy)
     spec = dataclasses.replace(
         loaded.spec,
         seed=loaded.spec.seed if seed is None else seed,
         repeats=loaded.spec.repeats if repeats is None else repeats,
     )
-    if (problem := lab_problem(spec.simulation)) is not None:
-        fail(f"{name}: {problem}")
     if wanted:
         try:
             spec = only(spec, wanted)

@@ -12,7 +12,7 @@ from cli.console import error_text, progress, results
 from cli.live import Display, print_restart
 from cli.privileges import need_lab
 from cli.sizing import notice, scale_option, sized
-from cli.specs import load_spec, need_path_policy
+from cli.specs import load_lab_spec, need_path_policy
 from experiments.results.tables import tables
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Result
@@ -67,7 +67,7 @@ def show_command(
     has no result, and the next one begins.
     """
     need_lab("show")
-    loaded = load_spec(spec, schemes)
+    loaded = load_lab_spec(spec, schemes)
     need_path_policy(loaded.spec, None)
     if loaded.spec.sweep:
         raise click.UsageError(f"{spec} has a sweep: show takes one experiment on one fabric")

@@ -59,6 +59,11 @@ def scheme_names() -> list[str]:
     )
 
 
+def lab_scheme_names() -> list[str]:
+    """Return names of those among them that switches and agents can carry out. Raises SchemeError as `all_schemes`."""
+    return [scheme.name for scheme in all_schemes() if scheme.lab_problem is None]
+
+
 def source(name: str) -> str:
     """Return the YAML of a scheme that comes with Capstan, with its comments. Raises SchemeError."""
     if name not in scheme_names():
@@ -125,6 +130,27 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
     _check_queues(scheme, need)
     _check_priority(scheme, need)
     _check_admission(scheme, need)
+    _check_hosts(scheme, need)
+
+
+def _check_hosts(scheme: Scheme, need: Any) -> None:
+    pfabric = scheme.pfabric
+    if pfabric is None:
+        return
+    need(scheme.dctcp is None, "pfabric", "cannot be together with dctcp: hosts send by one of them")
+    for name in ("queues", "priority", "admission", "replication"):
+        need(
+            getattr(scheme, name) is None,
+            name,
+            "cannot be together with pfabric, which orders packets by what is left of their flows",
+        )
+    for name in ("short", "long"):
+        need(getattr(scheme, name).coding is None, f"{name}.coding", "cannot be together with pfabric")
+    need(
+        pfabric.initial_window <= pfabric.largest_window,
+        "pfabric.initial_window",
+        f"is above the largest window ({pfabric.largest_window} packets)",
+    )
 
 
 def _check_partition(scheme: Scheme, need: Any) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 from controller.schemes.loader import load, scheme_from_dict, scheme_to_dict
 from controller.schemes.scheme import Scheme
-from plain.overrides import flatten
+from plain.overrides import flatten, merge
 from plain.reading import PlainError
 
 
@@ -39,6 +39,28 @@ def overrides_problem(scheme: str, overrides: Mapping[str, Any]) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+class Chosen(Protocol):
+    """A scheme that an experiment names, and its own overrides."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def overrides(self) -> Mapping[str, Any]: ...
+
+
+def first_lab_problem(schemes: Iterable[Chosen], policy: Mapping[str, Any]) -> str | None:
+    """Return why the first of an experiment's schemes cannot be in force in a lab; None: all can be.
+
+    policy: overrides of all of them.
+
+    Raises:
+        SchemeError, PlainError: a scheme or overrides that cannot be at all.
+    """
+    made = (with_overrides(load(one.name), merge(policy, one.overrides)) for one in schemes)
+    return next((scheme.lab_problem for scheme in made if scheme.lab_problem is not None), None)
 
 
 def _set(data: dict[str, Any], path: tuple[str, ...], value: Any, where: str) -> None:

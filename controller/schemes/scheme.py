@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
+from controller.schemes.hosts import Dctcp, PFabric
 from protocol.admission import AdmissionPolicy
 from protocol.policy import (
     PATH_PARAMETERS,
@@ -259,6 +260,10 @@ class Scheme:
     """None: each class has its own."""
     admission: Admission | None = None
     """None: every flow sends when it likes."""
+    dctcp: Dctcp | None = None
+    """None: hosts' TCP is the experiment's. For simulations alone."""
+    pfabric: PFabric | None = None
+    """None: hosts send by TCP. For simulations alone."""
     short_limit_bytes: NotNegative = 100_000
     replication: Replication | None = None
     """Done by the sending application, here the traffic generator: agents and switches know nothing of it."""
@@ -271,6 +276,18 @@ class Scheme:
         if self.admission is not None and self.admission.threshold_by_load:
             return self.admission.threshold() + 1
         return self.short_limit_bytes
+
+    @property
+    def lab_problem(self) -> str | None:
+        """Return what of the scheme no lab has, and what to do; None: nothing, it can be in force."""
+        if self.dctcp is None and self.pfabric is None:
+            return None
+        what = (
+            "`dctcp` (ports that mark packets)"
+            if self.pfabric is None
+            else "`pfabric` (its senders and its ports)"
+        )
+        return f"scheme {self.name}: {what} is for simulations only: use ./capstan simulate, or leave the scheme out"
 
     @property
     def labels(self) -> bool:

@@ -116,7 +116,7 @@ def test_reps_explores_all_paths_and_then_sends_again_over_what_came_back(lab: D
     assert all(count % 6 == 0 for count in paths.values()), paths
 
 
-@pytest.mark.parametrize("scheme", loader.scheme_names())
+@pytest.mark.parametrize("scheme", loader.lab_scheme_names())
 def test_every_byte_arrives_through_loss_reordering_and_a_path_that_swallows_all(
     lab: Deployment, scheme: str
 ) -> None:

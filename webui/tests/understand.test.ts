@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ClassScheme, PresetClaim, PresetView, Scheme } from "../src/api/schema";
 import type { Experiment, Finding } from "../src/experiments/types";
-import { mechanisms, parts } from "../src/understand/composition";
+import { mechanisms, onlySimulated, parts } from "../src/understand/composition";
 import { claimsOf, findingsOf } from "../src/understand/evidence";
 
 const none: ClassScheme = {
@@ -26,6 +26,8 @@ const ecmp: Scheme = {
   queues: null,
   priority: null,
   admission: null,
+  dctcp: null,
+  pfabric: null,
   short_limit_bytes: 100_000,
   replication: null,
   prior_knowledge: true,
@@ -67,6 +69,17 @@ test("only what a scheme has is named as its part", () => {
     "Queues",
   ]);
   expect(named[1]?.words).toContain("4.25 packet times");
+});
+
+test("a scheme with hosts of its own is for simulations, and says how they send", () => {
+  const dctcp: Scheme = { ...ecmp, dctcp: { mark_from_packets: 65 } };
+  const pfabric: Scheme = {
+    ...ecmp,
+    pfabric: { initial_window: 12, largest_window: 15, timeout_packet_times: 37.5, buffer_bytes: 36_864 },
+  };
+  expect([ecmp, dctcp, pfabric].map(onlySimulated)).toEqual([false, true, true]);
+  expect(mechanisms(dctcp)[1]?.words).toContain("from 65 waiting ones on");
+  expect(mechanisms(pfabric)[1]?.words).toContain("37.5 packet times");
 });
 
 const claim = (text: string, scheme: string, against: string): PresetClaim => ({

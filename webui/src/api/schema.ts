@@ -1636,6 +1636,8 @@ export interface components {
             queues: components["schemas"]["Queues"] | null;
             priority: components["schemas"]["Priority"] | null;
             admission: components["schemas"]["Admission"] | null;
+            dctcp: components["schemas"]["Dctcp"] | null;
+            pfabric: components["schemas"]["PFabric"] | null;
             short_limit_bytes: number;
             replication: ("flow" | "syn") | null;
             prior_knowledge: boolean;
@@ -1777,6 +1779,21 @@ export interface components {
         LoadThreshold: {
             load: number;
             bytes: number;
+        };
+        /** @description DCTCP's senders, in the TCP that the experiment has otherwise, and ports that mark (SIGCOMM 2010, section 3). */
+        Dctcp: {
+            mark_from_packets: number;
+        };
+        /**
+         * @description pFabric's senders and ports (SIGCOMM 2013, section 4): packets of the flow with the least left go first.
+         *
+         *     Windows and buffer in packets of 1500 B at 10 Gbit/s, as YAPS has them, are a round trip and two.
+         */
+        PFabric: {
+            initial_window: number;
+            largest_window: number;
+            timeout_packet_times: number;
+            buffer_bytes: number;
         };
         Policy: {
             version: number;
@@ -2399,6 +2416,8 @@ export type Prediction = components['schemas']['Prediction'];
 export type Printed = components['schemas']['Printed'];
 export type Admission = components['schemas']['Admission'];
 export type LoadThreshold = components['schemas']['LoadThreshold'];
+export type Dctcp = components['schemas']['Dctcp'];
+export type PFabric = components['schemas']['PFabric'];
 export type Policy = components['schemas']['Policy'];
 export type ClassPolicy = components['schemas']['ClassPolicy'];
 export type PathSettings = components['schemas']['PathSettings'];

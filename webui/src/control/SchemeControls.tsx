@@ -10,6 +10,7 @@ import { Panel } from "../parts/Panel";
 import { Quiet } from "../parts/Quiet";
 import { SchemeMark } from "../parts/SchemeMark";
 import { duration } from "../parts/units";
+import { onlySimulated } from "../understand/composition";
 
 /** Switch the scheme of the running fabric; connections live on. */
 export function SchemeControls({ may }: { may: boolean }) {
@@ -55,7 +56,8 @@ export function SchemeControls({ may }: { may: boolean }) {
                     onChange={(event) => setChosen(event.target.value)}
                     data={(schemes.data?.schemes ?? []).map((scheme) => ({
                       value: scheme.name,
-                      label: `${scheme.name}: ${scheme.title}`,
+                      label: `${scheme.name}: ${scheme.title}${onlySimulated(scheme) ? " (simulations only)" : ""}`,
+                      disabled: onlySimulated(scheme),
                     }))}
                   />
                   <Button variant="filled" type="submit" disabled={!may || apply.isPending || !schemes.data}>

@@ -1,5 +1,6 @@
 import { Checkbox, Group, NativeSelect } from "@mantine/core";
 import { useSchemes } from "../api/queries";
+import { onlySimulated } from "../understand/composition";
 
 interface Props {
   /** Those of the preset. */
@@ -35,7 +36,11 @@ export function SchemeChoice({ usual, chosen, choose }: Props) {
           onChange={(event) => choose([...chosen, event.target.value])}
           data={[
             { value: "", label: "and another …" },
-            ...others.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` })),
+            ...others.map((scheme) => ({
+              value: scheme.name,
+              label: `${scheme.name}: ${scheme.title}${onlySimulated(scheme) ? " (simulations only)" : ""}`,
+              disabled: onlySimulated(scheme),
+            })),
           ]}
         />
       )}

@@ -10,7 +10,7 @@ import { Panel } from "../parts/Panel";
 import { QueryResult } from "../parts/QueryResult";
 import { Quiet } from "../parts/Quiet";
 import { PathDiagram } from "../paths/PathDiagram";
-import { mechanisms, type Part, parts, PATHS } from "./composition";
+import { mechanisms, onlySimulated, type Part, parts, PATHS } from "./composition";
 import { Evidence } from "./Evidence";
 import styles from "./understand.module.css";
 
@@ -41,6 +41,10 @@ export function SchemeView({ scheme }: { scheme: Scheme }) {
           {inForce ? (
             <>
               ● in force on this fabric: <Link href="/watch/paths">watch its paths</Link>
+            </>
+          ) : onlySimulated(scheme) ? (
+            <>
+              For simulations alone: <Code>./capstan simulate small --scheme {scheme.name}</Code>
             </>
           ) : (
             <Link href="/operate">Switch to it in Operate</Link>

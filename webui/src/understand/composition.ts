@@ -82,6 +82,10 @@ const REDUNDANCY: Readonly<Record<string, string>> = {
   "one-per-unit": "one repair a unit",
 };
 
+/** Whether it is for simulations alone: no lab has its hosts and ports. */
+export const onlySimulated = (scheme: Pick<Scheme, "dctcp" | "pfabric">): boolean =>
+  scheme.dctcp != null || scheme.pfabric != null;
+
 /** The parts of a scheme but for its paths, as a name and a sentence each. */
 export function mechanisms(scheme: Scheme): { name: string; words: string }[] {
   const of = (trafficClass: "short" | "long") => {
@@ -100,7 +104,7 @@ export function mechanisms(scheme: Scheme): { name: string; words: string }[] {
       },
     ];
   };
-  const { mode, partition, queues, priority, admission, replication } = scheme;
+  const { mode, partition, queues, priority, admission, replication, dctcp, pfabric } = scheme;
   return [
     {
       name: "Classes",
@@ -115,6 +119,14 @@ export function mechanisms(scheme: Scheme): { name: string; words: string }[] {
     partition && {
       name: "Partition of paths",
       words: `low-latency paths for short flows, the others for long ones; decided every ${packetTimes(partition.sampling_packet_times)}`,
+    },
+    dctcp && {
+      name: "Hosts and ports",
+      words: `DCTCP's senders; ports mark packets from ${dctcp.mark_from_packets} waiting ones on`,
+    },
+    pfabric && {
+      name: "Hosts and ports",
+      words: `pFabric's senders with windows of ${pfabric.initial_window} to ${count(pfabric.largest_window, "packet")}, time-outs of ${packetTimes(pfabric.timeout_packet_times)}; ports hold ${byteSize(pfabric.buffer_bytes)}, send the flow with the least left first and drop the packet of the flow with the most`,
     },
     queues && { name: "Queues", words: `${queues.number} a port, the first served first` },
     priority && {

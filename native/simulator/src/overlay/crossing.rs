@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::events::Kind;
 use crate::flow::Demand;
 use crate::packets::{Cargo, Handle, Marks, Packet, NO_FLOW, NO_PATH};
+use crate::queue::Discipline;
 use crate::recording::{PacketKind, Recorded};
 use crate::simulation::Simulation;
 use crate::time::{Time, NEVER, SECOND};
@@ -72,6 +73,7 @@ impl Simulation {
             key: overlay.key(row, host, packet.destination),
             cargo: packet.cargo,
             marks: packet.marks,
+            rank: packet.priority,
             push: !data || packet.number == last,
             number: packet.number,
             sequence: behind as u32,
@@ -90,6 +92,7 @@ impl Simulation {
     fn depart(&mut self, host: u32) {
         let Some(overlay) = &mut self.overlay else { return };
         let mut out = std::mem::take(&mut overlay.out);
+        let by_rank = self.config.buffer.discipline == Discipline::PFabric;
         for datagram in out.drain(..) {
             let of = datagram.of_flow();
             let alive =
@@ -99,7 +102,7 @@ impl Simulation {
                 flow,
                 number: datagram.number,
                 bytes: datagram.bytes,
-                priority: u32::from(datagram.priority),
+                priority: if by_rank { datagram.rank() } else { u32::from(datagram.priority) },
                 destination: datagram.to,
                 path: NO_PATH,
                 cargo: Cargo::Datagram,

@@ -47,4 +47,13 @@ impl Datagram {
         };
         Some((inner.place, inner.row))
     }
+
+    /// Return the priority in queues that order packets by what is left of their flows; agents' own go first.
+    pub fn rank(&self) -> u32 {
+        match &self.carried {
+            Carried::Source(inner) => inner.rank,
+            Carried::Repair { symbol, .. } => symbol.packets.first().map_or(0, |first| first.rank),
+            Carried::Feedback(_) => 0,
+        }
+    }
 }

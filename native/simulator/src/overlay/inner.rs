@@ -27,6 +27,8 @@ pub struct Inner {
     pub key: Key,
     pub cargo: Cargo,
     pub marks: Marks,
+    /// For queues that order packets by what is left of their flows: the smaller, the sooner.
+    pub rank: u32,
     /// Nothing follows at once.
     pub push: bool,
     pub number: u32,

@@ -117,6 +117,16 @@ def test_a_scheme_that_cannot_be_kept_is_not_set(tmp_path: Path) -> None:
         assert world.ask("PUT", "/scheme", json={"scheme": "caps"})["version"] == version + 1
 
 
+@pytest.mark.parametrize("name", ["dctcp", "pfabric"])
+def test_a_scheme_for_simulations_alone_is_not_set(world: World, name: str) -> None:
+    before = world.get("/scheme")
+    refused = world.ask("PUT", "/scheme", 422, json={"scheme": name})
+    assert f"scheme {name}: " in refused["detail"]
+    assert "use ./capstan simulate" in refused["detail"]
+    assert world.get("/scheme") == before
+    assert name in [scheme["name"] for scheme in world.get("/schemes")["schemes"]]
+
+
 def test_a_restarted_controller_goes_on_with_the_scheme(tmp_path: Path) -> None:
     with api_world(tmp_path) as world:
         before = world.ask("PUT", "/scheme", json={"scheme": "caps", "overrides": {"short.coding": None}})

@@ -1,0 +1,95 @@
+"""What hosts send by and ports hold under one scheme of a spec: the spec's TCP and buffers, or the scheme's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.schemes.hosts import PFabric
+from experiments.spec.spec import PACKET_BYTES, Spec
+from simulation.fabrics import SettingsError
+from simulation.settings import Buffer, PFabricHosts
+from simulation.spec_scheme import SimulatedScheme
+from simulation.spec_transport import mark_from, transport_of
+from simulation.tcp import Tcp
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedHosts:
+    """transport: of every host. buffer: of every port; own_rooms: but for the room that each link of the spec says."""
+
+    transport: Tcp | PFabricHosts
+    buffer: Buffer
+    own_rooms: bool
+
+    def words(self) -> str:
+        """Return how hosts send and what ports do, for people."""
+        if isinstance(self.transport, PFabricHosts):
+            of = self.transport
+            return (
+                f"hosts send by pFabric (windows of {of.initial_window} to {of.largest_window} packets, time-out of "
+                f"{of.timeout_us / 1000:.4g} ms), ports hold {self.buffer.limit_bytes} B and drop what is worst"
+            )
+        marks = self.buffer.mark_from_packets
+        return f"hosts send by TCP {self.transport.control}, ports mark from {marks} waiting packets on"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as a result's JSON document has them."""
+        return {"transport": self.transport.to_native(), "buffer": self.buffer.to_native()}
+
+
+def hosts_under(spec: Spec, scheme: SimulatedScheme) -> SimulatedHosts:
+    """Return hosts and ports of a spec under one of its schemes.
+
+    Raises:
+        SettingsError: what is not simulated, or does not go together; says what to change.
+    """
+    pfabric, dctcp = scheme.scheme.pfabric, scheme.scheme.dctcp
+    if pfabric is not None:
+        buffer = Buffer("pfabric", limit_bytes=pfabric.buffer_bytes)
+        return SimulatedHosts(_pfabric(spec, scheme, pfabric), buffer, own_rooms=False)
+    transport = transport_of(spec)
+    marks = mark_from(spec, transport)
+    if dctcp is not None:
+        transport = replace(transport, control="dctcp", marks=True)
+        asked = spec.simulation.mark_from_packets
+        marks = _marks(spec, scheme, dctcp.mark_from_packets if asked is None else asked)
+    limit_bytes = None if scheme.room else spec.simulation.buffer_bytes
+    buffer = Buffer(
+        "fifo" if scheme.queues == 1 else "queues",
+        limit_bytes=limit_bytes,
+        limit_packets=None if limit_bytes else scheme.room or spec.fabric.link.buffer_packets,
+        mark_from_packets=marks,
+        queues=scheme.queues,
+    )
+    return SimulatedHosts(transport, buffer, own_rooms=not (scheme.room or limit_bytes))
+
+
+def _marks(spec: Spec, scheme: SimulatedScheme, number: int) -> int:
+    room = spec.fabric.link.buffer_packets
+    if spec.simulation.buffer_bytes is None and number > room:
+        raise SettingsError(
+            f"scheme {scheme.scheme.name}: ports mark from {number} packets on, but links hold {room}, so none would "
+            "be marked: override dctcp.mark_from_packets by fewer, or give a larger fabric.link.buffer_packets"
+        )
+    return number
+
+
+def _pfabric(spec: Spec, scheme: SimulatedScheme, asked: PFabric) -> PFabricHosts:
+    timeout_s = asked.timeout_packet_times * spec.packet_time_s
+    if timeout_s <= (round_trip_s := _round_trip_s(spec)):
+        raise SettingsError(
+            f"scheme {scheme.scheme.name}: time-outs of {timeout_s * 1e3:.4g} ms are over before a packet is "
+            f"acknowledged ({round_trip_s * 1e3:.4g} ms on idle links): override pfabric.timeout_packet_times by more"
+        )
+    return PFabricHosts(asked.initial_window, asked.largest_window, timeout_s * 1e6)
+
+
+def _round_trip_s(spec: Spec) -> float:
+    """Return what a full packet and an acknowledgement as long take on the longest way through idle links."""
+    fabric = spec.fabric
+    inner = 2 if fabric.topology == "leaf-spine" else 4
+    access_bps = (fabric.access.rate_mbps or 0.0) * 1e6
+    packets_s = 2 * PACKET_BYTES * 8 / access_bps + inner * spec.packet_time_s
+    delays_s = (2 * fabric.access.delay_ms + inner * fabric.link.delay_ms) / 1e3
+    return 2 * (packets_s + delays_s)

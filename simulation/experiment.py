@@ -166,10 +166,12 @@ def _whole_directory(results: Path, name: str, first: SimulatedPoint) -> Iterato
 
 
 def _settings(case: Case) -> dict[str, Any]:
+    shared = case.spec.simulation.shared_buffer
     return {
         "transport": asdict(case.transport),
         "payload_bytes": payload_bytes(case.spec),
         "buffer_bytes": case.spec.simulation.buffer_bytes,
+        "shared_buffer": None if shared is None else asdict(shared),
         "mark_from_packets": case.mark_from,
         "agent_clock": case.schemes[0][1].clock,
         "hosts": {choice.label: hosts.to_dict() for choice, hosts in _of_schemes(case)},
@@ -193,6 +195,10 @@ def _notices(case: Case) -> list[str]:
     ]
     if case.mark_from:
         found.append(f"Ports mark packets (ECN) from {case.mark_from} waiting ones on.")
+    if (shared := case.spec.simulation.shared_buffer) is not None:
+        found.append(
+            f"Ports of a switch share {shared.bytes} B: a queue holds up to {shared.alpha:g} times what is free."
+        )
     found += [f"Under {choice.label} {hosts.words()}." for choice, hosts in _of_schemes(case)]
     if clock > 1:
         found.append(

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from controller.schemes.hosts import PFabric
+from experiments.spec.simulated import shared_buffer_problem
 from experiments.spec.spec import PACKET_BYTES, Spec
 from simulation.fabrics import SettingsError
-from simulation.settings import Buffer, PFabricHosts
+from simulation.settings import Buffer, PFabricHosts, Sharing
 from simulation.spec_scheme import SimulatedScheme
-from simulation.spec_transport import mark_from, transport_of
+from simulation.spec_transport import has_rooms, mark_from, transport_of
 from simulation.tcp import Tcp
+
+ByLink = Literal["none", "hosts", "all"]
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedHosts:
-    """transport: of every host. buffer: of every port; own_rooms: but for the room that each link of the spec says."""
+    """transport: of every host. buffer: of every port, but for those with the room in packets that their link says."""
 
     transport: Tcp | PFabricHosts
     buffer: Buffer
-    own_rooms: bool
+    by_link: ByLink
 
     def words(self) -> str:
         """Return how hosts send and what ports do, for people."""
@@ -47,27 +50,45 @@ def hosts_under(spec: Spec, scheme: SimulatedScheme) -> SimulatedHosts:
     pfabric, dctcp = scheme.scheme.pfabric, scheme.scheme.dctcp
     if pfabric is not None:
         buffer = Buffer("pfabric", limit_bytes=pfabric.buffer_bytes)
-        return SimulatedHosts(_pfabric(spec, scheme, pfabric), buffer, own_rooms=False)
+        return SimulatedHosts(_pfabric(spec, scheme, pfabric), buffer, by_link="none")
     transport = transport_of(spec)
     marks = mark_from(spec, transport)
     if dctcp is not None:
         transport = replace(transport, control="dctcp", marks=True)
         asked = spec.simulation.mark_from_packets
         marks = _marks(spec, scheme, dctcp.mark_from_packets if asked is None else asked)
-    limit_bytes = None if scheme.room else spec.simulation.buffer_bytes
-    buffer = Buffer(
+    return SimulatedHosts(transport, _buffer(spec, scheme, marks), _by_link(spec, scheme))
+
+
+def _buffer(spec: Spec, scheme: SimulatedScheme, marks: int) -> Buffer:
+    asked = spec.simulation
+    wrong = shared_buffer_problem(asked, spec.fabric.mtu)
+    if wrong is not None:
+        raise SettingsError(f"simulation.{wrong[0]}: {wrong[1]}")
+    limit_bytes = None if scheme.room else asked.buffer_bytes
+    limit_packets = None if limit_bytes else scheme.room
+    if has_rooms(spec) and limit_packets is None:
+        limit_packets = spec.fabric.link.buffer_packets
+    shared = asked.shared_buffer
+    return Buffer(
         "fifo" if scheme.queues == 1 else "queues",
         limit_bytes=limit_bytes,
-        limit_packets=None if limit_bytes else scheme.room or spec.fabric.link.buffer_packets,
+        limit_packets=limit_packets,
         mark_from_packets=marks,
         queues=scheme.queues,
+        shared=None if shared is None else Sharing(shared.bytes, shared.alpha),
     )
-    return SimulatedHosts(transport, buffer, own_rooms=not (scheme.room or limit_bytes))
+
+
+def _by_link(spec: Spec, scheme: SimulatedScheme) -> ByLink:
+    if scheme.room or spec.simulation.buffer_bytes:
+        return "none"
+    return "all" if spec.simulation.shared_buffer is None else "hosts"
 
 
 def _marks(spec: Spec, scheme: SimulatedScheme, number: int) -> int:
     room = spec.fabric.link.buffer_packets
-    if spec.simulation.buffer_bytes is None and number > room:
+    if has_rooms(spec) and number > room:
         raise SettingsError(
             f"scheme {scheme.scheme.name}: ports mark from {number} packets on, but links hold {room}, so none would "
             "be marked: override dctcp.mark_from_packets by fewer, or give a larger fabric.link.buffer_packets"

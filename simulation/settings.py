@@ -21,9 +21,21 @@ PATHS: Final[Mapping[Paths, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Sharing:
+    """A buffer of every switch that its ports share: a queue may hold alpha times what is free of it.
+
+    Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998.
+    """
+
+    bytes: int
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Buffer:
     """Of every port, the hosts' own too; without a limit it is endless.
 
+    shared: of switches' ports, beside the limit of each; None: they share nothing.
     mark_from_packets: so many waiting packets, the arriving one counted, mark it if it can be marked; 0: never.
     queues: with queue `queues`, so many strict ones with a buffer each.
     """
@@ -33,6 +45,7 @@ class Buffer:
     limit_packets: int | None = None
     mark_from_packets: int = 0
     queues: int = 8
+    shared: Sharing | None = None
 
     def to_native(self) -> dict[str, Any]:
         """Return the buffer as `capstan_native.Simulation` takes it."""
@@ -42,6 +55,7 @@ class Buffer:
             "limit_packets": self.limit_packets,
             "mark_from_packets": self.mark_from_packets,
             "queues": self.queues,
+            "shared": None if self.shared is None else (self.shared.bytes, self.shared.alpha),
         }
 
 

@@ -15,7 +15,7 @@ from experiments.spec.spec import SchemeChoice, Spec
 from protocol.datagram import OVERLAY_OVERHEAD_BYTES
 from simulation.fabrics import SettingsError
 from simulation.packet_trace import Recorded, Recorder
-from simulation.scheme_hosts import hosts_under
+from simulation.scheme_hosts import ByLink, hosts_under
 from simulation.spec_fabric import SimulatedFabric
 from simulation.spec_scheme import SimulatedScheme
 from workloads.flow_header import SINK_PORT
@@ -210,8 +210,16 @@ def _simulation(
         [number[flow.destination] for flow in flows],
         [flow.size_bytes or _ENDLESS_BYTES for flow in flows],
         scheme=asked,
-        rooms=list(setting.fabric.rooms) if hosts.own_rooms else [],
+        rooms=_rooms(setting, hosts.by_link),
     )
+
+
+def _rooms(setting: Setting, by_link: ByLink) -> list[tuple[int, int]]:
+    """Return the ports that have the room in packets of their link, by the link's number: hosts' own come first."""
+    count = len(setting.spec.fabric.hosts())
+    return [
+        room for room in setting.fabric.rooms if by_link == "all" or (by_link == "hosts" and room[0] < count)
+    ]
 
 
 Line = tuple[int, int, bool, tuple[int, bool] | None]

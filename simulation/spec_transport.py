@@ -61,12 +61,17 @@ def mark_from(spec: Spec, tcp: Tcp) -> int:
     asked = spec.simulation.mark_from_packets
     number = (MARK_FROM_PACKETS if tcp.marks else 0) if asked is None else asked
     room = spec.fabric.link.buffer_packets
-    if spec.simulation.buffer_bytes is None and number > room:
+    if has_rooms(spec) and number > room:
         raise SettingsError(
             f"simulation.mark_from_packets: {number}, but links hold {room} packets, so none would be marked: "
             "give fewer, or a larger fabric.link.buffer_packets"
         )
     return number
+
+
+def has_rooms(spec: Spec) -> bool:
+    """Return whether switches' ports have the room in packets that their links say."""
+    return spec.simulation.buffer_bytes is None and spec.simulation.shared_buffer is None
 
 
 def _of_lab(spec: Spec) -> Control:

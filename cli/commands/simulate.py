@@ -15,7 +15,17 @@ from simulation.fabrics import Fabric, LinkChange, SettingsError
 from simulation.packet_trace import MOST_HOPS
 from simulation.reference import read_reference
 from simulation.runs import Result, run
-from simulation.settings import PATHS, Buffer, FixedWindow, Paths, PFabricHosts, Queue, Settings, Transport
+from simulation.settings import (
+    PATHS,
+    Buffer,
+    FixedWindow,
+    Paths,
+    PFabricHosts,
+    Queue,
+    Settings,
+    Sharing,
+    Transport,
+)
 from simulation.summary import Figure, summarise
 from simulation.tcp import PROFILES, Control, Profile, Tcp
 from simulation.trace import read_trace
@@ -123,6 +133,17 @@ _MARK_FROM_PACKETS: Final = 65
     "--buffer-bytes", type=click.IntRange(1), help="Of a port. Default: 36864 with pfabric, else endless."
 )
 @click.option("--buffer-packets", type=click.IntRange(1), help="Of a port, instead.")
+@click.option(
+    "--shared-buffer-bytes",
+    "shared_bytes",
+    type=click.IntRange(1),
+    help="Of a switch, shared by its ports. Without --buffer-bytes or --buffer-packets no port has another limit.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, min_open=True),
+    help="A queue holds up to so many times what is free of the shared buffer. Default: 1.",
+)
 @click.option(
     "--paths",
     type=click.Choice(get_args(Paths)),
@@ -233,6 +254,8 @@ def _settings(
     queue: Queue | None,
     buffer_bytes: int | None,
     buffer_packets: int | None,
+    shared_bytes: int | None,
+    alpha: float | None,
     paths: Paths,
     seed: int,
 ) -> Settings:
@@ -253,7 +276,11 @@ def _settings(
         buffer_bytes = _PFABRIC_BUFFER_BYTES
     if mark_from is None:
         mark_from = _MARK_FROM_PACKETS if isinstance(hosts, Tcp) and hosts.marks else 0
-    buffer = Buffer(queue or ("pfabric" if pfabric else "fifo"), buffer_bytes, buffer_packets, mark_from)
+    if shared_bytes is None and alpha is not None:
+        raise SettingsError("--alpha is of a shared buffer: give --shared-buffer-bytes, too")
+    shared = None if shared_bytes is None else Sharing(shared_bytes, alpha or 1.0)
+    discipline: Queue = queue or ("pfabric" if pfabric else "fifo")
+    buffer = Buffer(discipline, buffer_bytes, buffer_packets, mark_from, shared=shared)
     return Settings(fabric, buffer, hosts, paths, seed)
 
 
@@ -337,6 +364,8 @@ def _print(
         if buffer.limit_packets
         else "endless"
     )
+    if buffer.shared is not None:
+        limit += f", {buffer.shared.bytes} B a switch shared, alpha {buffer.shared.alpha:g}"
     totals = result.totals
     rate = totals.data_packets_sent / max(totals.processor_s, 1e-9) / 1e6
     for line in (

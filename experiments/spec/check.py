@@ -11,6 +11,7 @@ import numpy as np
 
 from capstan_client.errors import CapstanError
 from experiments.spec.schema_problems import against_schema
+from experiments.spec.simulated import Simulation, shared_buffer_problem
 from experiments.spec.spec import (
     ALL_SCHEMES,
     Axis,
@@ -164,6 +165,8 @@ class _Meaning:
         fabric = self._fabric()
         workload = self._workload()
         self._transport()
+        if fabric is not None:
+            self._simulation(fabric)
         if fabric is not None and workload is not None:
             self._together(fabric, workload)
         return self._found
@@ -317,6 +320,15 @@ class _Meaning:
                 build(Transport, self._data["transport"], "transport")
             except PlainError as error:
                 self._say(("transport",), error.text)
+
+    def _simulation(self, fabric: FabricSpec) -> None:
+        if not self._fits("simulation"):
+            return
+        simulation = build(Simulation, self._data["simulation"] or {}, "simulation")
+        wrong = shared_buffer_problem(simulation, fabric.mtu)
+        if wrong is not None:
+            field, text = wrong
+            self._say(("simulation", *field.split(".")), text)
 
     def _together(self, fabric: FabricSpec, workload: Workload) -> None:
         hosts = [Endpoint(place.name, place.leaf, place.overlay) for place in fabric.hosts()]

@@ -37,10 +37,22 @@ class SimulatedTcp:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedBuffer:
+    """A buffer of every switch that all its ports share: a queue may hold alpha times what is free of it."""
+
+    bytes: Annotated[FromOne, Meta(description="of every switch, for all its ports")]
+    alpha: Annotated[
+        float,
+        Meta(gt=0, le=1024, description="of n full queues each holds alpha x bytes / (1 + n x alpha)"),
+    ] = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Simulation:
     """profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
-    room in packets. mark_from_packets: None: 65 where hosts' TCP reads marks, else no marks. agree_within: how far
-    `capstan agree` lets a simulated figure be from the lab's, as a share of it.
+    room in packets. shared_buffer: None: each port has its own buffer. mark_from_packets: None: 65 where hosts' TCP
+    reads marks, else no marks. agree_within: how far `capstan agree` lets a simulated figure be from the lab's, as a
+    share of it.
     """
 
     profile: Annotated[
@@ -57,6 +69,10 @@ class Simulation:
     buffer_bytes: Annotated[
         FromOne | None, Meta(description="of every port, in bytes, in place of its buffer_packets")
     ] = None
+    shared_buffer: Annotated[
+        SharedBuffer | None,
+        Meta(description="of switches, in place of their ports' buffers (dynamic threshold)"),
+    ] = None
     mark_from_packets: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         Meta(
@@ -71,6 +87,24 @@ class Simulation:
             description="how far ./capstan agree lets a simulated figure be from the lab's, as a share",
         ),
     ] = WITHIN
+
+
+def shared_buffer_problem(simulation: Simulation, frame_bytes: int) -> tuple[str, str] | None:
+    """Return which field of a shared buffer cannot be, and what to give; None: nothing is wrong.
+
+    frame_bytes: of a full packet on the wire.
+    """
+    shared = simulation.shared_buffer
+    if shared is None:
+        return None
+    if simulation.buffer_bytes is not None:
+        return "buffer_bytes", "cannot be together with shared_buffer, which is in its place: leave one out"
+    if min(shared.alpha, 1.0) * shared.bytes < frame_bytes:
+        return (
+            "shared_buffer.bytes",
+            f"with alpha {shared.alpha:g}, {shared.bytes} B hold no full packet ({frame_bytes} B): give more",
+        )
+    return None
 
 
 def lab_problem(simulation: Simulation) -> str | None:

@@ -18,6 +18,7 @@ pub mod port;
 pub mod queue;
 pub mod random;
 pub mod recording;
+pub mod sharing;
 pub mod simulation;
 pub mod time;
 pub mod topology;

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::packets::{Handle, Packets};
-use crate::queue::{Admission, Buffer, Queue};
+use crate::queue::{Admission, Buffer, Queue, Room};
 use crate::time::{Rate, Time};
 
 /// What a link has done with packets; bytes are those on the wire.
@@ -70,8 +70,18 @@ impl Port {
         (self.queue.len(), self.flying.len())
     }
 
+    /// Return how many bytes wait at `now`.
+    pub fn waiting_bytes(&mut self, now: Time, packets: &Packets) -> u64 {
+        if !self.queue.is_empty() {
+            self.catch_up(now, packets);
+        }
+        self.queue.bytes()
+    }
+
     /// Take a packet that came at `now`: onto a free wire at once, else into the queue. Return what is dropped for it.
-    pub fn offer(&mut self, now: Time, handle: Handle, packets: &mut Packets) -> Option<Handle> {
+    ///
+    /// room: what a buffer that it shares with other ports leaves.
+    pub fn offer(&mut self, now: Time, handle: Handle, packets: &mut Packets, room: Room) -> Option<Handle> {
         self.counters.offered += 1;
         self.catch_up(now, packets);
         if self.queue.is_empty() && self.free_at <= now {
@@ -83,7 +93,7 @@ impl Port {
             packet.marks.congested = true;
             self.counters.marked += 1;
         }
-        let dropped = match self.queue.add(handle, packet) {
+        let dropped = match self.queue.add(handle, packet, room) {
             Admission::Kept => None,
             Admission::Displaced(other) => Some(other),
             Admission::Refused => Some(handle),

@@ -7,8 +7,9 @@ use crate::overlay::{Overlay, AGENT};
 use crate::packets::{Cargo, Handle, Packets, NO_PATH};
 use crate::paths::{PathChoice, Place, Request};
 use crate::port::{Next, Port};
-use crate::queue::{Buffer, Limit};
+use crate::queue::{Buffer, Limit, Room};
 use crate::recording::{Recorded, Recording, Window};
+use crate::sharing::{SharedBuffers, Sharing};
 use crate::time::{Time, NEVER};
 use crate::topology::Topology;
 use crate::{conservation, Error};
@@ -36,6 +37,7 @@ pub struct Simulation {
     pub(crate) totals: Totals,
     pub(crate) overlay: Option<Box<Overlay>>,
     pub(crate) recording: Option<Box<Recording>>,
+    shared: Option<SharedBuffers>,
     /// Flows that go on until the run is over.
     pub(crate) endless: usize,
     pub(crate) events: Events,
@@ -84,6 +86,7 @@ impl Simulation {
             totals: Totals::default(),
             overlay: None,
             recording: None,
+            shared: None,
             endless: 0,
             events,
             outcomes: vec![Outcome::default(); demands.len()],
@@ -161,6 +164,14 @@ impl Simulation {
             let port = port.ok_or_else(|| Error(format!("there is no link {link} to give a buffer")))?;
             port.set_buffer(buffer);
         }
+        Ok(())
+    }
+
+    /// Have the ports of each switch share a buffer, beside the limits that each has, before anything runs.
+    pub fn share(&mut self, sharing: Sharing) -> Result<(), Error> {
+        let lengths = &self.config.lengths;
+        sharing.check(self.config.buffer.discipline, lengths.payload + lengths.header)?;
+        self.shared = Some(SharedBuffers::new(sharing, &self.topology));
         Ok(())
     }
 
@@ -307,8 +318,12 @@ impl Simulation {
     }
 
     pub(crate) fn offer(&mut self, link: u32, handle: Handle) {
+        let room = match &self.shared {
+            Some(shared) => shared.room(link, self.now, &mut self.ports, &self.packets),
+            None => Room::ENDLESS,
+        };
         let port = &mut self.ports[link as usize];
-        let dropped = port.offer(self.now, handle, &mut self.packets);
+        let dropped = port.offer(self.now, handle, &mut self.packets, room);
         let queue = port.held().0;
         if !port.scheduled {
             port.scheduled = true;

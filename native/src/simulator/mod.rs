@@ -61,6 +61,7 @@ impl Run {
             bytes: sizes[row],
             level: levels[row],
         };
+        let sharing = settings.buffer.sharing();
         let config = Config {
             shape: settings.fabric.shape()?,
             changes: settings.fabric.changes(),
@@ -81,6 +82,7 @@ impl Run {
         };
         let mut simulation = made.map_err(raised)?;
         simulation.set_rooms(&rooms.unwrap_or_default()).map_err(raised)?;
+        sharing.map_or(Ok(()), |sharing| simulation.share(sharing)).map_err(raised)?;
         Ok(Run(Mutex::new(simulation)))
     }
 

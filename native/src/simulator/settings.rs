@@ -3,6 +3,7 @@
 use ::simulator::overlay::{self, Central, Group, Groups, Line, Twin};
 use ::simulator::paths::Balancing;
 use ::simulator::queue::{Buffer, Discipline, Limit};
+use ::simulator::sharing::Sharing;
 use ::simulator::time::Rate;
 use ::simulator::topology::{Change, FatTree, LeafSpine, Shape};
 use ::simulator::transport::tcp::{self, Control};
@@ -68,6 +69,8 @@ pub(super) struct BufferSettings {
     pub(super) limit_packets: Option<u32>,
     pub(super) mark_from_packets: u32,
     pub(super) queues: u8,
+    /// Bytes and alpha of what a switch's ports share.
+    pub(super) shared: Option<(u64, f64)>,
 }
 
 impl BufferSettings {
@@ -88,6 +91,10 @@ impl BufferSettings {
             }
         };
         Ok(Buffer { discipline, limit, mark_from: self.mark_from_packets })
+    }
+
+    pub(super) fn sharing(&self) -> Option<Sharing> {
+        self.shared.map(|(bytes, alpha)| Sharing { bytes, alpha })
     }
 }
 

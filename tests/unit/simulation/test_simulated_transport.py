@@ -18,7 +18,7 @@ from controller.schemes.loader import scheme_names
 from engine.submission import SubmissionBody, SubmissionError, read_submission
 from experiments.results.document import Run
 from experiments.spec.check import check
-from experiments.spec.simulated import SimulatedTcp, Simulation, lab_problem
+from experiments.spec.simulated import SharedBuffer, SimulatedTcp, Simulation, lab_problem
 from experiments.spec.spec import Spec, spec_from_dict, spec_text, spec_to_dict
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
@@ -114,6 +114,7 @@ SIMULATIONS = st.builds(
         SimulatedTcp, initial_window=st.none() | st.integers(1, 100), sack=st.none() | st.booleans()
     ),
     buffer_bytes=st.none() | st.integers(1, 10**7),
+    shared_buffer=st.none() | st.builds(SharedBuffer, st.integers(1500, 10**7), st.floats(1, 16)),
     mark_from_packets=st.none() | st.integers(0, 1000),
     agree_within=st.floats(0, 1),
 )
@@ -123,7 +124,8 @@ SIMULATIONS = st.builds(
 def test_a_spec_keeps_what_it_says_for_simulations(simulation: Simulation) -> None:
     spec = replace(small(), simulation=simulation)
     assert spec_from_dict(spec_to_dict(spec)).simulation == simulation
-    assert not check(spec_text(spec), "", scheme_names())
+    both = simulation.shared_buffer is not None and simulation.buffer_bytes is not None
+    assert bool(check(spec_text(spec), "", scheme_names())) == both
 
 
 @given(SIMULATIONS)

@@ -575,8 +575,9 @@ export interface components {
         /**
          * Simulation
          * @description profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
-         *         room in packets. mark_from_packets: None: 65 where hosts' TCP reads marks, else no marks. agree_within: how far
-         *         `capstan agree` lets a simulated figure be from the lab's, as a share of it.
+         *         room in packets. shared_buffer: None: each port has a buffer of its own. mark_from_packets: None: 65 where hosts' TCP
+         *         reads marks, else no marks. agree_within: how far `capstan agree` lets a simulated figure be from the lab's, as a
+         *         share of it.
          */
         SpecSimulation: {
             /**
@@ -596,6 +597,11 @@ export interface components {
              * @default null
              */
             buffer_bytes: number | null;
+            /**
+             * @description of switches, in place of their ports' buffers (dynamic threshold)
+             * @default null
+             */
+            shared_buffer: components["schemas"]["SpecSharedBuffer"] | null;
             /**
              * @description waiting packets from which an arriving one is marked (ECN); 0: never; default: 65 with dctcp
              * @default null
@@ -657,6 +663,19 @@ export interface components {
              * @default null
              */
             delayed_ack_ms: number | null;
+        };
+        /**
+         * SharedBuffer
+         * @description A buffer of every switch that all its ports share: a queue may hold alpha times what is free of it.
+         */
+        SpecSharedBuffer: {
+            /** @description of every switch, for all its ports */
+            bytes: number;
+            /**
+             * @description of n full queues each holds alpha x bytes / (1 + n x alpha)
+             * @default 1
+             */
+            alpha: number;
         };
         /**
          * Claim
@@ -2329,6 +2348,7 @@ export type SpecLongFlows = components['schemas']['SpecLongFlows'];
 export type SpecTransport = components['schemas']['SpecTransport'];
 export type SpecSimulation = components['schemas']['SpecSimulation'];
 export type SpecSimulatedTcp = components['schemas']['SpecSimulatedTcp'];
+export type SpecSharedBuffer = components['schemas']['SpecSharedBuffer'];
 export type SpecClaim = components['schemas']['SpecClaim'];
 export type SpecComparison = components['schemas']['SpecComparison'];
 export type SpecAxis = components['schemas']['SpecAxis'];

@@ -27,6 +27,22 @@ impl Limit {
     }
 }
 
+/// What a buffer that is shared with other queues leaves, in bytes: to the queue that a packet joins, with the packet, and
+/// to the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub queue: u64,
+    pub packet: u64,
+}
+
+impl Room {
+    pub const ENDLESS: Room = Room { queue: u64::MAX, packet: u64::MAX };
+
+    fn exceeded(self, queue: u64, packet: u32) -> bool {
+        queue > self.queue || u64::from(packet) > self.packet
+    }
+}
+
 /// In which order packets leave, and which are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
@@ -118,7 +134,7 @@ impl Queue {
     }
 
     /// Add a packet. A packet that is dropped, this or another, no longer counts here.
-    pub fn add(&mut self, handle: Handle, packet: &Packet) -> Admission {
+    pub fn add(&mut self, handle: Handle, packet: &Packet, room: Room) -> Admission {
         let (bytes, count) = (self.bytes + u64::from(packet.bytes), self.count + 1);
         let level = match self.buffer.discipline {
             Discipline::Queues(number) => packet.priority.min(u32::from(number.max(1)) - 1),
@@ -127,9 +143,10 @@ impl Queue {
         let full = match (&self.waiting, self.buffer.discipline) {
             (Waiting::Strict(strict), Discipline::Queues(_)) => {
                 let (bytes, count) = strict.held(level);
-                self.buffer.limit.exceeded(bytes + u64::from(packet.bytes), count + 1)
+                let bytes = bytes + u64::from(packet.bytes);
+                self.buffer.limit.exceeded(bytes, count + 1) || room.exceeded(bytes, packet.bytes)
             }
-            _ => self.buffer.limit.exceeded(bytes, count),
+            _ => self.buffer.limit.exceeded(bytes, count) || room.exceeded(bytes, packet.bytes),
         };
         match &mut self.waiting {
             Waiting::Fifo(_) | Waiting::Strict(_) if full => return Admission::Refused,

@@ -83,6 +83,17 @@ impl FatTree {
         Ok(tiers.into_iter().flat_map(of).collect())
     }
 
+    /// Return the number of the switch that sends on a link: edges, then aggregation switches, then cores.
+    pub fn switch_of(&self, link: u32) -> u32 {
+        let (hosts, half) = (self.hosts(), self.half());
+        let place = link % hosts;
+        match link / hosts {
+            1 | 2 => place / half,
+            3 | 4 => self.edges() + place / half,
+            _ => 2 * self.edges() + place / self.k,
+        }
+    }
+
     pub fn next(&self, link: u32, destination: u32, path: u16) -> Option<u32> {
         let (hosts, half, path) = (self.hosts(), self.half(), u32::from(path));
         let target = self.edge_of(destination);

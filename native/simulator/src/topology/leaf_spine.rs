@@ -61,6 +61,17 @@ impl LeafSpine {
         2 * self.hosts() + self.leaves * self.spines + spine * self.leaves + leaf
     }
 
+    /// Return the number of the switch that sends on a link, leaves before spines.
+    pub fn switch_of(&self, link: u32) -> u32 {
+        let (hosts, inner) = (self.hosts(), self.leaves * self.spines);
+        let place = link - hosts;
+        match place.checked_sub(hosts) {
+            None => self.leaf_of(place),
+            Some(up) if up < inner => up / self.spines,
+            Some(down) => self.leaves + (down - inner) / self.leaves,
+        }
+    }
+
     pub fn next(&self, link: u32, destination: u32, path: u16) -> Option<u32> {
         let hosts = self.hosts();
         if link < hosts {

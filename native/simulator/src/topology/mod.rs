@@ -167,6 +167,17 @@ impl Topology {
         host
     }
 
+    /// Return the number of the switch that sends on a link; None: a host does.
+    pub fn switch_of(&self, link: u32) -> Option<u32> {
+        if link < self.hosts() {
+            return None;
+        }
+        Some(match &self.shape {
+            Shape::LeafSpine(of) => of.switch_of(link),
+            Shape::FatTree(of) => of.switch_of(link),
+        })
+    }
+
     /// Return the link that follows `link` on the way to `destination` by `path`; None at the destination.
     pub fn next(&self, link: u32, destination: u32, path: u16) -> Option<u32> {
         match &self.shape {

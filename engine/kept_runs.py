@@ -59,5 +59,6 @@ def kept_run(
         disturbed=tuple(measures.get("disturbed", ())),
         repeated=measures.get("repeated", 0),
         admitted=None if admitted is None else Admissions(**admitted),
+        drops=measures.get("drops"),
         not_counted=len(plan.flows) - len(planned),
     )

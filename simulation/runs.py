@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,7 @@ import capstan_native
 import numpy as np
 from numpy.typing import NDArray
 
+from simulation.drops import drops_by_hop
 from simulation.fabrics import SettingsError
 from simulation.settings import Settings
 from simulation.trace import Trace
@@ -28,6 +29,7 @@ class Totals:
     data_packets_sent: int
     data_packets_dropped: int
     acknowledgements_dropped: int
+    packets_dropped: int
     timeouts: int
     duplicates: int
     most_packets: int
@@ -41,7 +43,7 @@ class Result:
     """What came of each flow, in the trace's order, and of the fabric.
 
     completed_ps: from a flow's start until its last acknowledgement is at the sender; delivered_ps: until its last byte
-    is at the receiver. drops: by tier.
+    is at the receiver. drops: packets by hop.
     """
 
     completed_ps: NDArray[np.int64]
@@ -51,17 +53,7 @@ class Result:
     timeouts: NDArray[np.int64]
     totals: Totals
     links: list[capstan_native.SimulatedLink]
-
-    def drops_by_tier(self) -> dict[str, int]:
-        """Return the packets that were dropped at each tier's ports, in the order of the tiers on a path."""
-        drops: dict[str, int] = {}
-        for tier in ("host to leaf", "leaf to spine", "aggregation to core", "core to aggregation"):
-            drops[tier] = 0
-        drops |= {"spine to leaf": 0, "leaf to host": 0}
-        for link in self.links:
-            drops[link["tier"]] += link["dropped"]
-        tiers = {link["tier"] for link in self.links}
-        return {tier: count for tier, count in drops.items() if tier in tiers}
+    drops: Mapping[str, int]
 
 
 def run(settings: Settings, trace: Trace, progress: Callable[[int], None] = lambda finished: None) -> Result:
@@ -88,7 +80,7 @@ def run(settings: Settings, trace: Trace, progress: Callable[[int], None] = lamb
     except (ValueError, OverflowError) as error:
         raise SettingsError(str(error)) from None
     flows = simulation.flows()
-    totals = simulation.totals()
+    totals, links = simulation.totals(), simulation.links()
     return Result(
         np.array(flows["completed_ps"], dtype=np.int64) - starts_ps,
         np.array(flows["delivered_ps"], dtype=np.int64) - starts_ps,
@@ -96,5 +88,6 @@ def run(settings: Settings, trace: Trace, progress: Callable[[int], None] = lamb
         np.array(flows["resent"], dtype=np.int64),
         np.array(flows["timeouts"], dtype=np.int64),
         Totals(**totals, simulated_s=simulation.now_ps() / 1e12, processor_s=processor_s),
-        simulation.links(),
+        links,
+        drops_by_hop(links, totals),
     )

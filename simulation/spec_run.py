@@ -13,6 +13,7 @@ from experiments.results.document import Run
 from experiments.results.outcome import FlowOutcome
 from experiments.spec.spec import SchemeChoice, Spec
 from protocol.datagram import OVERLAY_OVERHEAD_BYTES
+from simulation.drops import drops_by_hop
 from simulation.fabrics import SettingsError
 from simulation.packet_trace import Recorded, Recorder
 from simulation.scheme_hosts import ByLink, hosts_under
@@ -105,6 +106,7 @@ def simulate_run(
             {"at_s": at_ps / _PS_PER_S, "low_latency": low, "throughput": high, "share": share}
             for at_ps, low, high, share in simulation.splits()
         ),
+        drops=drops_by_hop(simulation.links(), simulation.totals()),
     )
 
 

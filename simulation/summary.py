@@ -1,4 +1,4 @@
-"""A result in figures: completion times and slowdowns by size class, losses by tier."""
+"""A result in figures: completion times and slowdowns by size class, losses by hop."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def summarise(settings: Settings, trace: Trace, result: Result) -> dict[str, Fig
             figures[f"FCT, {name}, p99"] = Figure(float(np.quantile(times, 0.99)), "us")
         figures[f"slowdown, {name}, mean"] = Figure(float(slowdown[members].mean()), "ratio")
         figures[f"slowdown, {name}, p99"] = Figure(float(np.quantile(slowdown[members], 0.99)), "ratio")
-    for tier, count in result.drops_by_tier().items():
+    for tier, count in result.drops.items():
         figures[f"dropped, {tier}"] = Figure(count, "packets")
     totals = result.totals
     figures["data packets sent"] = Figure(totals.data_packets_sent, "packets")

@@ -19,6 +19,7 @@ from rich.console import Console, RenderableType
 from experiments.results.admissions import Admissions, admission_entry, retransmitted_bytes
 from experiments.results.claims import findings
 from experiments.results.cpu_use import CpuUse
+from experiments.results.drops import Drops, all_drops
 from experiments.results.flow_kinds import add_kinds
 from experiments.results.notices import disturbance_notices, fabric_notices, types_notices
 from experiments.results.on_share import mean_share, on_share
@@ -64,6 +65,8 @@ class Run:
     """How often it was begun anew since it was disturbed."""
     not_counted: int = 0
     """Flows that are not among `flows` since they are in no figure: the database has none of them."""
+    drops: Drops | None = None
+    """Packets that ports dropped; None: in a lab."""
 
     @property
     def cpu_limited(self) -> bool:
@@ -112,6 +115,7 @@ def result_document(
             [run.admitted for run in group if run.admitted is not None],
             sum(len(run.flows) + run.not_counted for run in group),
         )
+        entry["drops"] = all_drops(run.drops for run in group)
         entry["mode_changes"] = sum(len(run.modes) for run in group)
         entry["on_share"] = mean_share(_on_share(spec, run) for run in group)
     return {
@@ -213,6 +217,7 @@ def _run(run: Run) -> dict[str, Any]:
         "repeated": run.repeated,
         "cpu": None if run.cpu is None else asdict(run.cpu),
         "cpu_limited": run.cpu_limited,
+        "drops": None if run.drops is None else dict(run.drops),
     }
 
 

@@ -56,6 +56,7 @@ def run_body(run: Run, seed: int, epoch_wall: float) -> dict[str, Any]:
             "types_learnt": None if run.types is None else [dict(types) for types in run.types],
             "disturbed": [dict(part) for part in run.disturbed],
             "repeated": run.repeated,
+            "drops": None if run.drops is None else dict(run.drops),
             "admitted": None if run.admitted is None else asdict(run.admitted),
             "copy_packets": {str(flow.id): flow.copy_packets for flow in run.flows if flow.copy_packets},
         },

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from experiments.results.admissions import admission_note
 from experiments.results.claims import compared, found, heading
+from experiments.results.drops import HOPS
 from experiments.results.statistics import FLOWS_FOR_P99
 
 Document = Mapping[str, Any]
@@ -33,6 +34,8 @@ def tables_of(document: Document) -> list[Table]:
     if any("goodput_mbps" in scheme.get("long", {}) for scheme in document["schemes"].values()):
         parts.append(goodput_table(document))
     parts.append(packets_table(document))
+    if any(scheme.get("drops") is not None for scheme in document["schemes"].values()):
+        parts.append(drops_table(document))
     if len(document["schemes"]) > 2:
         parts.append(overview_table(document))
     return parts
@@ -197,6 +200,20 @@ def packets_table(document: Document) -> Table:
             _paths(scheme, "long"),
             _share(scheme.get("on_share")),
             *idle,
+        )
+    return table
+
+
+def drops_table(document: Document) -> Table:
+    """Return the packets that ports dropped at each hop, where that was counted."""
+    schemes = {label: entry for label, entry in document["schemes"].items() if entry.get("drops") is not None}
+    hops = [hop for hop in HOPS if any(hop in entry["drops"] for entry in schemes.values())]
+    heads = [hop.replace(" to ", " to\n") for hop in hops]
+    table = new_table("Packets dropped by hop, all runs of a scheme together", [*heads, "all\nhops"])
+    for label, entry in schemes.items():
+        drops = entry["drops"]
+        table.add_row(
+            scheme_name(label, entry), *(str(drops.get(hop, 0)) for hop in hops), str(sum(drops.values()))
         )
     return table
 

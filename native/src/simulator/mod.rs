@@ -199,6 +199,7 @@ impl Run {
             ("data_packets_sent", of.data_sent),
             ("data_packets_dropped", of.data_dropped),
             ("acknowledgements_dropped", of.acknowledgements_dropped),
+            ("packets_dropped", of.packets.dropped),
             ("timeouts", of.timeouts),
             ("duplicates", of.duplicates),
             ("most_packets", packets as u64),

@@ -70,12 +70,12 @@ def test_no_flow_is_faster_than_alone() -> None:
         assert (run(chosen, trace).completed_ps / lone_ps(chosen, trace)).min() >= 1
 
 
-def test_drops_by_tier_are_all_drops() -> None:
+def test_drops_by_hop_are_all_drops() -> None:
     result = run(PFABRIC, among(SMALL.hosts, 400))
     totals = result.totals
-    assert (
-        sum(result.drops_by_tier().values()) == totals.data_packets_dropped + totals.acknowledgements_dropped
-    )
+    assert totals.packets_dropped == totals.data_packets_dropped + totals.acknowledgements_dropped
+    assert sum(result.drops.values()) == totals.packets_dropped
+    assert list(result.drops) == ["host to leaf", "leaf to spine", "spine to leaf", "leaf to host"]
     assert totals.data_packets_dropped > 0
     assert totals.data_packets_sent == result.sent.sum() > result.resent.sum() > 0
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from cli.console import fail, progress, results, write_text
 from cli.simulated_progress import StepDisplay
-from cli.specs import load_spec
+from cli.specs import load_spec, need_path_policy
 from experiments.results.document import json_text
 from experiments.results.sweep_results import sweep_tables
 from experiments.results.tables import tables
 from experiments.spec.spec import Spec
 from experiments.spec.sweep import SweepError, only
+from host_agent.paths.own import read_path_policy
 from simulation.experiment import Simulated, simulate_spec, simulate_sweep
 from simulation.fabrics import SettingsError
 from simulation.packet_trace import MOST_HOPS, PacketTrace, Recorder, write_trace
@@ -34,6 +35,7 @@ class Asked:
     """What of a spec is simulated, and where the result goes. None: as the spec has it; no recording.
 
     cores: how many runs at once. database: SQLAlchemy URL; None: SQLite in *directory*.
+    path_policy: the file that decides classes with `entropy: file`.
     """
 
     seed: int | None
@@ -45,6 +47,7 @@ class Asked:
     database: str | None
     json_file: str | None
     recording: Recording | None = None
+    path_policy: Path | None = None
 
 
 def run_simulated(name: str, asked: Asked) -> None:
@@ -59,6 +62,8 @@ def run_simulated(name: str, asked: Asked) -> None:
         spec = only(spec, asked.wanted) if asked.wanted else spec
     except SweepError as error:
         fail(f"{name}: {error}", code=2)
+    need_path_policy(spec, asked.path_policy)
+    own_paths = None if asked.path_policy is None else read_path_policy(asked.path_policy)
     recording = asked.recording
     if recording is not None and (spec.sweep or len(spec.schemes) > 1):
         fail(
@@ -69,10 +74,12 @@ def run_simulated(name: str, asked: Asked) -> None:
     try:
         with StepDisplay(spec.title) as display:
             if spec.sweep:
-                result = simulate_sweep(spec, loaded.text, asked.directory, display.update, asked.cores)
+                result = simulate_sweep(
+                    spec, loaded.text, asked.directory, display.update, asked.cores, own_paths
+                )
             else:
                 result = simulate_spec(
-                    spec, loaded.text, asked.directory, display.update, asked.cores, recorder
+                    spec, loaded.text, asked.directory, display.update, asked.cores, recorder, own_paths
                 )
         if recording is not None and recorder is not None and recorder.trace is not None:
             _write_recording(recorder.trace, recording.path)

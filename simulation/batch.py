@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from experiments.results.document import Run
 from experiments.spec.spec import SchemeChoice, Spec
 from simulation.fabrics import SettingsError
+from simulation.own_paths import NEEDED, MakePathPolicy, asks_for_own_paths
 from simulation.packet_trace import Recorder
 from simulation.scheme_hosts import SimulatedHosts, hosts_under
 from simulation.spec_fabric import simulated_fabric
@@ -78,16 +79,19 @@ class _Cancelled(Exception):
     """The batch is to end: an error of another run, or a signal."""
 
 
-def prepare(spec: Spec, point: str = "") -> Case:
-    """Return a spec as a simulation takes it.
+def prepare(spec: Spec, point: str = "", own_paths: MakePathPolicy | None = None) -> Case:
+    """Return a spec as a simulation takes it. own_paths: makes what decides classes with `entropy: file`.
 
     Raises:
         SettingsError: the first thing in it that a simulation cannot do, with the point of the sweep.
     """
     try:
-        setting = Setting(spec, simulated_fabric(spec.fabric))
+        setting = Setting(spec, simulated_fabric(spec.fabric), own_paths)
         tcp = transport_of(spec)
         schemes = [(choice, simulated_scheme(spec, choice)) for choice in spec.schemes]
+        for choice, scheme in schemes:
+            if own_paths is None and asks_for_own_paths(scheme.scheme):
+                raise SettingsError(f"scheme {choice.label}: {NEEDED}")
         hosts = [hosts_under(spec, scheme) for _, scheme in schemes]
         return Case(setting, schemes, point, tcp, mark_from(spec, tcp), hosts)
     except SettingsError as error:

@@ -19,6 +19,7 @@ from experiments.spec.spec import SchemeChoice, Spec, spec_text
 from experiments.spec.sweep import points, words
 from simulation.batch import Case, OnStep, prepare, simulate
 from simulation.fabrics import SettingsError
+from simulation.own_paths import MakePathPolicy
 from simulation.packet_trace import Recorder
 from simulation.scheme_hosts import SimulatedHosts
 from simulation.spec_run import payload_bytes
@@ -76,26 +77,33 @@ def simulate_spec(
     on_step: OnStep = lambda step: None,
     cores: int = 1,
     recorder: Recorder | None = None,
+    own_paths: MakePathPolicy | None = None,
 ) -> Simulated:
     """Simulate a spec without a sweep and keep the result below *results*. text: the spec as its author wrote it.
 
-    recorder: records a window of the first run.
+    recorder: records a window of the first run. own_paths: makes what decides classes with `entropy: file`.
 
     Raises:
         SettingsError: as `simulate_document`.
     """
-    (point,) = _simulated([prepare(spec)], on_step, cores, recorder)
+    (point,) = _simulated([prepare(spec, own_paths=own_paths)], on_step, cores, recorder)
     with _whole_directory(results, spec.name, point) as place:
         write_result(place.partial, point.document, point.runs, text)
     return Simulated(point.document, place.whole, [point])
 
 
 def simulate_sweep(
-    spec: Spec, text: str, results: Path, on_step: OnStep = lambda step: None, cores: int = 1
+    spec: Spec,
+    text: str,
+    results: Path,
+    on_step: OnStep = lambda step: None,
+    cores: int = 1,
+    own_paths: MakePathPolicy | None = None,
 ) -> Simulated:
     """The same for each point of the spec's sweep, each kept in a directory of its own below the sweep's."""
     grid = points(spec)
-    found = _simulated([prepare(point.spec, words(spec.sweep, point.at)) for point in grid], on_step, cores)
+    cases = [prepare(point.spec, words(spec.sweep, point.at), own_paths) for point in grid]
+    found = _simulated(cases, on_step, cores)
     with _whole_directory(results, spec.name, found[0]) as place:
         kept = []
         for index, (at, point) in enumerate(zip(grid, found, strict=True)):

@@ -15,6 +15,7 @@ from experiments.spec.spec import SchemeChoice, Spec
 from protocol.datagram import OVERLAY_OVERHEAD_BYTES
 from simulation.drops import drops_by_hop
 from simulation.fabrics import SettingsError
+from simulation.own_paths import MakePathPolicy, asks_for_own_paths, own_path_policies
 from simulation.packet_trace import Recorded, Recorder
 from simulation.scheme_hosts import ByLink, hosts_under
 from simulation.spec_fabric import SimulatedFabric
@@ -39,6 +40,8 @@ class Setting:
 
     spec: Spec
     fabric: SimulatedFabric
+    own_paths: MakePathPolicy | None = None
+    """Makes what decides classes with `entropy: file`; None: no scheme has any."""
 
 
 def simulate_run(
@@ -200,6 +203,7 @@ def _simulation(
         "policy": scheme.policy,
         "groups": list(scheme.groups),
         **scheme.central(),
+        "own_paths": _own_paths(setting, scheme, repeat),
         "clock": scheme.clock,
         "addresses": [ip_address(place.overlay).packed for place in places],
         "lines": [*_lines(plan, scheme)],
@@ -214,6 +218,13 @@ def _simulation(
         scheme=asked,
         rooms=_rooms(setting, hosts.by_link),
     )
+
+
+def _own_paths(setting: Setting, scheme: SimulatedScheme, repeat: int) -> list[Any] | None:
+    if setting.own_paths is None or not asks_for_own_paths(scheme.scheme):
+        return None
+    hosts, seed = len(setting.spec.fabric.hosts()), (setting.spec.seed, repeat)
+    return own_path_policies(setting.own_paths, hosts, seed, scheme.policy.packet_time_s)
 
 
 def _rooms(setting: Setting, by_link: ByLink) -> list[tuple[int, int]]:

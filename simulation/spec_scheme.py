@@ -83,9 +83,6 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
 
 def missing(scheme: Scheme) -> str | None:
     """Return what of a scheme a simulation cannot do yet; None: it can do all of it."""
-    classes = (scheme.short, scheme.long, scheme.control)
-    if any(one.entropy == "file" for one in classes):
-        return "`entropy: file` (a path policy of your own) is not simulated"
     if scheme.admission is not None:
         return "`admission` (flows that ask before they send) is not simulated yet"
     return None

@@ -34,7 +34,7 @@ from topologies.cores import own_cores
 RESULTS: Final = Path("results")
 OF_SPEC: Final = frozenset(
     {"repeats", "schemes", "wanted", "directory", "cores", "database"}
-    | {"packet_trace", "trace_from", "trace_for"}
+    | {"packet_trace", "trace_from", "trace_for", "path_policy"}
 )
 """Options that only a spec has."""
 OF_BOTH: Final = frozenset({"spec", "trace_file", "seed", "json_file"})
@@ -66,6 +66,11 @@ _MARK_FROM_PACKETS: Final = 65
     "--cores",
     type=click.IntRange(1),
     help="Of SPEC: so many runs at once, each with memory of its own. Default: all.",
+)
+@click.option(
+    "--path-policy",
+    type=click.Path(path_type=Path),
+    help="Of SPEC: Python file with a path policy of your own, for a scheme with `entropy: file`.",
 )
 @click.option(
     "--trace",
@@ -169,6 +174,7 @@ def simulate_command(
     directory: Path,
     database: str | None,
     cores: int | None,
+    path_policy: Path | None,
     packet_trace: Path | None,
     trace_from: float,
     trace_for: float,
@@ -203,6 +209,7 @@ def simulate_command(
                 database=database,
                 json_file=json_file,
                 recording=None if packet_trace is None else Recording(packet_trace, trace_from, trace_for),
+                path_policy=path_policy,
             ),
         )
         return

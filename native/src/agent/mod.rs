@@ -6,7 +6,7 @@ mod coding;
 pub mod core;
 mod decoder;
 mod outcomes;
-mod paths;
+pub mod paths;
 mod units;
 
 use pyo3::prelude::*;

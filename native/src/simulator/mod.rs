@@ -10,12 +10,14 @@ use ::simulator::flow::Demand;
 use ::simulator::recording::Window;
 use ::simulator::simulation::Simulation;
 use ::simulator::topology::Topology;
+use agent::Generator;
 use fabric::mode::Mode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::agent::core::policy::{types_of, Values};
+use crate::agent::paths::Failure;
 use crate::fabric::cause_name;
 
 use recording::columns_of;
@@ -23,11 +25,15 @@ use settings::{balancing_named, raised, transport_of, FabricSettings, RunSetting
 
 /// A run. It goes on in steps, between which Python may look at it, or end it by leaving it.
 #[pyclass(name = "Simulation")]
-pub struct Run(Mutex<Simulation>);
+pub struct Run {
+    simulation: Mutex<Simulation>,
+    /// What path policies in Python raised.
+    failure: Failure,
+}
 
 impl Run {
     fn held(&self) -> MutexGuard<'_, Simulation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.simulation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -76,6 +82,8 @@ impl Run {
             seed: settings.seed,
         };
         let demands = (0..count).map(demand).collect();
+        let seed = settings.seed;
+        let own = scheme.as_ref().map(SchemeSettings::own_policies).transpose()?.flatten();
         let made = match scheme {
             Some(scheme) => Simulation::with_overlay(config, demands, scheme.settings()?),
             None => Simulation::new(config, demands),
@@ -83,19 +91,30 @@ impl Run {
         let mut simulation = made.map_err(raised)?;
         simulation.set_rooms(&rooms.unwrap_or_default()).map_err(raised)?;
         sharing.map_or(Ok(()), |sharing| simulation.share(sharing)).map_err(raised)?;
-        Ok(Run(Mutex::new(simulation)))
+        let mut failure = Failure::default();
+        if let Some(own) = own {
+            let mut random = Generator::new(seed);
+            simulation.set_path_policies(|host| own.serving(host, &mut random))?;
+            failure = own.failure;
+        }
+        Ok(Run { simulation: Mutex::new(simulation), failure })
     }
 
     fn run(&self, py: Python<'_>, most_events: u64) -> PyResult<bool> {
-        py.detach(|| self.held().run(most_events)).map_err(raised)
+        let over = py.detach(|| self.held().run(most_events)).map_err(raised);
+        self.failure.raised()?;
+        over
     }
 
     fn run_until(&self, py: Python<'_>, most_events: u64, until_ps: u64) -> PyResult<bool> {
-        py.detach(|| self.held().run_until(most_events, until_ps)).map_err(raised)
+        let done = py.detach(|| self.held().run_until(most_events, until_ps)).map_err(raised);
+        self.failure.raised()?;
+        done
     }
 
     fn stop(&self) -> PyResult<()> {
-        self.held().stop().map_err(raised)
+        self.held().stop().map_err(raised)?;
+        self.failure.raised()
     }
 
     fn is_over(&self) -> bool {

@@ -9,12 +9,16 @@ use ::simulator::topology::{Change, FatTree, LeafSpine, Shape};
 use ::simulator::transport::tcp::{self, Control};
 use ::simulator::transport::{pfabric, Transport};
 use ::simulator::Error;
+use agent::paths::PathSettings;
+use agent::sending::Serving;
+use agent::Generator;
 use fabric::mode::ModeRule;
 use fabric::partition::PartitionRule;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::agent::core::policy::Document;
+use crate::agent::paths::{Failure, OwnPolicy};
 
 pub(super) fn raised(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -174,10 +178,30 @@ pub(super) struct SchemeSettings<'py> {
     /// Deadline, burst in packets, sampling time, in packet times, and samples: of the split of paths.
     pub(super) partition: Option<(f64, f64, f64, usize)>,
     pub(super) shares: bool,
+    /// By host, a `host_agent.paths.PathPolicy`: what decides classes with `entropy: file`. None: there are none.
+    pub(super) own_paths: Option<Vec<Bound<'py, PyAny>>>,
     pub(super) clock: f64,
     pub(super) addresses: Vec<[u8; 4]>,
     /// Ports, whether it goes on until the run is over; the row of its copy, and whether one gives way to one that is open.
     pub(super) lines: Vec<FlowLine>,
+}
+
+/// Path policies in Python, one a host.
+pub(super) struct OwnPolicies<'py> {
+    document: Document,
+    policies: Vec<Bound<'py, PyAny>>,
+    pub(super) failure: Failure,
+}
+
+impl OwnPolicies<'_> {
+    /// Return the policies of a host. ValueError: it has none.
+    pub(super) fn serving(&self, host: u32, random: &mut Generator) -> PyResult<Serving> {
+        self.document.serving(random, || {
+            let missing = || PyValueError::new_err("`entropy: file` needs a path policy for each host");
+            let policy = self.policies.get(host as usize).ok_or_else(missing)?;
+            Ok(Box::new(OwnPolicy::new(policy, self.failure.clone())?))
+        })
+    }
 }
 
 pub(super) fn group_named(name: &str) -> PyResult<Group> {
@@ -189,12 +213,22 @@ pub(super) fn group_named(name: &str) -> PyResult<Group> {
     }
 }
 
-impl SchemeSettings<'_> {
+impl<'py> SchemeSettings<'py> {
+    /// Return what makes the agents' path policies in place of the scheme's; None: those are the scheme's.
+    pub(super) fn own_policies(&self) -> PyResult<Option<OwnPolicies<'py>>> {
+        let document = Document::of(&self.policy)?;
+        let Some(policies) = self.own_paths.clone().filter(|_| document.paths.contains(&None)) else {
+            return Ok(None);
+        };
+        Ok(Some(OwnPolicies { document, policies, failure: Failure::default() }))
+    }
+
     pub(super) fn settings(self) -> PyResult<overlay::Settings> {
         let document = Document::of(&self.policy)?;
-        let [Some(none), Some(short), Some(long), Some(control)] = document.paths else {
-            return Err(PyValueError::new_err("a simulation has no path policies of files"));
-        };
+        if document.paths.contains(&None) && self.own_paths.is_none() {
+            return Err(PyValueError::new_err("`entropy: file` needs a path policy for each host"));
+        }
+        let paths = document.paths.map(|kind| kind.unwrap_or(PathSettings::FlowHash)); // until `own_policies`
         let groups =
             self.groups.iter().map(|(on, off)| Ok(Groups { on: group_named(on)?, off: group_named(off)? }));
         let groups: Vec<Groups> = groups.collect::<PyResult<_>>()?;
@@ -217,7 +251,7 @@ impl SchemeSettings<'_> {
         Ok(overlay::Settings {
             central: Central { mode, partition, shares: self.shares },
             send: document.host.send,
-            paths: [none, short, long, control],
+            paths,
             receive: document.host.receive,
             groups,
             clock: self.clock,

@@ -7,7 +7,7 @@ use agent::paths::{LivePaths, Load};
 use agent::peers::{Known, PeerId, Peers};
 use agent::priority::FlowTypes;
 use agent::receiving::{Incoming, Receiver, Repair, UnitShape};
-use agent::sending::Sender;
+use agent::sending::{Sender, Serving};
 use agent::{Generator, LeafId, Seconds};
 use datapath::inner::{Address, FlowKey};
 
@@ -57,6 +57,11 @@ impl Host {
             sweep_at: 1.0,
             timer: NEVER,
         }
+    }
+
+    /// Choose paths by other policies than the scheme's.
+    pub fn set_path_policies(&mut self, serving: Serving) {
+        self.sender.wrapping.steering.set_policies(serving.policies, serving.serves);
     }
 
     pub fn leaf(&self) -> u16 {

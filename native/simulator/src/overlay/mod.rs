@@ -6,6 +6,7 @@ mod crossing;
 mod datagram;
 mod host;
 mod inner;
+mod own_paths;
 mod record;
 mod switching;
 

@@ -18,7 +18,7 @@ from controller.store.queue import NewJob
 from engine.estimate import expected_s, simulated_s
 from experiments.spec.check import find_spec, preset_names, problems_of
 from experiments.spec.schema import schema
-from experiments.spec.simulated import lab_problem
+from experiments.spec.simulated import flows_problem, lab_problem
 from experiments.spec.spec import (
     Spec,
     is_scheme_file,
@@ -115,7 +115,11 @@ def read_submission(request: SubmissionBody) -> Submission:
     if simulated:
         _need_simulated(found.spec, where)
         return found
-    problem = lab_problem(found.spec.simulation) or first_lab_problem(found.spec.schemes, found.spec.policy)
+    problem = (
+        lab_problem(found.spec.simulation)
+        or flows_problem(max(point.spec.expected_flows() for point in points(found.spec)))
+        or first_lab_problem(found.spec.schemes, found.spec.policy)
+    )
     if problem is not None:
         raise SubmissionError([Wrong(where, f"{problem} (kind: simulation)")])
     return found

@@ -27,6 +27,10 @@ HEADER_BYTES: Final = 16
 
 FIRST_SOURCE_PORT: Final = 10_000
 LAST_SOURCE_PORT: Final = 32_000
+MOST_LAB_FLOWS: Final = LAST_SOURCE_PORT // 2
+"""Of one run on switches, where each flow and each copy has a source port of its own."""
+MOST_FLOWS: Final = 1_000_000
+"""Of one simulated run."""
 """Planned source ports lie below what kernels give out by themselves (32768 on)."""
 PORT_CHANGE: Final = 100
 Label = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]{0,30}$")]
@@ -108,7 +112,7 @@ class Flows:
     arrivals: Annotated[Arrivals, Meta(description="when they start")] = field(default_factory=Arrivals)
     pattern: Annotated[PatternName, Meta(description="who sends to whom")] = "left-to-right"
     count: Annotated[
-        Annotated[int, Meta(ge=1, le=20000)] | None,
+        Annotated[int, Meta(ge=1, le=MOST_FLOWS)] | None,
         Meta(description="number of flows of one run; this or duration_s"),
     ] = None
     duration_s: Annotated[

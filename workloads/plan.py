@@ -6,6 +6,7 @@ import hashlib
 import heapq
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -124,12 +125,9 @@ def build_plan(
         else []
     )
     number = len(long_ends)
-    ports = stream("ports").permutation(np.arange(FIRST_SOURCE_PORT, LAST_SOURCE_PORT + 1))
-    if number + len(arriving) > len(ports):
-        raise PlanError(
-            f"{number + len(arriving)} flows are more than one run can have ({len(ports)}); "
-            "use more repeats instead"
-        )
+    ports = _source_ports(
+        [a.host for a, _ in long_ends] + [one.ends[0].host for one in arriving], stream("ports")
+    )
     planned = [
         PlannedFlow(index, a.host, b.host, int(ports[index]), 0.0, None, "long")
         for index, (a, b) in enumerate(long_ends)
@@ -162,6 +160,25 @@ def build_plan(
         offered_flows_per_s=rate,
         mean_size_bytes=mean_bytes(mix),
     )
+
+
+def _source_ports(sources: Sequence[str], rng: np.random.Generator) -> Sequence[int]:
+    """Return flows' source ports, each its own, and those left for copies; of too many flows, each among its host's.
+
+    Raises:
+        PlanError: a host sends more flows than it has ports.
+    """
+    ports: list[int] = rng.permutation(np.arange(FIRST_SOURCE_PORT, LAST_SOURCE_PORT + 1)).tolist()
+    if len(sources) <= len(ports):
+        return ports
+    used: Counter[str] = Counter()
+    own = []
+    for host in sources:
+        if used[host] == len(ports):
+            raise PlanError(f"host {host} sends more than {len(ports)} flows; use more repeats instead")
+        own.append(ports[used[host]])
+        used[host] += 1
+    return own
 
 
 @dataclass(frozen=True, slots=True)

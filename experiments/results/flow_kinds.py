@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import numpy as np
-
 from experiments.results.outcome import FlowOutcome
-from experiments.results.statistics import RESAMPLES, Completion, EmptyError, Resampled, Runs, draw, ratio_of
+from experiments.results.statistics import (
+    RESAMPLES,
+    Completion,
+    EmptyError,
+    Resampled,
+    Resamples,
+    Runs,
+    ratio_of,
+)
 
 Holds = Callable[[FlowOutcome], bool]
 _FIRST_STREAM: Final = 100
@@ -80,7 +86,7 @@ def _compared(
     counts = next(iter(times.values())).counts
     if not sum(counts):
         return {}
-    picks = draw(counts, np.random.default_rng([seed, stream]), resamples)
+    picks = Resamples(tuple(counts), (seed, stream), resamples)
     resampled: dict[str, Resampled] = {label: sample.resampled(picks) for label, sample in times.items()}
     try:
         blocks = {label: sample.figures(resampled[label]) for label, sample in times.items()}

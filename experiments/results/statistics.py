@@ -8,7 +8,7 @@ all of them cancels out. With one repeat only the flows are drawn, and the inter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +24,8 @@ CONFIDENCE: Final = 0.95
 FLOWS_FOR_P99: Final = 1000
 """Tables show a p99 from this many flows on: of 100 flows it is one flow's luck."""
 
+_HELD_AT_ONCE: Final = 2_000_000
+"""Times in resamples that wait to be reckoned: 16 MB."""
 PERCENTILES: Final = (0.5, 0.95, 0.99)
 
 Interval = tuple[float, float]
@@ -37,29 +39,24 @@ class EmptyError(CapstanError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Resamples:
-    """Which flows each bootstrap resample holds: repeats, then flow positions within each drawn repeat."""
+    """Which flows each bootstrap resample holds: repeats, then flow positions within each drawn repeat.
 
-    repeats: NDArray[np.intp]
-    """Shape (resamples, number of repeats)."""
-    flows: tuple[tuple[NDArray[np.intp], ...], ...]
-    """Per resample and drawn repeat, positions among that repeat's flows of the class."""
+    They are drawn anew whenever they are asked for, the same each time: kept, those of 100,000 flows take 800 MB.
+    """
 
+    counts: tuple[int, ...]
+    """Flows of the class in each repeat."""
+    seed: tuple[int, ...]
+    number: int = RESAMPLES
 
-def draw(counts: Sequence[int], rng: np.random.Generator, resamples: int = RESAMPLES) -> Resamples:
-    """Return two-level resamples; counts: flows of the class in each repeat."""
-    repeats = rng.integers(len(counts), size=(resamples, len(counts)))
-    flows = tuple(
-        tuple(rng.integers(max(1, counts[repeat]), size=counts[repeat]) for repeat in row) for row in repeats
-    )
-    return Resamples(repeats, flows)
-
-
-def _pick(values: Sequence[NDArray[np.float64]], resamples: Resamples, index: int) -> NDArray[np.float64]:
-    """Return the values of one resample; flows that did not finish (NaN) drop out."""
-    row, flows = resamples.repeats[index], resamples.flows[index]
-    picked = np.concatenate([values[repeat][positions] for repeat, positions in zip(row, flows, strict=True)])
-    kept: NDArray[np.float64] = picked[~np.isnan(picked)]
-    return kept
+    def each(self) -> Iterator[list[tuple[int, NDArray[np.intp]]]]:
+        """Yield, resample by resample, the repeats that were drawn, each with the positions among its flows."""
+        rng = np.random.default_rng(self.seed)
+        for row in rng.integers(len(self.counts), size=(self.number, len(self.counts))):
+            yield [
+                (repeat, rng.integers(max(1, self.counts[repeat]), size=self.counts[repeat]))
+                for repeat in row
+            ]
 
 
 def _interval(values: Sequence[float] | NDArray[np.float64]) -> Interval:
@@ -101,21 +98,25 @@ class Completion:
         return [len(run) for run in self.values]
 
     def resampled(self, resamples: Resamples) -> Resampled:
-        """Return mean and percentiles of every resample."""
-        picks = [_pick(self.values, resamples, index) for index in range(len(resamples.flows))]
-        means = np.full(len(picks), np.nan)
-        percentiles = np.full((len(picks), len(PERCENTILES)), np.nan)
-        alike: dict[
-            int, list[int]
-        ] = {}  # resamples of one length are reckoned at once: one by one takes seconds
-        for index, pick in enumerate(picks):
+        """Return mean and percentiles of every resample; flows that did not finish (NaN) drop out."""
+        found = Resampled(
+            np.full(resamples.number, np.nan), np.full((resamples.number, len(PERCENTILES)), np.nan)
+        )
+        alike: dict[int, list[int]] = {}
+        picks: dict[int, NDArray[np.float64]] = {}
+        held = 0
+        for index, drawn in enumerate(resamples.each()):
+            pick = np.concatenate([self.values[repeat][positions] for repeat, positions in drawn])
+            pick = pick[~np.isnan(pick)]
             if len(pick):
                 alike.setdefault(len(pick), []).append(index)
-        for indices in alike.values():
-            rows = np.stack([picks[index] for index in indices])
-            means[indices] = rows.mean(axis=1)
-            percentiles[indices] = np.quantile(rows, PERCENTILES, axis=1).T
-        return Resampled(means, percentiles)
+                picks[index] = pick
+                held += len(pick)
+            if held > _HELD_AT_ONCE:
+                found.take(alike, picks)
+                held = 0
+        found.take(alike, picks)
+        return found
 
     @property
     def finished(self) -> NDArray[np.float64]:
@@ -155,6 +156,14 @@ class Resampled:
     """Shape (resamples,)."""
     percentiles: NDArray[np.float64]
     """Shape (resamples, 3): p50, p95, p99."""
+
+    def take(self, alike: dict[int, list[int]], picks: dict[int, NDArray[np.float64]]) -> None:
+        """Fill in resamples, and forget them. alike: their numbers by length, for one by one takes seconds."""
+        for indices in alike.values():
+            rows = np.stack([picks.pop(index) for index in indices])
+            self.means[indices] = rows.mean(axis=1)
+            self.percentiles[indices] = np.quantile(rows, PERCENTILES, axis=1, overwrite_input=True).T
+        alike.clear()
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:
@@ -311,9 +320,7 @@ def summarize(
             block: dict[str, Any] = {}
             if sum(completion.counts):
                 if kind not in picks:
-                    picks[kind] = draw(
-                        completion.counts, np.random.default_rng([seed, len(picks)]), resamples
-                    )
+                    picks[kind] = Resamples(tuple(completion.counts), (seed, len(picks)), resamples)
                 resampled[label][kind] = completion.resampled(picks[kind])
                 try:
                     block |= completion.figures(resampled[label][kind])

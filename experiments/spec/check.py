@@ -29,7 +29,7 @@ from plain.yaml_source import Problem, Source, read, text_of
 from topologies.fabric_spec import FabricSpec, FabricSpecError
 from workloads.applications import ApplicationsError, hosts_of, mean_bytes, parts
 from workloads.arrivals import ArrivalsError, flow_rate, start_times
-from workloads.description import LAST_SOURCE_PORT, Endpoint, Transport, Workload
+from workloads.description import MOST_FLOWS, Endpoint, Transport, Workload
 from workloads.patterns import PatternError, senders
 from workloads.plan import offered_capacity_bps
 
@@ -360,7 +360,7 @@ class _Meaning:
                 f"more than the {capacity / 1e6:.3g} Mbit/s that the fabric carries; lower the rate or the sizes",
             )
         number = flows.count if flows.count is not None else rate * (flows.duration_s or 0)
-        if number > LAST_SOURCE_PORT / 2:
+        if number > MOST_FLOWS:
             self._say(
                 ("workload", "flows"),
                 f"{number:.0f} flows are too many for one run; use more repeats instead",

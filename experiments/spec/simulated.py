@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from workloads.description import FromOne, NotNegative, Positive
+from workloads.description import MOST_LAB_FLOWS, FromOne, NotNegative, Positive
 
 SimulatedProfile = Literal["ns2", "linux", "datacenter"]
 SimulatedControl = Literal["newreno", "cubic", "dctcp"]
@@ -105,6 +105,16 @@ def shared_buffer_problem(simulation: Simulation, frame_bytes: int) -> tuple[str
             f"with alpha {shared.alpha:g}, {shared.bytes} B hold no full packet ({frame_bytes} B): give more",
         )
     return None
+
+
+def flows_problem(flows: float) -> str | None:
+    """Return why no lab can run so many flows, and what to do; None: it can."""
+    if flows <= MOST_LAB_FLOWS:
+        return None
+    return (
+        f"workload.flows: {flows:.0f} flows are too many for one run on switches ({MOST_LAB_FLOWS}): use "
+        "./capstan simulate, or more repeats"
+    )
 
 
 def lab_problem(simulation: Simulation) -> str | None:

@@ -13,6 +13,8 @@ from msgspec import Meta
 from experiments.spec.simulated import Simulation
 from plain.reading import build
 from topologies.fabric_spec import FabricSpec
+from workloads.applications import mean_bytes, parts
+from workloads.arrivals import flow_rate
 from workloads.description import Endpoint, Label, Positive, Transport, Workload
 from workloads.plan import Plan, build_plan, offered_capacity_bps
 
@@ -178,6 +180,14 @@ class Spec:
     def _access_bps(self) -> float | None:
         rate = self.fabric.access.rate_mbps
         return None if rate is None else rate * 1e6
+
+    def expected_flows(self) -> float:
+        """Return how many flows with a size one run has, or is to have: within `duration_s` they arrive at random."""
+        flows = self.workload.flows
+        if flows.count is not None:
+            return flows.count
+        rate = flow_rate(flows.arrivals, self.capacity_bps(), mean_bytes(parts(flows)))
+        return rate * (flows.duration_s or 0.0)
 
     def plan(self, repeat: int) -> Plan:
         """The flows of one repeat; every scheme gets the same."""

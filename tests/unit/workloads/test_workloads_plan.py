@@ -86,9 +86,15 @@ def test_a_duration_too_short_for_a_flow_is_an_error() -> None:
         build_plan(workload(count=None, duration_s=0.001, rate=0.01), hosts(2, 2), 1, 0, 1.0, None)
 
 
-def test_more_flows_than_ports_is_an_error() -> None:
-    with pytest.raises(PlanError, match="use more repeats"):
-        build_plan(workload(count=30_000), hosts(2, 2), 1, 0, 1.0, None)
+def test_where_flows_are_more_than_ports_each_host_has_all_ports() -> None:
+    flows = build_plan(workload(count=30_000), hosts(2, 2), 1, 0, 1.0, None).flows
+    assert len({(flow.source, flow.source_port) for flow in flows}) == len(flows) == 30_004
+    assert all(flow.copy_port is None for flow in flows)
+
+
+def test_more_flows_of_a_host_than_ports_is_an_error() -> None:
+    with pytest.raises(PlanError, match=r"host h\d sends more than 22001 flows; use more repeats"):
+        build_plan(workload(count=50_000), hosts(2, 2), 1, 0, 1.0, None)
 
 
 @given(st.data(), st.sampled_from(PATTERNS), st.integers(2, 5), st.integers(1, 4), st.booleans())

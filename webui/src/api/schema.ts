@@ -575,7 +575,7 @@ export interface components {
         /**
          * Simulation
          * @description profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
-         *         room in packets. shared_buffer: None: each port has a buffer of its own. mark_from_packets: None: 65 where hosts' TCP
+         *         room in packets. shared_buffer: None: each port has its own buffer. mark_from_packets: None: 65 where hosts' TCP
          *         reads marks, else no marks. agree_within: how far `capstan agree` lets a simulated figure be from the lab's, as a
          *         share of it.
          */

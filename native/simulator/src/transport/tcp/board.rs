@@ -166,7 +166,11 @@ impl Board {
         }
         for (place, packet) in self.sent.iter_mut().enumerate() {
             let number = self.first + place as u32;
-            if packet.arrived || (packet.lost && !packet.again) || (packet.at, number) >= self.latest {
+            let later = (packet.at, number) >= self.latest;
+            if later && !packet.ever {
+                break; // so was all behind it, whether sent once or again
+            }
+            if later || packet.arrived || (packet.lost && !packet.again) {
                 continue;
             }
             if packet.at + patience > now {

@@ -2,34 +2,30 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use coding::Code;
 use datapath::checksum::complete;
 use datapath::feedback::Feedback;
-use datapath::header::{Header, RepairHead, CLASS_MASK, FEEDBACK, REPAIR};
+use datapath::header::{Header, FEEDBACK, REPAIR};
 use datapath::inner::{look, Address, Seen, TCP};
 use datapath::mac::PairKeys;
 use datapath::tunnel;
 
 use crate::admission::{AdmissionPolicy, Gate, TcpBytes};
-use crate::class::TrafficClass;
 use crate::counts::{Count, Counts};
 use crate::departure::UnderlayAddress;
 use crate::flow_record::FlowRecord;
 use crate::flow_table::MAX_FINISHED;
 use crate::host::bytes::{word, Bytes, Rows};
-use crate::host::datagrams::{seal, Datagram, FLAG_CODED};
+use crate::host::datagrams::{seal, Datagram};
+use crate::host::icmp::IcmpBucket;
+use crate::host::incoming::{incoming, repair_of, FromUnderlay};
 use crate::packet::Burst;
 use crate::peers::{Known, PeerId, Peers};
-use crate::receiving::{Incoming, ReceivePolicy, Receiver, Repair, UnitShape};
+use crate::receiving::{ReceivePolicy, Receiver};
 use crate::sending::{SendFlow, SendPolicy, Sender, Serving};
-use crate::underlay::is_stamp;
 use crate::Seconds;
 
-/// ICMP errors sent per second at most (RFC 1812, 4.3.2.8).
-const ICMP_PER_S: f64 = 100.0;
 /// How often idle flows are looked for.
 const SWEEP_S: Seconds = 1.0;
-const ECN: u8 = 0b11;
 
 /// Who we are.
 #[derive(Clone, Debug)]
@@ -53,19 +49,6 @@ pub struct HostPolicy {
     pub admission: Option<AdmissionPolicy>,
 }
 
-/// A datagram from the underlay.
-#[derive(Clone, Copy, Debug)]
-pub struct FromUnderlay<'a> {
-    /// UDP payload.
-    pub data: &'a [u8],
-    /// Where it says that it comes from.
-    pub address: UnderlayAddress,
-    /// Path stamp, or what it left with.
-    pub source_port: u16,
-    /// Type of service of the outer header.
-    pub tos: u8,
-}
-
 /// One host's agent. Times are seconds of one monotonic clock.
 pub struct Core {
     /// The sending half.
@@ -82,8 +65,7 @@ pub struct Core {
     /// Of pairs with us, by the peer's address.
     keys: HashMap<UnderlayAddress, PairKeys>,
     counts: Counts,
-    icmp_tokens: f64,
-    icmp_at: Seconds,
+    icmp: IcmpBucket,
     next_sweep: Seconds,
     /// Records of flows of peers that are gone, until the next report.
     gone: VecDeque<FlowRecord>,
@@ -101,8 +83,7 @@ impl Core {
             identity,
             keys: HashMap::new(),
             counts: Counts::default(),
-            icmp_tokens: ICMP_PER_S,
-            icmp_at: now,
+            icmp: IcmpBucket::new(now),
             next_sweep: now + SWEEP_S,
             gone: VecDeque::new(),
         }
@@ -382,32 +363,8 @@ impl Core {
     }
 
     fn answer(&mut self, packet: Option<Vec<u8>>, now: Seconds) {
-        self.icmp_tokens = ICMP_PER_S.min(self.icmp_tokens + (now - self.icmp_at) * ICMP_PER_S);
-        self.icmp_at = now;
-        let Some(packet) = packet.filter(|_| self.icmp_tokens >= 1.0) else { return };
-        self.icmp_tokens -= 1.0;
+        let Some(packet) = packet.filter(|_| self.icmp.take(now)) else { return };
         self.counts.add(Count::IcmpErrorsSent, 1);
         self.receiver.deliver.push(packet.into());
     }
-}
-
-fn incoming(from: PeerId, header: &Header, datagram: &FromUnderlay<'_>) -> Incoming {
-    Incoming {
-        from,
-        number: header.number,
-        sent_us: header.sent_us,
-        class: TrafficClass::of(header.flags & CLASS_MASK).unwrap_or(TrafficClass::None),
-        coded: header.flags & FLAG_CODED != 0,
-        flow: header.flow,
-        position: header.position,
-        stamp: if is_stamp(datagram.source_port) { datagram.source_port } else { 0 },
-        ecn: datagram.tos & ECN,
-    }
-}
-
-fn repair_of(position: u32, body: &[u8]) -> Option<Repair<Bytes>> {
-    let (head, symbol) = RepairHead::decode(body)?;
-    let RepairHead { code, k, r, index, seed } = head;
-    let unit = UnitShape { code: Code::numbered(code).ok()?, k: k.into(), r: r.into(), seed };
-    Some(Repair { position, unit, index: index.into(), symbol: symbol.into() })
 }

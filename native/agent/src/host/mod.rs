@@ -4,7 +4,10 @@ mod admission;
 mod bytes;
 mod core;
 mod datagrams;
+mod icmp;
+mod incoming;
 
 pub use bytes::{Bytes, Rows};
-pub use core::{Core, FromUnderlay, HostPolicy, Identity};
+pub use core::{Core, HostPolicy, Identity};
 pub use datagrams::{seal, Datagram, FLAG_CODED};
+pub use incoming::FromUnderlay;

@@ -11,91 +11,16 @@ use crate::departure::microseconds;
 use crate::flow_table::FlowId;
 use crate::packet::{Packet, Packets};
 use crate::peers::{Peer, PeerId, Peers};
-use crate::receiving::{Arrival, DecoderLimits, Rebuilt, ReceiveFlow, Repair, Shed, UnitDecoder};
+use crate::receiving::{
+    Arrival, DecoderLimits, EarlyRepair, Hold, Incoming, Rebuilt, ReceiveFlow, ReceivePolicy, Repair, Shed,
+    UnitDecoder,
+};
 use crate::sending::Sender;
 use crate::serial::serial_difference;
 use crate::Seconds;
 
 /// A flow whose first packet has a position below this has lost those before it.
 const FIRST_POSITIONS: u32 = 4096;
-
-/// How long packets of a class wait for those before them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Hold {
-    /// So many seconds; 0: they are not held back.
-    For(Seconds),
-    /// Until what is missing is lost for certain: every path has delivered something later. A path that was silent for
-    /// `silence_s` counts no more.
-    ByPaths {
-        /// Seconds.
-        silence_s: Seconds,
-    },
-}
-
-/// Times of the receiving side.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReceivePolicy {
-    /// Feedback goes out so long after the first datagram that it speaks of.
-    pub feedback_after_s: Seconds,
-    /// A number that was missing for so long is lost.
-    pub loss_after_s: Seconds,
-    /// How long packets wait for others, by class.
-    pub holds: [Hold; 4],
-}
-
-impl ReceivePolicy {
-    /// Returns the times for packets of 1500 B that take so long on the slowest fabric link.
-    ///
-    /// Feedback goes out after two packet times (at least 5 ms); a number is lost when it was missing for 300: longer
-    /// than a full buffer of 256 packets delays it (at least 0.25 s).
-    pub fn new(packet_time_s: Seconds, holds: [Hold; 4]) -> ReceivePolicy {
-        ReceivePolicy {
-            feedback_after_s: (2.0 * packet_time_s).max(0.005),
-            loss_after_s: (300.0 * packet_time_s).max(0.25),
-            holds,
-        }
-    }
-
-    /// Returns how long, in seconds, a packet of a class waits at most.
-    fn longest_hold_s(&self, class: TrafficClass) -> Seconds {
-        match self.holds[class.index()] {
-            Hold::For(timeout_s) => timeout_s,
-            Hold::ByPaths { .. } => self.loss_after_s,
-        }
-    }
-}
-
-/// What the headers of a datagram say that came, undamaged and of a peer's present session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Incoming {
-    /// Whose it is.
-    pub from: PeerId,
-    /// Its number.
-    pub number: u32,
-    /// When it left: microseconds of its sender's clock, modulo 2^32.
-    pub sent_us: u32,
-    /// Of what it carries.
-    pub class: TrafficClass,
-    /// Whether it is a source of a coding unit.
-    pub coded: bool,
-    /// The flow's number.
-    pub flow: u32,
-    /// Of the packet, or of the first packet of the unit.
-    pub position: u32,
-    /// Stamp of the path that it took; 0: it crossed no top tier.
-    pub stamp: u16,
-    /// Congestion marks of its outer header.
-    pub ecn: u8,
-}
-
-/// A repair that overtook every source of its flow.
-#[derive(Clone, Debug)]
-pub struct EarlyRepair<S> {
-    /// Its headers.
-    pub datagram: Incoming,
-    /// The repair.
-    pub repair: Repair<S>,
-}
 
 /// Unwraps datagrams. One for all peers; P: packets.
 pub struct Receiver<P> {

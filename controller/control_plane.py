@@ -19,7 +19,6 @@ first and its share of packets when it has confirmed that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller.fabric.arp import decode_arp, is_host_address, is_host_mac
@@ -50,12 +49,12 @@ from controller.plane.effects import (
     StateSent,
     SwitchDown,
     SwitchForgotten,
-    SwitchTurnedAway,
     SwitchUp,
 )
 from controller.plane.forgetting import MOST_SWITCHES, Forgetting
 from controller.plane.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S
 from controller.plane.isolated import IsolatedSwitches
+from controller.plane.outcome import Outcome
 from controller.plane.path_announcements import PathAnnouncements
 from controller.plane.plan import Plan
 from controller.plane.rollout import Rollout
@@ -63,13 +62,11 @@ from controller.plane.snapshot import (
     FabricSnapshot,
     ModeInfo,
     PathInfo,
-    SwitchInfo,
     host_infos,
     link_infos,
+    switch_infos,
 )
-from controller.plane.takeover import (
-    KnownSwitch,
-)
+from controller.plane.takeover import KnownSwitch
 from controller.schemes.scheme import Scheme
 
 FAILURE_DELAY_S: Final = 0.003
@@ -78,17 +75,6 @@ GROWTH_DELAY_S: Final = 0.02
 """How long a new link or host waits for others."""
 MANY_SWITCHES: Final = 32
 """Beyond, a new switch waits for others, too: to compute all wanted states takes a millisecond and more."""
-
-
-@dataclass(slots=True)
-class _Outcome:
-    """Effects while they are being put together."""
-
-    punts: set[int] = field(default_factory=set)
-    packet_outs: list[PacketOut] = field(default_factory=list)
-    read_meters: tuple[int, ...] = ()
-    events: list[Event] = field(default_factory=list)
-    turned_away: dict[int, str] = field(default_factory=dict)
 
 
 class ControlPlane:
@@ -129,7 +115,7 @@ class ControlPlane:
 
         held: None if the switch has no state at all.
         """
-        out = _Outcome()
+        out = Outcome()
         admission = self._isolated.admit(dpid, len(ports), now)
         for leaving in admission.leaving:
             if self._switches[leaving].connected:
@@ -165,7 +151,7 @@ class ControlPlane:
         return self._finish(out, now)
 
     def switch_disconnected(self, dpid: int, now: float) -> Effects:
-        out = _Outcome()
+        out = Outcome()
         switch = self._switches.get(dpid)
         if switch is not None and switch.connected:
             switch.lost()
@@ -189,7 +175,7 @@ class ControlPlane:
             if switch.usable_at is not None:
                 switch.usable_at = min(switch.usable_at, switch.in_place_at)
             self._plan.mark(switch.in_place_at)
-        return self._finish(_Outcome(), now)
+        return self._finish(Outcome(), now)
 
     def progressed(self, dpid: int, now: float) -> None:
         """Note that a switch has worked off some of the updates that it was sent."""
@@ -197,7 +183,7 @@ class ControlPlane:
 
     def port_changed(self, dpid: int, port: Port, now: float) -> Effects:
         """Take up a port that is new, changed or gone (then with ``up`` False)."""
-        out = _Outcome()
+        out = Outcome()
         place = PortRef(dpid, port.number)
         before = self._discovery.port(place)
         out.events += self._discovery.port_changed(dpid, port, now)
@@ -214,7 +200,7 @@ class ControlPlane:
 
     def packet_in(self, dpid: int, in_port: int, cookie: int, data: bytes, now: float) -> Effects:
         """Take a packet that an entry of ours sent up; what is not one of ours, or is malformed, changes nothing."""
-        out = _Outcome()
+        out = Outcome()
         place = PortRef(dpid, in_port)
         if rule_of(cookie) is Rule.FIRST_SHORT:
             self._mode_changed(self._modes.first_packet(dpid, now), out)
@@ -233,7 +219,7 @@ class ControlPlane:
 
     def meter_sample(self, dpid: int, readings: Mapping[int, MeterReading], now: float) -> Effects:
         """Take what the meters of a leaf have counted since they were made."""
-        out = _Outcome()
+        out = Outcome()
         if (short := readings.get(SHORT_METER)) is not None:
             self._mode_changed(self._modes.sample(dpid, short.packets, now), out)
         if self._announcements.sample(dpid, readings, now):
@@ -246,7 +232,7 @@ class ControlPlane:
             raise ValueError(f"host {host!r}: {underlay_ip} is not an address that a host can have")
         if not is_host_mac(underlay_mac):
             raise ValueError(f"host {host!r}: {underlay_mac} is not an Ethernet address of one host")
-        out = _Outcome()
+        out = Outcome()
         self._hosts.registered(host, underlay_ip, underlay_mac)
         out.packet_outs += self._learning.locate(now)
         return self._finish(out, now)
@@ -254,13 +240,13 @@ class ControlPlane:
     def agent_left(self, host: str, now: float) -> Effects:
         """Forget an agent that is gone for good. A host that was seen at a port stays (`controller.fabric.hosts`)."""
         self._hosts.left(host)
-        return self._finish(_Outcome(), now)
+        return self._finish(Outcome(), now)
 
     def set_scheme(self, scheme: Scheme, packet_time_s: float, now: float) -> Effects:
         """Put a scheme in force. Every leaf starts OFF under a new mode rule; under the same rule it keeps its mode."""
         if packet_time_s <= 0:
             raise ValueError(f"packet time must be above 0 s, not {packet_time_s} s")
-        out = _Outcome()
+        out = Outcome()
         self._modes.set_scheme(scheme, packet_time_s)
         self._announcements.set_scheme(scheme, packet_time_s)
         before = self._plan.scheme
@@ -271,7 +257,7 @@ class ControlPlane:
 
     def tick(self, now: float) -> Effects:
         """Do what is due; call at `deadline`."""
-        out = _Outcome()
+        out = Outcome()
         for dpid in self._forgetting.due(now):
             self._forget(dpid, out, now)
         self._send_probes(out, now)
@@ -305,16 +291,7 @@ class ControlPlane:
 
     def snapshot(self) -> FabricSnapshot:
         return FabricSnapshot(
-            switches=tuple(
-                SwitchInfo(
-                    dpid,
-                    switch.name,
-                    switch.connected,
-                    self._plan.routing.tiers.get(dpid),
-                    self._plan.numbers.get(dpid),
-                )
-                for dpid, switch in sorted(self._switches.items())
-            ),
+            switches=switch_infos(self._switches, self._plan.routing, self._plan.numbers),
             links=link_infos(self._discovery),
             hosts=host_infos(self._hosts, self._discovery),
             modes=self._modes.infos(),
@@ -340,22 +317,21 @@ class ControlPlane:
 
     # Links and hosts
 
-    def _mode_changed(self, change: ModeChange | None, out: _Outcome) -> None:
+    def _mode_changed(self, change: ModeChange | None, out: Outcome) -> None:
         if change is not None:
             out.events.append(ModeChanged(change.at, change.leaf, change.mode, change.cause))
             self._plan.mode_changed(change.leaf)
 
-    def _send_probes(self, out: _Outcome, now: float) -> None:
+    def _send_probes(self, out: Outcome, now: float) -> None:
         senders, events = self._discovery.due(now)
         out.packet_outs += [PacketOut(*ref, encode_lldp(ref, now, self._key)) for ref in senders]
         out.events += events
 
-    def _turn_away(self, dpid: int, reason: str, out: _Outcome, now: float) -> Effects:
-        out.turned_away[dpid] = reason
-        out.events.append(SwitchTurnedAway(now, dpid, reason))
+    def _turn_away(self, dpid: int, reason: str, out: Outcome, now: float) -> Effects:
+        out.turn_away(dpid, reason, now)
         return self._finish(out, now)
 
-    def _forget(self, dpid: int, out: _Outcome, now: float) -> None:
+    def _forget(self, dpid: int, out: Outcome, now: float) -> None:
         self._forgetting.forgotten(dpid)
         out.events += self._discovery.forget_switch(dpid, now)
         out.events.append(SwitchForgotten(now, dpid))
@@ -368,7 +344,7 @@ class ControlPlane:
 
     # Updates of switches
 
-    def _finish(self, out: _Outcome, now: float) -> Effects:
+    def _finish(self, out: Outcome, now: float) -> Effects:
         self._now = now
         for event in out.events:
             self._digest(event, now)
@@ -388,9 +364,7 @@ class ControlPlane:
         out.packet_outs += self._learning.answers(self._rollout.in_force(now), now)
         if self._clear_stale or (self._clear_at is not None and now >= self._clear_at):
             self._clear_at, self._clear_stale = self._next_clear(now), False
-        return Effects(
-            updates, resync, tuple(out.packet_outs), out.read_meters, tuple(out.events), out.turned_away
-        )
+        return out.effects(updates, resync)
 
     def _digest(self, event: Event, now: float) -> None:
         match event:

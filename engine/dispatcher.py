@@ -22,7 +22,8 @@ from controller.live.event_log import (
 )
 from controller.process.control_thread import ControlThread
 from controller.store.experiments import NotFoundError, StateError
-from controller.store.queue import Claimed, ExperimentQueue, Waiting
+from controller.store.queue import Claimed, ExperimentQueue
+from controller.store.queue_order import Waiting
 from controller.store.queue_rows import Change
 from engine.executors import Order, WorkerEnd, Workers, new_name
 from engine.progress import LEASE_S, ProgressView, WorkerReportBody, WorkerReports

@@ -11,16 +11,17 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
 from controller.agents import asking
 from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
 from controller.agents.datagram_keys import PairKeys
+from controller.agents.directory_distribution import DirectoryDistribution
 from controller.agents.listeners import Listeners, TcpListener
 from controller.agents.loop_thread import LoopThread
-from controller.agents.members_file import read_members, write_members
+from controller.agents.members_file import read_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
 from controller.agents.path_distribution import PathDistribution
 from controller.agents.session import AgentReport, AgentSession, SessionClosed, Timing
@@ -31,7 +32,6 @@ from protocol.control import (
     ActiveFlows,
     ControlError,
     Crash,
-    Directory,
     FinishedFlows,
     FlowTypes,
     Impair,
@@ -46,8 +46,6 @@ from protocol.sent_again import SentAgain
 
 LOG: Final = logging.getLogger("capstan.agents")
 T = TypeVar("T")
-SETTLE_S: Final = 0.03
-"""Agents that join within this time cause one new directory, not one each."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +98,14 @@ class AgentServer:
         self._impairments: dict[str, Impair] = {}
         """By host."""
         self._membership = Membership((), 0.0, settings.grace_s)
-        self._spreading: asyncio.TimerHandle | None = None
         self._expiry: asyncio.TimerHandle | None = None
-        self._renewal: asyncio.TimerHandle | None = None
+        self._directory = DirectoryDistribution(
+            lambda: self._membership.members(),
+            self._sessions,
+            self._paths.places.leaf_of,
+            settings.datagram_keys,
+            settings.members_file,
+        )
 
     @property
     def tcp_port(self) -> int | None:
@@ -209,16 +212,14 @@ class AgentServer:
         for member in self._membership.members():
             self._joined(member)
         self._plan_expiry()
-        self._spread_keys()
+        self._directory.open()
         await self._listeners.open(self._settings.socket_path, self._settings.tcp, self._accept)
 
     async def _close(self) -> None:
-        if self._spreading is not None:
-            self._spread_now()  # who joined a moment ago is a member for the next controller, too
+        self._directory.close()
         self._paths.close()
-        for timer in (self._spreading, self._expiry, self._renewal):
-            if timer is not None:
-                timer.cancel()
+        if self._expiry is not None:
+            self._expiry.cancel()
         self._listeners.close()
         for task in list(self._tasks):
             task.cancel()
@@ -268,8 +269,7 @@ class AgentServer:
             self.gone.notify(member.host)
         self._paths.came(member.host)
         session.welcome(self._token_of(member.host))
-        self._put_keys(member.underlay_ip, session)
-        session.put_newest("directory", self._directory_frame())
+        self._directory.send(member.underlay_ip, session)
         for kind, frame in self._kept.items():
             session.put_newest(kind, frame)
         if member.host in self._impairments:
@@ -277,7 +277,7 @@ class AgentServer:
         self._paths.send_paths(member.underlay_ip, session)
         LOG.info("agent %s joined, session %#x", member.host, member.session)
         self._joined(member)
-        self._spread_directory()
+        self._directory.changed()
         self._plan_expiry()
         self._changed()
         return True
@@ -327,7 +327,7 @@ class AgentServer:
         for member in gone:
             self._left(member)
         if gone:
-            self._spread_directory()
+            self._directory.changed()
             self._changed()
         self._expiry = None
         self._plan_expiry()
@@ -338,26 +338,6 @@ class AgentServer:
         if not pulse.done():
             pulse.set_result(None)
 
-    def _directory_frame(self) -> bytes:
-        peers = [member.peer() for member in self._membership.members()]
-        located = [replace(peer, leaf=self._paths.places.leaf_of(peer.underlay_ip)) for peer in peers]
-        return encode(Directory(located, self._settings.datagram_keys is not None))
-
-    def _put_keys(self, underlay_ip: str, session: AgentSession) -> None:
-        keys = self._settings.datagram_keys
-        if keys is not None:
-            others = [member.underlay_ip for member in self._membership.members()]
-            session.put_newest("datagram-keys", encode(keys.of_host(underlay_ip, others, time.monotonic())))
-
-    def _spread_keys(self) -> None:
-        """Give all agents the keys of this period, and again when the next one begins."""
-        keys = self._settings.datagram_keys
-        if keys is not None:
-            for _, underlay_ip, session in self._located():
-                self._put_keys(underlay_ip, session)
-            later = keys.ends_in(time.monotonic())
-            self._renewal = asyncio.get_running_loop().call_later(later, self._spread_keys)
-
     def _located(self) -> Iterator[tuple[str, str, AgentSession]]:
         """Yield the members that have a channel: host, underlay address, and the channel."""
         for member in self._membership.members():
@@ -367,7 +347,7 @@ class AgentServer:
 
     def _place(self, underlay_ip: str, leaf: str) -> None:
         if self._paths.set_leaf(underlay_ip, leaf):
-            self._spread_directory()
+            self._directory.changed()
 
     def _reported(self, session: AgentSession, report: AgentReport) -> None:
         """Pass on what the agent of a host sends, unless another agent has replaced it."""
@@ -390,19 +370,6 @@ class AgentServer:
                     for address in member.overlay
                 }
                 self.finished_flows.notify(host, owners, report)
-
-    def _spread_directory(self) -> None:
-        if self._spreading is None:
-            self._spreading = asyncio.get_running_loop().call_later(SETTLE_S, self._spread_now)
-
-    def _spread_now(self) -> None:
-        self._spreading = None
-        frame = self._directory_frame()
-        for _, underlay_ip, session in self._located():
-            self._put_keys(underlay_ip, session)
-        for session in self._sessions.values():
-            session.put_newest("directory", frame)
-        write_members(self._settings.members_file, self._membership.members())
 
     async def _set_policy(self, policy: Policy) -> None:
         self._policy = policy

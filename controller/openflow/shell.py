@@ -25,7 +25,7 @@ from controller.control_plane import ControlPlane
 from controller.fabric.graph import PortRef
 from controller.openflow.allowed import AllowedSwitches
 from controller.openflow.backlog import Backlog, TooManyEventsError, Waiting
-from controller.openflow.confirmations import Confirmations, Waiter
+from controller.openflow.confirmations import Confirmations
 from controller.openflow.connection import ConnectionEnded
 from controller.openflow.connection import SwitchConnection as Connection
 from controller.openflow.cookies import Rule, rule_of
@@ -34,7 +34,6 @@ from controller.openflow.errors import OpenFlowError, SwitchError
 from controller.openflow.newcomers import Newcomers
 from controller.openflow.posted_calls import PostedCalls
 from controller.openflow.read_pauses import ReadPauses
-from controller.openflow.refusals import Refusals
 from controller.openflow.session_events import (
     MeterCount,
     PacketIn,
@@ -45,9 +44,10 @@ from controller.openflow.session_events import (
     SessionEvent,
     UpdateDone,
 )
-from controller.openflow.shell_events import PortCounters, ShellEvent, SwitchRefused
+from controller.openflow.shell_events import PortCounters, ShellEvent
 from controller.openflow.switchboard import Switchboard
 from controller.openflow.tls import SwitchTlsContexts
+from controller.openflow.update_results import UpdateResults
 from controller.plane.effects import Effects, SwitchTurnedAway
 from controller.process.control_thread import ControlThread
 
@@ -58,7 +58,6 @@ POLL_EVERY_S: Final = 0.0005
 """While there is other work, urgent messages are looked for this often."""
 READ_FOR_S: Final = 0.001
 """So long connections are read before it is looked again which are ready."""
-BEGINS_ANEW: Final = "it refused an update; it gets its whole state when it connects again"
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long Python lets another thread (the API, agents' channel) compute before this one may go on.
 
@@ -95,7 +94,6 @@ class OpenFlowShell:
         self._thread: threading.Thread | None = None
         self._posted = PostedCalls(lambda result: self._carry_out(result, self.now()))
         self._confirmations = Confirmations()
-        self._refusals = Refusals()
         self._counters: Counter[str] = Counter()
         self._board = Switchboard(
             self._selector, self._counters, self._refusal, self._confirmations.gone, tls
@@ -105,6 +103,7 @@ class OpenFlowShell:
         self._backlog = Backlog(self._counters)
         self._pauses = ReadPauses()
         self._stopping = False
+        self._updates = UpdateResults(self._board, self._confirmations, self._counters, on_event, self.now)
         self._sender = EffectsSender(self._board, self._confirmations, self._counters, on_event, self.now)
 
     # For other threads
@@ -166,7 +165,7 @@ class OpenFlowShell:
             OpenFlowError: a switch refused part of one and has not begun anew since; ``errors`` say what.
         """
         deadline = self.now() + timeout
-        waiter = self.call(self._new_waiter, timeout)
+        waiter = self.call(self._updates.waiter, timeout)
         if not waiter.done.wait(max(0.0, deadline - self.now())):
             late = sorted({connection.session.name for connection, _ in tuple(waiter.tickets)})
             raise TimeoutError(f"switches {', '.join(late)} did not confirm an update within {timeout:g} s")
@@ -190,7 +189,7 @@ class OpenFlowShell:
 
     def errors(self) -> tuple[SwitchError, ...]:
         """Return the last errors that switches answered with, oldest first."""
-        return self._refusals.latest()
+        return self._updates.errors()
 
     def counters(self) -> Mapping[str, int]:
         """Return totals since the start, by name."""
@@ -216,7 +215,7 @@ class OpenFlowShell:
         times = (
             self._board.deadline(),
             self._newcomers.deadline(),
-            self._refusals.deadline(),
+            self._updates.deadline(),
             self._pauses.deadline(),
             self._control_plane.deadline(),
         )
@@ -263,10 +262,7 @@ class OpenFlowShell:
             self._guarded("a tick", lambda: self._control_plane.tick(now), now)
         self._pauses.resume(now)
         self._board.tick(now)
-        for dpid in self._refusals.due(now):
-            connection = self._switches.get(dpid)
-            if connection is not None:
-                self._board.close(connection, BEGINS_ANEW)
+        self._updates.tick(now)
 
     def _begin_stop(self) -> None:
         self._stopping = True
@@ -331,13 +327,13 @@ class OpenFlowShell:
             case PortStatus(port):
                 self._guarded("a port's change", lambda: plane.port_changed(dpid, port, at), at)
             case Refused(error):
-                self._note_error(error)
+                self._updates.refused(error)
 
     def _admit(self, connection: Connection, ready: Ready) -> None:
         self._report_lost()
         plane, dpid, now = self._control_plane, ready.dpid, self.now()
         self._switches[dpid] = connection
-        self._refusals.began_anew(dpid)
+        self._updates.began_anew(dpid)
         connection.introduced = dpid
         LOG.info("switch %#x at %s connected", dpid, connection.peer)
         ports, held = connection.session.ports(), ready.inventory.held
@@ -361,13 +357,7 @@ class OpenFlowShell:
     def _update_done(
         self, connection: Connection, ticket: int, errors: tuple[SwitchError, ...], at: float
     ) -> None:
-        for error in errors:
-            self._note_error(error)
-        trace = self._confirmations.confirmed((connection, ticket), errors, at)
-        if trace is not None:
-            self._on_event(trace)
-        if errors:
-            self._heal(connection, errors)
+        self._updates.done(connection, ticket, errors, at)
         dpid = connection.introduced
         if dpid is None or connection.closed:
             return
@@ -375,28 +365,6 @@ class OpenFlowShell:
             self._guarded("a confirmation", lambda: self._control_plane.progressed(dpid, at), at)
         else:
             self._guarded("a confirmation", lambda: self._control_plane.applied(dpid, at), at)
-
-    def _note_error(self, error: SwitchError) -> None:
-        self._counters["refused"] += 1
-        self._refusals.note(error)
-        LOG.error("%s", error)
-        self._on_event(SwitchRefused(error.at, error))
-
-    def _heal(self, connection: Connection, errors: tuple[SwitchError, ...]) -> None:
-        """A refused update leaves a switch unlike what the control plane believes: begin with it anew."""
-        dpid = connection.introduced
-        assert dpid is not None
-        if self._refusals.update_refused(dpid, errors, self.now()):
-            self._board.close(connection, BEGINS_ANEW)
-
-    def _new_waiter(self) -> Waiter:
-        waiter = self._confirmations.wait_for(
-            (connection, ticket)
-            for connection in self._switches.values()
-            for ticket in connection.session.unconfirmed
-        )
-        waiter.errors.extend(self._refusals.open(self._switches, self.now()))
-        return waiter
 
     def _carry_out(self, result: object, noticed: float) -> None:
         if isinstance(result, Effects):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from controller.fabric.discovery import LinkDiscovery
@@ -10,6 +10,7 @@ from controller.fabric.graph import PortRef
 from controller.fabric.hosts import Host
 from controller.fabric.numbers import SwitchNumbers
 from controller.fabric.paths import Routing
+from controller.plane.takeover import KnownSwitch
 from controller.schemes.scheme import Mode
 
 
@@ -73,6 +74,16 @@ class PathInfo:
     switches: tuple[int, ...]
     ports: tuple[int, ...]
     stamp: int
+
+
+def switch_infos(
+    switches: Mapping[int, KnownSwitch], routing: Routing, numbers: SwitchNumbers
+) -> tuple[SwitchInfo, ...]:
+    """Return by datapath id."""
+    return tuple(
+        SwitchInfo(dpid, switch.name, switch.connected, routing.tiers.get(dpid), numbers.get(dpid))
+        for dpid, switch in sorted(switches.items())
+    )
 
 
 def host_infos(hosts: Iterable[Host], discovery: LinkDiscovery) -> tuple[HostInfo, ...]:

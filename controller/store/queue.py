@@ -12,11 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-from sqlalchemy import Engine, Select, func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
 
 from controller.store.experiments import StateError
 from controller.store.models import Experiment, Job, Run
+from controller.store.queue_order import (
+    Waiting,
+    backlog,
+    finished_sweeps,
+    next_job,
+    standing,
+    waiting_submissions,
+)
 from controller.store.queue_rows import (
     ACTIVE,
     AGAIN,
@@ -69,15 +77,6 @@ class Claimed:
     simulated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """So many jobs of a submission that may be claimed now."""
-
-    submission: int
-    simulated: bool
-    jobs: int
-
-
 class ExperimentQueue:
     """Over one engine; safe to call from any thread. What changes states returns the `Change`s, points first."""
 
@@ -104,7 +103,7 @@ class ExperimentQueue:
         or only what needs a lab; None: both.
         """
         with Session(self._engine) as session, session.begin():
-            while (row := session.execute(_next(fabric, simulated)).first()) is not None:
+            while (row := session.execute(next_job(fabric, simulated)).first()) is not None:
                 number, parent = row
                 if parent is not None:
                     lock(session, parent)  # before its point, as all others do
@@ -211,7 +210,7 @@ class ExperimentQueue:
         """
         with Session(self._reading) as session:
             sweeps = []
-            for number in session.scalars(_whole()).all():
+            for number in session.scalars(finished_sweeps()).all():
                 experiment, _ = both(session, number)
                 points = [(its.at or [], point.summary or {}) for point, its in points_of(session, number)]
                 sweeps.append((number, experiment.spec, points))
@@ -242,82 +241,19 @@ class ExperimentQueue:
             ]
 
     def waiting(self) -> tuple[int, list[int]]:
-        """Return how many things may be claimed now, and the numbers of the submissions that wait, next one first."""
+        """Return how many jobs may be claimed now, and the numbers of the submissions that wait, the next first."""
         with Session(self._reading) as session:
-            queued = session.execute(
-                select(func.coalesce(Job.parent, Job.experiment_id), func.count())
-                .join(Experiment, Experiment.id == Job.experiment_id)
-                .where(Experiment.state == "queued", Job.kind != "sweep")
-                .group_by(func.coalesce(Job.parent, Job.experiment_id))
-            ).all()
-            tops = {int(top) for top, _ in queued}
-            order = list(
-                session.scalars(
-                    select(Experiment.id)
-                    .join(Job, Job.experiment_id == Experiment.id)
-                    .where(Experiment.id.in_(tops), Experiment.state == "queued")
-                    .order_by(Job.queued_at, Experiment.id)
-                )
-            )
-            return sum(count for _, count in queued), order
+            return waiting_submissions(session)
 
     def backlog(self) -> list[Waiting]:
-        """Return what may be claimed now, by submission, next one first."""
-        of, sweep = func.coalesce(Job.parent, Job.experiment_id), aliased(Job)
-        queued_at = func.coalesce(sweep.queued_at, Job.queued_at)
-        query = (
-            select(of, Experiment.simulated, func.count())
-            .join(Experiment, Experiment.id == Job.experiment_id)
-            .outerjoin(sweep, sweep.experiment_id == Job.parent)
-            .where(Experiment.state == "queued", Job.kind != "sweep")
-            .group_by(of, Experiment.simulated, queued_at)
-            .order_by(queued_at, of)
-        )
+        """Return what may be claimed now, by submission, the next first."""
         with Session(self._reading) as session:
-            return [Waiting(number, simulated, jobs) for number, simulated, jobs in session.execute(query)]
+            return backlog(session)
 
     def standing(self, number: int) -> list[dict[str, Any]]:
         """Return an experiment, and its points if it is a sweep, with `runs_kept` of each. Raises NotFoundError."""
         with Session(self._reading) as session:
-            both(session, number)
-            kept = (
-                select(func.count())
-                .where(Run.experiment_id == Experiment.id)
-                .correlate(Experiment)
-                .scalar_subquery()
-            )
-            rows = session.execute(
-                select(
-                    Experiment.id,
-                    Experiment.state,
-                    Experiment.error,
-                    Experiment.finished_at,
-                    Experiment.simulated,
-                    Job,
-                    kept,
-                )
-                .join(Job, Job.experiment_id == Experiment.id)
-                .where((Experiment.id == number) | (Job.parent == number))
-                .order_by(Job.parent.is_not(None), Job.point)
-            )
-            names = ("id", "state", "error", "finished_at", "simulated")
-            of_job = (
-                "kind",
-                "point",
-                "at",
-                "words",
-                "runs",
-                "estimated_s",
-                "started_at",
-                "attempt",
-                "worker",
-            )
-            return [
-                dict(zip(names, row[:5], strict=True))
-                | {name: getattr(row[5], name) for name in of_job}
-                | {"runs_kept": row[6]}
-                for row in rows
-            ]
+            return standing(session, number)
 
     def text(self, number: int) -> str:
         """Return the spec as it was submitted. Raises NotFoundError."""
@@ -350,43 +286,6 @@ def _add(
     own = {"kind": kind, "parent": parent, "point": point, "points": points, "queued_at": now}
     session.add(Job(experiment_id=experiment.id, started_at=None, attempt=0, worker="", **fields, **own))
     return experiment.id
-
-
-def _next(fabric: str, simulated: bool | None) -> Select[int, int | None]:
-    """Return what is to be claimed next (number, sweep), by whom has a lab of *fabric*; simulated: as `claim`."""
-    sweep = aliased(Job)
-    query = (
-        select(Experiment.id, Job.parent)
-        .join(Job, Job.experiment_id == Experiment.id)
-        .outerjoin(sweep, sweep.experiment_id == Job.parent)
-        .where(Experiment.state == "queued", Job.kind != "sweep")
-        .order_by(
-            func.coalesce(sweep.queued_at, Job.queued_at),
-            func.coalesce(Job.parent, Job.experiment_id),
-            Job.fabric != fabric,
-            Job.point,
-        )
-        .limit(1)
-    )
-    return query if simulated is None else query.where(Experiment.simulated.is_(simulated))
-
-
-def _whole() -> Select[int]:
-    """Return the sweeps whose points have all finished, and that are not put together yet."""
-    point, of_point = aliased(Job), aliased(Experiment)
-    unfinished = (
-        select(point.experiment_id)
-        .join(of_point, of_point.id == point.experiment_id)
-        .where(point.parent == Experiment.id, of_point.state != "finished")
-        .correlate(Experiment)
-        .exists()
-    )
-    return (
-        select(Experiment.id)
-        .join(Job, Job.experiment_id == Experiment.id)
-        .where(Experiment.state.in_(("queued", "running")), Job.kind == "sweep", ~unfinished)
-        .order_by(Experiment.id)
-    )
 
 
 def _claimed(session: Session, experiment: Experiment, job: Job) -> Claimed:

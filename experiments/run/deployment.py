@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Final, Self
 
 from capstan_client.controller import ControllerClient, Health
 from capstan_client.errors import CapstanError, ControllerError
+from experiments.run.command_lines import AgentOptions, agent_command, controller_command
 from experiments.run.parts import AgentPart, ControllerPart, DaemonPart, PartError, ProcessPart
 from experiments.run.probes import PROBE_S, lost_probes
 from experiments.run.restart_log import RestartLog
@@ -24,7 +24,6 @@ from experiments.spec.spec import SchemeChoice, Spec, fabric_words, is_scheme_fi
 from plain.overrides import merge
 from plain.reading import PlainError
 from plain.yaml_source import read
-from topologies.addressing import OVERLAY6_PREFIX, OVERLAY_PREFIX
 from topologies.lab import Lab
 
 READY_S: Final = 60.0
@@ -295,14 +294,12 @@ class Deployment:
         if self._served is not None:
             return
         data = self.lab.run_dir / "controller"
-        address, port = self.lab.controller_endpoint
-        argv = [sys.executable, "-m", "controller", "--lab"]
-        argv += ["--data", str(data), "--openflow", f"{address}:{port}", "--openflow-without-tls"]
-        argv += ["--agents-socket", str(self._socket), "--token-file", str(self._token_file)]
-        argv += self._controller_options
-        if self._database is not None:
-            argv += ["--database", self._database]
-        part = ControllerPart(self.lab.popen, argv, self._log("controller"), ROOT, data)
+        argv = controller_command(
+            data, self.lab.controller_endpoint, self._socket, self._token_file, self._database
+        )
+        part = ControllerPart(
+            self.lab.popen, [*argv, *self._controller_options], self._log("controller"), ROOT, data
+        )
         self._parts.append(part)
         part.launch()
 
@@ -324,22 +321,9 @@ class Deployment:
         return self._served.token_file if self._served is not None else self.lab.run_dir / "agents-token"
 
     def _start_agents(self) -> None:
+        options = AgentOptions(self.spec.fabric.mtu, self.lab.congestion_control, self._path_policy)
         for place in self.spec.fabric.hosts():
-            argv = [sys.executable, "-m", "host_agent", "--host", place.name]
-            argv += ["--interface", f"{place.name}-eth0", "--underlay-ip", place.underlay]
-            argv += ["--overlay", f"{place.overlay}/{OVERLAY_PREFIX}"]
-            argv += ["--overlay", f"{place.overlay6}/{OVERLAY6_PREFIX}"]
-            argv += ["--underlay-mtu", str(self.spec.fabric.mtu)]
-            argv += ["--congestion-control", self.lab.congestion_control]
-            argv += [
-                "--controller",
-                f"unix:{self._socket}",
-                "--token-file",
-                str(self._token_file),
-                "--keep-tun",
-            ]
-            if self._path_policy is not None:
-                argv += ["--path-policy", str(self._path_policy.absolute())]
+            argv = agent_command(place, self._socket, self._token_file, options)
             log = self._log(f"agent {place.name}")
             part = AgentPart(place.name, self.lab.popen, argv, log, ROOT, self._own_client)
             self._parts.append(part)

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from controller.agents.directory_distribution import SETTLE_S
 from controller.agents.members_file import read_members, write_members
 from controller.agents.membership import Member, Membership, MembershipError
 from controller.agents.places import Places
-from controller.agents.server import SETTLE_S
 from controller.control_plane import ControlPlane
 from controller.fabric.graph import PortRef
 from controller.openflow.errors import SwitchError

@@ -5,34 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import struct
 import time
 from collections.abc import Hashable
-from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final, Protocol
 
 import h11
 
-from capstan_client.errors import CapstanError
 from controller.api.front.body import Body, BodyError, BodyRoom
-from controller.api.front.environ import environ_of, set_length
-from controller.api.front.handed_over import HandedOver
+from controller.api.front.client_transport import ClientTransport
+from controller.api.front.environ import set_length
 from controller.api.front.limits import Limits
-from controller.api.front.pace import Pace, kernel_queue_bytes
+from controller.api.front.pace import Pace
 from controller.api.problems import MEDIA, ProblemError, problem_document
-from controller.process.tls_layer import TlsError, TlsLayer
+from controller.process.tls_layer import TlsLayer
 
 MOST_HEAD_BYTES: Final = 1 << 16
-_PASS_OVER_S: Final = 0.02
-"""Between two reads, of 256 KiB at most, of what is thrown away."""
-_RESET: Final = struct.pack("ii", 1, 0)
 Headers = list[tuple[str, str]]
-
-
-class TakeError(CapstanError, RuntimeError):
-    """The connection cannot be taken now; the text says why."""
 
 
 class Listener(Protocol):
@@ -69,9 +59,8 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: Listener, tls: TlsLayer | None = None) -> None:
         now = time.monotonic()
         self._server = server
-        self._tls = tls
+        self._client = ClientTransport(tls)
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD_BYTES)
-        self._transport: asyncio.Transport | None = None
         self._request: h11.Request | None = None
         self._writable = asyncio.Event()
         self._writable.set()
@@ -87,7 +76,6 @@ class Connection(asyncio.Protocol):
         self._head_since: float | None = now
         self._idle_since = now
         self._refused_at: float | None = None
-        self._given = 0
         self._taken = 0
         self._received = 0
         limits = server.limits
@@ -98,17 +86,15 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=self._server.limits.unsent_bytes)
-        peer = transport.get_extra_info("peername")
-        self.host = str(peer[0]) if peer else ""
+        self._client.open(transport, self._server.limits.unsent_bytes)
+        self.host = self._client.host
         try:
             self._server.came(self)
         except ProblemError as error:
             self._refuse(error.status, error.detail)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
+        self._client.lost()
         self._writable.set()
         self._forget_body()
         self._server.went(self)
@@ -124,10 +110,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += len(data)
-        if self._tls is not None:
-            data = self._decrypted(data)
+        data = self._client.receive(data)
         if self._refused_at is not None:
-            self._pass_over()
+            self._client.pass_over()
         if self._refused_at is not None or not data:
             return
         self._http.receive_data(data)
@@ -146,12 +131,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def gone(self) -> bool:
-        return self._transport is None or self._transport.is_closing()
+        return self._client.gone
 
     @property
     def unsent(self) -> int:
         """Bytes of answers that are still here."""
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return self._client.unsent
 
     @property
     def waiting_since(self) -> float | None:
@@ -173,8 +158,8 @@ class Connection(asyncio.Protocol):
         if self._refused_at is not None:
             if now - self._refused_at > limits.linger_s:
                 self.abort()
-        elif untaken := self._untaken():
-            self._look_at_taking(now, self._given - untaken)
+        elif untaken := self._client.untaken():
+            self._look_at_taking(now, self._client.given - untaken)
             return
         elif self.answering or self.gone:
             pass
@@ -201,19 +186,10 @@ class Connection(asyncio.Protocol):
 
     def take(self) -> socket.socket:
         """Return a duplicate of the connection, which belongs to the caller from now on. Raises TakeError."""
-        if self._transport is None or self.unsent:
-            raise TakeError(
-                "answers to earlier requests on this connection are still on their way: use a new one"
-            )
-        if self._tls is not None:
-            ours, theirs = socket.socketpair()
-            transport, self._transport = self._transport, None
+        taken = self._client.take()
+        if self._client.encrypted:  # its transport is another protocol's now, which is not ended here
             self._forget_body()
             self._server.went(self)
-            HandedOver(transport, self._tls, ours)
-            return theirs
-        taken: socket.socket = self._transport.get_extra_info("socket").dup()
-        self._transport.abort()  # closes the server's descriptor; the connection lives on in the other
         return taken
 
     def answer(self, status: str, headers: Headers, pieces: list[bytes]) -> None:
@@ -244,20 +220,11 @@ class Connection(asyncio.Protocol):
         self.answer(f"{status} {HTTPStatus(status).phrase}", lines, [] if asked_for_head else [body])
 
     def close(self) -> None:
-        if self._transport is not None:
-            if self._tls is not None:
-                self._tls.end()
-                self._transport.write(self._tls.data_to_send())
-            self._transport.close()
+        self._client.close()
 
     def abort(self) -> None:
-        """Reset it without sending what is left: what was sent is no whole answer, and the kernel keeps none of it."""
-        if self._transport is not None:
-            with suppress(OSError):
-                self._transport.get_extra_info("socket").setsockopt(
-                    socket.SOL_SOCKET, socket.SO_LINGER, _RESET
-                )
-            self._transport.abort()
+        """Reset it without sending what is left: what was sent is no whole answer."""
+        self._client.abort()
 
     # Between requests
 
@@ -294,13 +261,10 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, request: h11.Request) -> None:
         """A head is here: all but the body's own bytes is decided by it."""
-        assert self._transport is not None
         self._request = request
         self._head_since = None
         self._sending.rest()
-        extra = self._transport.get_extra_info
-        scheme = "http" if self._tls is None else "https"
-        self.environ = environ_of(request, extra("peername"), extra("sockname"), scheme)
+        self.environ = self._client.environ(request)
         headers = dict(request.headers)
         length = int(headers.get(b"content-length", b"0"))
         has_body = length > 0 or b"transfer-encoding" in headers
@@ -329,7 +293,6 @@ class Connection(asyncio.Protocol):
             self._refuse(503, f"the body cannot be kept until it is whole: {error.strerror or error}")
 
     def _whole(self) -> None:
-        assert self._transport is not None
         if self._forbidden is not None:
             error, self._forbidden = self._forbidden, None
             self.fail(error.status, error.detail)
@@ -338,7 +301,7 @@ class Connection(asyncio.Protocol):
             self.body.rewind()
         set_length(self.environ, 0 if self.body is None else self.body.size)
         self.answering = True
-        self._transport.pause_reading()
+        self._client.pause_reading()
         self._server.asks(self)
 
     def _next(self) -> None:
@@ -348,10 +311,8 @@ class Connection(asyncio.Protocol):
         self._idle_since = time.monotonic()
         if self.gone:
             return
-        assert self._transport is not None
         if self._refused_at is not None:
-            if self._tls is None:  # by TLS the answer's length says where it ends
-                self._transport.write_eof()
+            self._client.write_eof()
             return
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             self.close()
@@ -360,14 +321,13 @@ class Connection(asyncio.Protocol):
         if self._writable.is_set():
             self._go_on()
         else:
-            self._transport.pause_reading()
+            self._client.pause_reading()
             self._held = True
 
     def _go_on(self) -> None:
         """Listen for the next request."""
         if not self.gone:
-            assert self._transport is not None
-            self._transport.resume_reading()
+            self._client.resume_reading()
             self._listen()
 
     def _end_head(self) -> None:
@@ -391,39 +351,6 @@ class Connection(asyncio.Protocol):
             self.body.close()
             self.body = None
 
-    def _pass_over(self) -> None:
-        """Read on after a refusal, slowly: closed over unread data, the client would lose the refusal."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.pause_reading()
-            asyncio.get_running_loop().call_later(_PASS_OVER_S, self._resume_reading)
-
-    def _resume_reading(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
-
-    def _decrypted(self, data: bytes) -> bytes:
-        """Return what the client says; its handshake is answered."""
-        assert self._tls is not None
-        assert self._transport is not None
-        try:
-            clear = self._tls.receive(data)
-        except TlsError:
-            self._transport.write(self._tls.data_to_send())  # an alert says why
-            self._transport.close()
-            return b""
-        if answer := self._tls.data_to_send():
-            self._given += len(answer)
-            self._transport.write(answer)
-        if self._tls.closed:
-            self.close()
-        return clear
-
-    def _untaken(self) -> int:
-        """Return bytes of answers that the client has not taken: those here, and those that the kernel keeps for it."""
-        if self._transport is None:
-            return 0
-        return self.unsent + kernel_queue_bytes(self._transport.get_extra_info("socket"))
-
     # To the client
 
     def _head(self, status: str, headers: Headers) -> bytes:
@@ -441,13 +368,9 @@ class Connection(asyncio.Protocol):
         return self._http.send(h11.EndOfMessage()) or b""
 
     def _write(self, data: bytes) -> None:
-        if self._transport is not None and data:
+        if data:
             if not self.unsent:
                 self.moved_at = time.monotonic()
-            if self._tls is not None:
-                self._tls.send(data)
-                data = self._tls.data_to_send()
-            self._given += len(data)
-            self._transport.write(data)
+            self._client.write(data)
             if not self._writable.is_set():
                 self._server.wrote(self)

@@ -11,8 +11,9 @@ from typing import Final
 
 import h11
 
+from controller.api.front.client_transport import TakeError
 from controller.api.front.coalescing import CoalescedRequest
-from controller.api.front.connection import Connection, TakeError
+from controller.api.front.connection import Connection
 from controller.api.front.frames import PIECE, Kind, WireError, frame, next_frame, request_frame, send_taken
 from controller.api.front.large_responses import LOST, LargeResponses, Response
 

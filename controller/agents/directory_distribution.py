@@ -1,0 +1,98 @@
+"""Distributes the directory of members, and the keys of their datagrams. Runs in the channels' loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from controller.agents.datagram_keys import PairKeys
+from controller.agents.members_file import write_members
+from controller.agents.membership import Member
+from controller.agents.session import AgentSession
+from protocol.control import Directory, encode
+
+SETTLE_S: Final = 0.03
+"""Agents that join within this time cause one new directory, not one each."""
+
+
+class DirectoryDistribution:
+    """Sends what changes to all agents that have a channel, and keeps the members over restarts.
+
+    Args:
+        members: gives the members of now.
+        sessions: the channels of now, by host.
+        leaf_of: gives the leaf of an underlay address, "" while it is not known.
+        keys: by which agents authenticate datagrams; None: they do not.
+        members_file: where the members are kept.
+    """
+
+    def __init__(
+        self,
+        members: Callable[[], Sequence[Member]],
+        sessions: Mapping[str, AgentSession],
+        leaf_of: Callable[[str], str],
+        keys: PairKeys | None,
+        members_file: Path,
+    ) -> None:
+        self._members = members
+        self._sessions = sessions
+        self._leaf_of = leaf_of
+        self._keys = keys
+        self._members_file = members_file
+        self._spreading: asyncio.TimerHandle | None = None
+        self._renewal: asyncio.TimerHandle | None = None
+
+    def open(self) -> None:
+        """Send the keys of this period, and again when the next one begins."""
+        if self._keys is not None:
+            self._send_keys()
+            later = self._keys.ends_in(time.monotonic())
+            self._renewal = asyncio.get_running_loop().call_later(later, self.open)
+
+    def close(self) -> None:
+        """Send what has changed, and nothing any more."""
+        if self._spreading is not None:
+            self._spreading.cancel()
+            self._spread()  # who joined a moment ago is a member for the next controller, too
+        if self._renewal is not None:
+            self._renewal.cancel()
+
+    def send(self, underlay_ip: str, session: AgentSession) -> None:
+        """Send the agent at that address its keys and the directory."""
+        self._put_keys(underlay_ip, session)
+        session.put_newest("directory", self._frame())
+
+    def changed(self) -> None:
+        """Note that the directory has changed: all agents get it soon."""
+        if self._spreading is None:
+            self._spreading = asyncio.get_running_loop().call_later(SETTLE_S, self._spread)
+
+    def _spread(self) -> None:
+        self._spreading = None
+        frame = self._frame()
+        self._send_keys()
+        for session in self._sessions.values():
+            session.put_newest("directory", frame)
+        write_members(self._members_file, self._members())
+
+    def _frame(self) -> bytes:
+        peers = [member.peer() for member in self._members()]
+        located = [replace(peer, leaf=self._leaf_of(peer.underlay_ip)) for peer in peers]
+        return encode(Directory(located, self._keys is not None))
+
+    def _send_keys(self) -> None:
+        for member in self._members():
+            session = self._sessions.get(member.host)
+            if session is not None:
+                self._put_keys(member.underlay_ip, session)
+
+    def _put_keys(self, underlay_ip: str, session: AgentSession) -> None:
+        if self._keys is not None:
+            others = [member.underlay_ip for member in self._members()]
+            session.put_newest(
+                "datagram-keys", encode(self._keys.of_host(underlay_ip, others, time.monotonic()))
+            )

@@ -1,0 +1,94 @@
+"""What becomes of updates that switches were sent: confirmed for those who wait, or refused."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from controller.openflow.confirmations import Confirmations, Waiter
+from controller.openflow.connection import SwitchConnection
+from controller.openflow.errors import SwitchError
+from controller.openflow.refusals import Refusals
+from controller.openflow.shell_events import ShellEvent, SwitchRefused
+from controller.openflow.switchboard import Switchboard
+
+LOG: Final = logging.getLogger(__name__)
+
+BEGINS_ANEW: Final = "it refused an update; it gets its whole state when it connects again"
+
+
+class UpdateResults:
+    """Used by the shell's thread only, but for `errors`. now: seconds, monotonic."""
+
+    def __init__(
+        self,
+        board: Switchboard,
+        confirmations: Confirmations,
+        counters: Counter[str],
+        on_event: Callable[[ShellEvent], None],
+        now: Callable[[], float],
+    ) -> None:
+        self._board = board
+        self._confirmations = confirmations
+        self._counters = counters
+        self._on_event = on_event
+        self._now = now
+        self._refusals = Refusals()
+
+    def errors(self) -> tuple[SwitchError, ...]:
+        """Return the last errors that switches answered with, oldest first."""
+        return self._refusals.latest()
+
+    def waiter(self) -> Waiter:
+        """Return who waits for all updates sent so far, with the errors of switches that have not begun anew since."""
+        switches = self._board.switches
+        waiter = self._confirmations.wait_for(
+            (connection, ticket)
+            for connection in switches.values()
+            for ticket in connection.session.unconfirmed
+        )
+        waiter.errors.extend(self._refusals.open(switches, self._now()))
+        return waiter
+
+    def done(
+        self, connection: SwitchConnection, ticket: int, errors: tuple[SwitchError, ...], at: float
+    ) -> None:
+        """Take a switch's confirmation of an update, of which it refused what *errors* say."""
+        for error in errors:
+            self.refused(error)
+        trace = self._confirmations.confirmed((connection, ticket), errors, at)
+        if trace is not None:
+            self._on_event(trace)
+        if errors:
+            self._heal(connection, errors)
+
+    def refused(self, error: SwitchError) -> None:
+        """Note what a switch refused."""
+        self._counters["refused"] += 1
+        self._refusals.note(error)
+        LOG.error("%s", error)
+        self._on_event(SwitchRefused(error.at, error))
+
+    def began_anew(self, dpid: int) -> None:
+        """Note that a switch has connected: it gets its whole state now."""
+        self._refusals.began_anew(dpid)
+
+    def deadline(self) -> float | None:
+        """Return when `tick` has something to do, or None."""
+        return self._refusals.deadline()
+
+    def tick(self, now: float) -> None:
+        """Close the connections of switches that are to begin anew by now."""
+        for dpid in self._refusals.due(now):
+            connection = self._board.switches.get(dpid)
+            if connection is not None:
+                self._board.close(connection, BEGINS_ANEW)
+
+    def _heal(self, connection: SwitchConnection, errors: tuple[SwitchError, ...]) -> None:
+        """A refused update leaves a switch unlike what the control plane believes: begin with it anew."""
+        dpid = connection.introduced
+        assert dpid is not None
+        if self._refusals.update_refused(dpid, errors, self._now()):
+            self._board.close(connection, BEGINS_ANEW)

@@ -95,7 +95,7 @@ def run(cycles: int = CYCLES) -> dict[str, Any]:
     with Deployment(spec) as lab:
         _, cursor = lab.client.modes()
         passages = traffic(lab, cycles, t_ms)
-        traces = _traces(lab, cursor)
+        traces = mode_traces(lab, cursor)
     return document(_figures(evaluate(passages, t_ms), traces, t_ms), _notes(t_ms, cycles))
 
 
@@ -202,8 +202,10 @@ def traffic(lab: Deployment, cycles: int, t_ms: float) -> list[Passage]:
     program = [sys.executable, "-m", "benchmarks.mode_traffic"]
     leaf = str(lab.lab.switch("l1").pid)
     source, destination = (place.underlay for place in lab.spec.fabric.hosts())
-    observer = _start(lab, None, ["nsenter", "-t", leaf, "-n", *program, "observe"])
-    sender = _start(lab, "h1", [*program, "send", "h1-eth0", source, destination, str(LONG_PER_SECOND)])
+    observer = start_process(lab, None, ["nsenter", "-t", leaf, "-n", *program, "observe"])
+    sender = start_process(
+        lab, "h1", [*program, "send", "h1-eth0", source, destination, str(LONG_PER_SECOND)]
+    )
     gaps = random.Random(1)
     time.sleep(1.0)
     for _ in range(cycles + 1):
@@ -217,7 +219,7 @@ def traffic(lab: Deployment, cycles: int, t_ms: float) -> list[Passage]:
     ]
 
 
-def _start(lab: Deployment, host: str | None, argv: Sequence[str]) -> subprocess.Popen[str]:
+def start_process(lab: Deployment, host: str | None, argv: Sequence[str]) -> subprocess.Popen[str]:
     """Return a program of `benchmarks.mode_traffic` that has said that it works."""
     process: subprocess.Popen[str] = lab.lab.popen(
         host, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
@@ -228,7 +230,7 @@ def _start(lab: Deployment, host: str | None, argv: Sequence[str]) -> subprocess
     return process
 
 
-def _traces(lab: Deployment, cursor: int) -> list[dict[str, Any]]:
+def mode_traces(lab: Deployment, cursor: int) -> list[dict[str, Any]]:
     """Return the controller's own traces of the changes after *cursor*."""
     traces: list[dict[str, Any]] = []
     while True:

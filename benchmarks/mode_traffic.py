@@ -81,7 +81,7 @@ def observe() -> None:
         if tap not in ready:  # nothing that has passed is left unseen
             break
         data, ancillary, _, address = tap.recvmsg(_SNAPPED_BYTES, 128)
-        kind = _class_of(data)
+        kind = class_of(data)
         if kind is TrafficClass.NONE:
             continue
         seconds, nanoseconds = struct.unpack("qq", ancillary[0][2])
@@ -90,7 +90,7 @@ def observe() -> None:
     json.dump(seen, sys.stdout)
 
 
-def _class_of(data: bytes) -> TrafficClass:
+def class_of(data: bytes) -> TrafficClass:
     if len(data) < 42 or data[12:14] != b"\x08\0" or data[23] != socket.IPPROTO_UDP:
         return TrafficClass.NONE
     (port,) = struct.unpack_from("!H", data, 36)

@@ -60,7 +60,7 @@ def report_flows(agents_socket: Path, token: str, count: int, peer: str, patienc
                 elif isinstance(message, WatchFlows) and message.every_s > 0:
                     while reported < count:
                         part = min(AT_A_TIME, count - reported)
-                        channel.sendall(encode(_flows(reported, part, peer)))
+                        channel.sendall(encode(active_flows(reported, part, peer)))
                         reported += part
                 elif not isinstance(message, Welcome) and message.type == "refused":
                     raise ReportingError(f"the controller refused: {message}")
@@ -87,7 +87,7 @@ def _hello(token: str, challenge: str, nonce: str) -> Hello:
     )
 
 
-def _flows(first: int, count: int, peer: str) -> ActiveFlows:
+def active_flows(first: int, count: int, peer: str) -> ActiveFlows:
     """Return flows of 1 to 100 kB, one after the other, of the hour before now; each 5-tuple again with another
     beginning."""
     now = time.monotonic()

@@ -16,7 +16,7 @@ from cli.console import error_text, fail
 from plain.reading import did_you_mean
 from protocol.version import VERSION
 
-_COMMANDS: Final[dict[str, str]] = {
+COMMANDS: Final[dict[str, str]] = {
     "demo": "cli.commands.run",
     "run": "cli.commands.run",
     "show": "cli.commands.show",
@@ -49,16 +49,16 @@ _ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 class Commands(click.Group):
-    """Finds commands by name in `_COMMANDS`, and says what was meant when there is none."""
+    """Finds commands by name in `COMMANDS`, and says what was meant when there is none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            ctx.fail(f"command {cmd_name!r} is not known{did_you_mean(cmd_name, _COMMANDS)}")
+        if cmd_name not in COMMANDS:
+            ctx.fail(f"command {cmd_name!r} is not known{did_you_mean(cmd_name, COMMANDS)}")
         command: click.Command = getattr(
-            importlib.import_module(_COMMANDS[cmd_name]), f"{cmd_name.replace('-', '_')}_command"
+            importlib.import_module(COMMANDS[cmd_name]), f"{cmd_name.replace('-', '_')}_command"
         )
         return command
 

@@ -145,7 +145,7 @@ class OvsdbSession:
             for uuid, change in rows.items():
                 if "new" in change:
                     self.tables[table].setdefault(uuid, {}).update(
-                        {name: _plain(value) for name, value in change["new"].items()}
+                        {name: plain_value(value) for name, value in change["new"].items()}
                     )
                 else:
                     self.tables[table].pop(uuid, None)
@@ -157,15 +157,15 @@ class OvsdbSession:
         self._to_send += json.dumps(message).encode()
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """RFC 7047, section 5.1, as plain data."""
     if not isinstance(value, list):
         return value
     kind, content = value
     if kind == "map":
-        return {_plain(key): _plain(value) for key, value in content}
+        return {plain_value(key): plain_value(value) for key, value in content}
     if kind == "set":
-        return tuple(_plain(item) for item in content)
+        return tuple(plain_value(item) for item in content)
     return content  # a uuid
 
 

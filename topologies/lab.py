@@ -109,7 +109,7 @@ class Lab:
         self._on_endpoint = on_endpoint
         self._given_port = controller_port
         self._controller_port = controller_port or CONTROLLER_PORT
-        self._netem = True
+        self.has_netem = True
 
     # -- what a running lab offers ---------------------------------------------------------------
 
@@ -332,13 +332,13 @@ class Lab:
             setups[name] = switch_setup(net[name], address, prefix)
             self.switch(name).database_address = address
         delayed = any(link.shape.delay_ms for link in net.links)
-        self._netem = nodes.inside(MANAGER, netem_present).result()
-        if delayed and not self._netem:
+        self.has_netem = nodes.inside(MANAGER, netem_present).result()
+        if delayed and not self.has_netem:
             self._notice("this kernel has no netem: links run without the delay that was asked for")
-        self._links = RunningLinks(nodes, PortTrees(net.links, self._netem, nodes.inside), self._reshaped)
+        self._links = RunningLinks(nodes, PortTrees(net.links, self.has_netem, nodes.inside), self._reshaped)
         for link in net.links:
             for end in (link.intf1, link.intf2):
-                setups[end.node.name].tc_lines += shape_commands(end.name, link.shape, self._netem)
+                setups[end.node.name].tc_lines += shape_commands(end.name, link.shape, self.has_netem)
         setups[MANAGER] = manager_setup(net.switches)
         for setup in setups.values():
             setup.ip_lines.insert(0, network_mark_line(self.lab_id))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 KEPT_PAST: Final = 100_000
-_SPARE: Final = 10_000
+SPARE_PAST: Final = 10_000
 """So many more before the oldest are let go together."""
 
 
@@ -26,7 +26,7 @@ class PastFlows:
             self._names, self._first = tuple(view), view["id"]
         values = (sys.intern(value) if isinstance(value, str) else value for value in view.values())
         self._rows.append(tuple(values))
-        if len(self._rows) > KEPT_PAST + _SPARE:
+        if len(self._rows) > KEPT_PAST + SPARE_PAST:
             self._first += len(self._rows) - KEPT_PAST
             del self._rows[:-KEPT_PAST]
 

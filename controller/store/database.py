@@ -68,7 +68,7 @@ def open_database(url: str) -> Engine:
             _prepare_file(parsed.database, shown)
         engine = create_engine(parsed, pool_pre_ping=True)  # a server that was started anew is no error
         if engine.dialect.name == "sqlite":
-            event.listen(engine, "connect", _prepare_sqlite)
+            event.listen(engine, "connect", prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
         migrate(engine)
     except ImportError as error:
@@ -153,7 +153,8 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get(_BEGIN, 'DEFERRED')}")
 
 
-def _prepare_sqlite(connection: Any, _: Any) -> None:
+def prepare_sqlite(connection: Any, _: Any) -> None:
+    """Set up a new connection of Python's SQLite driver. Raises sqlite3.OperationalError if the file stays locked."""
     connection.isolation_level = None  # we begin transactions, not the driver
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout={BUSY_S * 1000:.0f}")

@@ -92,7 +92,7 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
     below = np.minimum(np.searchsorted(grid, sizes), len(grid) - 1).astype(np.int64)
     host = records["host"].astype(np.int64)
     load = np.ones(len(sizes)) if movable is None else np.clip(sizes, 1.0, max(movable, 1.0))
-    everything = float(_spreads(np.zeros_like(below), below, host, load, 1, len(grid))[0])
+    everything = float(spreads(np.zeros_like(below), below, host, load, 1, len(grid))[0])
     candidates = [
         _candidate(values, below, host, load, len(grid), everything)
         for values in combinations(records, JOIN_FLOWS)
@@ -134,13 +134,13 @@ def _candidate(
     group = np.full(len(below), types.count, dtype=np.int64)
     of_flow = types.of_value[values.value]
     group[values.flows] = np.where(of_flow == UNKNOWN, types.count, of_flow)
-    spread = _spreads(group, below, host, load, types.count + 1, width)
+    spread = spreads(group, below, host, load, types.count + 1, width)
     spread[types.count] = everything
     unknown_share = float(np.mean(group == types.count))
-    return Candidate(values, weight, described, types, _over_hosts(spread[group], host, load), unknown_share)
+    return Candidate(values, weight, described, types, over_hosts(spread[group], host, load), unknown_share)
 
 
-def _spreads(
+def spreads(
     group: Integers, below: Integers, host: Integers, load: Floats, groups: int, width: int
 ) -> Floats:
     """1/M sum of sqrt(F (1 - F)) of each group of flows, shape (groups,); 0 for one without flows."""
@@ -158,7 +158,7 @@ def _spreads(
     return result
 
 
-def _over_hosts(spread: Floats, host: Integers, load: Floats) -> float:
+def over_hosts(spread: Floats, host: Integers, load: Floats) -> float:
     """Return the mean over hosts of the mean of their flows, shape (n,)."""
     weight: Floats = np.bincount(host, weights=load).astype(float)
     there = weight > 0

@@ -148,7 +148,7 @@ def thresholds(
     """
     if delta is not None:
         return solve(types, default, delta, load, others)
-    problem = _Problem(types, default, GRID)
+    problem = ThresholdProblem(types, default, GRID)
     solutions = [problem.solution(problem.priced(price), load, others) for price in PRICES]
     return min(solutions, key=lambda solution: solution.slowdown * (1 + (solution.removed_good > 0) * 1e-9))
 
@@ -170,11 +170,11 @@ def solve(
     grid: int = GRID,
 ) -> Solution:
     """Return the best thresholds on the grid of `candidates` for one *delta* (bytes)."""
-    problem = _Problem(types, default, grid)
+    problem = ThresholdProblem(types, default, grid)
     return problem.solution(problem.within(delta), load, others, delta)
 
 
-class _Problem:
+class ThresholdProblem:
     """Eq. 4 on a grid. A choice is of one type at one boundary: one of ``sizes`` of the type, up to the default."""
 
     def __init__(self, types: Sequence[FlowSizes], default: Sequence[int], grid: int) -> None:

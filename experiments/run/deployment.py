@@ -211,7 +211,7 @@ class Deployment:
         while True:
             self.check()
             health = self.client.health()
-            missing = self._missing(health)
+            missing = self.missing(health)
             if not missing or any(fault["kind"] != "slow-link" for fault in self.client.faults()):
                 return health
             if time.monotonic() > deadline:
@@ -240,13 +240,13 @@ class Deployment:
 
     def kill(self, name: str) -> None:
         """End a part ("controller", "agent h1") at once, as a crash would; it stays down until `relaunch`."""
-        self._part(name).end()
+        self.part(name).end()
         if self._supervisor is not None:
             self._supervisor.look_again()
 
     def relaunch(self, name: str) -> None:
         """Start a part that was killed again, as it was started first; a controller answers when this returns."""
-        part = self._part(name)
+        part = self.part(name)
         if isinstance(part, ControllerPart):
             part.start()
         else:
@@ -254,7 +254,8 @@ class Deployment:
         if self._supervisor is not None:
             self._supervisor.look_again()
 
-    def _part(self, name: str) -> ProcessPart:
+    def part(self, name: str) -> ProcessPart:
+        """Return a part by its name ("controller", "agent h1"). Raises DeploymentError: there is none."""
         matching = [part for part in self._parts if part.name == name]
         if not matching:
             raise DeploymentError(
@@ -331,7 +332,7 @@ class Deployment:
 
     # -- readiness -----------------------------------------------------------------------------------
 
-    def _missing(self, health: Health) -> list[str]:
+    def missing(self, health: Health) -> list[str]:
         """Return what is not there yet, in words."""
         fabric = self.spec.fabric
         links = [name for name in fabric.link_names() if not name.startswith("h") and name not in fabric.down]
@@ -348,7 +349,7 @@ class Deployment:
         deadline = time.monotonic() + READY_S
         while True:
             self.check()
-            missing = self._missing(self.client.health())
+            missing = self.missing(self.client.health())
             if not missing:
                 return
             if time.monotonic() > deadline:

@@ -191,7 +191,7 @@ class Experiment:
             )
         outcomes = join(plan, sent, received, [entry for host in entries.values() for entry in host])
         if not parts.disturbed:
-            _prove_agents_saw(outcomes)
+            prove_agents_saw(outcomes)
         epoch_wall = epoch + wall_offset
         assert watch.use is not None
         run = Run(
@@ -206,18 +206,18 @@ class Experiment:
             splits=path_splits(happened, epoch_wall, duration),
             changes=fabric_changes(happened, epoch_wall, duration),
             admitted=admitted,
-            types=types_learnt(happened, epoch_wall, duration) if _learns_types(scheme) else None,
+            types=types_learnt(happened, epoch_wall, duration) if learns_types(scheme) else None,
             disturbed=disturbances(parts.restarts, epoch),
         )
         return run, epoch_wall
 
 
-def _learns_types(scheme: Mapping[str, Any]) -> bool:
+def learns_types(scheme: Mapping[str, Any]) -> bool:
     priority = scheme.get("priority")
     return priority is not None and priority.get("prediction") is not None
 
 
-def _prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
+def prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
     """A finished flow that no agent counted did not cross the overlay: the run would measure something else."""
     unseen = [flow for flow in outcomes if flow.state == "finished" and not (flow.packets and flow.paths)]
     if unseen:

@@ -42,7 +42,7 @@ class ProcessPart:
         """When, Unix seconds."""
         self._popen = popen
         self._host = host
-        self._argv = list(argv)
+        self.argv = list(argv)
         self._directory = directory
 
     @property
@@ -62,7 +62,7 @@ class ProcessPart:
         """Start its process; return at once."""
         with self.log.open("ab") as output:
             process = self._popen(
-                self._host, self._argv, stdout=output, stderr=subprocess.STDOUT, cwd=self._directory
+                self._host, self.argv, stdout=output, stderr=subprocess.STDOUT, cwd=self._directory
             )
         self.newest, self.wanted, self.launched_at = process, True, time.time()
         return process
@@ -110,7 +110,7 @@ class ControllerPart(ProcessPart):
                 self._fail(process)
             time.sleep(LOOK_EVERY_S)
         self.url = json.loads(self._endpoints.read_text(encoding="utf-8"))["api"]
-        self._argv[-1] = self.url.removeprefix("http://")
+        self.argv[-1] = self.url.removeprefix("http://")
         with ControllerClient(self.url) as client:
             try:
                 client.health(max(ASK_S, deadline - time.monotonic()))

@@ -141,13 +141,13 @@ class Chaos:
         """A part's process, and whether it is back."""
         lab = self._lab
         if target.kind == "controller":
-            part = lab._part("controller")
+            part = lab.part("controller")
             assert part.newest is not None
             return part.newest.pid, self._answers
         if target.kind == "HTTP process":
             return pid_of(lab.lab.lab_id, "controller.api.front"), self._answers
         if target.kind == "agent":
-            agent, began = lab._part(f"agent {target.name}"), time.time()
+            agent, began = lab.part(f"agent {target.name}"), time.time()
             assert agent.newest is not None
             return agent.newest.pid, lambda: self._connected(target.name, began)
         switch = lab.lab.switch(target.name)

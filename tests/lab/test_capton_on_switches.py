@@ -145,7 +145,7 @@ def test_without_a_controller_flows_go_unscheduled_and_say_so_and_are_scheduled_
 ) -> None:
     before = counter(lab, "h1", "flows_unscheduled_by_fail_safe")
     receivers = [receive(lab, PORT + 4), receive(lab, PORT + 5)]
-    controller = lab._part("controller").process
+    controller = lab.part("controller").process
     controller.send_signal(signal.SIGSTOP)
     try:
         assert result(send(lab, "h1", PORT + 4, 100_000), 60) == ["done", "100000"]

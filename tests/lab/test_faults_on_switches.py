@@ -89,7 +89,7 @@ def test_queues_and_limits_stay_together(lab: Deployment) -> None:
 
 
 def test_a_delay_is_there_or_refused_with_the_reason(lab: Deployment) -> None:
-    if lab.lab._netem:
+    if lab.lab.has_netem:
         fault = lab.client.begin_fault("slow-link", "l1-s1", None, 30.0)
         began = time.monotonic()
         assert lab.lab.popen("h1", ["ping", "-c", "1", "10.0.2.1"]).wait(60) == 0
@@ -103,16 +103,16 @@ def test_a_delay_is_there_or_refused_with_the_reason(lab: Deployment) -> None:
 
 
 def test_a_killed_agent_is_down_until_its_fault_ends(lab: Deployment) -> None:
-    process = lab._part("agent h1").process
+    process = lab.part("agent h1").process
     fault = lab.client.begin_fault("agent-down", "h1")
     assert process.wait(60) == -9
     eventually(lambda: not next(one for one in lab.client.agents() if one["host"] == "h1")["connected"])
     lab.check()
-    assert lab._part("agent h1").process is process, "it is not started again yet"
+    assert lab.part("agent h1").process is process, "it is not started again yet"
     lab.client.end_fault(fault["id"])
     eventually(lambda: lab.client.health().agents == 2 and lab.client.health().ready)
     assert (lab.deaths, lab.restarts) == (0, ()), "that was no accident"
-    assert lab._part("agent h1").process.pid != process.pid
+    assert lab.part("agent h1").process.pid != process.pid
     transfer_s(lab, PORT + 11)
     lab.kill("agent h1")
     eventually(lambda: lab.client.health().agents == 1)

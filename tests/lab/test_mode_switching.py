@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.mode import Passage, _start, _traces
+from benchmarks.mode import Passage, mode_traces, start_process
 from controller.modes.monitor import ModeMonitor
 from controller.schemes import loader
 from experiments.run.deployment import Deployment
@@ -67,7 +67,7 @@ def own_changes(fabric: Deployment, cursor: int) -> list[dict[str, Any]]:
 def program(fabric: Deployment, host: str | None, *words: object) -> Any:
     argv = [sys.executable, "-m", "benchmarks.mode_traffic", *map(str, words)]
     leaf = str(fabric.lab.switch("l1").pid)
-    return _start(fabric, host, argv if host else ["nsenter", "-t", leaf, "-n", *argv])
+    return start_process(fabric, host, argv if host else ["nsenter", "-t", leaf, "-n", *argv])
 
 
 def long_stream(fabric: Deployment) -> Any:
@@ -102,7 +102,7 @@ def test_a_short_packet_turns_its_leaf_on_and_silence_turns_it_off(fabric: Deplo
     assert own[0]["cause"] == "first-packet"
     assert {event["cause"] for event in own if event["mode"] == "off"} == {"quiet"}
     # every change was confirmed by the switch, and traced
-    traces = _traces(fabric, cursor)
+    traces = mode_traces(fabric, cursor)
     assert [trace["mode"] for trace in traces] == [event["mode"] for event in own]
     assert all(trace["noticed"] <= trace["sent"] <= trace["confirmed"] for trace in traces)
     # and every change was one in the data plane: while OFF, long datagrams take all uplinks

@@ -99,7 +99,7 @@ def end_streams(streams: list[Stream]) -> str:
 
 
 def wait_whole(lab: Deployment) -> None:
-    eventually(lambda: not lab._missing(lab.client.health()), lambda: lab._missing(lab.client.health()))
+    eventually(lambda: not lab.missing(lab.client.health()), lambda: lab.missing(lab.client.health()))
 
 
 @pytest.fixture(scope="module")

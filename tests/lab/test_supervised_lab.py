@@ -52,7 +52,7 @@ def kill(lab: Deployment, process: subprocess.Popen[bytes] | None, restarts: int
     """Kill a part, and wait until all is whole again."""
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
-    eventually(lambda: len(lab.restarts) == restarts, lambda: (lab.restarts, lab._supervisor))
+    eventually(lambda: len(lab.restarts) == restarts, lambda: (lab.restarts, lab.deaths))
     eventually(lambda: lab.complete)
     wait_whole(lab)
     lab.check()
@@ -62,7 +62,7 @@ def test_a_killed_agent_comes_back_and_its_hosts_connections_live(lab: Deploymen
     sender, receiver = transfer(lab, PORT + 30)
     for host in ("h1", "h2"):
         before = len(lab.restarts)
-        kill(lab, lab._part(f"agent {host}").newest, before + 1)
+        kill(lab, lab.part(f"agent {host}").newest, before + 1)
         assert lab.restarts[-1].words.startswith(
             f"agent {host} ended (signal 9) and was started again after "
         )
@@ -88,7 +88,7 @@ def test_a_killed_controller_comes_back_where_it_was_with_what_was_in_force(lab:
     sender, receiver = transfer(lab, PORT + 31)
     lab.client.set_scheme("rps", 0.004, {"short_limit_bytes": 50_000})
     url, before = lab.client.url, lab.client.scheme()
-    kill(lab, lab._part("controller").newest, len(lab.restarts) + 1)
+    kill(lab, lab.part("controller").newest, len(lab.restarts) + 1)
     after = lab.client.scheme()
     assert lab.client.url == url
     for name in ("base", "scheme", "overrides", "packet_time_us"):
@@ -139,8 +139,8 @@ def test_what_is_down_on_purpose_stays_down(lab: Deployment) -> None:
     before = len(lab.restarts)
     lab.lab.kill_switch("s1")
     lab.kill("agent h1")
-    killed = lab._part("agent h1").newest
-    agent = lab._part("agent h2").newest
+    killed = lab.part("agent h1").newest
+    agent = lab.part("agent h2").newest
     fault = lab.client.begin_fault("agent-down", "h2")
     assert agent is not None
     agent.wait(60)
@@ -150,8 +150,8 @@ def test_what_is_down_on_purpose_stays_down(lab: Deployment) -> None:
     eventually(lambda: len(lab.restarts) == before + 1)
     eventually(lambda: lab.complete)
     assert lab.lab.switch("s1").daemon is None
-    assert lab._part("agent h1").newest is killed
-    assert lab._part("agent h2").newest is agent
+    assert lab.part("agent h1").newest is killed
+    assert lab.part("agent h2").newest is agent
     lab.check()
     lab.lab.restart_switch("s1")
     lab.relaunch("agent h1")
@@ -159,13 +159,13 @@ def test_what_is_down_on_purpose_stays_down(lab: Deployment) -> None:
     wait_whole(lab)
     assert len(lab.restarts) == before + 1, "nothing of this was an accident"
     kill(lab, lab.lab.switch("s1").daemon, before + 2)
-    kill(lab, lab._part("agent h1").newest, before + 3)
+    kill(lab, lab.part("agent h1").newest, before + 3)
 
 
 def test_a_part_that_ends_again_and_again_ends_the_lab() -> None:
     with deployment(fabric(1, rate=50.0), "ecmp") as lab:
-        part = lab._part("agent h2")
-        part._argv.append("--no-such-option")
+        part = lab.part("agent h2")
+        part.argv.append("--no-such-option")
         assert part.newest is not None
         os.kill(part.newest.pid, signal.SIGKILL)
 

@@ -16,6 +16,7 @@ from typing import Any
 from flask import Flask
 from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
+from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
 from controller.agents.server import ChannelSettings
@@ -37,6 +38,7 @@ class World:
     """A controller, its application and a client of it."""
 
     running: RunningController
+    engine: Engine
     store: ExperimentStore
     app: Flask
     client: FlaskClient
@@ -109,7 +111,7 @@ def api_world(
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         client = app.test_client()
         document = client.get(f"{BASE}/openapi.json", headers=headers).get_json()
-        yield World(running, store, app, client, directory, document)
+        yield World(running, engine, store, app, client, directory, document)
     finally:
         running.stop()
 

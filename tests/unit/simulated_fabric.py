@@ -243,6 +243,12 @@ class Simulation:
         held = held_of(self.fabric.switches[dpid].state)
         self.do(self.plane.switch_connected(dpid, self.ports(dpid), held, self.now))
 
+    def connect_unasked(self, dpid: int) -> None:
+        """An empty switch that is no part of the shape is there; the control plane learns of it by the caller."""
+        self.connected.add(dpid)
+        self._unconfirmed[dpid] = []
+        self.fabric.switches[dpid] = type(next(iter(self.fabric.switches.values())))()
+
     def disconnect(self, dpid: int) -> None:
         self.connected.discard(dpid)
         self._unconfirmed.pop(dpid, None)

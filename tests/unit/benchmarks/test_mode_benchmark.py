@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.mode import BenchmarkError, Passage, evaluate
-from benchmarks.mode_traffic import _class_of, frame
+from benchmarks.mode_traffic import class_of, frame
 from protocol.underlay import BASE_PORT, TrafficClass
 
 MS = 1_000_000
@@ -90,12 +90,12 @@ def test_a_cycle_without_any_sign_of_the_leaf_being_on_does_not_count() -> None:
 
 def test_frames_are_agents_datagrams() -> None:
     data = frame("10.0.1.1", "10.0.2.1", TrafficClass.SHORT, 40000)
-    assert _class_of(data) is TrafficClass.SHORT
+    assert class_of(data) is TrafficClass.SHORT
     assert struct.unpack_from("!H", data, 34)[0] == 40000
     words = struct.unpack_from("!10H", data, 14)
     total = sum(words)
     assert (total & 0xFFFF) + (total >> 16) == 0xFFFF
     other = bytearray(data)
     struct.pack_into("!H", other, 36, BASE_PORT - 1)
-    assert _class_of(bytes(other)) is TrafficClass.NONE
-    assert _class_of(data[:30]) is TrafficClass.NONE
+    assert class_of(bytes(other)) is TrafficClass.NONE
+    assert class_of(data[:30]) is TrafficClass.NONE

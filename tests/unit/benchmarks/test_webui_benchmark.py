@@ -8,14 +8,14 @@ import pytest
 
 from benchmarks import browser
 from benchmarks.figures import ToolError
-from benchmarks.reported_flows import ADDRESSES, _flows
+from benchmarks.reported_flows import ADDRESSES, active_flows
 from controller.live.flows import LiveFlows
 
 
 def test_flows_that_are_told_are_as_many_flows_in_the_table() -> None:
     flows = LiveFlows()
     for first in range(0, 50_000, 5_000):
-        flows.take("told", _flows(first, 5_000, "10.128.1.1"), 1e9, {"10.128.1.1": "h1"})
+        flows.take("told", active_flows(first, 5_000, "10.128.1.1"), 1e9, {"10.128.1.1": "h1"})
     flows.step(1e9)
     found = list(flows.newest())
     assert len(found) == 50_000

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.app import _COMMANDS, capstan, main
+from cli.app import COMMANDS, capstan, main
 from cli.commands.bench import BENCHMARKS
 from cli.commands.test import SMALL_LAB
 from cli.privileges import lab_obstacle
@@ -79,7 +79,7 @@ def command(name: str) -> click.Command:
     return found
 
 
-@pytest.mark.parametrize("name", _COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example_that_parses(name: str) -> None:
     one = command(name)
     assert one.name == name
@@ -100,7 +100,7 @@ def test_help_of_everything_is_printed_by_a_real_process_without_what_takes_long
         (tmp_path / f"{package}.py").write_text(f"raise ImportError('{package} is loaded')")
     done = start("--help", PYTHONPATH=f"{tmp_path}:{ROOT}")
     assert (done.returncode, done.stderr) == (0, "")
-    for name in _COMMANDS:
+    for name in COMMANDS:
         assert re.search(rf"^  {name} ", done.stdout, re.MULTILINE)
     assert "Exit codes:" in done.stdout
     assert start("schemes", "--help").stdout.count("Example") == 1
@@ -125,7 +125,7 @@ def test_tests_keep_what_they_compile_for_the_processes_that_they_start(tmp_path
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
-JSON_COMMANDS = [name for name in _COMMANDS if any(one.name == "json_file" for one in command(name).params)]
+JSON_COMMANDS = [name for name in COMMANDS if any(one.name == "json_file" for one in command(name).params)]
 
 
 def test_these_commands_give_json() -> None:
@@ -265,7 +265,7 @@ def test_an_empty_token_file_is_not_taken_for_a_token(tmp_path: Path, capstan_sa
 AS_NOBODY = """
 import importlib, json, os, sys
 from cli import app
-for module in {*app._COMMANDS.values(), "topologies.registry", "topologies.exec", "capstan_client.controller"}:
+for module in {*app.COMMANDS.values(), "topologies.registry", "topologies.exec", "capstan_client.controller"}:
     importlib.import_module(module)
 if os.geteuid() == 0:
     os.setgroups([])

@@ -209,7 +209,7 @@ def test_a_sweep_has_a_figure_of_its_own_and_its_points_have_theirs(world: World
         "repeats": 1,
         "cpu_limited": False,
     }
-    with world.store._engine.begin() as connection:
+    with world.engine.begin() as connection:
         connection.execute(update(Experiment).where(Experiment.id == number).values(summary=summary))
     assert names(number) == ["sweep"]
     parts = []

@@ -14,7 +14,7 @@ from experiments.results.notices import fabric_notices, types_notices
 from experiments.results.outcome import OutcomeError, join
 from experiments.results.run_record import rotated, run_body
 from experiments.run.deployment import scheme_body
-from experiments.run.experiment import _learns_types, _prove_agents_saw
+from experiments.run.experiment import learns_types, prove_agents_saw
 from experiments.run.progress import Progress, Steps
 from experiments.run.run_events import fabric_changes, path_splits, types_learnt
 from experiments.spec.check import find_spec, load
@@ -115,8 +115,8 @@ def test_a_run_tells_when_types_of_flows_were_known_and_the_result_if_that_was_l
     assert late.startswith("tpfs's run 2: types of flows were at 3.5 s known, and flows count from 3.0 s on")
     (never,) = types_notices("tpfs", 0, (), 3.0)
     assert "never known" in never
-    assert _learns_types({"priority": {"prediction": {"interval_s": 1.0}}})
-    assert not any(map(_learns_types, ({}, {"priority": None}, {"priority": {"prediction": None}})))
+    assert learns_types({"priority": {"prediction": {"interval_s": 1.0}}})
+    assert not any(map(learns_types, ({}, {"priority": None}, {"priority": {"prediction": None}})))
 
 
 def test_flows_of_the_lead_in_are_in_no_body_of_a_run() -> None:
@@ -141,8 +141,8 @@ def test_a_run_is_what_the_controllers_api_reads() -> None:
 def test_a_finished_flow_that_no_agent_saw_makes_the_run_no_result() -> None:
     run = a_run()
     with pytest.raises(OutcomeError, match="finished flows are missing in the agents' reports"):
-        _prove_agents_saw(run.flows)
-    _prove_agents_saw(tuple(replace(flow, packets=3, paths={"1": 3}) for flow in run.flows))
+        prove_agents_saw(run.flows)
+    prove_agents_saw(tuple(replace(flow, packets=3, paths={"1": 3}) for flow in run.flows))
 
 
 def test_progress_counts_down_to_nothing() -> None:

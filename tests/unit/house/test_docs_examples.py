@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.app import _COMMANDS, capstan
+from cli.app import COMMANDS, capstan
 from controller.schemes import loader
 from experiments.spec import check as checking
 
@@ -46,7 +46,7 @@ CALLS = sorted({(page.name, call) for page in PAGES for call in typed(page)})
 
 def test_there_are_examples_to_read() -> None:
     assert len(CALLS) > 20
-    assert {call.split()[1] for _, call in CALLS} >= set(_COMMANDS) - {"exec"}
+    assert {call.split()[1] for _, call in CALLS} >= set(COMMANDS) - {"exec"}
 
 
 @pytest.mark.parametrize(("page", "call"), CALLS)
@@ -56,7 +56,7 @@ def test_every_command_that_is_shown_can_be_given(page: str, call: str) -> None:
     if name.startswith("-"):
         assert name in ("--help", "--version", "-h")
         return
-    assert name in _COMMANDS, f"{page}: {call}"
+    assert name in COMMANDS, f"{page}: {call}"
     command = capstan.get_command(click.Context(capstan), name)
     assert command is not None
     if not arguments:

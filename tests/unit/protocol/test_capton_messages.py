@@ -146,9 +146,9 @@ def test_whatever_is_lost_doubled_and_late_every_flow_ends_and_both_sides_agree_
     while world.now < 3.0:
         world.step(0.005)
     assert set(world.sizes) == {(f"h{index}", 100 + index) for index in range(6)}
-    assert len(world.controller._scheduler) == 6
-    standing = world.controller._scheduler.flows(world.now)
-    granted = {flow.source: flow.rate_bps for flow in standing}
+    standing = world.controller.standing(world.now)
+    assert len(standing) == 6
+    granted = {flow.active.source: flow.active.rate_bps for flow in standing}
     assert {host: rate for (host, _), rate in world.rates().items()} == granted
     assert sum(rate > 0 for rate in granted.values()) >= 3
 

@@ -18,7 +18,7 @@ def test_the_newest_are_kept_and_found(count: int, first: int, before: int | Non
     kept, spare = 20, 7
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(past_flows, "KEPT_PAST", kept)
-        patch.setattr(past_flows, "_SPARE", spare)
+        patch.setattr(past_flows, "SPARE_PAST", spare)
         past = PastFlows()
         for number in range(first, first + count):
             past.put({"id": number, "source": f"h{number % 3}"})

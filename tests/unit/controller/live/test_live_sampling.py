@@ -36,6 +36,13 @@ class Counting(Sampler):
         return {"number": self.taken} if self.taken > 1 else None
 
 
+class Silent(Counting):
+    """A sampler that never has a sample."""
+
+    def _take(self) -> Sample | None:
+        return None
+
+
 @pytest.fixture
 def sampler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     monkeypatch.setattr(sampling, "LEASE_S", 1.0)
@@ -68,9 +75,8 @@ def test_who_asks_waits_for_the_first_and_is_served_for_a_while(sampler: Countin
     assert sampler.log[:3] == ["begin", "end", "begin"], "and the lease may have ended since"
 
 
-def test_who_asks_for_what_never_comes_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Counting()
-    monkeypatch.setattr(made, "_take", lambda: None)
+def test_who_asks_for_what_never_comes_does_not_wait_for_ever() -> None:
+    made = Silent()
     made.start()
     began = time.monotonic()
     assert made.newest(0.1) is None

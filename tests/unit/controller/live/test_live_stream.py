@@ -7,7 +7,6 @@ import os
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from controller.api.front.limits import FrontSettings
 from controller.api.front.process import HttpFront
 from controller.fabric.graph import PortRef
 from controller.lifecycle import AgentEvent
+from controller.live import event_log
 from controller.live import stream as stream_module
 from controller.live.backlog import Backlog
 from controller.live.topics import LOG_TOPICS, parse_topics, topic_of
@@ -77,6 +77,12 @@ class Served:
                 buffer += data
             head, _, rest = buffer.partition(b"\r\n\r\n")
             yield Reading(connection, rest, head)
+
+
+@pytest.fixture
+def few_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log of events keeps three; to be asked for before `served`."""
+    monkeypatch.setattr(event_log, "KEPT", 3)
 
 
 @pytest.fixture
@@ -144,10 +150,9 @@ def test_an_id_of_another_life_is_not_resumed(served: Served, last: str) -> None
         assert hello["id"] == hello["data"]["id"]
 
 
-def test_events_that_are_gone_are_owned_up_to(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_that_are_gone_are_owned_up_to(few_events: None, served: Served) -> None:
     events = served.world.running.events
     events.add(mode(1, True))
-    monkeypatch.setattr(events, "_events", deque(maxlen=3))
     for on in (True, False) * 5:
         events.add(mode(1, on))
     with served.reading("?topics=modes&since=1") as reading:

@@ -106,9 +106,7 @@ def test_all_numbers_are_for_switches() -> None:
 def test_ghosts_make_room_for_a_real_switch(few: int) -> None:
     sim = Simulation(leaf_spine(2, 2, 1))
     for number in range(5 * few):
-        sim.connected.add(0x900000 + number)
-        sim._unconfirmed[0x900000 + number] = []
-        sim.fabric.switches[0x900000 + number] = type(sim.fabric.switches[0x10001])()
+        sim.connect_unasked(0x900000 + number)
         ghost(sim, 0x900000 + number)
         sim.connected.discard(0x900000 + number)
     assert len(known(sim)) == few

@@ -21,7 +21,7 @@ from ovsdb.port_queues import (
     counters_from_text,
     counters_to_text,
 )
-from ovsdb.session import Tables, _plain
+from ovsdb.session import Tables, plain_value
 
 DPID = 0x10001
 QUEUES = st.builds(PortQueues, st.integers(1, 8), st.none() | st.integers(1, 1000))
@@ -81,9 +81,9 @@ class Database:
                 for key, what, value in operation["mutations"]:
                     kept = dict(rows[uuid][key])
                     if what == "delete":
-                        kept = {name: one for name, one in kept.items() if name not in _plain(value)}
+                        kept = {name: one for name, one in kept.items() if name not in plain_value(value)}
                     else:
-                        kept = _plain(value) | kept  # an insert leaves keys that are there
+                        kept = plain_value(value) | kept  # an insert leaves keys that are there
                     rows[uuid][key] = kept
         used = {row["qos"] for row in self.tables["Port"].values() if row["qos"]}
         assert used <= set(self.tables["QoS"]), "a port refers to a row that is not there"
@@ -93,7 +93,7 @@ class Database:
             return named[value[1]]
         if isinstance(value, list) and value[0] == "map":
             return {key: self._value(one, named) for key, one in value[1]}
-        return _plain(value)
+        return plain_value(value)
 
     def write_ports(self, problem: str = "") -> None:
         """What the writer of the ports does."""

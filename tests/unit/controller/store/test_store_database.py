@@ -22,10 +22,10 @@ from sqlalchemy.schema import CreateTable
 
 from controller.store.database import (
     DatabaseError,
-    _prepare_sqlite,
     migrate,
     migration_config,
     open_database,
+    prepare_sqlite,
 )
 from controller.store.experiments import ExperimentStore
 from controller.store.models import NEWEST, Base
@@ -106,11 +106,12 @@ def test_a_database_of_any_older_version_keeps_its_rows(new_database: NewDatabas
     seed = 2**62 if old.dialect.name == "sqlite" or revision > "0001" else 2**30
     number = write_rows(old, seed)
     old.dispose()
-    store = ExperimentStore(open_database(url))
+    engine = open_database(url)
+    store = ExperimentStore(engine)
     assert store.experiment(number)["seed"] == seed
     assert len(store.flows(number, None, 0, 100)) == 20
     assert store.experiment(new_experiment(store, "new", 2**62))["seed"] == 2**62
-    store._engine.dispose()
+    engine.dispose()
 
 
 def write_rows(engine: Engine, seed: int) -> int:
@@ -135,9 +136,9 @@ def write_rows(engine: Engine, seed: int) -> int:
 def test_opening_twice_changes_nothing(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'capstan.db'}"
     number = new_experiment(ExperimentStore(open_database(url)))
-    store = ExperimentStore(open_database(url))
-    assert store.experiment(number)["name"] == "one"
-    with store._engine.connect() as connection:
+    engine = open_database(url)
+    assert ExperimentStore(engine).experiment(number)["name"] == "one"
+    with engine.connect() as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
         assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
 
@@ -227,7 +228,7 @@ def test_a_new_file_may_be_connected_to_by_many_at_once(tmp_path: Path) -> None:
         def connect(path: Path = path, together: Barrier = together) -> str:
             together.wait()
             with closing(sqlite3.connect(path)) as connection:
-                _prepare_sqlite(connection, None)
+                prepare_sqlite(connection, None)
                 return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
 
         with ThreadPoolExecutor(6) as pool:
@@ -238,8 +239,8 @@ def test_a_new_file_may_be_connected_to_by_many_at_once(tmp_path: Path) -> None:
 def test_many_may_open_a_new_database_at_once(new_database: NewDatabase) -> None:
     url = new_database()
     with ThreadPoolExecutor(6) as pool:
-        stores = [ExperimentStore(engine) for engine in pool.map(open_database, [url] * 6)]
-        numbers = list(pool.map(new_experiment, stores))
+        engines = list(pool.map(open_database, [url] * 6))
+        numbers = list(pool.map(new_experiment, map(ExperimentStore, engines)))
     assert sorted(numbers) == [1, 2, 3, 4, 5, 6]
-    for store in stores:
-        store._engine.dispose()
+    for engine in engines:
+        engine.dispose()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 from controller.store.database import open_database
 from controller.store.experiments import ExperimentStore, NotFoundError, StateError, flow_columns
@@ -28,10 +28,15 @@ MODE = {"at_s": 0.41, "leaf": "l1", "mode": "on", "cause": "first-packet"}
 
 
 @pytest.fixture
-def store(new_database: NewDatabase) -> Iterator[ExperimentStore]:
+def engine(new_database: NewDatabase) -> Iterator[Engine]:
     engine = open_database(new_database())
-    yield ExperimentStore(engine)
+    yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def store(engine: Engine) -> ExperimentStore:
+    return ExperimentStore(engine)
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +100,10 @@ def test_every_column_of_a_flow_and_any_document_come_back_as_they_went_in(
     assert {name: kept[name] for name in flow} == flow
 
 
-def test_every_table_has_a_model_that_is_written_and_read(store: ExperimentStore) -> None:
+def test_every_table_has_a_model_that_is_written_and_read(engine: Engine, store: ExperimentStore) -> None:
     number = new_experiment(store)
     store.add_run(number, run_row(), [flow_row(1)], [MODE])
-    with store._engine.connect() as connection:
+    with engine.connect() as connection:
         counts = {
             name: connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one()
             for name in Base.metadata.tables
@@ -230,7 +235,8 @@ def test_kill_9_of_the_writer_loses_nothing_that_was_acknowledged(new_database: 
     wanted = [int(one) for what, one in acknowledged if what == "run"]
     assert len(wanted) >= 11
 
-    store = ExperimentStore(open_database(url))
+    engine = open_database(url)
+    store = ExperimentStore(engine)
     runs = [run["id"] for run in store.experiment(number)["runs"]]
     assert runs[: len(wanted)] == wanted
     for run in runs:  # one more than acknowledged may be there, but no half one
@@ -238,6 +244,6 @@ def test_kill_9_of_the_writer_loses_nothing_that_was_acknowledged(new_database: 
         assert len(store.modes(number, run)) == 1
     assert store.add_run(number, run_row(10**6), [flow_row(1)], [])["id"] > runs[-1], "and work goes on"
     if url.startswith("sqlite"):
-        with store._engine.connect() as connection:
+        with engine.connect() as connection:
             assert connection.execute(text("PRAGMA integrity_check")).scalar_one() == "ok"
-    store._engine.dispose()
+    engine.dispose()

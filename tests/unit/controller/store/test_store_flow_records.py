@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import func, select, update
+from sqlalchemy import Engine, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from benchmarks.store import run as bench
@@ -26,10 +26,15 @@ MODE = {"at_s": 0.41, "leaf": "l1", "mode": "on", "cause": "first-packet"}
 
 
 @pytest.fixture(scope="module")
-def store(new_database: NewDatabase) -> Iterator[ExperimentStore]:
+def engine(new_database: NewDatabase) -> Iterator[Engine]:
     engine = open_database(new_database())
-    yield ExperimentStore(engine)
+    yield engine
     engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def store(engine: Engine) -> ExperimentStore:
+    return ExperimentStore(engine)
 
 
 @settings(max_examples=25, deadline=None)
@@ -38,16 +43,16 @@ def store(new_database: NewDatabase) -> Iterator[ExperimentStore]:
     page=st.integers(1, 9),
 )
 def test_pages_are_those_of_all_records_in_order_however_runs_are_mixed(
-    store: ExperimentStore, pieces: list[tuple[int, int]], page: int
+    engine: Engine, store: ExperimentStore, pieces: list[tuple[int, int]], page: int
 ) -> None:
     """Pieces of runs by turns, as two who write at once would leave them; a run may have none."""
     number = new_experiment(store)
     runs = [store.add_run(number, run_row(repeat), [], [])["id"] for repeat in range(4)]
-    with store._engine.begin() as connection:
+    with engine.begin() as connection:
         before = connection.scalar(select(func.max(FlowRecord.id))) or 0
         for run, count in pieces:
             insert_flows(connection, runs[run], [flow_row(one) for one in range(count)])
-    with store._engine.connect() as connection:
+    with engine.connect() as connection:
         every = connection.execute(
             select(FlowRecord.id, FlowRecord.run_id).where(FlowRecord.id > before).order_by(FlowRecord.id)
         ).all()
@@ -61,10 +66,10 @@ def test_pages_are_those_of_all_records_in_order_however_runs_are_mixed(
             assert seen == [(one, run) for one, run in every if run in wanted]
 
 
-def test_a_record_that_lacks_something_keeps_none_of_its_run(store: ExperimentStore) -> None:
+def test_a_record_that_lacks_something_keeps_none_of_its_run(engine: Engine, store: ExperimentStore) -> None:
     number = new_experiment(store)
     run = store.add_run(number, run_row(), [], [])["id"]
-    with pytest.raises(IntegrityError), store._engine.begin() as connection:
+    with pytest.raises(IntegrityError), engine.begin() as connection:
         insert_flows(connection, run, [flow_row(1), flow_row(2, source=None)])
     assert store.flows(number, run, 0, 10) == []
 

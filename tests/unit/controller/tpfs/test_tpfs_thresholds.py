@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from controller.queues.pias import PUBLISHED
 from controller.tpfs.slowdown import mean_slowdown
-from controller.tpfs.thresholds import FlowSizes, _Problem, candidates, queue_loads, solve, thresholds
+from controller.tpfs.thresholds import FlowSizes, ThresholdProblem, candidates, queue_loads, solve, thresholds
 from workloads.description import Sizes
 from workloads.sizes import distribution, table_names
 
@@ -134,7 +134,7 @@ def test_thresholds_of_a_price_are_the_best_of_all_that_remove_as_much(
     types: list[list[int]], default: list[int], price: float
 ) -> None:
     flows = [FlowSizes(one) for one in types]
-    problem = _Problem(flows, default, 6)
+    problem = ThresholdProblem(flows, default, 6)
     priced = problem.solution(problem.priced(price), 0.5, None)
     best = solve(flows, default, priced.removed_good + 1e-6, 0.5, grid=6)
     assert priced.removed_bad == pytest.approx(best.removed_bad, rel=1e-5, abs=1e-4)

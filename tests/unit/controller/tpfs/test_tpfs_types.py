@@ -16,7 +16,7 @@ from controller.tpfs.clustering import UNKNOWN
 from controller.tpfs.distributions import describe, distances, points
 from controller.tpfs.features import FEATURES, combinations, fair_share, fair_weights
 from controller.tpfs.records import RECORD
-from controller.tpfs.selection import _over_hosts, _spreads, choose, type_of_flows
+from controller.tpfs.selection import choose, over_hosts, spreads, type_of_flows
 from controller.tpfs.types import flow_types
 from tests.unit.application_records import FOUR, addresses, records_of
 
@@ -96,7 +96,7 @@ def test_the_spread_never_grows_with_what_is_told_apart(
     host, load = np.zeros(len(sizes), dtype=np.int64), np.minimum(sizes, 50_000.0)
 
     def spread(group: NDArray[np.int64]) -> float:
-        return _over_hosts(_spreads(group, below, host, load, 6, len(at))[group], host, load)
+        return over_hosts(spreads(group, below, host, load, 6, len(at))[group], host, load)
 
     assert spread(fine.astype(np.int64)) <= spread(coarse) + 1e-9
 

@@ -155,16 +155,6 @@ def all_sprayed_time(fabric: Fabric, long_flows: int, packets: int) -> float:
     return rounds * (fabric.base_rtt + spread_wait(fabric, long_flows)) + packets / fabric.access_ratio
 
 
-def long_goodput(fabric: Fabric, long_flows: int) -> float:
-    """Return the goodput of m hashed long flows in rates of a fabric link, each path shared fairly: E[B], or what hosts
-    can send.
-
-    An upper bound: flows that are alone on a path get all of it, min(a, 1).
-    """
-    occupied = fabric.paths * blocking_probability(fabric.paths, long_flows)
-    return min(occupied * min(1.0, fabric.access_ratio), long_flows * fabric.access_ratio)
-
-
 def _over_blocked(fabric: Fabric, long_flows: int, time: Callable[[float], float]) -> float:
     chances = blocked_paths(fabric.paths, long_flows)
     return sum(

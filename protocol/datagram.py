@@ -72,8 +72,3 @@ REPAIR_HEAD_BYTES: Final = 12
 SYMBOL_LENGTH_BYTES: Final = 2
 OVERLAY_OVERHEAD_BYTES: Final = OUTER_BYTES + REPAIR_HEAD_BYTES + SYMBOL_LENGTH_BYTES
 """Overlay MTU = underlay MTU - this: a repair of a full packet must fit too (1500 -> 1426)."""
-
-
-def serial_difference(a: int, b: int) -> int:
-    """a - b for numbers and clocks that wrap at 2**32 (RFC 1982): -2**31 .. 2**31 - 1."""
-    return (a - b + (1 << 31)) % NUMBER_MODULUS - (1 << 31)

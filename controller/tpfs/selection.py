@@ -115,13 +115,6 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
     return Choice(best, candidates, grid)
 
 
-def type_of_flows(candidate: Candidate, flows: int) -> Integers:
-    """Return the type of each of the *flows* records that *candidate* was made from, or `UNKNOWN`, shape (flows,)."""
-    result = np.full(flows, UNKNOWN, dtype=np.int64)
-    result[candidate.values.flows] = candidate.clusters.of_value[candidate.values.value]
-    return result
-
-
 def _candidate(
     values: Values, below: Integers, host: Integers, load: Floats, width: int, everything: float
 ) -> Candidate:

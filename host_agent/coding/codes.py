@@ -74,7 +74,6 @@ _CODES: Final[tuple[Code, ...]] = (
     Code("mds", CodeId.MDS, all_or_nothing=True, seeded=False),
 )
 _BY_NAME: Final[dict[str, Code]] = {code.name: code for code in _CODES}
-_BY_ID: Final[dict[CodeId, Code]] = {code.id: code for code in _CODES}
 
 
 def code_named(name: CodeName) -> Code:
@@ -83,11 +82,3 @@ def code_named(name: CodeName) -> Code:
         return _BY_NAME[name]
     except KeyError:
         raise ValueError(f"code {name!r} is not known; there are {', '.join(sorted(_BY_NAME))}") from None
-
-
-def code_numbered(number: CodeId) -> Code:
-    """Raises ValueError if no code has that number."""
-    try:
-        return _BY_ID[number]
-    except KeyError:
-        raise ValueError(f"code number {number} is not known") from None

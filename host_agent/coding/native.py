@@ -4,18 +4,9 @@ from __future__ import annotations
 
 try:
     from capstan_native import (
-        AckShareEstimator,
-        BlockingEstimator,
         CodingRules,
         ContradictionError,
-        LossRateEstimator,
-        Margin,
-        Outcomes,
-        PathsEstimator,
-        RttEstimator,
-        SentUnit,
         UnitEncoder,
-        WindowEstimate,
         binomial,
         decode_packets,
         decode_probability,
@@ -36,18 +27,9 @@ except ImportError as error:
     ) from error
 
 __all__ = [
-    "AckShareEstimator",
-    "BlockingEstimator",
     "CodingRules",
     "ContradictionError",
-    "LossRateEstimator",
-    "Margin",
-    "Outcomes",
-    "PathsEstimator",
-    "RttEstimator",
-    "SentUnit",
     "UnitEncoder",
-    "WindowEstimate",
     "binomial",
     "decode_packets",
     "decode_probability",

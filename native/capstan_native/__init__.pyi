@@ -9,7 +9,6 @@ computes. Whatever cannot be raises ValueError, or OverflowError for numbers tha
 """
 
 from capstan_native._admission import *
-from capstan_native._blocking import *
 from capstan_native._capton import *
 from capstan_native._codes import *
 from capstan_native._coding import *

@@ -1,7 +1,7 @@
-"""Coding (host_agent/coding, native/agent): units, their redundancy and size, what became of them. Times in seconds."""
+"""Coding (host_agent/coding, native/agent): units, their redundancy and size. Times in seconds."""
 
 from collections.abc import Callable
-from typing import Final, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from protocol.policy import CodeName, CodingPolicy, Weight
 
@@ -92,66 +92,3 @@ class UnitEncoder(Generic[Closed]):
         """When the open unit has to be closed; None while no unit is open."""
     def end(self) -> list[Closed]:
         """Close the open unit, whatever its deadline (end of flow, change of policy or class)."""
-
-class WindowEstimate:
-    """Congestion window of one TCP flow and direction. Sequence numbers are modulo 2**32."""
-
-    INITIAL_WINDOW: Final[int]
-    def sent(self, sequence: int, payload: int, size: int | None = None) -> None:
-        """A segment of *payload* bytes from *sequence* on leaves, for the first time or again.
-
-        Or segments, of *size* bytes each but for the last.
-        """
-    def acknowledged(self, ack: int) -> None:
-        """The receiver has everything before *ack*."""
-    def packets(self) -> int:
-        """The window in packets of the flow's largest payload, at least 1."""
-
-class Margin:
-    """Correction of pB towards the hosts of one leaf, for one target; in logits, `MOST` at most."""
-
-    MOST: Final[float]
-    def __init__(self, target: float) -> None: ...
-    @property
-    def target(self) -> float: ...
-    @property
-    def logits(self) -> float: ...
-    @property
-    def successes(self) -> int: ...
-    @property
-    def failures(self) -> int: ...
-    def corrected(self, blocking_probability: float) -> float:
-        """The pB to assume for the next unit; 0 stays 0."""
-    def learn(self, success: bool, most: bool = False) -> None:
-        """A unit that was sent while something was blocked has come to its end.
-
-        *most*: it had as many repairs as it may have; its failure asks for more in vain.
-        """
-
-class SentUnit:
-    """One unit of one flow towards one peer."""
-
-    def __init__(self, margin: Margin) -> None: ...
-    @property
-    def symbols(self) -> int:
-        """How many of it have left."""
-
-class Outcomes:
-    """The undecided units towards one peer; the last 16384 datagrams and units count.
-
-    A symbol is in time if it took no longer than *in_time_s* above the fastest of its unit.
-    """
-
-    in_time_s: float
-    def __init__(self, in_time_s: float = 0.008) -> None: ...
-    def __len__(self) -> int:
-        """Datagrams that the peer has not reported."""
-    def sent(self, number: int, unit: SentUnit) -> None:
-        """Datagram *number* leaves with a source or a repair of this unit."""
-    def sent_many(self, number: int, count: int, unit: SentUnit) -> None: ...
-    def closed(self, unit: SentUnit, k: int, most: bool = False) -> None:
-        """All symbols of the unit have left; *k* of them are sources. *most*: it could not have had more repairs."""
-    def arrived(self, number: int, delay_us: int) -> None:
-        """The peer has got the datagram after *delay_us* (unsigned 32 bit, arbitrary offset)."""
-    def lost(self, first: int, count: int) -> None:
-        """The peer has given up *count* datagrams from number *first* on."""

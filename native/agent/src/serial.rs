@@ -13,3 +13,19 @@ pub struct NumberRange {
     /// How many there are.
     pub count: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::serial_difference;
+    use crate::{Generator, Random};
+
+    #[test]
+    fn the_difference_inverts_addition() {
+        let mut random = Generator::new(1);
+        for case in 0..1000 {
+            let start = random.bits32();
+            let step = [i32::MIN, -1, 0, 1, i32::MAX, random.bits32() as i32][case % 6];
+            assert_eq!(serial_difference(start.wrapping_add_signed(step), start), step);
+        }
+    }
+}

@@ -1,11 +1,9 @@
 //! What a host agent decides, for Python: `native/agent`.
 
 mod admission;
-mod blocking;
 mod coding;
 pub mod core;
 mod decoder;
-mod outcomes;
 pub mod paths;
 mod units;
 
@@ -14,11 +12,9 @@ use pyo3::prelude::*;
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     admission::register(module)?;
-    blocking::register(module)?;
     coding::register(module)?;
     decoder::register(module)?;
     core::register(module)?;
-    outcomes::register(module)?;
     paths::register(module)?;
     units::register(module)
 }

@@ -1,6 +1,6 @@
-//! Units and congestion windows of flows for Python: a unit keeps the packets' objects.
+//! Units of flows for Python: a unit keeps the packets' objects.
 
-use ::agent::coding::{Aim, ClosedUnit, Progress, Source, UnitEncoder, WindowEstimate, INITIAL_WINDOW};
+use ::agent::coding::{Aim, ClosedUnit, Progress, Source, UnitEncoder};
 use ::agent::Generator;
 use ::coding::packets::MOST_PACKET_BYTES;
 use pyo3::exceptions::PyValueError;
@@ -115,36 +115,7 @@ impl PyUnitEncoder {
     }
 }
 
-#[pyclass(name = "WindowEstimate")]
-#[derive(Default)]
-pub struct PyWindowEstimate(WindowEstimate);
-
-#[pymethods]
-impl PyWindowEstimate {
-    #[classattr]
-    const INITIAL_WINDOW: u32 = INITIAL_WINDOW;
-
-    #[new]
-    fn new() -> Self {
-        Self::default()
-    }
-
-    #[pyo3(signature = (sequence, payload, size=None))]
-    fn sent(&mut self, sequence: u32, payload: u32, size: Option<u32>) {
-        self.0.sent(sequence, payload, size.unwrap_or(payload));
-    }
-
-    fn acknowledged(&mut self, ack: u32) {
-        self.0.acknowledged(ack);
-    }
-
-    fn packets(&self) -> u32 {
-        self.0.packets()
-    }
-}
-
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyUnitEncoder>()?;
-    module.add_class::<PyWindowEstimate>()
+    module.add_class::<PyUnitEncoder>()
 }

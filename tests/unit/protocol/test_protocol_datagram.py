@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from protocol.datagram import CodeId, RepairHead, serial_difference
+from protocol.datagram import CodeId, RepairHead
 from protocol.underlay import TrafficClass, class_of_dscp, dscp
 from tests.unit import datagram_reference as datagram
 from tests.unit.datagram_reference import DatagramError, Feedback, Header, Kind, Receipt
@@ -97,11 +97,6 @@ def test_feedback_comes_back_also_across_the_wrap(
     lost = data.draw(st.lists(st.tuples(u32, u32), max_size=32))
     feedback = Feedback(tuple(receipts), tuple(lost), recovered=7)
     assert Feedback.decode(memoryview(feedback.encode())) == feedback
-
-
-@given(u32, st.integers(-(2**31), 2**31 - 1))
-def test_serial_difference_inverts_addition(start: int, step: int) -> None:
-    assert serial_difference((start + step) % 2**32, start) == step
 
 
 def test_dscp_carries_class_and_priority_in_six_bits() -> None:

@@ -16,13 +16,13 @@ from controller.schemes import loader
 from controller.schemes.loader import SchemeError
 from controller.schemes.overrides import with_overrides
 from controller.schemes.policy import policy_for
-from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY
 from host_agent.coding.redundancy import paper_rule, repairs_for
 from models.printed.capton import TABLE_4
 from plain.reading import PlainError
 from plain.yaml_source import path_of, read
 from protocol.policy import Policy, PolicyError
 
+MAX_BLOCKING_PROBABILITY = 0.6  # the most that an agent believes (docs/coding.md)
 GOOD = """\
 name: mine
 title: A scheme of one's own

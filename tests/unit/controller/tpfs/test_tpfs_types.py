@@ -16,11 +16,18 @@ from controller.tpfs.clustering import UNKNOWN
 from controller.tpfs.distributions import describe, distances, points
 from controller.tpfs.features import FEATURES, combinations, fair_share, fair_weights
 from controller.tpfs.records import RECORD
-from controller.tpfs.selection import choose, over_hosts, spreads, type_of_flows
+from controller.tpfs.selection import Candidate, choose, over_hosts, spreads
 from controller.tpfs.types import flow_types
 from tests.unit.application_records import FOUR, addresses, records_of
 
 DEFAULT = PUBLISHED["websearch"][0.8]
+
+
+def type_of_flows(candidate: Candidate, flows: int) -> NDArray[np.int64]:
+    """Return the type of each of the *flows* records that *candidate* was made from, or `UNKNOWN`, shape (flows,)."""
+    result = np.full(flows, UNKNOWN, dtype=np.int64)
+    result[candidate.values.flows] = candidate.clusters.of_value[candidate.values.value]
+    return result
 
 
 @pytest.mark.parametrize("replies", [False, True])

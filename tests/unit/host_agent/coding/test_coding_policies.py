@@ -1,4 +1,4 @@
-"""Rules, window and outcomes of the coding policies against independent computation and simulation."""
+"""Rules of the coding policies against independent computation."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY, PRIOR, LossRateEstimator, estimator
-from host_agent.coding.outcomes import MOST, Margin, Outcomes, SentUnit
 from host_agent.coding.redundancy import flow_weight, htpc_rule, repairs_for
 from host_agent.coding.unit import UnitEncoder
-from host_agent.coding.window import INITIAL_WINDOW, WindowEstimate
 from protocol.policy import CodingPolicy, Policy, PolicyError, Weight
 
-MODULUS = 1 << 32
 weights = st.builds(
     lambda full, more, fast: Weight(full, full + more, fast),
     st.integers(0, 200_000),
@@ -90,6 +86,7 @@ def test_corrective_makes_one_repair_whatever_happens(k: int, p: float, sent: in
         ({"sampling_s": 0.1}, "sampling_s"),
         ({"sampling_s": 0.0, "estimator": "loss-rate"}, "sampling_s"),
         ({"unit": "windows"}, "unit"),
+        ({"estimator": "ecn"}, "estimator"),
     ],
 )
 def test_codings_that_cannot_be_are_refused_by_field(change: dict[str, object], field: str) -> None:
@@ -107,227 +104,6 @@ def test_both_classes_share_one_estimator() -> None:
     }
     with pytest.raises(PolicyError, match="one estimator serves both"):
         Policy.from_dict(document)
-
-
-# loss rate
-
-
-@given(rounds=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=12))
-def test_loss_rate_is_the_share_of_the_last_sampling_time_that_had_enough(
-    rounds: list[tuple[int, int]],
-) -> None:
-    rate = LossRateEstimator(0.001, sampling_s=1.0)
-    expected, arrived, overdue = PRIOR, 0, 0
-    for second, (more, less) in enumerate(rounds):
-        rate.reported(more, less, second + 0.25)
-        arrived, overdue = arrived + more, overdue + less
-        if arrived + overdue >= LossRateEstimator.MIN_SAMPLES:
-            expected, arrived, overdue = overdue / (arrived + overdue), 0, 0
-        assert rate.blocking_probability(second + 1.25) == min(expected, MAX_BLOCKING_PROBABILITY)
-
-
-def test_the_sampling_time_is_256_packet_times_unless_it_is_given() -> None:
-    for given_s, real_s in ((None, 0.256), (0.05, 0.05)):
-        rate = estimator("loss-rate", 0.001, given_s)
-        rate.reported(5, 5, 1.0)
-        assert rate.blocking_probability(1.0 + 0.99 * real_s) == PRIOR
-        assert rate.blocking_probability(1.0 + 1.01 * real_s) == 0.5
-
-
-# congestion window
-
-
-class IdealTcp:
-    """Sends what a window in packets allows; every packet is acknowledged one round trip later."""
-
-    def __init__(self, start: int, size: int) -> None:
-        self.estimate = WindowEstimate()
-        self.size = size
-        self.next = start
-        self.flying: list[int] = []
-        self.seen: list[int] = []
-
-    def round(self, window: int) -> None:
-        acks, self.flying = self.flying, []
-        for ack in acks or [self.next]:
-            self.estimate.acknowledged(ack % MODULUS)
-            acks_left = sum(serial > ack for serial in acks)
-            while acks_left + len(self.flying) < window:
-                self.estimate.sent(self.next % MODULUS, self.size)
-                self.seen.append(self.estimate.packets())
-                self.next += self.size
-                self.flying.append(self.next)
-
-
-@given(
-    start=st.integers(0, MODULUS - 1),
-    size=st.integers(100, 1400),
-    windows=st.lists(st.integers(1, 80), min_size=1, max_size=8),
-)
-def test_the_window_is_what_is_in_flight_over_two_round_trips(
-    start: int, size: int, windows: list[int]
-) -> None:
-    tcp = IdealTcp(start, size)
-    for window in windows:
-        tcp.round(window)
-    for _ in range(3):
-        tcp.round(windows[-1])
-    assert tcp.estimate.packets() == windows[-1]
-
-
-def test_the_first_window_is_the_initial_one() -> None:
-    tcp = IdealTcp(7, 1000)
-    tcp.round(INITIAL_WINDOW)
-    assert set(tcp.seen) == {INITIAL_WINDOW}
-    tcp.round(20)
-    tcp.round(40)
-    assert tcp.estimate.packets() == 40
-
-
-def test_acks_of_nothing_and_of_too_much_do_no_harm() -> None:
-    window = WindowEstimate()
-    window.acknowledged(5)
-    window.sent(1000, 100)
-    window.acknowledged(900)
-    window.acknowledged(5000)  # a FIN's, at most
-    window.sent(1100, 100)
-    assert window.packets() == 1
-
-
-# outcomes
-
-
-@settings(max_examples=60)
-@given(st.data())
-def test_a_unit_succeeds_if_k_of_its_symbols_arrive_in_whatever_order(data: st.DataObject) -> None:
-    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
-    outcomes, margin = Outcomes(), Margin(0.9)
-    number, events, expected = 0, [], [0, 0]
-    offset = int(rng.integers(MODULUS))  # between the clocks
-    for _ in range(data.draw(st.integers(1, 20))):
-        unit, k, r = SentUnit(margin), int(rng.integers(1, 12)), int(rng.integers(0, 6))
-        lost = rng.random(k + r) < 0.25
-        lost[int(rng.integers(k + r))] = False  # what delays all of a unit alike does not count
-        for index in range(k + r):
-            outcomes.sent(number, unit)
-            events.append((number, bool(lost[index])))
-            number += 1
-        outcomes.closed(unit, k)
-        expected[int(lost.sum() <= r)] += 1
-    for index in rng.permutation(len(events)):
-        one, gone = events[index]
-        if gone and rng.random() < 0.5:
-            outcomes.lost(one, 1)
-        else:
-            outcomes.arrived(one, (offset + (20_000 if gone else int(rng.integers(8000)))) % MODULUS)
-    assert [margin.failures, margin.successes] == expected
-    assert len(outcomes) == 0
-
-
-def test_a_unit_is_decided_when_it_is_closed_and_all_of_it_is_told() -> None:
-    outcomes, margin = Outcomes(), Margin(0.9)
-    unit = SentUnit(margin)
-    for number in range(3):
-        outcomes.sent(number, unit)
-    outcomes.lost(0, 1)
-    outcomes.arrived(1, 70)
-    outcomes.arrived(2, 70)
-    assert (margin.successes, margin.failures) == (0, 0)
-    outcomes.sent(3, unit)
-    outcomes.closed(unit, 3)
-    assert (margin.successes, margin.failures) == (0, 0)
-    outcomes.arrived(3, 70)
-    assert (margin.successes, margin.failures) == (1, 0)
-    outcomes.arrived(3, 70)
-    assert (margin.successes, margin.failures) == (1, 0)
-
-
-def test_what_delays_a_whole_unit_does_not_make_it_fail() -> None:
-    """Its own burst at the access link, or clocks that drift."""
-    outcomes, margin = Outcomes(0.008), Margin(0.9)
-    for number in range(99):
-        unit = SentUnit(margin)
-        for symbol in range(4):
-            outcomes.sent(4 * number + symbol, unit)
-        outcomes.closed(unit, 3)
-        for symbol in range(4):
-            late = 9000 if symbol < number % 3 else 0
-            outcomes.arrived(4 * number + symbol, (1000 * number + late) % MODULUS)
-    # none or one of four late: decoded; two: not
-    assert (margin.successes, margin.failures) == (66, 33)
-
-
-def test_a_failure_with_all_repairs_that_may_be_asks_for_no_more() -> None:
-    margin = Margin(0.9)
-    for _ in range(10):
-        margin.learn(False, most=True)
-    assert (margin.failures, margin.logits) == (10, 0.0)
-
-
-@given(p=st.floats(0, 1), outcomes=st.lists(st.booleans(), max_size=100), target=st.floats(0.5, 0.999))
-def test_the_margin_is_bounded_monotonic_and_leaves_nought_alone(
-    p: float, outcomes: list[bool], target: float
-) -> None:
-    margin = Margin(target)
-    before = margin.corrected(p)
-    assert before == pytest.approx(p)
-    for success in outcomes:
-        margin.learn(success)
-        now = margin.corrected(p)
-        assert 0.0 <= now <= 1.0
-        assert now <= before + 1e-12 if success else now >= before - 1e-12
-        assert abs(margin.logits) <= MOST
-        before = now
-    assert margin.corrected(0.0) == 0.0
-
-
-def successes_and_overhead(adaptive: bool, k: int, draw, units: int = 6000) -> tuple[float, float]:  # type: ignore[no-untyped-def]
-    """Share of units that succeed, and repairs per source, over the second half of *units*.
-
-    draw(n) gives which of n symbols of one unit are blocked; the estimator knows its mean, 0.2, exactly.
-    """
-    coding = CodingPolicy(
-        max_overhead=8.0, redundancy="adaptive" if adaptive else "target-decode-probability", max_r=64
-    )
-    margin, good, repairs = Margin(0.95), 0, 0
-    for number in range(units):
-        r = repairs_for(coding, margin.corrected(0.2) if adaptive else 0.2, k)
-        success = int(draw(k + r).sum()) <= r
-        margin.learn(success)
-        if number >= units // 2:
-            good += success
-            repairs += r
-    return good / (units // 2), repairs / (units // 2) / k
-
-
-def test_adaptive_redundancy_reaches_its_target_where_packets_are_blocked_together() -> None:
-    """Each unit finds 1 of 4 to all of its 8 paths' worth of packets blocked: the binomial model is far off."""
-    rng = np.random.default_rng(1)
-
-    def clustered(n: int) -> np.ndarray:  # type: ignore[type-arg]
-        share = rng.beta(1.0, 4.0)  # of mean 0.2
-        return rng.random(n) < share
-
-    fixed, _ = successes_and_overhead(False, 20, clustered)
-    reached, _ = successes_and_overhead(True, 20, clustered)
-    assert fixed < 0.9
-    assert reached == pytest.approx(0.95, abs=0.01)
-
-
-def test_adaptive_redundancy_pays_no_more_than_the_least_r_that_reaches_the_target() -> None:
-    """Blocking in turn (every fifth packet) is more even than the binomial model believes: fewer repairs do."""
-    rng = np.random.default_rng(2)
-
-    def in_turn(n: int) -> np.ndarray:  # type: ignore[type-arg]
-        return (np.arange(n) + int(rng.integers(5))) % 5 == 0
-
-    fixed, dear = successes_and_overhead(False, 20, in_turn)
-    reached, cheap = successes_and_overhead(True, 20, in_turn)
-    assert fixed == 1.0
-    assert reached == pytest.approx(0.95, abs=0.01)
-    # 5 repairs: 25 packets, of which always 5 are blocked
-    assert cheap <= 5 / 20
-    assert dear > 1.5 * cheap
 
 
 # units that are windows

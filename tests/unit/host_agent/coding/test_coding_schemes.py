@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from controller.schemes.loader import load
 from controller.schemes.policy import policy_for
 from host_agent.announcements import NAME, AnnouncementError, read_announcement
-from host_agent.coding.blocking import MAX_BLOCKING_PROBABILITY, PRIOR
 from host_agent.coding.unit_size import completion_time_s
 from host_agent.inner_packet import look
 from protocol.policy import Policy
@@ -29,6 +28,7 @@ from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, tcp, udp
 from workloads.announce import NAME as GENERATORS_NAME
 
 PACKET_S = 0.0002
+PRIOR, MAX_BLOCKING_PROBABILITY = 0.1, 0.6  # pB at first, and at most (docs/coding.md)
 CODED = ("htpc", "corrective", "caps", "caps-dark", "caps-adaptive")
 
 

@@ -286,6 +286,7 @@ def spec_to_dict(spec: Spec) -> dict[str, Any]:
         "warm_up_s": spec.warm_up_s,
         **({} if spec.quiet_s is None else {"quiet_s": spec.quiet_s}),
         "timeout_s": spec.timeout_s,
+        **({"keep_learnt": True} if spec.keep_learnt else {}),
         "claims": [_without_none(asdict(claim)) for claim in spec.claims],
         **({"sweep": [_without_none(asdict(axis)) for axis in spec.sweep]} if spec.sweep else {}),
     }

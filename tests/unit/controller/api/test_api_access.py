@@ -26,7 +26,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def guarded(world: World) -> World:
     """The same controller as on an address that others reach."""
     app = make_app(world.running, world.store, ApiSettings(OPERATE, True, READ, 1000), "0.1.0")
-    return World(world.running, world.store, app, app.test_client(), world.directory, world.document)
+    return World(
+        world.running, world.engine, world.store, app, app.test_client(), world.directory, world.document
+    )
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -125,10 +125,10 @@ class Engine:
             mine = self._started.get(worker.partition("@")[0])
         if mine is not None and mine.kind != self._turn(self._queue.backlog()):
             return None
-        found = self._queue.claim(worker, fabric, None if takes == "all" else takes == "simulations")
-        if found is None:
+        claim = self._queue.claim(worker, fabric, None if takes == "all" else takes == "simulations")
+        if claim is None:
             return None
-        claimed, changes = found
+        claimed, changes = claim
         if mine is not None:
             mine.claimed = True
         self._paused = ""
@@ -218,14 +218,14 @@ class Engine:
 
     def _reap(self) -> None:
         """Workers that have ended, and what they left undone."""
-        for one in [one for one in list(self._started.values()) if one.future.done()]:
-            words = _words(one.future)
+        for started in [started for started in list(self._started.values()) if started.future.done()]:
+            words = _words(started.future)
             for number, attempt, worker in self._queue.active():
-                if worker.partition("@")[0] == one.name:
+                if worker.partition("@")[0] == started.name:
                     self._lose(number, attempt, f"its worker ended{words}")
             with self._lock:
-                del self._started[one.name]
-            if not one.claimed and words:
+                del self._started[started.name]
+            if not started.claimed and words:
                 self._paused = f"a worker ended before it took anything{words}"
                 self._not_before = time.monotonic() + AGAIN_S
                 _LOG.error("%s", self._paused)
@@ -261,10 +261,10 @@ class Engine:
         kind = self._turn(backlog)
         if kind is None:
             return
-        waiting = sum(one.jobs for one in backlog if _kind(one.simulated) == kind)
+        waiting = sum(waiting_jobs.jobs for waiting_jobs in backlog if _kind(waiting_jobs.simulated) == kind)
         slots = self._workers.slots(kind)
         busy = {worker.partition("@")[0] for _, _, worker in self._queue.active()} | set(self._started)
-        idle = sum(not one.claimed for one in self._started.values())
+        idle = sum(not started.claimed for started in self._started.values())
         cores = cores_each(slots, waiting)
         for _ in range(min(waiting - idle, slots // cores - len(busy))):
             order = replace(self._order, name=new_name(), simulations=kind == "simulation", cores=cores)
@@ -274,22 +274,28 @@ class Engine:
     def _turn(self, backlog: Sequence[Waiting]) -> Kind | None:
         """Return the kind of which our workers may begin something now."""
         with self._lock:
-            active: set[Kind] = {one.kind for one in self._started.values()}
+            active: set[Kind] = {started.kind for started in self._started.values()}
         slots: dict[Kind, int] = {kind: self._workers.slots(kind) for kind in get_args(Kind)}
-        return turn([_kind(one.simulated) for one in backlog], active, slots)
+        return turn([_kind(waiting.simulated) for waiting in backlog], active, slots)
 
     def _without_worker(self) -> str:
         """Return what waits in vain, unless workers come that others start."""
-        if self._workers.slots("lab") or all(one.simulated for one in self._queue.backlog()):
+        if self._workers.slots("lab") or all(waiting.simulated for waiting in self._queue.backlog()):
             return ""
         return "no worker of this controller takes labs: ./capstan work does, as root on a machine for labs"
 
     def _announce(self, changes: Iterable[Change]) -> None:
-        for one in changes:
-            if one.state in OVER:
-                self._on_event(ExperimentEnded(one.experiment, one.name, one.state, one.error, one.parent))
+        for change in changes:
+            if change.state in OVER:
+                self._on_event(
+                    ExperimentEnded(change.experiment, change.name, change.state, change.error, change.parent)
+                )
             else:
-                self._on_event(ExperimentChanged(one.experiment, one.parent, one.name, one.state, one.error))
+                self._on_event(
+                    ExperimentChanged(
+                        change.experiment, change.parent, change.name, change.state, change.error
+                    )
+                )
 
 
 def _kind(simulated: bool) -> Kind:

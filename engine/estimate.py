@@ -17,8 +17,8 @@ BRING_UP_S: Final = 6.0
 
 def expected_s(spec: Spec) -> float:
     """Return seconds for all runs of a spec, without its sweep: arrivals on average, and what lies between runs."""
-    one = spec.warm_up_s + _arriving_s(spec) + TAIL_S + spec.pause_s + BETWEEN_RUNS_S
-    return BRING_UP_S + one * len(spec.schemes) * spec.repeats
+    run_s = spec.warm_up_s + _arriving_s(spec) + TAIL_S + spec.pause_s + BETWEEN_RUNS_S
+    return BRING_UP_S + run_s * len(spec.schemes) * spec.repeats
 
 
 def simulated_s(spec: Spec) -> float:

@@ -14,7 +14,7 @@ from workloads.plan import Plan
 
 _OF_PLAN: Final = ("id", "application", "counted")
 _OTHERS: Final = (*_OF_PLAN, "port", "copy_packets")
-_OF_RECORD: Final = [one.name for one in fields(FlowOutcome) if one.name not in _OTHERS]
+_OF_RECORD: Final = [column.name for column in fields(FlowOutcome) if column.name not in _OTHERS]
 
 
 def kept_run(
@@ -31,17 +31,17 @@ def kept_run(
     measures: Mapping[str, Any] = run["measures"]
     types, admitted = measures.get("types_learnt"), measures.get("admitted")
     copies: Mapping[str, int] = measures.get("copy_packets", {})
-    planned = [one for one in plan.flows if one.counted]  # the others are in no figure
-    if [flow["flow"] for flow in flows] != [one.id for one in planned]:
+    planned = [flow for flow in plan.flows if flow.counted]  # the others are in no figure
+    if [flow["flow"] for flow in flows] != [planned_flow.id for planned_flow in planned]:
         raise ValueError(f"run {run['id']} has other flows than planned")
     outcomes = [
         FlowOutcome(
             port=flow["destination_port"],
-            copy_packets=copies.get(str(one.id), 0),
-            **{name: getattr(one, name) for name in _OF_PLAN},
+            copy_packets=copies.get(str(planned_flow.id), 0),
+            **{name: getattr(planned_flow, name) for name in _OF_PLAN},
             **{name: flow[name] for name in _OF_RECORD},
         )
-        for one, flow in zip(planned, flows, strict=True)
+        for planned_flow, flow in zip(planned, flows, strict=True)
     ]
     return Run(
         label=run["label"],
@@ -51,7 +51,7 @@ def kept_run(
         duration_s=measures.get("duration_s", run["finished_at"] - run["started_at"]),
         flows=tuple(outcomes),
         cpu=CpuUse(**run["cpu"]) if run["cpu"] else None,
-        modes=tuple({name: one[name] for name in ("at_s", "leaf", "mode", "cause")} for one in modes),
+        modes=tuple({name: change[name] for name in ("at_s", "leaf", "mode", "cause")} for change in modes),
         splits=tuple(measures.get("path_splits", ())),
         changes=tuple(measures.get("fabric_changes", ())),
         types=None if types is None else tuple(types),

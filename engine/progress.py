@@ -103,11 +103,13 @@ class WorkerReports:
         """
         top, parts = rows[0], rows[1:] or rows
         with self._lock:
-            at = {row["id"]: self._reports[row["id"]][0] for row in parts if row["id"] in self._reports}
+            reported_at = {
+                row["id"]: self._reports[row["id"]][0] for row in parts if row["id"] in self._reports
+            }
         reports = {
-            row["id"]: (row, at[row["id"]])
+            row["id"]: (row, reported_at[row["id"]])
             for row in parts
-            if row["id"] in at and row["worker"] and at[row["id"]].attempt == row["attempt"]
+            if row["id"] in reported_at and row["worker"] and reported_at[row["id"]].attempt == row["attempt"]
         }
         first = next(iter(reports.values()), None)
         stage = top["state"]
@@ -128,7 +130,7 @@ class WorkerReports:
             "flows_failed": sum(report.failed for _, report in reports.values()),
             "flows": sum(report.flows for _, report in reports.values()),
             "elapsed_s": 0.0 if started is None else round(max(0.0, ended - started), 3),
-            "left_s": _left_s(parts, at, workers),
+            "left_s": _left_s(parts, reported_at, workers),
             "queue_position": order.index(top["id"]) + 1 if top["id"] in order else None,
             "workers": [
                 {"name": report.worker, "point": row["point"], "lab": report.lab, "stage": report.stage}

@@ -86,18 +86,18 @@ class EngineRoutes:
     def check(self) -> answers.CheckView:
         self._checks.take(time.monotonic())
         try:
-            found = read_submission(_asked())
+            submission = read_submission(_asked())
         except SubmissionError as error:
-            return {**_NOTHING, "problems": [_problem(one) for one in error.problems]}
+            return {**_NOTHING, "problems": [_problem(problem) for problem in error.problems]}
         return {
             "ok": True,
             "problems": [],
-            "kind": "sweep" if found.points else "experiment",
-            "points": len(found.points),
-            "runs": found.job.runs,
-            "schemes": [choice.label for choice in found.spec.schemes],
-            "estimated_s": round(found.job.estimated_s, 1),
-            "simulated": found.job.simulated,
+            "kind": "sweep" if submission.points else "experiment",
+            "points": len(submission.points),
+            "runs": submission.job.runs,
+            "schemes": [choice.label for choice in submission.spec.schemes],
+            "estimated_s": round(submission.job.estimated_s, 1),
+            "simulated": submission.job.simulated,
         }
 
     @get("/specs", Description("The experiments that come with Capstan.", answers.SpecsView))
@@ -133,22 +133,22 @@ class EngineRoutes:
         ),
     )
     def results_csv(self, experiment: int) -> Response:
-        found = self._head(experiment)
+        head = self._head(experiment)
         try:
-            table = result_table(found["summary"])
+            table = result_table(head["summary"])
         except (KeyError, TypeError, AttributeError):
-            state = found["state"]
+            state = head["state"]
             raise ProblemError(409, f"experiment {experiment} is {state} and has no results") from None
         return Response(table, mimetype="text/csv")
 
     def _drawn_sweep(self, experiment: int, kind: str) -> Response:
         wanted = number("part", 1, 1) or 1
-        found = self._head(experiment)
-        if found["kind"] != "sweep":
+        head = self._head(experiment)
+        if head["kind"] != "sweep":
             raise ProblemError(404, f"experiment {experiment} is no sweep")
-        summary = found["summary"]
+        summary = head["summary"]
         if not isinstance(summary, dict) or not summary.get("points"):
-            raise ProblemError(409, f"experiment {experiment} is {found['state']} and has no results")
+            raise ProblemError(409, f"experiment {experiment} is {head['state']} and has no results")
         argv = ("engine.sweep_figure", str(wanted), kind)
         image = drawn("sweep", argv, [json.dumps(summary).encode()])
         if not image:
@@ -229,7 +229,7 @@ def _submission() -> Submission:
     try:
         return read_submission(_asked())
     except SubmissionError as error:
-        problems = [_problem(one) for one in error.problems]
+        problems = [_problem(problem) for problem in error.problems]
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise ProblemError(
@@ -245,15 +245,15 @@ def _problem(wrong: Wrong) -> answers.WrongView:
 
 @lru_cache(maxsize=64)
 def _preset(name: str) -> answers.PresetView:
-    found = preset_submission(name)
+    submission = preset_submission(name)
     return {
         "name": name,
-        "title": found.spec.title,
-        "description": found.spec.description,
-        "points": len(found.points),
-        "runs": found.job.runs,
-        "schemes": [choice.label for choice in found.spec.schemes],
-        "estimated_s": round(found.job.estimated_s, 1),
+        "title": submission.spec.title,
+        "description": submission.spec.description,
+        "points": len(submission.points),
+        "runs": submission.job.runs,
+        "schemes": [choice.label for choice in submission.spec.schemes],
+        "estimated_s": round(submission.job.estimated_s, 1),
         "claims": [
             {
                 "text": claim.text,
@@ -263,8 +263,8 @@ def _preset(name: str) -> answers.PresetView:
                 "scheme": claim.compare.scheme,
                 "against": claim.compare.against,
             }
-            for claim in found.spec.claims
+            for claim in submission.spec.claims
             if claim.compare is not None
         ],
-        "text": found.text,
+        "text": submission.text,
     }

@@ -64,20 +64,20 @@ class WorkerRoutes:
     @post("/engine/claims", Description("For workers: what is to be run next.", answers.ClaimView, ClaimBody))
     def claim(self) -> answers.ClaimView:
         wanted = body(ClaimBody)
-        found = self._engine.claim(wanted.worker, wanted.fabric, wanted.takes)
-        if found is None:
+        claimed = self._engine.claim(wanted.worker, wanted.fabric, wanted.takes)
+        if claimed is None:
             return {"claim": None}
         kept: list[answers.KeptView] = [
-            {"label": label, "repeat": repeat, "run": run} for label, repeat, run in found.kept
+            {"label": label, "repeat": repeat, "run": run} for label, repeat, run in claimed.kept
         ]
         return {
             "claim": {
-                "experiment": found.experiment,
-                "parent": found.parent,
-                "attempt": found.attempt,
-                "spec": found.spec,
-                "fabric": found.fabric,
-                "simulated": found.simulated,
+                "experiment": claimed.experiment,
+                "parent": claimed.parent,
+                "attempt": claimed.attempt,
+                "spec": claimed.spec,
+                "fabric": claimed.fabric,
+                "simulated": claimed.simulated,
                 "kept": kept,
             }
         }

@@ -109,20 +109,20 @@ def read_submission(request: SubmissionBody) -> Submission:
         raise SubmissionError([_wrong(problem, where, placed) for problem in problems])
     simulated = request.kind == "simulation"
     every = scheme_names() if simulated else lab_scheme_names()
-    found = _submission(with_all_schemes(spec_from_dict(source.data), every), text, simulated)
-    if found.job.runs > MOST_RUNS:
+    submission = _submission(with_all_schemes(spec_from_dict(source.data), every), text, simulated)
+    if submission.job.runs > MOST_RUNS:
         raise SubmissionError([Wrong(where, f"more than {MOST_RUNS} runs: take fewer points or repeats")])
     if simulated:
-        _need_simulated(found.spec, where)
-        return found
+        _need_simulated(submission.spec, where)
+        return submission
     problem = (
-        lab_problem(found.spec.simulation)
-        or flows_problem(max(point.spec.expected_flows() for point in points(found.spec)))
-        or first_lab_problem(found.spec.schemes, found.spec.policy)
+        lab_problem(submission.spec.simulation)
+        or flows_problem(max(point.spec.expected_flows() for point in points(submission.spec)))
+        or first_lab_problem(submission.spec.schemes, submission.spec.policy)
     )
     if problem is not None:
         raise SubmissionError([Wrong(where, f"{problem} (kind: simulation)")])
-    return found
+    return submission
 
 
 def _need_simulated(spec: Spec, where: str) -> None:
@@ -235,16 +235,16 @@ def _with_changes(data: dict[str, Any], changed: Mapping[str, Any]) -> dict[str,
 def _files(data: Any) -> list[Problem]:
     """Schemes that are files: a submission names none of the controller's machine."""
     given = data.get("schemes") if isinstance(data, dict) else None
-    found = []
+    problems = []
     for index, item in enumerate(given if isinstance(given, list) else []):
         name = item.get("name") if isinstance(item, dict) else item
         if isinstance(name, str) and is_scheme_file(scheme_choice(name).name):
             text = f"{name!r} is a file: what is submitted names schemes of the controller only"
-            found.append(Problem(1, 1, f"schemes[{index}]", text))
-    return found
+            problems.append(Problem(1, 1, f"schemes[{index}]", text))
+    return problems
 
 
 def _wrong(problem: Problem, where: str, placed: bool) -> Wrong:
     path = f"{where}.{problem.path}" if problem.path else where
-    at = (problem.line, problem.column) if placed else (0, 0)
-    return Wrong(path, problem.message, *at)
+    position = (problem.line, problem.column) if placed else (0, 0)
+    return Wrong(path, problem.message, *position)

@@ -36,7 +36,7 @@ class SubmittedRecord:
             yield kept_run(run, flows, modes, plans[run["repeat"]])
 
     def add(self, run: Run, body: Mapping[str, Any]) -> int:
-        modes = [{name: one[name] for name in ("at_s", "leaf", "mode", "cause")} for one in run.modes]
+        modes = [{name: change[name] for name in ("at_s", "leaf", "mode", "cause")} for change in run.modes]
         own = {"modes": modes, "attempt": self._attempt}
         return int(self._client.add_run(self._number, {**body, **own})["id"])
 

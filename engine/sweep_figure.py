@@ -18,7 +18,7 @@ from experiments.results.drawing import draw_sweep
 def main(part: int, kind: str, source: IO[bytes], target: IO[bytes]) -> None:
     document = json.load(source)
     with tempfile.TemporaryDirectory() as directory:
-        files = [one for one in draw_sweep(document, Path(directory)) if one.suffix == f".{kind}"]
+        files = [file for file in draw_sweep(document, Path(directory)) if file.suffix == f".{kind}"]
         if part <= len(files):
             target.write(files[part - 1].read_bytes())
 

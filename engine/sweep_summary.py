@@ -19,11 +19,11 @@ def sweep_summary(
         KeyError, ValueError, TypeError: a document is not one.
     """
     width = len(str(len(points)))
-    found = [
-        (tuple(at), Path(f"point-{index:0{width}d}"), document)
-        for index, (at, document) in enumerate(points, start=1)
+    entries = [
+        (tuple(ticks), Path(f"point-{index:0{width}d}"), document)
+        for index, (ticks, document) in enumerate(points, start=1)
     ]
-    return sweep_document(spec_from_dict(spec), found)
+    return sweep_document(spec_from_dict(spec), entries)
 
 
 def result_table(summary: Mapping[str, Any]) -> str:

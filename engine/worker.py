@@ -70,12 +70,12 @@ def _own(directory: Path) -> None:
     """Have *directory*, which no other user may enter. Raises SlotError if it is another's."""
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
-    found = directory.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    status = directory.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise SlotError(
             f"{directory} is no directory of our own, so others could hold the labs' slots: remove it"
         )
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if stat.S_IMODE(status.st_mode) & 0o077:
         directory.chmod(0o700)
 
 

@@ -36,10 +36,10 @@ class WorkerClient(ControllerClient):
 
     def claim(self, worker: str, fabric: str, takes: Takes = "all") -> dict[str, Any] | None:
         """Return what is to be run next; None: nothing. fabric: what the worker's lab is of, "" without one."""
-        found: dict[str, Any] | None = self._ask(
+        claimed: dict[str, Any] | None = self._ask(
             "POST", "/engine/claims", {"worker": worker, "fabric": fabric, "takes": takes}
         )["claim"]
-        return found
+        return claimed
 
     def report(self, experiment: int, report: WorkerReportBody) -> bool:
         """Report where an attempt is. Return whether to go on. Asks once only: the next report comes soon."""
@@ -76,7 +76,7 @@ class WorkerClient(ControllerClient):
 
     def flows_of(self, experiment: int, run: int) -> Sequence[dict[str, Any]]:
         """Return all flow records of a run."""
-        found: list[dict[str, Any]] = []
+        flows: list[dict[str, Any]] = []
         after = 0
         while True:
             page = self._ask(
@@ -84,9 +84,9 @@ class WorkerClient(ControllerClient):
                 f"/experiments/{experiment}/flows",
                 query={"run": run, "after": after, "limit": 10_000},
             )
-            found += page["flows"]
+            flows += page["flows"]
             if page["next"] is None:
-                return found
+                return flows
             after = page["next"]
 
     def _ask(

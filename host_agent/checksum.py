@@ -46,13 +46,13 @@ def complete(packet: bytes, seen: InnerPacket) -> bytes:
 
     Packets that a TUN device with IFF_VNET_HDR hands over carry none; needed where the receiver's has no such header.
     """
-    at = {TCP: 16, UDP: 6}.get(seen.protocol)
-    if at is None or seen.flow[-4:] == b"\0\0\0\0":
+    offset = {TCP: 16, UDP: 6}.get(seen.protocol)
+    if offset is None or seen.flow[-4:] == b"\0\0\0\0":
         return packet
     data = bytearray(packet)
-    at += seen.transport
-    data[at : at + 2] = b"\0\0"
+    offset += seen.transport
+    data[offset : offset + 2] = b"\0\0"
     segment = memoryview(data)[seen.transport :]
     value = checksum(segment, pseudo_header_sum(seen, len(segment)))
-    data[at : at + 2] = (value or 0xFFFF).to_bytes(2, "big")
+    data[offset : offset + 2] = (value or 0xFFFF).to_bytes(2, "big")
     return bytes(data)

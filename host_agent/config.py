@@ -83,7 +83,9 @@ class AgentConfig:
         """Broadcast addresses of the overlay's IPv4 networks."""
         networks = [ipaddress.ip_interface(address).network for address in self.overlay]
         return frozenset(
-            one.broadcast_address.packed for one in networks if one.version == 4 and one.prefixlen < 31
+            network.broadcast_address.packed
+            for network in networks
+            if network.version == 4 and network.prefixlen < 31
         )
 
     @property

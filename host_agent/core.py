@@ -94,7 +94,7 @@ class AgentCore:
                 continue
             address = socket.inet_aton(peer.underlay_ip)
             self._hosts[address] = peer.host
-            others.append((address, peer.session, peer.leaf, [packed(one) for one in peer.overlay]))
+            others.append((address, peer.session, peer.leaf, [packed(overlay) for overlay in peer.overlay]))
         self._core.set_directory(others, own)
 
     def set_keys(self, message: DatagramKeys | None) -> None:
@@ -143,11 +143,11 @@ class AgentCore:
             self._core.set_flow_types([], [])
             return
         values: list[tuple[bytes, list[int]]] = []
-        for one in types.types:
-            for value in one.values[: MOST_VALUES - len(values)]:
+        for flow_type in types.types:
+            for value in flow_type.values[: MOST_VALUES - len(values)]:
                 key = _value(types.features, value)
                 if key is not None:
-                    values.append((key, [min(threshold, NEVER) for threshold in one.thresholds_bytes]))
+                    values.append((key, [min(threshold, NEVER) for threshold in flow_type.thresholds_bytes]))
         self._core.set_flow_types([*types.features], values)
 
     def finished_flows(self, now: float) -> FinishedFlows | None:
@@ -156,14 +156,14 @@ class AgentCore:
         if not flows:
             return None
         between = [addresses(key) for key, _, _, _ in flows]
-        at = [ports(key) for key, _, _, _ in flows]
+        places = [ports(key) for key, _, _, _ in flows]
         return FinishedFlows(
             now_s=now,
             protocol=[key[0] for key, _, _, _ in flows],
             source=[text(source) for source, _ in between],
-            source_port=[port for port, _ in at],
+            source_port=[port for port, _ in places],
             destination=[text(destination) for _, destination in between],
-            destination_port=[port for _, port in at],
+            destination_port=[port for _, port in places],
             bytes=[payload for _, payload, _, _ in flows],
             start_s=[first for _, _, first, _ in flows],
             end_s=[end for _, _, _, end in flows],
@@ -226,7 +226,7 @@ class AgentCore:
 
     def datagrams_to_send(self) -> list[Outgoing]:
         """Datagrams for the underlay, in order; each is given once."""
-        return [Outgoing(*one) for one in self._core.datagrams_to_send()]
+        return [Outgoing(*datagram) for datagram in self._core.datagrams_to_send()]
 
     def packets_to_deliver(self) -> list[bytes]:
         """Inner packets for the host, in order; each is given once."""
@@ -260,9 +260,13 @@ def _stamps(paths: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
 def _value(features: Sequence[str], value: Sequence[str]) -> bytes | None:
     """The bytes of a value's texts; None where one is no address or port, which no flow has."""
     bytes_ = b""
-    for name, one in zip(features, value, strict=True):
+    for name, feature_value in zip(features, value, strict=True):
         try:
-            bytes_ += int(one).to_bytes(2, "big") if name.endswith("_port") else ip_address(one).packed
+            bytes_ += (
+                int(feature_value).to_bytes(2, "big")
+                if name.endswith("_port")
+                else ip_address(feature_value).packed
+            )
         except (ValueError, OverflowError):
             return None
     return bytes_

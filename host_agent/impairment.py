@@ -24,8 +24,8 @@ class Impairment(Generic[T]):
     @property
     def harmful(self) -> bool:
         """Whether anything is to happen to what arrives."""
-        one = self._setting
-        return any((one.loss, one.reorder, one.duplicate, one.corrupt))
+        setting = self._setting
+        return any((setting.loss, setting.reorder, setting.duplicate, setting.corrupt))
 
     def set(self, setting: Impair) -> None:
         """Do this from now on."""

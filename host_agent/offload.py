@@ -67,11 +67,13 @@ def _known_checksum(packet: bytes) -> bool:
 
 def finished(packet: bytes, start: int, offset: int) -> bytes:
     """*packet* with the checksum at *start* + *offset* finished; the field holds the pseudo header's sum."""
-    at = start + offset
-    if at + 2 > len(packet):
-        raise PacketError("inner_truncated", f"a checksum at {at} B is not in a packet of {len(packet)} B")
+    position = start + offset
+    if position + 2 > len(packet):
+        raise PacketError(
+            "inner_truncated", f"a checksum at {position} B is not in a packet of {len(packet)} B"
+        )
     value = checksum(packet[start:]) or 0xFFFF
-    return packet[:at] + value.to_bytes(2, "big") + packet[at + 2 :]
+    return packet[:position] + value.to_bytes(2, "big") + packet[position + 2 :]
 
 
 def written(packet: bytes, seen: InnerPacket) -> bytes:
@@ -79,10 +81,10 @@ def written(packet: bytes, seen: InnerPacket) -> bytes:
     offset = {TCP: 16, UDP: 6}.get(seen.protocol)
     if offset is None or seen.flow[-4:] == b"\0\0\0\0":
         return _PLAIN + packet
-    at = seen.transport
+    transport = seen.transport
     data = bytearray(packet)
-    struct.pack_into("!H", data, at + offset, pseudo_header_sum(seen, len(packet) - at))
-    return VNET_HEADER.pack(NEEDS_CHECKSUM, GSO_NONE, 0, 0, at, offset) + data
+    struct.pack_into("!H", data, transport + offset, pseudo_header_sum(seen, len(packet) - transport))
+    return VNET_HEADER.pack(NEEDS_CHECKSUM, GSO_NONE, 0, 0, transport, offset) + data
 
 
 def write_of(packet: bytes) -> bytes:

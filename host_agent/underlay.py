@@ -40,12 +40,12 @@ class Underlay:
             self._raw.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES)
             self._raw.bind((underlay_ip, 0))
             for port in range(BASE_PORT, BASE_PORT + FLOW_KEYS):
-                one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-                one.setblocking(False)
-                one.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
-                one.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
-                one.bind((underlay_ip, port))
-                self.sockets[one.fileno()] = one
+                opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                opened.setblocking(False)
+                opened.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+                opened.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+                opened.bind((underlay_ip, port))
+                self.sockets[opened.fileno()] = opened
         except OSError as error:
             self.close()
             raise UnderlayError(
@@ -63,7 +63,7 @@ class Underlay:
     def receive(self, fd: int) -> list[Arrived]:
         """What waits at one of `sockets`, or the first of it."""
         try:
-            return [Arrived(*one) for one in self._receiver.datagrams(fd)]
+            return [Arrived(*arrival) for arrival in self._receiver.datagrams(fd)]
         except OSError:
             return []  # an ICMP error about something that we sent
 
@@ -75,9 +75,9 @@ class Underlay:
 
     def close(self) -> None:
         """Close all sockets."""
-        for one in (getattr(self, "_raw", None), *self.sockets.values()):
-            if one is not None:
-                one.close()
+        for opened in (getattr(self, "_raw", None), *self.sockets.values()):
+            if opened is not None:
+                opened.close()
 
 
 def mac_of(interface: str) -> str:

@@ -77,14 +77,14 @@ def agree_command(
 
             simulated, _ = simulate_document(asked, show, cores=own_cores().workers())
         tolerance = asked.simulation.agree_within if within is None else within
-        found = list(agreements(lab, simulated, tolerance))
+        compared = list(agreements(lab, simulated, tolerance))
     except SettingsError as error:
         fail(str(error))
     if json_file:
-        write_json(_document(found), json_file)
+        write_json(_document(compared), json_file)
     if json_file != "-":
-        results.print(_table(found))
-    if not all(one.agrees for one in found):
+        results.print(_table(compared))
+    if not all(agreement.agrees for agreement in compared):
         sys.exit(1)
 
 
@@ -126,18 +126,18 @@ def _spec_of(document: Document) -> Spec:
     return spec_from_dict(document["spec"])
 
 
-def _table(found: Sequence[Agreement]) -> Table:
+def _table(compared: Sequence[Agreement]) -> Table:
     table = new_table(
         "Lab and simulation", ["lab\n[95 % CI]", "simulation\n[95 % CI]", "unit", "ratio", "agree"]
     )
-    for one in found:
-        word = Text("yes") if one.agrees else Text("no", style="bold red")
+    for agreement in compared:
+        word = Text("yes") if agreement.agrees else Text("no", style="bold red")
         table.add_row(
-            f"{one.scheme}: {one.measure}",
-            _shown(one.lab),
-            _shown(one.simulated),
-            one.unit,
-            f"{one.ratio:.2f}",
+            f"{agreement.scheme}: {agreement.measure}",
+            _shown(agreement.lab),
+            _shown(agreement.simulated),
+            agreement.unit,
+            f"{agreement.ratio:.2f}",
             word,
         )
     return table
@@ -147,7 +147,10 @@ def _shown(measured: Measured) -> str:
     return f"{milliseconds(measured.value)} {interval_text(measured.interval, milliseconds)}"
 
 
-def _document(found: Sequence[Agreement]) -> dict[str, Any]:
+def _document(compared: Sequence[Agreement]) -> dict[str, Any]:
     return {
-        "agreements": [dataclasses.asdict(one) | {"ratio": one.ratio, "agrees": one.agrees} for one in found]
+        "agreements": [
+            dataclasses.asdict(agreement) | {"ratio": agreement.ratio, "agrees": agreement.agrees}
+            for agreement in compared
+        ]
     }

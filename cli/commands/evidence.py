@@ -74,11 +74,11 @@ def evidence_command(
                 status.update(f"simulating {name}{f', {point}' if point else ''}")
 
             spec = wanted(spec, quick=quick)
-            found = kept_rows(name, spec, directory / KEPT) if kept else None
-            if found is None:
-                found = simulate_claims(name, spec, show)
-                write_rows(found, name, spec, directory / KEPT)
-            rows += found
+            evidence_rows = kept_rows(name, spec, directory / KEPT) if kept else None
+            if evidence_rows is None:
+                evidence_rows = simulate_claims(name, spec, show)
+                write_rows(evidence_rows, name, spec, directory / KEPT)
+            rows += evidence_rows
     rows = [row for row in with_switches(rows, directory) if not papers or row.paper in papers]
     output.write_text(markdown(rows, notes, quick=quick), encoding="utf-8")
     results.print(f"{len(rows)} claims in {output}", markup=False, soft_wrap=True)

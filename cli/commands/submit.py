@@ -73,7 +73,7 @@ def _follow(experiment: Experiment) -> None:
     experiment.wait()  # it is over: raises if it did not finish
 
 
-def progress_line(now: Progress, at: datetime) -> str:
+def progress_line(now: Progress, now_wall: datetime) -> str:
     """Return what runs, how far it is, and when it ends. at: local time."""
     if now.state == "queued":
         place = f", number {now.queue_position} in the queue" if now.queue_position else ""
@@ -81,5 +81,5 @@ def progress_line(now: Progress, at: datetime) -> str:
     line = f"{now.stage}: {now.runs_done} of {now.runs} runs, {now.flows_finished} of {now.flows} flows"
     if now.left_s is None:
         return line
-    end = at + timedelta(seconds=now.left_s)
+    end = now_wall + timedelta(seconds=now.left_s)
     return f"{line}, {now.left_s:.0f} s left, until {end:%H:%M:%S}"

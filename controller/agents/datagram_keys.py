@@ -54,6 +54,6 @@ class PairKeys:
             },
         )
 
-    def _key(self, one: str, other: str, period: int) -> bytes:
-        pair = "|".join(sorted((one, other)))
+    def _key(self, address: str, other: str, period: int) -> bytes:
+        pair = "|".join(sorted((address, other)))
         return hmac.digest(self._secret, f"datagrams|{period}|{pair}".encode(), hashlib.sha256)[:KEY_BYTES]

@@ -222,15 +222,15 @@ def _check_keepable(value: object, where: str, depth: int = 0) -> None:
 
 def _check_bounds(read: Any, where: str) -> None:
     """Raises PlainError for a number that is not `within` what its field may be."""
-    for one in dataclasses.fields(read):
-        value, bounds = getattr(read, one.name), one.metadata.get(SCHEMA)
+    for member in dataclasses.fields(read):
+        value, bounds = getattr(read, member.name), member.metadata.get(SCHEMA)
         if bounds is None or value is None:
             continue
         low = bounds.get("minimum", bounds.get("exclusiveMinimum"))
         if not low <= value <= bounds["maximum"] or value == bounds.get("exclusiveMinimum"):
             least = f"above {low:g}" if "exclusiveMinimum" in bounds else f"{low:g}"
-            allowed = f"must be {least}..{bounds['maximum']:g} {one.metadata[UNIT]}".rstrip()
-            raise PlainError(f"{where}.{one.name}", f"{allowed}, not {value:g}")
+            allowed = f"must be {least}..{bounds['maximum']:g} {member.metadata[UNIT]}".rstrip()
+            raise PlainError(f"{where}.{member.name}", f"{allowed}, not {value:g}")
 
 
 def _is_text(value: str) -> bool:

@@ -27,7 +27,7 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "label": label,
-            "cpu_limited": [bool(one.get("cpu_limited")) for one in (ours[label], theirs[label])],
+            "cpu_limited": [bool(scheme.get("cpu_limited")) for scheme in (ours[label], theirs[label])],
             "measures": _rows(ours[label], theirs[label]),
         }
         for label in ours
@@ -39,17 +39,17 @@ def _schemes(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     schemes = summary.get("schemes")
     if not isinstance(schemes, dict):
         return {}
-    return {label: one for label, one in schemes.items() if isinstance(one, dict)}
+    return {label: scheme for label, scheme in schemes.items() if isinstance(scheme, dict)}
 
 
 def _rows(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for kind, name, interval, unit in _MEASURES:
-        one, other = _estimate(a, kind, name, interval), _estimate(b, kind, name, interval)
-        if one is None or other is None:
+        first, other = _estimate(a, kind, name, interval), _estimate(b, kind, name, interval)
+        if first is None or other is None:
             continue
-        ratio = other["mean"] / one["mean"] if one["mean"] else None
-        rows.append({"name": f"{kind}.{name}", "unit": unit, "a": one, "b": other, "ratio": ratio})
+        ratio = other["mean"] / first["mean"] if first["mean"] else None
+        rows.append({"name": f"{kind}.{name}", "unit": unit, "a": first, "b": other, "ratio": ratio})
     return rows
 
 

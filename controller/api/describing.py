@@ -100,9 +100,9 @@ def attach(view: F, description: Description) -> F:
 
 def description_of(view: Callable[..., Any]) -> Description:
     """Return what a view says of itself. Raises LookupError for a view that says nothing."""
-    found = getattr(view, _ATTRIBUTE, None)
-    if not isinstance(found, Description):
+    description = getattr(view, _ATTRIBUTE, None)
+    if not isinstance(description, Description):
         raise LookupError(
             f"route {view.__name__!r} has no description: decorate it by controller.api.routing, as in get(path, ...)"
         )
-    return found
+    return description

@@ -60,15 +60,15 @@ def _operation(path: str, method: str, operation: Document) -> str:
         f'<details id="do-{escape(operation["operationId"])}"><summary><span class="method">{method.upper()}</span>',
         f'<code>{escape(path)}</code><span class="what">{escape(operation["summary"])}</span></summary><div>',
     ]
-    if method == "get" and not any(one.get("required") for one in operation["parameters"]):
+    if method == "get" and not any(parameter.get("required") for parameter in operation["parameters"]):
         lines.append(f'<p><a href="{escape(path)}">ask it now</a></p>')
     if operation["parameters"]:
         lines.append("<table><tr><th>parameter</th><th>in</th><th>what it may be</th><th></th></tr>")
-        for one in operation["parameters"]:
-            need = "" if one.get("required") else " (optional)"
+        for parameter in operation["parameters"]:
+            need = "" if parameter.get("required") else " (optional)"
             lines.append(
-                f"<tr><td><code>{escape(one['name'])}</code>{need}</td><td>{escape(one['in'])}</td>"
-                f"<td>{_words(one['schema'])}</td><td>{escape(one.get('description', ''))}</td></tr>"
+                f"<tr><td><code>{escape(parameter['name'])}</code>{need}</td><td>{escape(parameter['in'])}</td>"
+                f"<td>{_words(parameter['schema'])}</td><td>{escape(parameter.get('description', ''))}</td></tr>"
             )
         lines.append("</table>")
     if "requestBody" in operation:
@@ -81,7 +81,9 @@ def _operation(path: str, method: str, operation: Document) -> str:
 
 
 def _contents(content: Document) -> str:
-    return ", ".join(f"{_words(one['schema'])} <code>{escape(kind)}</code>" for kind, one in content.items())
+    return ", ".join(
+        f"{_words(media['schema'])} <code>{escape(kind)}</code>" for kind, media in content.items()
+    )
 
 
 def _schema(schema: Document) -> str:
@@ -93,8 +95,8 @@ def _schema(schema: Document) -> str:
     required = set(schema.get("required", ()))
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>{'' if name in required else ' (optional)'}</td>"
-        f"<td>{_words(one)}</td></tr>"
-        for name, one in schema["properties"].items()
+        f"<td>{_words(member)}</td></tr>"
+        for name, member in schema["properties"].items()
     )
     return f"{text}<table><tr><th>field</th><th>what it is</th></tr>{rows}</table>"
 
@@ -109,9 +111,9 @@ def _alternatives(schema: Document) -> Iterator[str]:
         name = schema["$ref"].rpartition("/")[2]
         yield f'<a href="#type-{escape(name)}">{escape(name)}</a>'
     elif "enum" in schema:
-        yield from (f"<code>{escape(json.dumps(one))}</code>" for one in schema["enum"])
+        yield from (f"<code>{escape(json.dumps(value))}</code>" for value in schema["enum"])
     elif "anyOf" in schema:
-        yield from (_words(one) for one in schema["anyOf"])
+        yield from (_words(option) for option in schema["anyOf"])
     elif schema.get("type") == "array":
         yield f"list of {_words(schema.get('items', {}))}"
     elif schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):

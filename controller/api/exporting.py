@@ -46,7 +46,9 @@ def parquet_file(flows: Iterable[Mapping[str, Any]]) -> IO[bytes]:
             return pyarrow.int64()
         return pyarrow.float64() if isinstance(column.type, Float) else pyarrow.string()
 
-    schema = pyarrow.schema([pyarrow.field(one.name, kind(one), nullable=one.nullable) for one in columns])
+    schema = pyarrow.schema(
+        [pyarrow.field(column.name, kind(column), nullable=column.nullable) for column in columns]
+    )
     file = tempfile.TemporaryFile()  # noqa: SIM115 the caller's
     rows = iter(flows)
     with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:

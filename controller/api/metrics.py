@@ -24,10 +24,10 @@ def _families(running: RunningController, uptime_s: float) -> Iterator[str]:
     names = FabricNames(snapshot)
     agents = running.agents.agents()
     counts = {
-        "switches": ("Switches that are connected.", sum(one.connected for one in snapshot.switches)),
-        "links_up": ("Links between switches that are up.", sum(one.up for one in snapshot.links)),
-        "hosts": ("Hosts whose place is known.", sum(one.place is not None for one in snapshot.hosts)),
-        "agents": ("Host agents that are connected.", sum(one.connected for one in agents)),
+        "switches": ("Switches that are connected.", sum(switch.connected for switch in snapshot.switches)),
+        "links_up": ("Links between switches that are up.", sum(link.up for link in snapshot.links)),
+        "hosts": ("Hosts whose place is known.", sum(host.place is not None for host in snapshot.hosts)),
+        "agents": ("Host agents that are connected.", sum(agent.connected for agent in agents)),
         "faults": ("Faults that were made on purpose and are in force.", len(running.faults.all())),
         "uptime_seconds": ("Since the controller's start.", uptime_s),
     }
@@ -36,7 +36,7 @@ def _families(running: RunningController, uptime_s: float) -> Iterator[str]:
     yield _family(
         "scheme", "gauge", "1 for the scheme in force.", [({"scheme": running.current.scheme.name}, 1)]
     )
-    modes = [({"leaf": names.switch(one.leaf)}, float(one.mode == "on")) for one in snapshot.modes]
+    modes = [({"leaf": names.switch(leaf.leaf)}, float(leaf.mode == "on")) for leaf in snapshot.modes]
     yield _family("leaf_mode_on", "gauge", "1 while a leaf's mode is ON.", modes)
     events = [({"kind": kind}, count) for kind, count in sorted(running.events.totals().items())]
     yield _family("events_total", "counter", "Events since the start.", events)

@@ -106,7 +106,7 @@ class Schemas:
         if origin is Literal:
             return {"enum": list(inner)}
         if origin in (types.UnionType, typing.Union):
-            return {"anyOf": [self.of(one) for one in inner]}
+            return {"anyOf": [self.of(option) for option in inner]}
         if origin in (list, tuple):
             return {"type": "array", "items": self.of(inner[0])}
         if origin is dict:
@@ -143,7 +143,9 @@ class Schemas:
 
     def _with(self, kind: With) -> dict[str, Any]:
         schema = self._object(kind.kind)
-        schema["properties"] = schema["properties"] | {name: self.of(one) for name, one in kind.more.items()}
+        schema["properties"] = schema["properties"] | {
+            name: self.of(more) for name, more in kind.more.items()
+        }
         schema["required"] = list(dict.fromkeys([*schema["required"], *kind.more]))
         return schema
 
@@ -161,17 +163,22 @@ class Schemas:
         if dataclasses.is_dataclass(kind):
             hints = typing.get_type_hints(kind, include_extras=True)
             members = dataclasses.fields(kind)
-            fields = {one.name: self.of(hints[one.name]) for one in members}
+            fields = {member.name: self.of(hints[member.name]) for member in members}
             if not self._whole:
-                fields = {one.name: _bounded(fields[one.name], one) | _default(one) for one in members}
-            return fields, [one.name for one in members if self._whole or _obliged(one)]
+                fields = {
+                    member.name: _bounded(fields[member.name], member) | _default(member)
+                    for member in members
+                }
+            return fields, [member.name for member in members if self._whole or _obliged(member)]
         if is_typeddict(kind):
             hints = typing.get_type_hints(kind, include_extras=True)
             fields = {name: self.of(typing.cast(Any, hint)) for name, hint in hints.items()}
             return fields, [name for name in hints if name in kind.__required_keys__]
         if isinstance(kind, type) and issubclass(kind, Base):
             columns = sqlalchemy.inspect(kind).columns
-            return {one.key: self._column(one) for one in columns}, [one.key for one in columns]
+            return {column.key: self._column(column) for column in columns}, [
+                column.key for column in columns
+            ]
         raise TypeError(f"{kind!r} has no form in JSON")
 
     def _column(self, column: Any) -> dict[str, Any]:
@@ -194,7 +201,11 @@ def _bounded(schema: dict[str, Any], field: dataclasses.Field[Any]) -> dict[str,
     """Return what the field's metadata says of its value, where that is not null."""
     bounds: dict[str, Any] = field.metadata.get(SCHEMA, {})
     if "anyOf" in schema:
-        return {"anyOf": [one if one.get("type") == "null" else one | bounds for one in schema["anyOf"]]}
+        return {
+            "anyOf": [
+                option if option.get("type") == "null" else option | bounds for option in schema["anyOf"]
+            ]
+        }
     return schema | bounds
 
 
@@ -211,7 +222,7 @@ def openapi_document(app: Flask, version: str, token: bool) -> dict[str, Any]:
     components: dict[str, Any] = {"Problem": PROBLEM}
     bodies, answers = Schemas(components, whole=False), Schemas(components, whole=True)
     paths: dict[str, dict[str, Any]] = {}
-    for rule in sorted(app.url_map.iter_rules(), key=lambda one: one.rule):
+    for rule in sorted(app.url_map.iter_rules(), key=lambda route: route.rule):
         if rule.endpoint.startswith("page."):
             continue  # the dashboard's files
         description = description_of(app.view_functions[rule.endpoint])
@@ -256,7 +267,7 @@ def _operation(
             }
             for name in arguments
         ]
-        + [_query(one) for one in description.query],
+        + [_query(parameter) for parameter in description.query],
         "responses": {
             str(description.status): {
                 "description": "The answer.",

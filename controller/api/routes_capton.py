@@ -56,7 +56,7 @@ def capton_view(
 ) -> answers_capton.CaptonView:
     """*standing*: None under a scheme without admission."""
     flows = [] if standing is None else standing.flows
-    granted = [one.active for one in flows if one.active.rate_bps]
+    granted = [flow.active for flow in flows if flow.active.rate_bps]
     return {
         "enabled": standing is not None,
         "scheme": scheme,
@@ -64,8 +64,8 @@ def capton_view(
         "totals": {
             "granted_flows": len(granted),
             "waiting_flows": len(flows) - len(granted),
-            "granted_bps": sum(one.rate_bps for one in granted),
-            "remaining_bytes": sum(one.active.remaining_bytes for one in flows),
+            "granted_bps": sum(flow.rate_bps for flow in granted),
+            "remaining_bytes": sum(flow.active.remaining_bytes for flow in flows),
         },
         "flows": [
             {
@@ -101,24 +101,24 @@ def resent_view(view: ResentView) -> answers_capton.ResentView:
         ],
         "newest": [
             {
-                "number": one.number,
-                "s_ago": round(view.at - one.at, 4),
-                "host": one.host,
-                "source": one.resent.source,
-                "source_port": one.resent.source_port,
-                "destination": one.resent.destination,
-                "destination_port": one.resent.destination_port,
-                "state": one.resent.state,
-                "trigger": one.resent.trigger,
-                "lasted_s": one.resent.lasted_s,
-                "quiet_s": one.resent.quiet_s,
-                "late_s": one.resent.late_s,
-                "in_flight_bytes": one.resent.in_flight_bytes,
-                "bytes": one.resent.bytes,
-                "needless_bytes": one.resent.needless_bytes,
-                "queue_bytes": one.resent.queue_bytes,
+                "number": episode.number,
+                "s_ago": round(view.at - episode.at, 4),
+                "host": episode.host,
+                "source": episode.resent.source,
+                "source_port": episode.resent.source_port,
+                "destination": episode.resent.destination,
+                "destination_port": episode.resent.destination_port,
+                "state": episode.resent.state,
+                "trigger": episode.resent.trigger,
+                "lasted_s": episode.resent.lasted_s,
+                "quiet_s": episode.resent.quiet_s,
+                "late_s": episode.resent.late_s,
+                "in_flight_bytes": episode.resent.in_flight_bytes,
+                "bytes": episode.resent.bytes,
+                "needless_bytes": episode.resent.needless_bytes,
+                "queue_bytes": episode.resent.queue_bytes,
             }
-            for one in reversed(view.newest[-MOST_RESENT:])
+            for episode in reversed(view.newest[-MOST_RESENT:])
         ],
     }
 
@@ -153,14 +153,14 @@ def _host(agent: AgentInfo) -> answers_capton.CaptonHost:
     }
 
 
-def _latency(found: Latencies) -> answers_capton.CaptonLatency:
+def _latency(latencies: Latencies) -> answers_capton.CaptonLatency:
     return {
-        "count": len(found),
-        "median_us": found.quantile_us(0.5),
-        "p99_us": found.quantile_us(0.99),
+        "count": len(latencies),
+        "median_us": latencies.quantile_us(0.5),
+        "p99_us": latencies.quantile_us(0.99),
         "buckets": [
             {"from_us": round(low, 1), "to_us": round(high, 1), "count": count}
-            for bucket, count in sorted(found.counts.items())
+            for bucket, count in sorted(latencies.counts.items())
             for low, high in (bounds_us(bucket),)
         ],
     }

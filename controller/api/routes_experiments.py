@@ -85,14 +85,17 @@ class ExperimentRoutes:
     )
     def listing(self) -> answers_experiments.ExperimentsView:
         limit = number("limit", 50, 1, 500) or 50
-        found = self._store.experiments(
+        experiments = self._store.experiments(
             number("before", None),
             limit,
             points=text("kind", "top", ("top", "all")) == "all",
             parent=number("parent", None),
             state=optional_text("state", STATES),
         )
-        return {"experiments": found, "next": found[-1]["id"] if len(found) == limit else None}
+        return {
+            "experiments": experiments,
+            "next": experiments[-1]["id"] if len(experiments) == limit else None,
+        }
 
     @get(
         ONE,
@@ -104,11 +107,11 @@ class ExperimentRoutes:
         ),
     )
     def one(self, experiment: int) -> dict[str, Any]:
-        found = self._store.experiment(experiment)
-        submitted = found["kind"] != "recorded"
-        found["progress"] = self._progress(experiment) if submitted and self._progress is not None else None
-        found["children"] = self._store.children(experiment)
-        return found
+        kept = self._store.experiment(experiment)
+        submitted = kept["kind"] != "recorded"
+        kept["progress"] = self._progress(experiment) if submitted and self._progress is not None else None
+        kept["children"] = self._store.children(experiment)
+        return kept
 
     @patch(
         ONE,
@@ -143,7 +146,7 @@ class ExperimentRoutes:
         if wanted.modes is None:
             modes = self._running.mode_events(wanted.started_at, finished_at)
         else:
-            modes = [dataclasses.asdict(one) for one in wanted.modes]
+            modes = [dataclasses.asdict(change) for change in wanted.modes]
         run = {
             "scheme": wanted.scheme,
             "label": wanted.label or wanted.scheme,
@@ -192,10 +195,14 @@ class ExperimentRoutes:
         if other is None:
             raise ProblemError(422, "query.with: is missing: the other experiment's number", "query.with")
         both = [self._store.experiment(number, runs=False) for number in (experiment, other)]
-        for found in both:
-            if found["summary"] is None:
-                raise ProblemError(409, f"experiment {found['id']} is {found['state']} and has no summary")
-        heads = [{name: found[name] for name in ("id", "name", "state", "created_at")} for found in both]
+        for compared in both:
+            if compared["summary"] is None:
+                raise ProblemError(
+                    409, f"experiment {compared['id']} is {compared['state']} and has no summary"
+                )
+        heads = [
+            {name: compared[name] for name in ("id", "name", "state", "created_at")} for compared in both
+        ]
         return {"experiments": heads, "schemes": compare(both[0]["summary"], both[1]["summary"])}
 
     @get(
@@ -214,8 +221,8 @@ class ExperimentRoutes:
     )
     def flows(self, experiment: int) -> answers_experiments.FlowsView:
         limit = number("limit", 1000, 1, 10_000) or 1000
-        found = self._store.flows(experiment, number("run", None), number("after", 0) or 0, limit)
-        return {"flows": found, "next": found[-1]["id"] if len(found) == limit else None}
+        flows = self._store.flows(experiment, number("run", None), number("after", 0) or 0, limit)
+        return {"flows": flows, "next": flows[-1]["id"] if len(flows) == limit else None}
 
     @get(
         ONE + "/flows.csv",

@@ -96,11 +96,11 @@ class FabricRoutes:
     def paths(self) -> answers.PathsView:
         ends = [text("from"), text("to")]
         try:
-            found = self._running.paths(*ends)
+            paths = self._running.paths(*ends)
         except KeyError as error:
             raise ProblemError(404, str(error.args[0])) from None
         snapshot = self._running.snapshot()
-        return {"paths": views.path_views(found, snapshot, *ends)}
+        return {"paths": views.path_views(paths, snapshot, *ends)}
 
     @get(
         "/modes",
@@ -186,7 +186,7 @@ class FabricRoutes:
             raise ProblemError(
                 504,
                 f"not everybody has confirmed scheme {self._running.current.scheme.name!r} within {timeout_s:g} s",
-                unconfirmed=[dataclasses.asdict(one) for one in late],
+                unconfirmed=[dataclasses.asdict(agent) for agent in late],
             )
         return {**views.scheme_view(self._running.current), "applied_ms": round(took_ms, 3)}
 
@@ -217,7 +217,7 @@ class FabricRoutes:
         try:
             self._running.agents.impair(host, setting, 5.0)
         except KeyError:
-            hint = did_you_mean(host, [one.host for one in self._running.agents.agents()])
+            hint = did_you_mean(host, [agent.host for agent in self._running.agents.agents()])
             raise ProblemError(404, f"there is no agent {host!r}{hint}") from None
         return dataclasses.asdict(setting)
 

@@ -27,7 +27,10 @@ class FaultRoutes:
 
     @get("", Description("Faults in force.", answers_live.FaultsView))
     def listing(self) -> Any:
-        return {"faults": [fault_object(one) for one in self._running.faults.all()], "possible": self._lab}
+        return {
+            "faults": [fault_object(fault) for fault in self._running.faults.all()],
+            "possible": self._lab,
+        }
 
     @post(
         "",

@@ -60,7 +60,7 @@ class LiveRoutes:
         logged = self._running.events.since(number("since", 0) or 0, limit)
         cursor = logged[-1].cursor if logged else self._running.events.cursor
         names = self._running.live.names()
-        return {"events": [views.event_view(one, names) for one in logged], "cursor": cursor}
+        return {"events": [views.event_view(event, names) for event in logged], "cursor": cursor}
 
     @get("/links", Description("All links, with what they carry now.", answers_live.LinksView))
     def links(self) -> Any:
@@ -94,8 +94,8 @@ class LiveRoutes:
         state, kind = optional_text("state", STATES), optional_text("class", CLASSES)
         connected = any(agent.connected for agent in self._running.agents.agents())
         self._running.live.flows.newest(FIRST_SAMPLE_S if connected else 0.0)
-        found, after = self._running.live.flows.listing(before, limit, state, kind, optional_text("host"))
-        return {"flows": found, "next": after}
+        flows, after = self._running.live.flows.listing(before, limit, state, kind, optional_text("host"))
+        return {"flows": flows, "next": after}
 
     @get(
         "/flows/<number:flow>",
@@ -106,10 +106,10 @@ class LiveRoutes:
         ),
     )
     def flow(self, flow: int) -> Any:
-        found = self._running.live.flows.one(flow)
-        if found is None:
+        kept = self._running.live.flows.one(flow)
+        if kept is None:
             raise ProblemError(404, f"flow {flow} is not known, or no longer: see /api/v1/flows")
-        flow_view, steps = found
+        flow_view, steps = kept
         try:
             infos = self._running.paths(flow_view["source"], flow_view["destination"])
             paths = views.path_views(
@@ -125,7 +125,7 @@ class LiveRoutes:
                 self._running, leaves, flow_view["started_at"], flow_view["last_at"]
             ),
             "paths": paths,
-            "queues": [dataclasses.asdict(one) for one in _queues_on(self._running, flow_view, paths)],
+            "queues": [dataclasses.asdict(queue) for queue in _queues_on(self._running, flow_view, paths)],
             "faults": views.faults_between(self._running, flow_view["started_at"], flow_view["last_at"]),
         }
 

@@ -90,11 +90,11 @@ def path_views(
     names = FabricNames(snapshot)
     hosts = {name: host for host in snapshot.hosts for name in (host.ipv4, host.name)}
     stamps = {switch.stamp: switch.dpid for switch in snapshot.switches}
-    found: list[PathView] = []
+    shown: list[PathView] = []
     for path in paths:
         ways = [names.link(PortRef(*way)) for way in zip(path.switches[:-1], path.ports[:-1], strict=True)]
         turn = stamps.get(path.stamp) if path.stamp else None
-        found.append(
+        shown.append(
             {
                 "stamp": path.stamp,
                 "switches": [names.switch(dpid) for dpid in path.switches],
@@ -106,7 +106,7 @@ def path_views(
                 "turn": None if turn is None else names.switch(turn),
             }
         )
-    return found
+    return shown
 
 
 def host_link(host: HostInfo, names: FabricNames) -> str:
@@ -122,22 +122,22 @@ def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) ->
     return {
         "leaves": [
             {
-                "leaf": names.get(one.leaf, str(one.leaf)),
-                "mode": one.mode,
-                "since_at": events.wall(one.since),
+                "leaf": names.get(mode.leaf, str(mode.leaf)),
+                "mode": mode.mode,
+                "since_at": events.wall(mode.since),
             }
-            for one in snapshot.modes
+            for mode in snapshot.modes
         ],
         "events": [
             {
-                "cursor": one.cursor,
-                "at": one.at,
-                "leaf": names.get(one.data.leaf, str(one.data.leaf)),
-                "mode": one.data.mode,
-                "cause": one.data.cause,
+                "cursor": event.cursor,
+                "at": event.at,
+                "leaf": names.get(event.data.leaf, str(event.data.leaf)),
+                "mode": event.data.mode,
+                "cause": event.data.cause,
             }
-            for one in logged
-            if isinstance(one.data, ModeChanged)
+            for event in logged
+            if isinstance(event.data, ModeChanged)
         ],
         "cursor": events.cursor,
     }
@@ -149,7 +149,7 @@ def modes_between(
     """Mode changes of some leaves between two moments (Unix seconds), after the mode that each had at first."""
     names = running.live.names()
     first: dict[str, ModeAt] = {}
-    found: list[ModeAt] = []
+    modes: list[ModeAt] = []
     for logged in running.events.since(0):
         if not isinstance(logged.data, ModeChanged) or logged.at > ended_at:
             continue
@@ -164,19 +164,19 @@ def modes_between(
             if logged.at < began_at:
                 first[leaf] = change
             else:
-                found.append(change)
-    return [*first.values(), *found]
+                modes.append(change)
+    return [*first.values(), *modes]
 
 
 def ways_of(path: PathView, names: FabricNames) -> list[Way]:
     """Return a path's links, each with the direction in which the path goes; not that of the sending host."""
-    found: list[Way] = []
+    ways: list[Way] = []
     for source, name in zip(path["switches"], path["links"][1:], strict=True):
         link = names.by_name(name)
         if link is not None:
             forth = link.a is not None and names.switch(link.a.dpid) == source
-            found.append((link.name, "ab" if forth else "ba"))
-    return found
+            ways.append((link.name, "ab" if forth else "ba"))
+    return ways
 
 
 def faults_between(running: RunningController, began_at: float, ended_at: float) -> list[FaultChange]:
@@ -199,14 +199,14 @@ def queues_view(wanted: PortQueues, switches: list[SwitchQueues], snapshot: Fabr
         "wanted": {"number": wanted.number, "buffer_packets": wanted.buffer_packets},
         "switches": [
             {
-                "switch": names.get(one.dpid, one.name),
-                "datapath": one.datapath,
-                "in_force": one.in_force,
-                "problems": list(one.problems),
-                "counted_s_ago": None if one.counted_at is None else round(now - one.counted_at, 3),
-                "ports": [_port_queues(port, one.counters.get(port.name, ())) for port in one.ports],
+                "switch": names.get(switch.dpid, switch.name),
+                "datapath": switch.datapath,
+                "in_force": switch.in_force,
+                "problems": list(switch.problems),
+                "counted_s_ago": None if switch.counted_at is None else round(now - switch.counted_at, 3),
+                "ports": [_port_queues(port, switch.counters.get(port.name, ())) for port in switch.ports],
             }
-            for one in switches
+            for switch in switches
         ],
     }
 
@@ -227,13 +227,13 @@ def _port_queues(port: PortState, counters: tuple[QueueCounters, ...]) -> PortQu
         "counters": [
             {
                 "queue": queue,
-                "waiting_packets": one.waiting_packets,
-                "waiting_bytes": one.waiting_bytes,
-                "dropped_packets": one.dropped_packets,
-                "sent_packets": one.sent_packets,
-                "sent_bytes": one.sent_bytes,
+                "waiting_packets": counter.waiting_packets,
+                "waiting_bytes": counter.waiting_bytes,
+                "dropped_packets": counter.dropped_packets,
+                "sent_packets": counter.sent_packets,
+                "sent_bytes": counter.sent_bytes,
             }
-            for queue, one in enumerate(counters)
+            for queue, counter in enumerate(counters)
         ],
     }
 

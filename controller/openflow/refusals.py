@@ -47,7 +47,7 @@ class Refusals:
 
     def due(self, now: float) -> list[int]:
         """Return the switches that are to begin anew now; each is named once."""
-        due = [dpid for dpid, at in self._heal_at.items() if at <= now]
+        due = [dpid for dpid, heal_at in self._heal_at.items() if heal_at <= now]
         for dpid in due:
             del self._heal_at[dpid]
             self._healed[dpid] = now

@@ -303,7 +303,7 @@ class OpenFlowShell:
 
     # Events in
 
-    def _handle(self, connection: Connection, event: SessionEvent, at: float) -> None:
+    def _handle(self, connection: Connection, event: SessionEvent, read_at: float) -> None:
         plane = self._control_plane
         if isinstance(event, Ready):
             if self._newcomers.arrived(connection, event, self.now()):
@@ -317,15 +317,17 @@ class OpenFlowShell:
         match event:
             case PacketIn(in_port, cookie, data):
                 self._counters["packet-ins"] += 1
-                self._guarded("a packet-in", lambda: plane.packet_in(dpid, in_port, cookie, data, at), at)
+                self._guarded(
+                    "a packet-in", lambda: plane.packet_in(dpid, in_port, cookie, data, read_at), read_at
+                )
             case MeterCount(readings):
-                self._guarded("a meter's count", lambda: plane.meter_sample(dpid, readings, at), at)
+                self._guarded("a meter's count", lambda: plane.meter_sample(dpid, readings, read_at), read_at)
             case PortsCounted(body):
                 self._on_event(PortCounters(dpid, body))
             case UpdateDone(ticket, errors):
-                self._update_done(connection, ticket, errors, at)
+                self._update_done(connection, ticket, errors, read_at)
             case PortStatus(port):
-                self._guarded("a port's change", lambda: plane.port_changed(dpid, port, at), at)
+                self._guarded("a port's change", lambda: plane.port_changed(dpid, port, read_at), read_at)
             case Refused(error):
                 self._updates.refused(error)
 
@@ -355,16 +357,16 @@ class OpenFlowShell:
         return None if self._allowed is None else self._allowed.refusal(dpid, certificate)
 
     def _update_done(
-        self, connection: Connection, ticket: int, errors: tuple[SwitchError, ...], at: float
+        self, connection: Connection, ticket: int, errors: tuple[SwitchError, ...], read_at: float
     ) -> None:
-        self._updates.done(connection, ticket, errors, at)
+        self._updates.done(connection, ticket, errors, read_at)
         dpid = connection.introduced
         if dpid is None or connection.closed:
             return
         if connection.session.unconfirmed:
-            self._guarded("a confirmation", lambda: self._control_plane.progressed(dpid, at), at)
+            self._guarded("a confirmation", lambda: self._control_plane.progressed(dpid, read_at), read_at)
         else:
-            self._guarded("a confirmation", lambda: self._control_plane.applied(dpid, at), at)
+            self._guarded("a confirmation", lambda: self._control_plane.applied(dpid, read_at), read_at)
 
     def _carry_out(self, result: object, noticed: float) -> None:
         if isinstance(result, Effects):

@@ -53,12 +53,12 @@ class UpdateResults:
         return waiter
 
     def done(
-        self, connection: SwitchConnection, ticket: int, errors: tuple[SwitchError, ...], at: float
+        self, connection: SwitchConnection, ticket: int, errors: tuple[SwitchError, ...], read_at: float
     ) -> None:
         """Take a switch's confirmation of an update, of which it refused what *errors* say."""
         for error in errors:
             self.refused(error)
-        trace = self._confirmations.confirmed((connection, ticket), errors, at)
+        trace = self._confirmations.confirmed((connection, ticket), errors, read_at)
         if trace is not None:
             self._on_event(trace)
         if errors:

@@ -114,8 +114,8 @@ def check(scheme: Scheme, where: str = "scheme") -> None:
     need(bool(scheme.title.strip()), "title", "must not be empty")
     for name in _CLASSES:
         _check_class(name, getattr(scheme, name), need)
-    codings = [one for one in (scheme.short.coding, scheme.long.coding) if one is not None]
-    different = one_estimator([(one.estimator, one.sampling_packet_times) for one in codings])
+    codings = [coding for coding in (scheme.short.coding, scheme.long.coding) if coding is not None]
+    different = one_estimator([(coding.estimator, coding.sampling_packet_times) for coding in codings])
     need(different is None, "long.coding.estimator", different or "")
     by_mode = [name for name in _CLASSES if getattr(scheme, name).by_mode is not None]
     if scheme.mode is None:
@@ -264,16 +264,16 @@ def _check_admission(scheme: Scheme, need: Any) -> None:
     )
 
 
-def _check_class(name: str, one: ClassScheme, need: Any) -> None:
+def _check_class(name: str, served: ClassScheme, need: Any) -> None:
     need(
-        (one.group is None) != (one.by_mode is None),
+        (served.group is None) != (served.by_mode is None),
         f"{name}.group",
         "give either group (spray, hash or label) or by_mode, not both"
-        if one.group
+        if served.group
         else "is missing: give group (spray, hash or label) or by_mode",
     )
-    _check_path(name, one, need)
-    coding = one.coding
+    _check_path(name, served, need)
+    coding = served.coding
     if coding is None:
         return
     where = f"{name}.coding"
@@ -285,20 +285,20 @@ def _check_class(name: str, one: ClassScheme, need: Any) -> None:
         need(False, f"{where}.{field}", wrong[1])
 
 
-def _check_path(name: str, one: ClassScheme, need: Any) -> None:
-    given = {} if one.path is None else one.path.given()
+def _check_path(name: str, served: ClassScheme, need: Any) -> None:
+    given = {} if served.path is None else served.path.given()
     known = {
         f"{field[:-1]}packet_times" if field in PATH_TIMES else field
-        for field in PATH_PARAMETERS.get(one.entropy, ())
+        for field in PATH_PARAMETERS.get(served.entropy, ())
     }
     for field in given:
         where = f"{name}.path.{field}"
         need(
             field in known,
             where,
-            f"means nothing to entropy {one.entropy!r}, which has {', '.join(sorted(known)) or 'no parameters'}",
+            f"means nothing to entropy {served.entropy!r}, which has {', '.join(sorted(known)) or 'no parameters'}",
         )
-    wrong = path_problem(one.path_settings(packet_time_s=1e-6))
+    wrong = path_problem(served.path_settings(packet_time_s=1e-6))
     if wrong is not None:
         need(False, f"{name}.path.{wrong[0]}", wrong[1])
 

@@ -199,7 +199,7 @@ class Priority:
 
     def scaled(self) -> tuple[int, ...]:
         """The thresholds in bytes of the experiment's flows."""
-        return tuple(round(one * self.scale) for one in self.thresholds_bytes)
+        return tuple(round(threshold * self.scale) for threshold in self.thresholds_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +293,8 @@ class Scheme:
     def labels(self) -> bool:
         """Whether any class may be sent by path labels."""
         classes = (self.short, self.long, self.control)
-        return any(one.group_in(mode) == "label" for one in classes for mode in _MODES)
+        return any(served.group_in(mode) == "label" for served in classes for mode in _MODES)
 
     def group_of(self, kind: Literal["short", "long", "control"], mode: Mode) -> GroupKind:
-        one: ClassScheme = getattr(self, kind)
-        return one.group_in(mode)
+        served: ClassScheme = getattr(self, kind)
+        return served.group_in(mode)

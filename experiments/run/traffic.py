@@ -86,7 +86,7 @@ class Traffic:
         self._collect("done", "configure")
 
     def prepare(self, plan: Plan, replication: Replication | None = None) -> None:
-        """Tell every host its flows; forgets those of the last run. replication: of short flows."""
+        """Give every host its flows; forgets those of the last run. replication: of short flows."""
         address = {endpoint.host: endpoint.address for endpoint in self._endpoints}
         orders: dict[str, list[dict[str, Any]]] = {host: [] for host in self._hosts}
         for flow in plan.flows:

@@ -95,27 +95,27 @@ def problems_of(
     source: Source, schemes: Collection[str], check_overrides: CheckOverrides | None = None
 ) -> list[Problem]:
     """Return all problems of a spec that was read as *source*, as `check` does."""
-    found = list(source.problems)
-    if source.data is None and not found:
-        found.append(
+    problems = list(source.problems)
+    if source.data is None and not problems:
+        problems.append(
             Problem(1, 1, "", "is empty; a spec needs at least name, title, fabric, schemes, workload")
         )
     if source.data is not None:
-        found += against_schema(source)
+        problems += against_schema(source)
         if isinstance(source.data, dict):
-            found += _Meaning(source, found).problems(schemes, check_overrides)
-            found += _sweep(source, found, schemes, check_overrides)
-    return list(dict.fromkeys(replace(item, filename=source.filename) for item in sorted(found)))
+            problems += _Meaning(source, problems).problems(schemes, check_overrides)
+            problems += _sweep(source, problems, schemes, check_overrides)
+    return list(dict.fromkeys(replace(item, filename=source.filename) for item in sorted(problems)))
 
 
 def _sweep(
     source: Source,
-    found: list[Problem],
+    problems: list[Problem],
     schemes: Collection[str],
     check_overrides: CheckOverrides | None,
 ) -> Iterator[Problem]:
     """What is wrong with a sweep, and with the specs that it stands for where the spec itself is fine."""
-    if not source.data.get("sweep") or any(problem.path.startswith("sweep") for problem in found):
+    if not source.data.get("sweep") or any(problem.path.startswith("sweep") for problem in problems):
         return
     axes = tuple(build(Axis, item, "sweep") for item in source.data["sweep"])
     try:
@@ -126,17 +126,17 @@ def _sweep(
         yield Problem(*source.place(where), text_of(where), str(error))
         return
     said = set()
-    for at, one in data:
-        point = replace(source, data=one, problems=[])
+    for ticks, combination in data:
+        point = replace(source, data=combination, problems=[])
         wrong = list(against_schema(point))
         wrong += _Meaning(point, wrong).problems(schemes, check_overrides)
         for problem in wrong:
-            if (problem.path, problem.message) in said or problem in found:
+            if (problem.path, problem.message) in said or problem in problems:
                 continue
             said.add((problem.path, problem.message))
             cause = _axis_of(problem.path, axes)
             place: FieldPath = ("sweep",) if cause is None else ("sweep", cause)
-            text = f"where {words(axes, at)}: {problem.path}: {problem.message}"
+            text = f"where {words(axes, ticks)}: {problem.path}: {problem.message}"
             yield Problem(*source.place(place), text_of(place), text)
 
 
@@ -154,10 +154,10 @@ def _axis_of(path: str, axes: tuple[Axis, ...]) -> int | None:
 class _Meaning:
     """Checks of the parts that fit the schema; a part with problems of its own is left alone."""
 
-    def __init__(self, source: Source, found: list[Problem]) -> None:
+    def __init__(self, source: Source, problems: list[Problem]) -> None:
         self._source = source
         self._data: dict[str, Any] = source.data
-        self._bad = [problem.path for problem in found]
+        self._bad = [problem.path for problem in problems]
         self._found: list[Problem] = []
 
     def problems(self, schemes: Collection[str], check_overrides: CheckOverrides | None) -> list[Problem]:
@@ -194,21 +194,21 @@ class _Meaning:
             if not self._fits("schemes", index):
                 continue
             choice = scheme_choice(item)
-            at: FieldPath = ("schemes", index) if isinstance(item, str) else ("schemes", index, "name")
+            where: FieldPath = ("schemes", index) if isinstance(item, str) else ("schemes", index, "name")
             every = choice.name == ALL_SCHEMES
             names = sorted(set(known) - listed) if every else [choice.name]
             if is_scheme_file(choice.name):
                 if not Path(choice.name).is_file():
-                    self._say(at, f"there is no file {choice.name!r} (from where this is run)")
+                    self._say(where, f"there is no file {choice.name!r} (from where this is run)")
             elif not every and choice.name not in known:
-                self._say(at, f"scheme {choice.name!r} is not known{did_you_mean(choice.name, known)}")
+                self._say(where, f"scheme {choice.name!r} is not known{did_you_mean(choice.name, known)}")
             elif check_overrides is not None and self._fits("policy") | ("policy" not in self._data):
                 for name in names:
                     self._overrides(index, name, policy, choice.overrides, check_overrides)
             for label in names if every else [choice.label]:
                 if label in labels:
                     text = f"{label!r} is there already (schemes[{labels[label]}]); give a label"
-                    self._say(at, text)
+                    self._say(where, text)
                 labels.setdefault(label, index)
         if labels:
             self._claims(labels)
@@ -226,7 +226,7 @@ class _Meaning:
         for index, item in enumerate(claims if isinstance(claims, list) else []):
             if not self._fits("claims", index):
                 continue
-            compare, at = item.get("compare"), ("claims", index, "compare")
+            compare, where = item.get("compare"), ("claims", index, "compare")
             if compare is None:
                 self._say(
                     ("claims", index),
@@ -236,21 +236,21 @@ class _Meaning:
             for name in ("scheme", "against"):
                 if compare[name] not in labels:
                     hint = did_you_mean(compare[name], labels)
-                    self._say((*at, name), f"{compare[name]!r} is not among the schemes{hint}")
+                    self._say((*where, name), f"{compare[name]!r} is not among the schemes{hint}")
             wrong = "at_most" if compare["measure"] == "long-goodput" else "at_least"
             if compare.get(wrong) is not None:
                 self._say(
-                    (*at, wrong), f"is not for {compare['measure']}: goodput takes at_least, times at_most"
+                    (*where, wrong), f"is not for {compare['measure']}: goodput takes at_least, times at_most"
                 )
             limits = [name for name in ("at_most", "at_least", "between") if compare.get(name) is not None]
             if len(limits) != 1:
                 given = " and ".join(limits) or "none"
                 self._say(
-                    at,
+                    where,
                     f"needs one of at_most, at_least, between (has {given}); 1 where the paper has no number",
                 )
             elif limits == ["between"] and not 0 < compare["between"][0] < compare["between"][1]:
-                self._say((*at, "between"), "must be two numbers above 0, the lesser first")
+                self._say((*where, "between"), "must be two numbers above 0, the lesser first")
 
     def _overrides(
         self,
@@ -379,10 +379,10 @@ class _Meaning:
 
     def _tenants(self, workload: Workload, hosts: list[Endpoint]) -> bool:
         """Whether the hosts of every application are there, and enough for the pattern."""
-        for index, one in enumerate(workload.flows.applications):
+        for index, application in enumerate(workload.flows.applications):
             where: FieldPath = ("workload", "flows", "applications", index, "hosts")
             try:
-                own = hosts_of(one, hosts)
+                own = hosts_of(application, hosts)
                 if len(own) < 2:
                     raise PatternError(f"needs at least two hosts, not {len(own)}")
                 senders(workload.flows.pattern, own)

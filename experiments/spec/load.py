@@ -58,7 +58,7 @@ SAME_MACHINE: Final = 1.25
 def costs_where(lone_us: float) -> PacketCosts:
     """Return the costs on a machine whose switches take *lone_us* microseconds for a lone packet.
 
-    They are the reference's where that cannot be told from its own.
+    They are the reference's where that cannot be known by its own.
     """
     factor = lone_us / LONE_US
     return REFERENCE if 1 / SAME_MACHINE <= factor <= SAME_MACHINE else REFERENCE.times(factor)

@@ -42,11 +42,11 @@ def points(spec: Spec) -> list[Point]:
     if not spec.sweep:
         return [Point(spec)]
     check_axes(spec.sweep)
-    found = []
-    for at, data in grid(spec_to_dict(spec), spec.sweep):
-        one = spec_from_dict(data)
-        found.append(Point(replace(one, title=f"{spec.title} ({words(spec.sweep, at)})"), at))
-    return found
+    combinations = []
+    for ticks, data in grid(spec_to_dict(spec), spec.sweep):
+        point = spec_from_dict(data)
+        combinations.append(Point(replace(point, title=f"{spec.title} ({words(spec.sweep, ticks)})"), ticks))
+    return combinations
 
 
 def only(spec: Spec, wanted: Sequence[str]) -> Spec:
@@ -101,15 +101,15 @@ def grid(data: Mapping[str, Any], axes: Sequence[Axis]) -> Iterator[tuple[tuple[
         SweepError: a path leads through something that has no fields.
     """
     for combination in product(*(range(len(axis.values)) for axis in axes)):
-        one = copy.deepcopy(dict(data))
-        one.pop("sweep", None)
+        changed = copy.deepcopy(dict(data))
+        changed.pop("sweep", None)
         for index, (axis, position) in enumerate(zip(axes, combination, strict=True)):
             for number, field in enumerate(axis.fields):
                 try:
-                    set_field(one, field, axis.values[position])
+                    set_field(changed, field, axis.values[position])
                 except (IndexError, TypeError, ValueError, AttributeError):
                     raise SweepError(f"{field!r} is no field of this spec", index, "fields", number) from None
-        yield tuple(axis.ticks[position] for axis, position in zip(axes, combination, strict=True)), one
+        yield tuple(axis.ticks[position] for axis, position in zip(axes, combination, strict=True)), changed
 
 
 def set_field(data: dict[str, Any], field: str, value: Any) -> None:

@@ -83,13 +83,13 @@ class UnsentBytes:
 
 def _read(answer: bytes) -> Unsent | None:
     attributes: dict[int, bytes] = {}
-    at = _ANSWER_BYTES
-    while at + 4 <= len(answer):
-        size, kind = struct.unpack_from("=HH", answer, at)
+    offset = _ANSWER_BYTES
+    while offset + 4 <= len(answer):
+        size, kind = struct.unpack_from("=HH", answer, offset)
         if size < 4:
             break
-        attributes[kind] = answer[at + 4 : at + size]
-        at += (size + 3) & ~3
+        attributes[kind] = answer[offset + 4 : offset + size]
+        offset += (size + 3) & ~3
     info, memory = attributes.get(_INFO, b""), attributes.get(_MEMORY, b"")
     if len(info) < _NOT_SENT_AT + 4:
         return None

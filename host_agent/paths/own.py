@@ -40,15 +40,17 @@ def read_path_policy(file: Path) -> OwnPathPolicy:
         spec.loader.exec_module(module)
     except Exception as error:
         raise PathFileError(_place(file, error)) from error
-    found = [
-        one
-        for one in vars(module).values()
-        if isinstance(one, type) and issubclass(one, PathPolicy) and one.__module__ == module.__name__
+    policies = [
+        member
+        for member in vars(module).values()
+        if isinstance(member, type)
+        and issubclass(member, PathPolicy)
+        and member.__module__ == module.__name__
     ]
-    if len(found) != 1:
-        names = ", ".join(one.__name__ for one in found) or "none"
+    if len(policies) != 1:
+        names = ", ".join(policy.__name__ for policy in policies) or "none"
         raise PathFileError(f"path policy {file}: must define one subclass of PathPolicy, there is {names}")
-    kind = found[0]
+    kind = policies[0]
     from numpy.random import (
         default_rng,
     )  # half of what an agent's start takes, and only such a file's policy needs it

@@ -94,7 +94,7 @@ scheduler! {
     CaptonScheduler, Scheduler,
     fn standing(&self, now_ns: i64) -> Vec<(u64, usize, usize, u64, i64)> {
         let flows = held(&self.0).standing(now_ns.into()).into_iter();
-        flows.map(|at| (at.id, at.source, at.destination, at.remaining_bytes, at.rate)).collect()
+        flows.map(|flow| (flow.id, flow.source, flow.destination, flow.remaining_bytes, flow.rate)).collect()
     }
 
     fn __contains__(&self, flow: u64) -> bool {

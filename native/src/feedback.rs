@@ -17,17 +17,17 @@ impl PyFeedback {
 
     #[getter]
     fn numbers(&self) -> Vec<u32> {
-        self.0.receipts.iter().map(|one| one.number).collect()
+        self.0.receipts.iter().map(|receipt| receipt.number).collect()
     }
 
     #[getter]
     fn stamps(&self) -> Vec<u16> {
-        self.0.receipts.iter().map(|one| one.stamp).collect()
+        self.0.receipts.iter().map(|receipt| receipt.stamp).collect()
     }
 
     #[getter]
     fn delays_us(&self) -> Vec<u32> {
-        self.0.receipts.iter().map(|one| one.delay_us).collect()
+        self.0.receipts.iter().map(|receipt| receipt.delay_us).collect()
     }
 
     #[getter]

@@ -20,7 +20,9 @@ def environ_of(request: h11.Request, peer: Any, here: Any, scheme: str = "http")
     absolute, mark, rest = target.partition("://")
     if mark and absolute.lower() in ("http", "https"):  # the absolute form, which proxies use
         target = "/" + rest.partition("/")[2]
-    (host, port), (name_here, port_here) = (tuple(one[:2]) if one else ("", 0) for one in (peer, here))
+    (host, port), (name_here, port_here) = (
+        tuple(address[:2]) if address else ("", 0) for address in (peer, here)
+    )
     path, _, query = target.partition("?")
     environ = {
         "REQUEST_METHOD": request.method.decode("latin-1"),

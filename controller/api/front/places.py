@@ -44,8 +44,8 @@ class Places:
 
     def to_close(self, waiting: Iterable[Waiting[C]]) -> C | None:
         """Return who makes room: the longest without a request, of the address that has most connections; or None."""
-        found = min(waiting, key=lambda one: (-self._taken[one.address], one.since), default=None)
-        return None if found is None else found.connection
+        chosen = min(waiting, key=lambda waiter: (-self._taken[waiter.address], waiter.since), default=None)
+        return None if chosen is None else chosen.connection
 
 
 def group_of(host: str) -> str:

@@ -65,7 +65,7 @@ class HttpServer:
         """Serve until *until* is set; then answer what has been asked, for as long as the settings say."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(self._connection, sock=self._listener, backlog=BACKLOG)
-        tasks = [asyncio.create_task(self._work(one)) for one in self._workers]
+        tasks = [asyncio.create_task(self._work(worker)) for worker in self._workers]
         tasks.append(asyncio.create_task(self._look()))
         try:
             await until.wait()
@@ -122,9 +122,9 @@ class HttpServer:
 
     def wrote(self, connection: Connection) -> None:
         """Readers that take nothing may not fill the memory together."""
-        readers = [one for one in self._connections if one.unsent]
-        unsent = sum(one.unsent for one in readers)
-        readers.sort(key=lambda one: one.moved_at)
+        readers = [connection for connection in self._connections if connection.unsent]
+        unsent = sum(reader.unsent for reader in readers)
+        readers.sort(key=lambda reader: reader.moved_at)
         for reader in readers:
             if unsent <= self.limits.all_unsent_bytes:
                 return

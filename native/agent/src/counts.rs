@@ -79,8 +79,8 @@ impl Counts {
     /// Counts one more under the name that `prefix` and `reason` make; what has no such name is not counted.
     pub fn refused(&mut self, prefix: &str, reason: &str) {
         let named = |name: &&str| name.strip_prefix(prefix) == Some(reason);
-        if let Some(at) = NAMES.iter().position(named) {
-            self.0[at] += 1;
+        if let Some(index) = NAMES.iter().position(named) {
+            self.0[index] += 1;
         }
     }
 

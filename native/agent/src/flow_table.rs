@@ -362,15 +362,15 @@ mod tests {
             let since = f64::from(random.below(301));
             let mut wanted: Vec<u32> =
                 table.iter().filter(|flow| flow.last > since).map(|flow| flow.key).collect();
-            let mut found: Vec<u32> = table.recent(since).iter().map(|flow| flow.key).collect();
+            let mut keys: Vec<u32> = table.recent(since).iter().map(|flow| flow.key).collect();
             wanted.sort_unstable();
-            found.sort_unstable();
+            keys.sort_unstable();
             if looked_up <= STALE_RUN {
-                assert_eq!(found, wanted);
+                assert_eq!(keys, wanted);
             }
-            assert!(found.iter().all(|key| wanted.binary_search(key).is_ok()));
-            found.dedup();
-            assert!(found.len() <= wanted.len());
+            assert!(keys.iter().all(|key| wanted.binary_search(key).is_ok()));
+            keys.dedup();
+            assert!(keys.len() <= wanted.len());
         }
     }
 }

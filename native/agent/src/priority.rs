@@ -149,11 +149,11 @@ impl Priorities {
         }
         let (mut thresholds, mut typed) = (policy.thresholds.clone(), Typed::NotAsked);
         if policy.predicted {
-            let found = self.types.of_value.get(&self.value(subject.key));
+            let types = self.types.of_value.get(&self.value(subject.key));
             if subject.payload == 0 {
-                typed = if found.is_some() { Typed::Known } else { Typed::Unknown };
+                typed = if types.is_some() { Typed::Known } else { Typed::Unknown };
             }
-            thresholds = found.cloned().unwrap_or(thresholds);
+            thresholds = types.cloned().unwrap_or(thresholds);
         }
         flow.thresholds = thresholds;
         match subject.announced {

@@ -131,7 +131,7 @@ mod tests {
     fn units_fill_the_interval() {
         let mut generator = Generator::new(1);
         let drawn: Vec<f64> = (0..10_000).map(|_| generator.unit()).collect();
-        assert!(drawn.iter().all(|one| (0.0..1.0).contains(one)));
+        assert!(drawn.iter().all(|draw| (0.0..1.0).contains(draw)));
         let mean = drawn.iter().sum::<f64>() / 10_000.0;
         assert!((mean - 0.5).abs() < 0.012, "four standard errors: {mean}");
     }

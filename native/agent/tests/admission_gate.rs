@@ -16,7 +16,7 @@ const PEER: [u8; 4] = [10, 0, 0, 2];
 /// Of a packet whose payload, all zeros, was recorded as its length.
 fn packet(words: &mut Words<'_>) -> TcpBytes {
     let hex = words.word();
-    let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
+    let byte = |offset| u8::from_str_radix(&hex[offset..offset + 2], 16).expect("hex");
     let mut data: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
     let payload: u32 = words.number();
     data.resize(data.len() + payload as usize, 0);
@@ -156,7 +156,7 @@ fn standing(gate: &Gate<TcpBytes>, latencies: usize) -> String {
 #[test]
 fn flows_are_admitted_and_watched_as_recorded() {
     let (mut gate, mut latencies) = (Gate::default(), 0);
-    for (at, line) in include_str!("vectors/admission_gate.txt").lines().enumerate().skip(1) {
+    for (number, line) in include_str!("vectors/admission_gate.txt").lines().enumerate().skip(1) {
         let Some((event, recorded)) = line.split_once(" > ") else {
             assert_eq!(line, "new");
             (gate, latencies) = (Gate::default(), 0);
@@ -164,6 +164,11 @@ fn flows_are_admitted_and_watched_as_recorded() {
         };
         let said = said(&mut gate, event);
         latencies += gate.take_latencies().len();
-        assert_eq!(format!("{said} | {}", standing(&gate, latencies)), recorded, "line {}: {event}", at + 1);
+        assert_eq!(
+            format!("{said} | {}", standing(&gate, latencies)),
+            recorded,
+            "line {}: {event}",
+            number + 1
+        );
     }
 }

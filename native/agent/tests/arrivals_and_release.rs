@@ -20,7 +20,7 @@ fn events(vector: &'static str) -> impl Iterator<Item = (usize, &'static str)> {
 #[test]
 fn numbers_are_judged_as_recorded() {
     let mut arrivals = Arrivals::default();
-    for (at, line) in events(include_str!("vectors/arrivals.txt")) {
+    for (number, line) in events(include_str!("vectors/arrivals.txt")) {
         let mut words = Words::of(line);
         let (said, recorded): (String, String) = match words.word() {
             "new" => {
@@ -49,14 +49,14 @@ fn numbers_are_judged_as_recorded() {
             "give_up" => {
                 let lost = arrivals.give_up(words.number());
                 if words.word() == "sum" {
-                    let sum = lost.iter().fold(0u32, |sum, one| {
-                        sum.wrapping_add(one.first.wrapping_mul(31)).wrapping_add(one.count)
+                    let sum = lost.iter().fold(0u32, |sum, range| {
+                        sum.wrapping_add(range.first.wrapping_mul(31)).wrapping_add(range.count)
                     });
                     let recorded: Vec<u64> = words.rest();
                     (format!("{:?}", [lost.len() as u64, sum.into()]), format!("{recorded:?}"))
                 } else {
                     let lost: Vec<String> =
-                        lost.iter().map(|one| format!("{}+{}", one.first, one.count)).collect();
+                        lost.iter().map(|range| format!("{}+{}", range.first, range.count)).collect();
                     (format!("{lost:?}"), format!("{:?}", words.rest::<String>()))
                 }
             }
@@ -70,7 +70,7 @@ fn numbers_are_judged_as_recorded() {
         };
         let recorded =
             if recorded.ends_with(".0") { recorded[..recorded.len() - 2].into() } else { recorded };
-        assert_eq!(said, recorded, "line {}: {line}", at + 1);
+        assert_eq!(said, recorded, "line {}: {line}", number + 1);
     }
 }
 
@@ -86,7 +86,7 @@ fn summary(out: &[u64]) -> String {
 #[test]
 fn packets_are_released_as_recorded() {
     let mut release = Release::<u64>::new(0);
-    for (at, line) in events(include_str!("vectors/release.txt")) {
+    for (line_number, line) in events(include_str!("vectors/release.txt")) {
         let (mut words, mut out) = (Words::of(line), Vec::new());
         let arrival = |position, packet| Arrival { position, number: position, packet };
         match words.word() {
@@ -123,12 +123,17 @@ fn packets_are_released_as_recorded() {
             other => panic!("{other}"),
         }
         let deadline = words.word();
-        assert_eq!(optional(release.deadline()), deadline.trim_end_matches(".0"), "line {}: {line}", at + 1);
+        assert_eq!(
+            optional(release.deadline()),
+            deadline.trim_end_matches(".0"),
+            "line {}: {line}",
+            line_number + 1
+        );
         let Release { held_total, timeouts, duplicates, abandoned, .. } = release;
         let said = [release.next().into(), held_total, timeouts, duplicates, abandoned];
         let recorded: [u64; 5] = std::array::from_fn(|_| words.number());
-        assert_eq!(said, recorded, "line {}: {line}", at + 1);
-        assert_eq!(summary(&out), words.rest::<String>().join(" "), "line {}: {line}", at + 1);
+        assert_eq!(said, recorded, "line {}: {line}", line_number + 1);
+        assert_eq!(summary(&out), words.rest::<String>().join(" "), "line {}: {line}", line_number + 1);
     }
 }
 

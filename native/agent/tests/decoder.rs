@@ -47,7 +47,7 @@ fn optional<T: ToString>(value: Option<T>) -> String {
 #[test]
 fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
     let mut decoder = UnitDecoder::new(DecoderLimits::default());
-    for (at, line) in include_str!("vectors/decoder.txt").lines().enumerate().skip(1) {
+    for (number, line) in include_str!("vectors/decoder.txt").lines().enumerate().skip(1) {
         let (mut words, mut out) = (Words::of(line), Vec::<Rebuilt<Vec<u8>>>::new());
         match words.word() {
             "new" => {
@@ -59,7 +59,7 @@ fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
                 let position = words.number();
                 let known = [decoder.is_known(position), decoder.is_pending(position)].map(u8::from);
                 let said = format!("{} {} {}", known[0], known[1], optional(decoder.shortfall(position)));
-                assert_eq!(said, words.rest::<String>().join(" "), "line {}: {line}", at + 1);
+                assert_eq!(said, words.rest::<String>().join(" "), "line {}: {line}", number + 1);
                 continue;
             }
             "source" => {
@@ -73,9 +73,11 @@ fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
         }
         let sum =
             |packet: &[u8]| packet.iter().map(|&byte| u32::from(byte)).sum::<u32>() + packet.len() as u32;
-        let positions: Vec<String> =
-            out.iter().map(|one| format!("{}:{}", one.position, sum(&one.packet))).collect();
-        assert_eq!(format!("[{}]", positions.join(",")), words.word(), "line {}: {line}", at + 1);
+        let positions: Vec<String> = out
+            .iter()
+            .map(|rebuilt_packet| format!("{}:{}", rebuilt_packet.position, sum(&rebuilt_packet.packet)))
+            .collect();
+        assert_eq!(format!("[{}]", positions.join(",")), words.word(), "line {}: {line}", number + 1);
         let DecoderCounters {
             sources,
             repairs,
@@ -105,14 +107,14 @@ fn units_are_rebuilt_counted_and_forgotten_as_recorded() {
             expired_units,
         ];
         let said = said.map(|count| count.to_string()).join(",");
-        assert_eq!(said, words.word(), "line {}: {line}", at + 1);
+        assert_eq!(said, words.word(), "line {}: {line}", number + 1);
         let said = format!("{} {}", decoder.kept_bytes(), decoder.kept_units());
-        assert_eq!(said, format!("{} {}", words.word(), words.word()), "line {}: {line}", at + 1);
+        assert_eq!(said, format!("{} {}", words.word(), words.word()), "line {}: {line}", number + 1);
         assert_eq!(
             optional(decoder.deadline()),
             words.word().trim_end_matches(".0"),
             "line {}: {line}",
-            at + 1
+            number + 1
         );
     }
 }

@@ -196,17 +196,17 @@ fn mutate(random: &mut Generator, bytes: &mut Vec<u8>) {
             continue;
         }
         let near = if random.below(2) == 0 { length.min(64) } else { length };
-        let at = random.below(near) as usize;
+        let index = random.below(near) as usize;
         match random.below(6) {
-            0 => bytes[at] ^= 1 << random.below(8),
-            1 => bytes[at] = random.bits32() as u8,
-            2 if at + 2 <= bytes.len() => {
+            0 => bytes[index] ^= 1 << random.below(8),
+            1 => bytes[index] = random.bits32() as u8,
+            2 if index + 2 <= bytes.len() => {
                 let value = pick(random, &LENGTHS);
-                bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+                bytes[index..index + 2].copy_from_slice(&value.to_be_bytes());
             }
-            3 => bytes.truncate(at),
-            4 => drop(bytes.drain(..at)),
-            _ => bytes.extend_from_within(at..),
+            3 => bytes.truncate(index),
+            4 => drop(bytes.drain(..index)),
+            _ => bytes.extend_from_within(index..),
         }
         bytes.truncate(0xFFFF);
     }

@@ -53,8 +53,8 @@ fn load(words: &mut Words) -> Load {
 /// Ports as recorded: `port`, or `port*count` for so many.
 fn ports(words: &mut Words) -> Vec<u16> {
     let mut ports = Vec::new();
-    for one in words.rest::<String>() {
-        let (port, count) = one.split_once('*').unwrap_or((&one, "1"));
+    for word in words.rest::<String>() {
+        let (port, count) = word.split_once('*').unwrap_or((&word, "1"));
         let port: u16 = port.parse().expect("a port");
         ports.extend(std::iter::repeat_n(port, count.parse().expect("a count")));
     }

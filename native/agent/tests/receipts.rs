@@ -18,7 +18,7 @@ fn stamps(ports: &str) -> Vec<u16> {
 #[test]
 fn feedback_is_gathered_as_recorded() {
     let (mut pending, mut least) = (PendingFeedback::default(), LeastDelay::default());
-    for (at, line) in include_str!("vectors/receipts.txt").lines().enumerate().skip(1) {
+    for (line_number, line) in include_str!("vectors/receipts.txt").lines().enumerate().skip(1) {
         let mut words = Words::of(line);
         let (said, recorded) = match words.word() {
             "new" => {
@@ -45,15 +45,20 @@ fn feedback_is_gathered_as_recorded() {
             }
             "above" => (least.above(words.number()).to_string(), words.word().into()),
             _ => {
-                assert_eq!(u8::from(!pending.is_empty()).to_string(), words.word(), "line {}", at + 1);
+                assert_eq!(
+                    u8::from(!pending.is_empty()).to_string(),
+                    words.word(),
+                    "line {}",
+                    line_number + 1
+                );
                 let bodies = pending.take();
                 assert!(pending.is_empty());
                 let hex = |body: &[u8]| body.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-                let bodies: Vec<String> = bodies.iter().map(|one| hex(&one.encode())).collect();
+                let bodies: Vec<String> = bodies.iter().map(|feedback| hex(&feedback.encode())).collect();
                 (bodies.join(" "), words.rest::<String>().join(" "))
             }
         };
-        assert_eq!(said, recorded, "line {}: {line}", at + 1);
+        assert_eq!(said, recorded, "line {}: {line}", line_number + 1);
     }
 }
 

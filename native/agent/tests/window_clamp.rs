@@ -9,7 +9,10 @@ use agent::{Generator, Random};
 use support::Words;
 
 fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")).collect()
+    (0..hex.len())
+        .step_by(2)
+        .map(|offset| u8::from_str_radix(&hex[offset..offset + 2], 16).expect("hex"))
+        .collect()
 }
 
 fn hex(data: &[u8]) -> String {
@@ -23,7 +26,7 @@ fn seconds(word: &str) -> f64 {
 #[test]
 fn windows_are_advertised_as_recorded() {
     let mut clamp = WindowClamp::<TcpBytes>::new(0.0);
-    for (at, line) in include_str!("vectors/window_clamp.txt").lines().enumerate().skip(1) {
+    for (number, line) in include_str!("vectors/window_clamp.txt").lines().enumerate().skip(1) {
         let mut words = Words::of(line);
         let packet = |words: &mut Words<'_>| {
             let data = bytes(words.word());
@@ -40,21 +43,21 @@ fn windows_are_advertised_as_recorded() {
                 let segment = packet.segment().expect("a header");
                 clamp.arrived(&mut packet, &segment, seconds(words.word()));
                 let said = hex(&packet.data[packet.transport + 14..packet.transport + 18]);
-                assert_eq!(said, words.word(), "line {}: {line}", at + 1);
+                assert_eq!(said, words.word(), "line {}: {line}", number + 1);
             }
             "update" => {
                 let update = clamp.update(seconds(words.word()));
                 let said = update.map_or("-".into(), |packet| hex(&packet.data));
-                assert_eq!(said, words.word(), "line {}: {line}", at + 1);
+                assert_eq!(said, words.word(), "line {}: {line}", number + 1);
             }
             "rate" => clamp.set_rate(seconds(words.word()), seconds(words.word())),
             _ => clamp.join(words.number(), words.number(), words.number()),
         }
-        assert_eq!(words.word(), "|", "line {}: {line}", at + 1);
+        assert_eq!(words.word(), "|", "line {}: {line}", number + 1);
         let said = (clamp.sent_bytes(), clamp.segment_bytes(), u8::from(clamp.is_known()));
-        assert_eq!(said, (words.number(), words.number(), words.number()), "line {}: {line}", at + 1);
+        assert_eq!(said, (words.number(), words.number(), words.number()), "line {}: {line}", number + 1);
         let due = Some(words.word()).filter(|word| *word != "-").map(seconds);
-        assert_eq!(clamp.deadline(), due, "line {}: {line}", at + 1);
+        assert_eq!(clamp.deadline(), due, "line {}: {line}", number + 1);
     }
 }
 

@@ -124,22 +124,22 @@ impl Scheduler {
     ) -> Result<Vec<Decision>, Error> {
         let path = self.fabric.path(source, destination)?;
         let known = self.index.get(&id).copied();
-        if known.is_some_and(|at| self.flows[at as usize].path != path) {
+        if known.is_some_and(|slot| self.flows[slot as usize].path != path) {
             return Err(Error(format!("flow {id} has other ends")));
         }
         self.begin(now);
         let remaining = i128::from(bytes.max(1)) * BYTE;
-        let at = match known {
-            Some(at) => {
-                self.touch(at);
-                self.take_out(at);
-                self.flows[at as usize].remaining = remaining;
-                at
+        let slot = match known {
+            Some(slot) => {
+                self.touch(slot);
+                self.take_out(slot);
+                self.flows[slot as usize].remaining = remaining;
+                slot
             }
             None => self.keep(id, path, remaining),
         };
-        self.enlist(at);
-        self.look_at(at);
+        self.enlist(slot);
+        self.look_at(slot);
         self.mend();
         Ok(self.decisions())
     }
@@ -147,8 +147,8 @@ impl Scheduler {
     /// A flow has nothing left, or is given up.
     pub fn finished(&mut self, id: u64, now: i128) -> Vec<Decision> {
         self.begin(now);
-        if let Some(at) = self.index.get(&id).copied() {
-            self.drop_flow(at);
+        if let Some(slot) = self.index.get(&id).copied() {
+            self.drop_flow(slot);
         }
         self.mend();
         self.decisions()
@@ -158,12 +158,12 @@ impl Scheduler {
     pub fn expire(&mut self, now: i128) -> Vec<Decision> {
         self.begin(now);
         let mut decisions = Vec::new();
-        while let Some(&(end, at)) = self.ends.first() {
+        while let Some(&(end, slot)) = self.ends.first() {
             if end + self.parameters.finish_timeout > self.now {
                 break;
             }
-            decisions.push((self.flows[at as usize].id, 0));
-            self.drop_flow(at);
+            decisions.push((self.flows[slot as usize].id, 0));
+            self.drop_flow(slot);
         }
         self.mend();
         decisions.extend(self.decisions());
@@ -177,11 +177,11 @@ impl Scheduler {
         self.links[link].left += rate - before;
         self.measure();
         let all: Vec<u32> = self.index.values().copied().collect();
-        for at in all {
-            let flow = &mut self.flows[at as usize];
+        for slot in all {
+            let flow = &mut self.flows[slot as usize];
             flow.line = self.fabric.line(&flow.path);
             flow.least = least_rate(flow.line, self.parameters.least_share);
-            self.look_at(at);
+            self.look_at(slot);
         }
         self.mend();
         Ok(self.decisions())
@@ -207,10 +207,10 @@ impl Scheduler {
     /// All flows in order.
     pub fn standing(&self, now: i128) -> Vec<Standing> {
         let now = now.max(self.now);
-        let mut order: Vec<Key> = self.index.values().map(|&at| self.key_at(at, now)).collect();
+        let mut order: Vec<Key> = self.index.values().map(|&slot| self.key_at(slot, now)).collect();
         order.sort_unstable();
-        let standing = |&(_, _, at): &Key| {
-            let flow = &self.flows[at as usize];
+        let standing = |&(_, _, slot): &Key| {
+            let flow = &self.flows[slot as usize];
             let left = (self.remaining(flow, now) + BYTE - 1) / BYTE;
             Standing {
                 id: flow.id,
@@ -255,51 +255,51 @@ impl Scheduler {
             before: 0,
         };
         self.turn += 1;
-        let at = self.free.pop().unwrap_or_else(|| {
+        let slot = self.free.pop().unwrap_or_else(|| {
             self.flows.push(flow);
             u32::try_from(self.flows.len() - 1).expect("as many flows as fit")
         });
-        self.flows[at as usize] = flow;
-        self.index.insert(id, at);
-        self.touched.push(at);
-        at
+        self.flows[slot as usize] = flow;
+        self.index.insert(id, slot);
+        self.touched.push(slot);
+        slot
     }
 
-    fn drop_flow(&mut self, at: u32) {
-        self.take_out(at);
-        self.index.remove(&self.flows[at as usize].id);
+    fn drop_flow(&mut self, slot: u32) {
+        self.take_out(slot);
+        self.index.remove(&self.flows[slot as usize].id);
         // its place is free for others from the next event on: nothing here stands for it any more
-        self.flows[at as usize].event = self.event;
-        self.flows[at as usize].before = 0;
-        self.free.push(at);
+        self.flows[slot as usize].event = self.event;
+        self.flows[slot as usize].before = 0;
+        self.free.push(slot);
     }
 
     fn remaining(&self, flow: &Flow, now: i128) -> i128 {
         (flow.remaining - i128::from(flow.rate) * (now - flow.since)).max(0)
     }
 
-    fn key_at(&self, at: u32, now: i128) -> Key {
-        let flow = &self.flows[at as usize];
-        (self.remaining(flow, now) + flow.age, flow.turn, at)
+    fn key_at(&self, slot: u32, now: i128) -> Key {
+        let flow = &self.flows[slot as usize];
+        (self.remaining(flow, now) + flow.age, flow.turn, slot)
     }
 
-    fn key(&self, at: u32) -> Key {
-        self.key_at(at, self.now)
+    fn key(&self, slot: u32) -> Key {
+        self.key_at(slot, self.now)
     }
 
     /// Remember the flow's rate before this event.
-    fn touch(&mut self, at: u32) {
-        let flow = &mut self.flows[at as usize];
+    fn touch(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
         if flow.event != self.event {
             flow.event = self.event;
             flow.before = flow.rate;
-            self.touched.push(at);
+            self.touched.push(slot);
         }
     }
 
     /// What this event has changed, stops first.
     fn decisions(&self) -> Vec<Decision> {
-        let flows = self.touched.iter().map(|&at| &self.flows[at as usize]);
+        let flows = self.touched.iter().map(|&slot| &self.flows[slot as usize]);
         let changed = flows.filter(|flow| flow.rate != flow.before);
         let mut decisions: Vec<Decision> = changed.map(|flow| (flow.id, flow.rate)).collect();
         decisions.sort_by_key(|&(_, rate)| rate > 0);
@@ -307,22 +307,22 @@ impl Scheduler {
     }
 
     /// Put a flow without a rate among those that wait.
-    fn enlist(&mut self, at: u32) {
-        let key = self.key(at);
-        for link in self.access(at) {
+    fn enlist(&mut self, slot: u32) {
+        let key = self.key(slot);
+        for link in self.access(slot) {
             self.links[link].waiting.insert(key);
         }
     }
 
-    fn unlist(&mut self, at: u32) {
-        let key = self.key(at);
-        for link in self.access(at) {
+    fn unlist(&mut self, slot: u32) {
+        let key = self.key(slot);
+        for link in self.access(slot) {
             self.links[link].waiting.remove(&key);
         }
     }
 
-    fn access(&self, at: u32) -> [usize; 2] {
-        let path = &self.flows[at as usize].path;
+    fn access(&self, slot: u32) -> [usize; 2] {
+        let path = &self.flows[slot as usize].path;
         [path.source(), path.destination()]
     }
 }

@@ -95,13 +95,13 @@ pub fn decode(
         columns[k + index] = Some(symbol);
     }
     let mut system = System::new(rows, &columns, k, width);
-    let mut found = system.peel()?;
-    found.append(&mut system.eliminate()?);
-    found.retain(|&(column, _)| column < k);
-    found.sort_unstable_by_key(|&(column, _)| column);
-    let mut symbols = Vec::with_capacity(found.len() * width);
-    found.iter().for_each(|(_, symbol)| symbols.extend_from_slice(symbol));
-    Ok(Rebuilt { indices: found.into_iter().map(|(column, _)| column).collect(), symbols })
+    let mut solved = system.peel()?;
+    solved.append(&mut system.eliminate()?);
+    solved.retain(|&(column, _)| column < k);
+    solved.sort_unstable_by_key(|&(column, _)| column);
+    let mut symbols = Vec::with_capacity(solved.len() * width);
+    solved.iter().for_each(|(_, symbol)| symbols.extend_from_slice(symbol));
+    Ok(Rebuilt { indices: solved.into_iter().map(|(column, _)| column).collect(), symbols })
 }
 
 /// A set of columns: sources are 0 .. k - 1, repairs follow.
@@ -168,7 +168,7 @@ impl System {
 
     /// Solve rows with one unknown until there is none left: columns and their symbols.
     pub fn peel(&mut self) -> Result<Vec<(usize, Vec<u8>)>, Error> {
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         while let Some(row) = self.rows.iter().position(|row| size_and_lowest(&row.unknown).0 == 1) {
             let (_, column) = size_and_lowest(&self.rows[row].unknown);
             let value = self.rows[row].value.clone();
@@ -176,10 +176,10 @@ impl System {
                 add(&mut other.value, &value);
                 toggle(&mut other.unknown, column);
             }
-            found.push((column, value));
+            rows.push((column, value));
         }
         self.rows.iter().try_for_each(Row::agrees)?;
-        Ok(found)
+        Ok(rows)
     }
 
     /// Gauss-Jordan elimination over GF(2) of the rows that peeling left.

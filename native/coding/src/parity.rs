@@ -19,7 +19,7 @@ pub fn decode(
     repairs: &[(usize, &[u8])],
     width: usize,
 ) -> Result<Rebuilt, Error> {
-    let mut found = Vec::new();
+    let mut rebuilt = Vec::new();
     for &(index, repair) in repairs {
         let own = || (index..sources.len()).step_by(r);
         let mut missing = own().filter(|&i| sources[i].is_none());
@@ -30,15 +30,15 @@ pub fn decode(
         let mut rest = repair.to_vec();
         own().filter_map(|i| sources[i]).for_each(|source| add(&mut rest, source));
         match lost {
-            Some(i) => found.push((i, rest)),
+            Some(i) => rebuilt.push((i, rest)),
             None if rest.iter().any(|&byte| byte != 0) => {
                 return Err(Error::Contradiction(format!("parity {index} does not agree with its sources")));
             }
             None => {}
         }
     }
-    found.sort_unstable_by_key(|&(i, _)| i);
-    let mut symbols = Vec::with_capacity(found.len() * width);
-    found.iter().for_each(|(_, symbol)| symbols.extend_from_slice(symbol));
-    Ok(Rebuilt { indices: found.into_iter().map(|(i, _)| i).collect(), symbols })
+    rebuilt.sort_unstable_by_key(|&(i, _)| i);
+    let mut symbols = Vec::with_capacity(rebuilt.len() * width);
+    rebuilt.iter().for_each(|(_, symbol)| symbols.extend_from_slice(symbol));
+    Ok(Rebuilt { indices: rebuilt.into_iter().map(|(i, _)| i).collect(), symbols })
 }

@@ -32,7 +32,7 @@ impl Unit {
         let mut sources: Vec<Option<&[u8]>> = self.sources.chunks_exact(self.width).map(Some).collect();
         lost.iter().for_each(|&i| sources[i] = None);
         let repairs: Vec<(usize, &[u8])> = got.iter().map(|&j| (j, self.repair(j))).collect();
-        let mut found = None;
+        let mut decoded = None;
         for kernel in Kernel::available() {
             let rebuilt = code.decode(kernel, seed, r, &sources, &repairs, self.width)?;
             assert!(rebuilt.indices.iter().all(|index| lost.contains(index)));
@@ -41,9 +41,9 @@ impl Unit {
             for (&index, symbol) in rebuilt.indices.iter().zip(rebuilt.symbols.chunks_exact(self.width)) {
                 assert_eq!(symbol, &self.sources[index * self.width..][..self.width], "{code:?} of {k}");
             }
-            assert_eq!(*found.get_or_insert(rebuilt.indices.len()), rebuilt.indices.len());
+            assert_eq!(*decoded.get_or_insert(rebuilt.indices.len()), rebuilt.indices.len());
         }
-        Ok(found.unwrap())
+        Ok(decoded.unwrap())
     }
 }
 
@@ -103,8 +103,8 @@ fn whatever_is_rebuilt_is_right() {
                 let count = random.within(0, r);
                 random.sample(r, count)
             };
-            let found = unit.decode(code, seed, &lost, &got).unwrap();
-            assert!(found <= got.len().min(lost.len()));
+            let rebuilt = unit.decode(code, seed, &lost, &got).unwrap();
+            assert!(rebuilt <= got.len().min(lost.len()));
         }
     }
 }

@@ -15,7 +15,7 @@ use coding::{Code, Kernel};
 use random::Random;
 
 const PAGE: usize = 65536; // a multiple of the page of any Linux
-const NOBODY: c_int = 0;
+const NO_ACCESS: c_int = 0;
 const READ_WRITE: c_int = 3;
 const PRIVATE_ANONYMOUS: c_int = 0x22;
 /// How long each test goes on beyond its least number of trials.
@@ -42,7 +42,7 @@ impl Guarded {
     fn new() -> Guarded {
         // SAFETY: new memory, of which only the middle is made accessible; the results are checked.
         unsafe {
-            let start = mmap(ptr::null_mut(), 3 * PAGE, NOBODY, PRIVATE_ANONYMOUS, -1, 0);
+            let start = mmap(ptr::null_mut(), 3 * PAGE, NO_ACCESS, PRIVATE_ANONYMOUS, -1, 0);
             assert!(start as isize != -1);
             let middle = start.cast::<u8>().add(PAGE);
             assert_eq!(mprotect(middle.cast(), PAGE, READ_WRITE), 0);

@@ -25,7 +25,7 @@ pub enum Write {
 }
 
 struct Super {
-    at: usize,
+    transport: usize,
     head: usize,
     size: usize,
     bytes: usize,
@@ -44,15 +44,15 @@ pub fn coalesce(packets: &[&[u8]]) -> Vec<Write> {
     let mut items: Vec<Item> = Vec::new();
     let mut open: HashMap<&[u8], usize> = HashMap::new();
     for (index, &packet) in packets.iter().enumerate() {
-        let Some((at, flow)) = segment_of(packet) else {
+        let Some((transport, flow)) = segment_of(packet) else {
             items.push(Item::Write(lone(packets, index)));
             continue;
         };
-        let head = at + usize::from(packet[at + 12] >> 4) * 4;
+        let head = transport + usize::from(packet[transport + 12] >> 4) * 4;
         if head == packet.len() {
             // nothing but an ACK
             open.remove(flow);
-            items.push(Item::Write(unfinished(packet, index, at, 16)));
+            items.push(Item::Write(unfinished(packet, index, transport, 16)));
             continue;
         }
         if let Some(&known) = open.get(flow) {
@@ -63,7 +63,7 @@ pub fn coalesce(packets: &[&[u8]]) -> Vec<Write> {
             }
         }
         open.insert(flow, items.len());
-        items.push(Item::Super(Super::begin(packet, index, at, head)));
+        items.push(Item::Super(Super::begin(packet, index, transport, head)));
     }
     items
         .into_iter()
@@ -76,15 +76,15 @@ pub fn coalesce(packets: &[&[u8]]) -> Vec<Write> {
 
 /// Offset of the TCP header, and the flow, of a segment of TCP over IPv4 without options or IPv6 without extensions.
 fn segment_of(packet: &[u8]) -> Option<(usize, &[u8])> {
-    let (at, flow) = if plain_ipv4(packet) && packet[9] == TCP {
+    let (transport, flow) = if plain_ipv4(packet) && packet[9] == TCP {
         (20, packet.get(12..24)?)
     } else if packet.len() >= 40 && packet[0] >> 4 == 6 && packet[6] == TCP {
         (40, packet.get(8..44)?)
     } else {
         return None;
     };
-    let head = usize::from(packet.get(at + 12)? >> 4) * 4;
-    (head >= 20 && at + head <= packet.len()).then_some((at, flow))
+    let head = usize::from(packet.get(transport + 12)? >> 4) * 4;
+    (head >= 20 && transport + head <= packet.len()).then_some((transport, flow))
 }
 
 fn lone(packets: &[&[u8]], index: usize) -> Write {
@@ -104,15 +104,15 @@ fn bare(index: usize) -> Write {
     Write::Packets { front: vec![0; VNET_BYTES], parts: vec![(index, 0)] }
 }
 
-/// A packet whose checksum, `offset` bytes into its header at `at`, the kernel is to take as unfinished.
-fn unfinished(packet: &[u8], index: usize, at: usize, offset: usize) -> Write {
-    if packet[at..at + 4] == [0; 4] {
+/// A packet whose checksum, `offset` bytes into its header at `transport`, the kernel is to take as unfinished.
+fn unfinished(packet: &[u8], index: usize, transport: usize, offset: usize) -> Write {
+    if packet[transport..transport + 4] == [0; 4] {
         return bare(index);
     }
-    let field = at + offset;
-    let mut front = vnet(GSO_NONE, 0, 0, at, offset);
+    let field = transport + offset;
+    let mut front = vnet(GSO_NONE, 0, 0, transport, offset);
     front.extend_from_slice(&packet[..field]);
-    front.extend_from_slice(&pseudo_sum(packet, packet.len() - at).to_be_bytes());
+    front.extend_from_slice(&pseudo_sum(packet, packet.len() - transport).to_be_bytes());
     Write::Packets { front, parts: vec![(index, field + 2)] }
 }
 
@@ -142,30 +142,30 @@ fn ones_complement_sum(data: &[u8], start: u32) -> u16 {
 }
 
 impl Super {
-    fn begin(packet: &[u8], index: usize, at: usize, head: usize) -> Super {
+    fn begin(packet: &[u8], index: usize, transport: usize, head: usize) -> Super {
         let size = packet.len() - head;
         Super {
-            at,
+            transport,
             head,
             size,
             bytes: packet.len(),
-            next: sequence(packet, at).wrapping_add(size as u32),
-            closed: packet[at + 13] & !ACK != 0,
+            next: sequence(packet, transport).wrapping_add(size as u32),
+            closed: packet[transport + 13] & !ACK != 0,
             parts: vec![index],
         }
     }
 
     /// Add the segment if it follows and looks like the others: what a merger would lose is equal.
     fn take(&mut self, packets: &[&[u8]], index: usize, head: usize) -> bool {
-        let (packet, first, at) = (packets[index], packets[self.parts[0]], self.at);
+        let (packet, first, transport) = (packets[index], packets[self.parts[0]], self.transport);
         let payload = packet.len() - head;
-        let flags = packet[at + 13];
+        let flags = packet[transport + 13];
         if self.closed
-            || sequence(packet, at) != self.next
+            || sequence(packet, transport) != self.next
             || payload > self.size
             || flags & !PSH != ACK
             || head != self.head
-            || !alike(first, packet, at, head)
+            || !alike(first, packet, transport, head)
             || self.bytes + payload > MAX_SUPER
         {
             return false;
@@ -178,39 +178,46 @@ impl Super {
     }
 
     fn write(self, packets: &[&[u8]]) -> Write {
-        let (first, at, many) = (packets[self.parts[0]], self.at, self.parts.len() > 1);
+        let (first, transport, many) = (packets[self.parts[0]], self.transport, self.parts.len() > 1);
         let v4 = first[0] >> 4 == 4;
         let mut front = if many {
-            vnet(if v4 { GSO_TCP4 } else { GSO_TCP6 }, self.head, self.size, at, 16)
+            vnet(if v4 { GSO_TCP4 } else { GSO_TCP6 }, self.head, self.size, transport, 16)
         } else {
-            vnet(GSO_NONE, 0, 0, at, 16)
+            vnet(GSO_NONE, 0, 0, transport, 16)
         };
         front.extend_from_slice(&first[..self.head]);
         let head = &mut front[VNET_BYTES..];
         if many {
-            head[at + 13] |= packets[self.parts[self.parts.len() - 1]][at + 13] & PSH;
+            head[transport + 13] |= packets[self.parts[self.parts.len() - 1]][transport + 13] & PSH;
         }
         if v4 && many {
             head[2..4].copy_from_slice(&(self.bytes as u16).to_be_bytes());
             head[10..12].fill(0);
-            let sum = 0xFFFF - ones_complement_sum(&head[..at], 0);
+            let sum = 0xFFFF - ones_complement_sum(&head[..transport], 0);
             head[10..12].copy_from_slice(&sum.to_be_bytes());
         } else if !v4 {
             head[4..6].copy_from_slice(&((self.bytes - 40) as u16).to_be_bytes());
         }
-        let sum = pseudo_sum(first, self.bytes - at);
-        head[at + 16..at + 18].copy_from_slice(&sum.to_be_bytes());
+        let sum = pseudo_sum(first, self.bytes - transport);
+        head[transport + 16..transport + 18].copy_from_slice(&sum.to_be_bytes());
         Write::Packets { front, parts: self.parts.into_iter().map(|part| (part, self.head)).collect() }
     }
 }
 
-fn sequence(packet: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([packet[at + 4], packet[at + 5], packet[at + 6], packet[at + 7]])
+fn sequence(packet: &[u8], transport: usize) -> u32 {
+    u32::from_be_bytes([
+        packet[transport + 4],
+        packet[transport + 5],
+        packet[transport + 6],
+        packet[transport + 7],
+    ])
 }
 
 /// Whether two segments of one flow are equal in the IP header's fields that matter, ACK, window, urgent, options.
-fn alike(one: &[u8], other: &[u8], at: usize, head: usize) -> bool {
+fn alike(one: &[u8], other: &[u8], transport: usize, head: usize) -> bool {
     let same = |begin: usize, end: usize| one[begin..end] == other[begin..end];
-    let ip = if at == 20 { same(0, 2) && same(6, 10) } else { same(0, 4) && same(6, 8) };
-    ip && same(at + 8, at + 12) && same(at + 14, at + 16) && same(at + 18, head)
+    let ip = if transport == 20 { same(0, 2) && same(6, 10) } else { same(0, 4) && same(6, 8) };
+    ip && same(transport + 8, transport + 12)
+        && same(transport + 14, transport + 16)
+        && same(transport + 18, head)
 }

@@ -51,8 +51,8 @@ pub fn portable(crc: u32, data: &[u8]) -> u32 {
     let mut words = data.chunks_exact(8);
     for word in &mut words {
         let low = u32::from_le_bytes([word[0], word[1], word[2], word[3]]) ^ state;
-        let at = |table: usize, value: u32| TABLES[table][(value & 0xFF) as usize];
-        state = at(7, low) ^ at(6, low >> 8) ^ at(5, low >> 16) ^ at(4, low >> 24);
+        let entry = |table: usize, value: u32| TABLES[table][(value & 0xFF) as usize];
+        state = entry(7, low) ^ entry(6, low >> 8) ^ entry(5, low >> 16) ^ entry(4, low >> 24);
         for (offset, &byte) in word[4..].iter().enumerate() {
             state ^= TABLES[3 - offset][byte as usize];
         }

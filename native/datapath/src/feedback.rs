@@ -38,12 +38,12 @@ impl fmt::Display for Malformed {
     }
 }
 
-fn short(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+fn short(bytes: &[u8], offset: usize) -> u16 {
+    u16::from_be_bytes([bytes[offset], bytes[offset + 1]])
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+fn word(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_be_bytes([bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3]])
 }
 
 impl Feedback {
@@ -65,13 +65,13 @@ impl Feedback {
         Ok(Feedback {
             receipts: receipts
                 .chunks_exact(RECEIPT_BYTES)
-                .map(|one| Receipt {
-                    number: base.wrapping_add(u32::from(short(one, 0))),
-                    stamp: short(one, 2),
-                    delay_us: word(one, 4),
+                .map(|fields| Receipt {
+                    number: base.wrapping_add(u32::from(short(fields, 0))),
+                    stamp: short(fields, 2),
+                    delay_us: word(fields, 4),
                 })
                 .collect(),
-            lost: lost.chunks_exact(LOSS_BYTES).map(|one| (word(one, 0), word(one, 4))).collect(),
+            lost: lost.chunks_exact(LOSS_BYTES).map(|fields| (word(fields, 0), word(fields, 4))).collect(),
             recovered: short(head, 2),
         })
     }
@@ -84,7 +84,7 @@ impl Feedback {
     /// Returns the body of the datagram. Receipts and losses are as many as `Receipts` and MOST_LOST allow.
     pub fn encode(&self) -> Vec<u8> {
         debug_assert!(self.receipts.len() <= MOST_RECEIPTS && self.lost.len() <= MOST_LOST);
-        let first = self.receipts.first().map_or(0, |one| one.number);
+        let first = self.receipts.first().map_or(0, |receipt| receipt.number);
         let size = HEAD_BYTES + self.receipts.len() * RECEIPT_BYTES + self.lost.len() * LOSS_BYTES;
         let mut body = Vec::with_capacity(size);
         body.extend_from_slice(&[self.receipts.len() as u8, self.lost.len() as u8]);

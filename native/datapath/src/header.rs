@@ -111,8 +111,8 @@ fn ours(head: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn word(head: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+fn word(head: &[u8], offset: usize) -> u32 {
+    u32::from_be_bytes([head[offset], head[offset + 1], head[offset + 2], head[offset + 3]])
 }
 
 /// Code, k, r, index, seed, and four bytes that are kept.

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn the_code_is_siphash_2_4() {
         let bytes: Vec<u8> = (0..15).collect();
-        let key = Key::new(std::array::from_fn(|at| at as u8));
+        let key = Key::new(std::array::from_fn(|index| index as u8));
         assert_eq!(key.code(&bytes, &[]), 0xa129_ca61_49be_45e5);
         assert_eq!(key.code(&bytes[..8], &bytes[8..]), 0xa129_ca61_49be_45e5);
     }

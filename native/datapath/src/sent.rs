@@ -155,17 +155,17 @@ mod tests {
                 model.extend((0..count).map(|ahead| (number.wrapping_add(ahead), now)));
                 number = number.wrapping_add(count);
                 let from = number.wrapping_add(5).wrapping_sub(below(200));
-                let reported: Vec<u32> =
-                    (0..below(50))
-                        .map(|at| {
-                            if count % 2 == 0 {
-                                from.wrapping_add(at)
-                            } else {
-                                number.wrapping_sub(below(200))
-                            }
-                        })
-                        .collect();
-                let left: Vec<f64> = reported.iter().filter_map(|one| model.remove(one)).collect();
+                let reported: Vec<u32> = (0..below(50))
+                    .map(|index| {
+                        if count % 2 == 0 {
+                            from.wrapping_add(index)
+                        } else {
+                            number.wrapping_sub(below(200))
+                        }
+                    })
+                    .collect();
+                let left: Vec<f64> =
+                    reported.iter().filter_map(|left_over| model.remove(left_over)).collect();
                 let newest = left.iter().copied().reduce(f64::max);
                 assert_eq!(log.arrived(reported), (left.len(), newest));
                 let before = now - f64::from(below(5000)) / 1000.0;

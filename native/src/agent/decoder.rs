@@ -50,7 +50,7 @@ impl Payload for Packet {
 type Sources = Vec<(u32, Py<PyBytes>)>;
 
 fn sources(rebuilt: Vec<Rebuilt<Packet>>) -> Sources {
-    rebuilt.into_iter().map(|one| (one.position, one.packet.0)).collect()
+    rebuilt.into_iter().map(|packet| (packet.position, packet.packet.0)).collect()
 }
 
 #[pyclass(name = "DecoderCounters", frozen, eq)]

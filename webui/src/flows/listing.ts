@@ -45,7 +45,7 @@ export async function refreshed(
   return { flows: [...newFlows, ...same].slice(0, KEPT), whole: true };
 }
 
-/** Whether the controller is the one that told *known*: another one's numbers begin anew. */
+/** Whether *known* is of this controller: numbers of another begin anew. */
 function goesOn(known: readonly LiveFlow[], top: LiveFlowsView): boolean {
   return (top.flows[0]?.id ?? 0) >= (known[0]?.id ?? 0);
 }

@@ -17,7 +17,7 @@ export interface PortQueues {
   }[];
 }
 
-/** The same from totals, for ports whose links do not tell: what waits only. */
+/** The same from totals, for ports whose links report nothing: what waits only. */
 export function waitingOnly(view: QueuesView): PortQueues[] {
   const rows = view.switches.flatMap((switchView) =>
     switchView.ports.map((port) => ({

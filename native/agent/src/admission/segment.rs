@@ -58,8 +58,9 @@ impl SackBlocks {
         for value in
             values(options).filter(|(kind, _)| *kind == SACK).flat_map(|(_, value)| value.chunks_exact(8))
         {
-            let number =
-                |at: usize| u32::from_be_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]]);
+            let number = |offset: usize| {
+                u32::from_be_bytes([value[offset], value[offset + 1], value[offset + 2], value[offset + 3]])
+            };
             if let Some(place) = sack.blocks.get_mut(usize::from(sack.count)) {
                 *place = (number(0), number(4));
                 sack.count += 1;
@@ -78,8 +79,9 @@ impl Segment {
     /// Reads the TCP header at `transport`, of a packet with so much payload; None if there is no whole header.
     pub fn read(packet: &[u8], transport: usize, payload: u32) -> Option<Segment> {
         let header = packet.get(transport..).filter(|header| header.len() >= HEADER_BYTES)?;
-        let number =
-            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let number = |offset: usize| {
+            u32::from_be_bytes([header[offset], header[offset + 1], header[offset + 2], header[offset + 3]])
+        };
         let options =
             &header[HEADER_BYTES..(usize::from(header[12] >> 4) * 4).clamp(HEADER_BYTES, header.len())];
         Some(Segment {

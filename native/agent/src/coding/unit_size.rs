@@ -61,7 +61,8 @@ struct Rounded {
 impl Rounded {
     /// Returns the rounded inputs, with the RTT as the unit of time.
     fn times(&self) -> PathTimes {
-        let ratio = |exponent: Option<i32>| exponent.map_or(0.0, |one| (f64::from(one) / RATIO_STEPS).exp2());
+        let ratio =
+            |exponent: Option<i32>| exponent.map_or(0.0, |steps| (f64::from(steps) / RATIO_STEPS).exp2());
         PathTimes {
             blocking_probability: f64::from(self.step) / BLOCKING_STEPS,
             rtt_s: 1.0,

@@ -97,8 +97,8 @@ impl Packet for Bytes {
 }
 
 /// Returns the number in network byte order at `at`; 0 if that lies outside.
-pub fn word(bytes: &[u8], at: usize) -> u32 {
-    let word = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
+pub fn word(bytes: &[u8], offset: usize) -> u32 {
+    let word = bytes.get(offset..offset + 4).and_then(|four| four.try_into().ok());
     word.map_or(0, u32::from_be_bytes)
 }
 

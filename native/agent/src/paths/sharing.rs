@@ -19,7 +19,7 @@ pub fn of_the_others(loads: &[Load]) -> Vec<Load> {
         for (&path, &delay_s) in &load.delays_s {
             let known = longest.entry(path).or_default();
             known.push((delay_s, whose));
-            known.sort_by(|one, other| other.0.total_cmp(&one.0));
+            known.sort_by(|first, other| other.0.total_cmp(&first.0));
             known.truncate(2);
         }
     }

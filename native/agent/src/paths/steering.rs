@@ -50,7 +50,7 @@ impl Steering {
 
     /// Returns true if any policy wants to know what became of its datagrams.
     pub fn learns(&self) -> bool {
-        self.policies.iter().any(|one| one.learns())
+        self.policies.iter().any(|policy| policy.learns())
     }
 
     /// Returns the policy of a class.
@@ -67,19 +67,19 @@ impl Steering {
         mut above_least: impl FnMut(u32) -> u32,
         now: Seconds,
     ) {
-        for one in &feedback.receipts {
-            let departed = sent.departures.of(one.number);
+        for receipt in &feedback.receipts {
+            let departed = sent.departures.of(receipt.number);
             let policy = self.policy(departed.class);
             if departed.flow == 0 || !policy.learns() {
                 continue;
             }
-            let Some(port) = sent.log.entropy_of(one.number) else { continue };
+            let Some(port) = sent.log.entropy_of(receipt.number) else { continue };
             let report = Report {
                 flow: i64::from(departed.flow),
                 leaf: sent.leaf,
                 port,
-                stamp: one.stamp,
-                delay_s: f64::from(above_least(one.delay_us)) * 1e-6,
+                stamp: receipt.stamp,
+                delay_s: f64::from(above_least(receipt.delay_us)) * 1e-6,
                 sent: departed.at,
             };
             policy.reported(&report, now);
@@ -99,15 +99,15 @@ impl Steering {
 
     /// Drops what is kept of a flow that is over.
     pub fn forget(&mut self, flow: i64) {
-        for one in &mut self.policies {
-            one.forget(flow);
+        for policy in &mut self.policies {
+            policy.forget(flow);
         }
     }
 
     /// Takes in that the controller has granted a flow a path (0: none of its own).
     pub fn granted(&mut self, flow: i64, stamp: u16) {
-        for one in &mut self.policies {
-            one.granted(flow, stamp);
+        for policy in &mut self.policies {
+            policy.granted(flow, stamp);
         }
     }
 
@@ -124,8 +124,8 @@ impl Steering {
 
     /// Takes in what the other agents of our leaf have together, from now on.
     pub fn set_load(&mut self, load: &Load, now: Seconds) {
-        for one in &mut self.policies {
-            one.set_load(load, now);
+        for policy in &mut self.policies {
+            policy.set_load(load, now);
         }
     }
 }

@@ -123,10 +123,10 @@ impl Arrivals {
     /// Appends the parts of a range that have not come and are within the window.
     fn missing(&self, numbers: NumberRange, out: &mut Vec<NumberRange>) {
         let NumberRange { first, count } = self.remembered(numbers);
-        let mut at = 0;
-        while let Some(start) = self.seen.find(first, at, count, false) {
-            at = self.seen.find(first, start, count, true).unwrap_or(count);
-            out.push(NumberRange { first: first.wrapping_add(start), count: at - start });
+        let mut index = 0;
+        while let Some(start) = self.seen.find(first, index, count, false) {
+            index = self.seen.find(first, start, count, true).unwrap_or(count);
+            out.push(NumberRange { first: first.wrapping_add(start), count: index - start });
         }
     }
 }

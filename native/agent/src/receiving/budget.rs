@@ -103,7 +103,10 @@ fn has_decoder<P: Packet>(flows: &FlowTable<u32, ReceiveFlow<P>>, number: u32) -
 }
 
 fn cost<P: Packet>(flow: &ReceiveFlow<P>) -> usize {
-    let decoder = flow.decoder.as_ref().map_or(0, |one| one.kept_bytes() + RING * size_of::<Option<P>>());
+    let decoder = flow
+        .decoder
+        .as_ref()
+        .map_or(0, |unit_decoder| unit_decoder.kept_bytes() + RING * size_of::<Option<P>>());
     let held = flow.release.kept_packets() * (flow.longest + PACKET_BYTES);
     FLOW_BYTES + flow.ways_bytes() + decoder + held
 }

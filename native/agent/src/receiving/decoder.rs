@@ -144,8 +144,8 @@ impl<P: Payload> UnitDecoder<P> {
                 given_up: false,
             });
         }
-        let Some(at) = self.unit_at(position) else { return };
-        let unit = &mut self.units[at];
+        let Some(unit_index) = self.unit_at(position) else { return };
+        let unit = &mut self.units[unit_index];
         if unit.given_up {
             self.counters.late_repairs += 1;
         } else if symbol_bytes != unit.symbol_bytes || shape != unit.shape {
@@ -157,7 +157,11 @@ impl<P: Payload> UnitDecoder<P> {
             self.repair_bytes += symbol_bytes;
             self.trim();
             let rebuilt = self.decode(position);
-            self.rebuild(rebuilt.iter().map(|one| one.position).collect(), rebuilt, out);
+            self.rebuild(
+                rebuilt.iter().map(|rebuilt_packet| rebuilt_packet.position).collect(),
+                rebuilt,
+                out,
+            );
         }
     }
 
@@ -233,24 +237,27 @@ impl<P: Payload> UnitDecoder<P> {
             let covering: Vec<u32> = covering.map(|unit| unit.first).collect();
             for first in covering {
                 let more = self.decode(first);
-                changed.extend(more.iter().map(|one| one.position));
+                changed.extend(more.iter().map(|rebuilt_packet| rebuilt_packet.position));
                 rebuilt.extend(more);
             }
         }
         if let Some(first) = rebuilt.first() {
             let base = first.position;
             self.trim();
-            rebuilt.sort_by_key(|one| serial_difference(one.position, base));
+            rebuilt.sort_by_key(|rebuilt_packet| serial_difference(rebuilt_packet.position, base));
             out.append(&mut rebuilt);
         }
     }
 
     fn decode(&mut self, first: u32) -> Vec<Rebuilt<P>> {
-        let Some(at) = self.unit_at(first).filter(|&at| !self.units[at].given_up) else { return Vec::new() };
-        let unit = &self.units[at];
+        let Some(unit_index) = self.unit_at(first).filter(|&unit_index| !self.units[unit_index].given_up)
+        else {
+            return Vec::new();
+        };
+        let unit = &self.units[unit_index];
         let missing = self.missing(first, unit.shape.k);
         if missing == 0 {
-            self.drop_unit(at);
+            self.drop_unit(unit_index);
             return Vec::new();
         }
         if !unit.shape.code.worth_trying(missing as usize, unit.repairs.len()) {
@@ -261,20 +268,20 @@ impl<P: Payload> UnitDecoder<P> {
             None => vec![None; unit.shape.k as usize],
         };
         let Ok(found) = P::rebuild(unit.shape, &packets, &unit.repairs) else {
-            self.give_up(at);
+            self.give_up(unit_index);
             return Vec::new();
         };
         let rebuilt: Vec<Rebuilt<P>> = found
             .into_iter()
             .map(|(place, packet)| Rebuilt { position: first.wrapping_add(place), packet })
             .collect();
-        for one in &rebuilt {
-            self.keep(one.position, one.packet.clone());
+        for rebuilt_packet in &rebuilt {
+            self.keep(rebuilt_packet.position, rebuilt_packet.packet.clone());
         }
         self.counters.recovered += rebuilt.len() as u64;
         if rebuilt.len() as u32 == missing {
-            if let Some(at) = self.unit_at(first) {
-                self.drop_unit(at);
+            if let Some(unit_index) = self.unit_at(first) {
+                self.drop_unit(unit_index);
             }
         }
         rebuilt
@@ -314,25 +321,25 @@ impl<P: Payload> UnitDecoder<P> {
     fn raise_floor(&mut self, steps: u32) {
         if let Some(kept) = self.kept.as_mut().filter(|_| steps > 0) {
             kept.raise_floor(steps, P::bytes);
-            while let Some(at) = self.units.iter().position(|unit| self.is_forgotten(unit.first)) {
-                self.expire_unit(at);
+            while let Some(unit_index) = self.units.iter().position(|unit| self.is_forgotten(unit.first)) {
+                self.expire_unit(unit_index);
             }
         }
     }
 
-    fn expire_unit(&mut self, at: usize) {
-        self.counters.expired_units += u64::from(!self.units[at].given_up);
-        self.drop_unit(at);
+    fn expire_unit(&mut self, unit_index: usize) {
+        self.counters.expired_units += u64::from(!self.units[unit_index].given_up);
+        self.drop_unit(unit_index);
     }
 
-    fn drop_unit(&mut self, at: usize) {
-        self.repair_bytes -= self.units.remove(at).repair_bytes();
+    fn drop_unit(&mut self, unit_index: usize) {
+        self.repair_bytes -= self.units.remove(unit_index).repair_bytes();
     }
 
     /// Keeps the unit's name, so that its other repairs are known for what they are, but not its symbols.
-    fn give_up(&mut self, at: usize) {
+    fn give_up(&mut self, unit_index: usize) {
         self.counters.failed_units += 1;
-        let unit = &mut self.units[at];
+        let unit = &mut self.units[unit_index];
         self.repair_bytes -= unit.repair_bytes();
         unit.repairs = Vec::new();
         unit.given_up = true;

@@ -130,8 +130,8 @@ impl<R> EarlyRepairs<R> {
 
     /// Returns the repairs that waited for a flow, in the order in which they came.
     pub fn take(&mut self, flow: u32) -> Vec<R> {
-        let Some(at) = self.flows.iter().position(|(known, _)| *known == flow) else { return Vec::new() };
-        let repairs = self.flows.remove(at).map_or_else(Vec::new, |(_, repairs)| repairs);
+        let Some(index) = self.flows.iter().position(|(known, _)| *known == flow) else { return Vec::new() };
+        let repairs = self.flows.remove(index).map_or_else(Vec::new, |(_, repairs)| repairs);
         self.kept -= repairs.len();
         repairs
     }

@@ -1,4 +1,4 @@
-//! How far the paths of one peer have come: what tells lost datagrams from late ones.
+//! How far the paths of one peer have come: by which lost datagrams differ from late ones.
 //!
 //! A path is first in, first out within a class, and every datagram shows its path. So a path that has delivered a number
 //! has delivered or lost all lower ones, and what is missing is lost exactly when every path has delivered a higher one;

@@ -49,8 +49,9 @@ impl<P: Packets> Sender<P> {
             }
             if peer.outcomes.waiting() > 0 {
                 let arrived = feedback.receipts.iter();
-                let mut verdicts: Vec<_> =
-                    arrived.filter_map(|one| peer.outcomes.arrived(one.number, one.delay_us)).collect();
+                let mut verdicts: Vec<_> = arrived
+                    .filter_map(|arrival| peer.outcomes.arrived(arrival.number, arrival.delay_us))
+                    .collect();
                 verdicts.extend(lost.iter().flat_map(|&(first, count)| peer.outcomes.lost(first, count)));
                 verdicts.into_iter().for_each(|verdict| self.learn(verdict));
             }

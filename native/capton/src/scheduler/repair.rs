@@ -3,15 +3,15 @@
 use super::*;
 
 impl Scheduler {
-    pub(super) fn look_at(&mut self, at: u32) {
-        self.repair.push(Reverse((self.key(at), None)));
+    pub(super) fn look_at(&mut self, slot: u32) {
+        self.repair.push(Reverse((self.key(slot), None)));
     }
 
     /// Look at all that has to be looked at, in order.
     pub(super) fn mend(&mut self) {
         let partial: Vec<u32> = self.partial.iter().copied().collect();
-        for at in partial {
-            self.look_at(at);
+        for slot in partial {
+            self.look_at(slot);
         }
         let mut last = None;
         while let Some(Reverse((key, walk))) = self.repair.pop() {
@@ -27,8 +27,8 @@ impl Scheduler {
 
     /// Grant a flow what those before it have left.
     fn decide(&mut self, key: Key) {
-        let at = key.2;
-        let flow = self.flows[at as usize];
+        let slot = key.2;
+        let flow = self.flows[slot as usize];
         let mut rate = flow.line;
         for &link in flow.path.links() {
             rate = rate.min(self.open_to(link as usize, key, flow.rate, rate));
@@ -37,18 +37,18 @@ impl Scheduler {
             rate = 0;
         }
         if rate < flow.rate {
-            self.touch(at);
-            self.withdraw(at);
+            self.touch(slot);
+            self.withdraw(slot);
             self.walk_freed(&flow, key);
             if rate > 0 {
-                self.give(at, rate);
+                self.give(slot, rate);
             }
         } else if rate > flow.rate {
-            self.touch(at);
+            self.touch(slot);
             if flow.rate > 0 {
-                self.withdraw(at);
+                self.withdraw(slot);
             }
-            self.give(at, rate);
+            self.give(slot, rate);
             for &link in flow.path.links() {
                 self.look_at_crowded(link as usize, key);
             }
@@ -70,52 +70,52 @@ impl Scheduler {
     }
 
     /// A flow that waits sends at this rate from now on.
-    pub(super) fn give(&mut self, at: u32, rate: i64) {
-        self.unlist(at);
+    pub(super) fn give(&mut self, slot: u32, rate: i64) {
+        self.unlist(slot);
         let now = self.now;
-        let flow = &mut self.flows[at as usize];
+        let flow = &mut self.flows[slot as usize];
         flow.rate = rate;
         flow.since = now;
         flow.end = now + (flow.remaining + i128::from(rate) - 1) / i128::from(rate);
         let flow = *flow;
-        self.ends.insert((flow.end, at));
+        self.ends.insert((flow.end, slot));
         if rate < flow.line {
-            self.partial.insert(at);
+            self.partial.insert(slot);
         }
         for &link in flow.path.links() {
             let link = &mut self.links[link as usize];
             link.left -= rate;
-            link.sending.push(at);
+            link.sending.push(slot);
             link.last.set((0, FIRST));
         }
     }
 
     /// A flow that sends waits again.
-    pub(super) fn withdraw(&mut self, at: u32) {
-        let flow = self.flows[at as usize];
+    pub(super) fn withdraw(&mut self, slot: u32) {
+        let flow = self.flows[slot as usize];
         let remaining = self.remaining(&flow, self.now);
-        self.ends.remove(&(flow.end, at));
-        self.partial.remove(&at);
+        self.ends.remove(&(flow.end, slot));
+        self.partial.remove(&slot);
         for &link in flow.path.links() {
             let link = &mut self.links[link as usize];
             link.left += flow.rate;
-            link.sending.retain(|&other| other != at);
+            link.sending.retain(|&other| other != slot);
             link.last.set((0, FIRST));
         }
-        let kept = &mut self.flows[at as usize];
+        let kept = &mut self.flows[slot as usize];
         kept.remaining = remaining;
         kept.since = self.now;
         kept.rate = 0;
-        self.enlist(at);
+        self.enlist(slot);
     }
 
     /// Take a flow out of all orders before anything is looked at, and look at all that may have its rate.
-    pub(super) fn take_out(&mut self, at: u32) {
-        let flow = self.flows[at as usize];
+    pub(super) fn take_out(&mut self, slot: u32) {
+        let flow = self.flows[slot as usize];
         if flow.rate > 0 {
-            self.withdraw(at);
+            self.withdraw(slot);
         }
-        self.unlist(at);
+        self.unlist(slot);
         if flow.rate > 0 {
             self.walk_freed(&flow, FIRST);
         }
@@ -158,7 +158,7 @@ impl Scheduler {
         }
         let (mut event, mut last) = link.last.get();
         if event != self.event {
-            last = link.sending.iter().map(|&at| self.key(at)).max().unwrap_or(FIRST);
+            last = link.sending.iter().map(|&slot| self.key(slot)).max().unwrap_or(FIRST);
             event = self.event;
             link.last.set((event, last));
         }
@@ -171,8 +171,8 @@ impl Scheduler {
         let mut bound = None;
         while excess > 0 {
             let link = &self.links[number];
-            let later = link.sending.iter().map(|&at| self.key(at));
-            let later = later.filter(|&at| at > key && bound.is_none_or(|bound| at < bound));
+            let later = link.sending.iter().map(|&slot| self.key(slot));
+            let later = later.filter(|&place| place > key && bound.is_none_or(|bound| place < bound));
             let Some(last) = later.max() else { break };
             self.look_at(last.2);
             excess -= self.flows[last.2 as usize].rate;

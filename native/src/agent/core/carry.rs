@@ -281,12 +281,12 @@ fn whole(packet: &[u8]) -> Vec<u8> {
     data.extend_from_slice(packet);
     let Ok(seen) = look(packet) else { return data };
     let Some(field) = field_of(&seen) else { return data };
-    let at = seen.transport;
+    let transport = seen.transport;
     data[0] = NEEDS_CHECKSUM;
-    data[6..8].copy_from_slice(&(at as u16).to_ne_bytes());
+    data[6..8].copy_from_slice(&(transport as u16).to_ne_bytes());
     data[8..10].copy_from_slice(&(field as u16).to_ne_bytes());
-    let sum = pseudo_header_sum(&seen.flow, packet.len() - at);
-    let place = VNET_BYTES + at + field;
+    let sum = pseudo_header_sum(&seen.flow, packet.len() - transport);
+    let place = VNET_BYTES + transport + field;
     data[place..place + 2].copy_from_slice(&sum.to_be_bytes());
     data
 }

@@ -84,7 +84,7 @@ impl HostCore {
         let document = Document::of(policy)?;
         let failure = Failure::default();
         let paths = document.serving(&mut random, || own(None, &failure))?;
-        let broadcasts = broadcasts.iter().map(|one| address(one)).collect::<PyResult<_>>()?;
+        let broadcasts = broadcasts.iter().map(|bytes| address(bytes)).collect::<PyResult<_>>()?;
         let HostPolicy { send, receive, admission } = document.host;
         let sender = Sender::new(send, paths, random.split());
         let mut core = Core::new(Identity { session, mtu, broadcasts }, sender, Receiver::new(receive), now);
@@ -106,7 +106,8 @@ impl HostCore {
     }
 
     fn set_directory(&mut self, peers: Vec<Listed>, own: Option<Vec<Vec<u8>>>) -> PyResult<()> {
-        let addresses = |all: Vec<Vec<u8>>| all.iter().map(|one| address(one)).collect::<PyResult<Vec<_>>>();
+        let addresses =
+            |all: Vec<Vec<u8>>| all.iter().map(|bytes| address(bytes)).collect::<PyResult<Vec<_>>>();
         let mut directory = Vec::with_capacity(peers.len());
         for (address, session, leaf, overlay) in peers {
             let overlay = addresses(overlay)?;
@@ -283,8 +284,8 @@ impl HostCore {
     ) -> Vec<(Bound<'py, PyBytes>, u64, f64, f64)> {
         let ended = &mut held(&mut self.core).sender.ended.waiting;
         let count = most.min(ended.len());
-        let tuple = |one: agent::sending::EndedFlow| {
-            (PyBytes::new(py, one.key.bytes()), one.payload, one.first, one.end)
+        let tuple = |flow: agent::sending::EndedFlow| {
+            (PyBytes::new(py, flow.key.bytes()), flow.payload, flow.first, flow.end)
         };
         ended.drain(..count).map(tuple).collect()
     }

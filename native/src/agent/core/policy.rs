@@ -72,7 +72,7 @@ impl Document {
         let mut made: Vec<Option<PathSettings>> = Vec::new();
         let (mut policies, mut serves) = (Vec::new(), [0; 4]);
         for (place, settings) in serves.iter_mut().zip(self.paths) {
-            let known = made.iter().position(|one| *one == settings);
+            let known = made.iter().position(|other| *other == settings);
             *place = known.unwrap_or(made.len());
             if known.is_none() {
                 made.push(settings);

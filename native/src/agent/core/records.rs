@@ -28,7 +28,7 @@ fn name(class: TrafficClass) -> &'static str {
 /// Returns a flow's addresses and ports.
 pub fn addresses<'py>(py: Python<'py>, key: &FlowKey) -> PyResult<Bound<'py, PyDict>> {
     let bytes = key.bytes();
-    let port = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let port = |offset: usize| u16::from_be_bytes([bytes[offset], bytes[offset + 1]]);
     let dict = PyDict::new(py);
     dict.set_item("source", text(key.source()))?;
     dict.set_item("source_port", port(bytes.len() - 4))?;

@@ -75,7 +75,8 @@ class AgentConfig:
             raise ConfigError(f"agent {self.host!r} needs at least one overlay address")
         if self.overlay_mtu < 1280:
             raise ConfigError(
-                f"underlay MTU {self.underlay_mtu} B leaves {self.overlay_mtu} B inside the tunnel; IPv6 needs 1280 B"
+                f"underlay MTU {self.underlay_mtu} B leaves {self.overlay_mtu} B inside the tunnel",
+                remedy="raise it: IPv6 needs 1280 B",
             )
 
     @property

@@ -19,11 +19,10 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class PlainError(CapstanError, ValueError):
-    """Plain data that does not fit. ``where`` is the path of the field, ``text`` what is wrong with it."""
+    """Plain data that does not fit. ``where`` is the path of the field, ``what`` is wrong with it."""
 
     def __init__(self, where: str, text: str) -> None:
         super().__init__(text, where=where)
-        self.text = text
 
 
 def build(kind: type[T], data: object, where: str) -> T:

@@ -104,7 +104,8 @@ class Recorder:
         if recording is None or not recording["hops"]["packet"]:
             raise SettingsError(
                 f"no packet was under way from {self.from_ms:g} ms on for {self.for_ms:g} ms: the run took "
-                f"{simulation.now_ps() / _PS_PER_MS:g} ms; record another window"
+                f"{simulation.now_ps() / _PS_PER_MS:g} ms",
+                remedy="record another window",
             )
         begin_ps, full_ps = round(self.from_ms * _PS_PER_MS), recording["full_at_ps"]
         end_ps = min(begin_ps + round(self.for_ms * _PS_PER_MS), simulation.now_ps())

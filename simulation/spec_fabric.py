@@ -36,8 +36,9 @@ def simulated_fabric(fabric: FabricSpec) -> SimulatedFabric:
     """
     if fabric.topology == "fat-tree" and fabric.hosts_on_leaf != fabric.k // 2:
         raise SettingsError(
-            f"fabric.hosts_per_leaf: a simulated fat tree of k = {fabric.k} has {fabric.k // 2} hosts on each leaf; "
-            "leave it out"
+            f"a simulated fat tree of k = {fabric.k} has {fabric.k // 2} hosts on each leaf",
+            where="fabric.hosts_per_leaf",
+            remedy="leave it out",
         )
     leaf_spine = fabric.topology == "leaf-spine"
     plain: dict[str, Any] = {
@@ -65,7 +66,9 @@ def simulated_fabric(fabric: FabricSpec) -> SimulatedFabric:
 def _bps(name: str, link: Link) -> int:
     if link.rate_mbps is None:
         raise SettingsError(
-            f"fabric.{name}.rate_mbps: a simulated link has a rate; give one in Mbit/s (null is the lab's: unshaped)"
+            "a simulated link has a rate",
+            where=f"fabric.{name}.rate_mbps",
+            remedy="give one in Mbit/s (null is the lab's: unshaped)",
         )
     return round(link.rate_mbps * _BITS_PER_MBIT)
 

@@ -61,14 +61,14 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
     if problem is None and spec.keep_learnt and scheme.priority is not None and scheme.priority.prediction:
         problem = "`keep_learnt` (what one run has learnt is the next one's) is not simulated yet"
     if problem is not None:
-        raise SettingsError(f"scheme {choice.label}: {problem}; ./capstan run has it")
+        raise SettingsError(f"scheme {choice.label}: {problem}", remedy="./capstan run has it")
     clock = max(1.0, LEAST_PACKET_TIME_S / spec.packet_time_s)
     try:
         policy = policy_for(scheme, spec.packet_time_s * clock, version=1)
     except PolicyError as error:
         raise SettingsError(
-            f"scheme {choice.label}: with a packet time of {spec.packet_time_s * 1e3:.4g} ms, {error}; "
-            "give faster links"
+            f"scheme {choice.label}: with a packet time of {spec.packet_time_s * 1e3:.4g} ms, {error}",
+            remedy="give faster links",
         ) from None
     queues = scheme.queues
     return SimulatedScheme(

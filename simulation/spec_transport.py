@@ -78,8 +78,9 @@ def _of_lab(spec: Spec) -> Control:
     control = _OF_LAB.get(spec.transport.congestion)
     if control is None:
         raise SettingsError(
-            f"transport.congestion_control: {spec.transport.congestion} is not simulated; give cubic or reno, or "
-            "simulation.congestion_control"
+            f"{spec.transport.congestion} is not simulated",
+            where="transport.congestion_control",
+            remedy="give cubic or reno, or simulation.congestion_control",
         )
     return control
 

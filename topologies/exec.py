@@ -31,7 +31,7 @@ def host_command(record: LabRecord, host: str, argv: Sequence[str], names: Path)
     if not hosts:
         raise LabError(f"lab {record.lab_id} is still starting: try again in a moment")
     if host not in hosts:
-        raise LabError(f"lab {record.lab_id} has no host {host!r}; there are {', '.join(hosts)}")
+        raise LabError(f"lab {record.lab_id} has no host {host!r}", remedy=f"there are {', '.join(hosts)}")
     pid = int(hosts[host]["pid"])
     if start_time(pid) != hosts[host]["start"]:
         raise LabError(f"host {host} of lab {record.lab_id} has ended: start the lab again")

@@ -22,12 +22,10 @@ Topology = Literal["leaf-spine", "fat-tree"]
 
 
 class FabricSpecError(CapstanError, ValueError):
-    """A fabric's description is wrong. `field` is the dotted name of what is wrong."""
+    """A fabric's description is wrong; ``where`` is the dotted name of the field, ``what`` is wrong with it."""
 
     def __init__(self, field_name: str, problem: str) -> None:
         super().__init__(problem, where=field_name)
-        self.field = field_name
-        self.problem = problem
 
 
 @dataclass(frozen=True)

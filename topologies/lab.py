@@ -140,7 +140,7 @@ class Lab:
         """Return one switch. Raises LabError for a name that is none."""
         node = self.net.nameToNode.get(name)
         if not isinstance(node, OvsSwitch):
-            raise LabError(f"no switch {name!r} here; there are {', '.join(self.switches)}")
+            raise LabError(f"no switch {name!r} here", remedy=f"there are {', '.join(self.switches)}")
         return node
 
     @property
@@ -394,5 +394,5 @@ class Lab:
 
     def _host_namespace(self, host: str) -> Namespace:
         if host not in self.hosts:
-            raise LabError(f"no host {host!r} here; there are {', '.join(self.hosts)}")
+            raise LabError(f"no host {host!r} here", remedy=f"there are {', '.join(self.hosts)}")
         return self._started().namespace(host)

@@ -68,7 +68,7 @@ class Link:
         try:
             return build(cls, {**(base or cls()).to_dict(), **data}, "")
         except PlainError as error:
-            raise LinkError(f"{error.where.removeprefix('.')} {error.text}".strip()) from None
+            raise LinkError(f"{error.where.removeprefix('.')} {error.what}".strip()) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that from_dict() takes back."""

@@ -123,7 +123,7 @@ def check_machine() -> None:
     missing = missing_programs()
     if missing:
         packages = " ".join(sorted({*missing.values()}))
-        raise LabError(f"not installed: {', '.join(missing)}; `apt-get install {packages}`")
+        raise LabError(f"not installed: {', '.join(missing)}", remedy=f"`apt-get install {packages}`")
     problem = privilege_problem()
     if problem is not None:
         raise LabError(problem)

@@ -155,7 +155,8 @@ def _lock(handle: int, deadline: float) -> None:
         if time.monotonic() > deadline:
             raise LabError(
                 f"another process holds the lock on {RUN_ROOT} for more than {LOCK_S:g} s: "
-                f"`fuser -v {RUN_ROOT}` names it; end it"
+                f"`fuser -v {RUN_ROOT}` names it",
+                remedy="end it",
             )
         time.sleep(_LOCK_AGAIN_S)
 
@@ -195,11 +196,11 @@ def find_lab(lab_id: str | None = None) -> LabRecord:
         for record in running:
             if record.lab_id == lab_id:
                 return record
-        raise LabError(f"no lab {lab_id!r} runs; {_list(running)}")
+        raise LabError(f"no lab {lab_id!r} runs", remedy=_list(running))
     if not running:
-        raise LabError("no lab runs; start one with `capstan lab SPEC`")
+        raise LabError("no lab runs", remedy="start one with `capstan lab SPEC`")
     if len(running) > 1:
-        raise LabError(f"several labs run: say which one; {_list(running)}")
+        raise LabError("several labs run: say which one", remedy=_list(running))
     return running[0]
 
 
@@ -232,10 +233,10 @@ def register(lab_id: str, group: Path | None = None) -> LabRecord:
         if directory.exists():
             known = _load(directory)
             hint = "give another id" if known and known.alive else "`capstan clean` ends what it left"
-            raise LabError(f"lab {lab_id!r} is registered in {directory} already; {hint}")
+            raise LabError(f"lab {lab_id!r} is registered in {directory} already", remedy=hint)
         if _interface_exists(interface_name(lab_id)):
             raise LabError(
-                f"there is an interface {interface_name(lab_id)!r} that is not ours; give another id"
+                f"there is an interface {interface_name(lab_id)!r} that is not ours", remedy="give another id"
             )
         subnet = _free_subnet([record.subnet for record in labs()])
         record = LabRecord(lab_id, os.getpid(), start, own_network(), subnet, group)
@@ -261,7 +262,9 @@ def _free_subnet(claimed: Iterable[str]) -> str:
     for subnet in MANAGEMENT_RANGE.subnets(new_prefix=MANAGEMENT_PREFIX):
         if not any(subnet.overlaps(other) for other in taken):
             return str(subnet)
-    raise LabError(f"no free management network in {MANAGEMENT_RANGE}; `ip route` shows who has them")
+    raise LabError(
+        f"no free management network in {MANAGEMENT_RANGE}", remedy="`ip route` shows who has them"
+    )
 
 
 def end_lab(lab_id: str, home: int | None, look_again_s: float = 0.0) -> Ended:

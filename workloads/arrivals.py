@@ -36,7 +36,9 @@ def flow_rate(arrivals: Arrivals, capacity_bps: float | None, mean_bytes: float)
     if not arrivals.load > 0:
         raise ArrivalsError(f"load must be above 0, not {arrivals.load}")
     if capacity_bps is None:
-        raise ArrivalsError("load needs links with a rate; give rate_per_s, or the links a rate_mbps")
+        raise ArrivalsError(
+            "load needs links with a rate", remedy="give rate_per_s, or the links a rate_mbps"
+        )
     return rate_at_load(arrivals.load, capacity_bps, mean_bytes)
 
 

@@ -115,8 +115,8 @@ def build_plan(
     arriving = _merged([_arriving(flows, part, hosts, rate, stream) for part in mix], flows.count)
     if not arriving:
         raise PlanError(
-            f"no flow arrives within {flows.duration_s} s at {rate:.3g} flows/s; "
-            "lengthen duration_s or raise the rate"
+            f"no flow arrives within {flows.duration_s} s at {rate:.3g} flows/s",
+            remedy="lengthen duration_s or raise the rate",
         )
     background = workload.long_flows
     long_ends = (
@@ -152,7 +152,7 @@ def build_plan(
         )
     if not any(flow.counted for flow in planned[number:]):
         raise PlanError(
-            f"no flow arrives after lead_in_s ({flows.lead_in_s:g} s); shorten it or have more flows"
+            f"no flow arrives after lead_in_s ({flows.lead_in_s:g} s)", remedy="shorten it or have more flows"
         )
     return Plan(
         flows=tuple(planned),

@@ -23,5 +23,5 @@ def set_congestion_control(connection: socket.socket, name: str) -> None:
     except OSError as error:
         available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().strip()
         raise TransportError(
-            f"congestion control {name!r} is refused: {error}; available: {available}"
+            f"congestion control {name!r} is refused: {error}", remedy=f"available: {available}"
         ) from None

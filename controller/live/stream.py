@@ -120,7 +120,7 @@ class EventStream:
         if self._thread is None or self._stopping:
             raise StreamError("the stream of events does not run")
         if len(self._readers) + len(self._joining) >= MOST_READERS:
-            raise StreamError(f"{MOST_READERS} readers are served already; try again later")
+            raise StreamError(f"{MOST_READERS} readers are served already", remedy="try again later")
 
     def add(self, connection: socket.socket, head: bytes, topics: frozenset[str], since: str | None) -> None:
         """Stream to *connection* from here on, which is the stream's now; *head* goes out first.

@@ -62,23 +62,28 @@ def read_allowed_switches(path: Path) -> AllowedSwitches:
         match = _DPID.fullmatch(word)
         if len(certificate) > 1:
             raise AllowedSwitchesError(
-                f"{path}:{number}: {' '.join(certificate[1:])!r} is too much; write a datapath id, and a certificate's "
-                "name if the switch must show it"
+                f"{' '.join(certificate[1:])!r} is too much",
+                where=f"{path}:{number}",
+                remedy="write a datapath id, and a certificate's name if the switch must show it",
             )
         if match is None:
             raise AllowedSwitchesError(
-                f"{path}:{number}: {word!r} is no datapath id; write up to 16 hex digits, such as 0000000000000001"
+                f"{word!r} is no datapath id",
+                where=f"{path}:{number}",
+                remedy="write up to 16 hex digits, such as 0000000000000001",
             )
         dpid = int(match[1], 16)
         if dpid in dpids:
             raise AllowedSwitchesError(
-                f"{path}:{number}: {word} is in line {dpids[dpid]} already; remove one of them"
+                f"{word} is in line {dpids[dpid]} already",
+                where=f"{path}:{number}",
+                remedy="remove one of them",
             )
         dpids[dpid] = number
         if certificate:
             certificates[dpid] = certificate[0]
     if not dpids:
         raise AllowedSwitchesError(
-            f"{path} names no switch, so none could connect; write one datapath id a line"
+            f"{path} names no switch, so none could connect", remedy="write one datapath id a line"
         )
     return AllowedSwitches(frozenset(dpids), str(path), certificates)

@@ -249,7 +249,9 @@ class OpenFlowSession:
 
     def _on_hello(self, xid: int, message: bytes, now: float) -> Iterator[SessionEvent]:
         if not reading.hello_versions(message) >> codec.VERSION & 1:
-            raise PeerError("the switch does not speak OpenFlow 1.5; set protocols=OpenFlow15 on its bridge")
+            raise PeerError(
+                "the switch does not speak OpenFlow 1.5", remedy="set protocols=OpenFlow15 on its bridge"
+            )
         if self._features_xid is not None:
             raise PeerError("it says hello a second time")
         self._features_xid = self._send_osken(parser.OFPFeaturesRequest(codec.PROTOCOL))

@@ -71,8 +71,8 @@ def _context(files: SwitchTls) -> ssl.SSLContext:
         context.load_verify_locations(files.authority)
     except (OSError, ssl.SSLError) as error:
         raise SwitchTlsError(
-            f"authority {files.authority} cannot be used: {why_not(error)}; give the certificates of the authorities "
-            "that sign switches' certificates as a PEM file"
+            f"authority {files.authority} cannot be used: {why_not(error)}",
+            remedy="give the certificates of the authorities that sign switches' certificates as a PEM file",
         ) from None
     return context
 

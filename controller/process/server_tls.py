@@ -20,8 +20,8 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
         raise CertificateError(
-            f"certificate {certificate} and key {key} cannot be used: {why_not(error)}; give a certificate and its key "
-            "as PEM files"
+            f"certificate {certificate} and key {key} cannot be used: {why_not(error)}",
+            remedy="give a certificate and its key as PEM files",
         ) from None
     return context
 

@@ -329,6 +329,6 @@ def _scheme_of(text: str, shown: str) -> Scheme:
         return scheme_from_dict(source.data, "scheme")
     except PlainError as error:
         path = path_of(error.where)[1:]
-        unknown = _UNKNOWN.match(error.text)  # its own place is better than that of the object that has it
+        unknown = _UNKNOWN.match(error.what)  # its own place is better than that of the object that has it
         line, column = source.place((*path, unknown[1]) if unknown else path, key=True)
-        raise SchemeError(str(Problem(line, column, error.where, error.text, shown))) from None
+        raise SchemeError(str(Problem(line, column, error.where, error.what, shown))) from None

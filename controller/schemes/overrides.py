@@ -28,8 +28,8 @@ def with_overrides(scheme: Scheme, overrides: Mapping[str, Any], where: str = "o
     try:
         return scheme_from_dict(data, where)
     except PlainError as error:
-        hint = f" (scheme {scheme.name!r} with overrides)" if scheme.name not in error.text else ""
-        raise PlainError(error.where, error.text + hint) from None
+        hint = f" (scheme {scheme.name!r} with overrides)" if scheme.name not in error.what else ""
+        raise PlainError(error.where, error.what + hint) from None
 
 
 def overrides_problem(scheme: str, overrides: Mapping[str, Any]) -> str | None:

@@ -73,14 +73,15 @@ def open_database(url: str) -> Engine:
         migrate(engine)
     except ImportError as error:
         raise DatabaseError(
-            f"database {shown} needs a Python package that is not installed: {error}; "
-            ".venv/bin/pip install psycopg[binary], for one"
+            f"database {shown} needs a Python package that is not installed: {error}",
+            remedy=".venv/bin/pip install psycopg[binary], for one",
         ) from None
     except (SQLAlchemyError, OSError) as error:
         raise DatabaseError(f"database {shown}: {str(error).splitlines()[0]}") from None
     except _MigrationError as error:
         raise DatabaseError(
-            f"database {shown} cannot be brought up to date: {error}; is it of a newer Capstan?"
+            f"database {shown} cannot be brought up to date: {error}",
+            remedy="it may be of a newer Capstan: use that",
         ) from None
     return engine
 

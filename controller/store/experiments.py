@@ -184,7 +184,9 @@ class ExperimentStore:
         with Session(self._engine) as session, session.begin():
             experiment = _lock_running(session, number)
             if session.get(Job, number) is not None:
-                raise StateError(f"experiment {number} was submitted: its worker ends it; cancel it instead")
+                raise StateError(
+                    f"experiment {number} was submitted: its worker ends it", remedy="cancel it instead"
+                )
             experiment.state, experiment.error = state, error
             experiment.summary = dict(summary) if summary is not None else None
             experiment.finished_at = time.time()

@@ -259,7 +259,7 @@ class Deployment:
         matching = [part for part in self._parts if part.name == name]
         if not matching:
             raise DeploymentError(
-                f"there is no part {name!r}; there are {', '.join(p.name for p in self._parts)}"
+                f"there is no part {name!r}", remedy=f"there are {', '.join(p.name for p in self._parts)}"
             )
         return matching[0]
 

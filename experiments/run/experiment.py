@@ -223,7 +223,8 @@ def prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
     if unseen:
         raise OutcomeError(
             f"{len(unseen)} finished flows are missing in the agents' reports, the first from "
-            f"{unseen[0].source}:{unseen[0].source_port} to {unseen[0].destination}; were agents restarted?"
+            f"{unseen[0].source}:{unseen[0].source_port} to {unseen[0].destination}",
+            remedy="see whether agents were restarted",
         )
 
 

@@ -274,7 +274,7 @@ class _Meaning:
         try:
             fabric = FabricSpec.from_dict(self._data["fabric"])
         except FabricSpecError as error:
-            self._say(("fabric", *error.field.split(".")), error.problem)
+            self._say(("fabric", *error.where.split(".")), error.what)
             return None
         if fabric.slowest_link_mbps is None:
             self._say(
@@ -319,7 +319,7 @@ class _Meaning:
             try:
                 build(Transport, self._data["transport"], "transport")
             except PlainError as error:
-                self._say(("transport",), error.text)
+                self._say(("transport",), error.what)
 
     def _simulation(self, fabric: FabricSpec) -> None:
         if not self._fits("simulation"):

@@ -152,8 +152,9 @@ def test_a_worker_that_was_given_up_changes_nothing_any_more(queue: ExperimentQu
         store.add_run(number, run_row(), [], [], attempt=1)
     with pytest.raises(StateError, match="in attempt 2"):
         store.add_run(number, run_row(), [], [])
-    with pytest.raises(StateError, match="its worker ends it"):
+    with pytest.raises(StateError, match=r"its worker ends it; cancel it instead$") as refused:
         store.finish(number, "finished", {})
+    assert refused.value.remedy == "cancel it instead"
     kept = store.add_run(number, run_row(), [flow_row(1)], [], attempt=2)
     assert store.add_run(number, run_row(), [flow_row(1)], [], attempt=2)["id"] == kept["id"], "told twice"
     with pytest.raises(StateError, match="already"):

@@ -191,7 +191,7 @@ def test_round_trip_through_json(spec: FabricSpec, data: st.DataObject) -> None:
 def test_errors_name_the_field(data: dict[str, Any], field: str, says: str) -> None:
     with pytest.raises(FabricSpecError, match=says) as caught:
         FabricSpec.from_dict(data)
-    assert caught.value.field == field
+    assert caught.value.where == field
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_what_cannot_be_is_refused_by_name(short: dict[str, Any], field: str, wo
     with pytest.raises(PlainError) as caught:
         scheme_from_dict(scheme(**short))
     assert caught.value.where.endswith(f"short.{field}")
-    assert word in caught.value.text
+    assert word in caught.value.what
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_what_cannot_be_is_refused_by_its_field(overrides: dict[str, object], fi
     with pytest.raises(PlainError) as caught:
         with_overrides(ECMP, overrides)
     assert caught.value.where.endswith(field)
-    assert words in caught.value.text
+    assert words in caught.value.what
 
 
 @pytest.mark.parametrize("name", ["ecmp", "rps"])

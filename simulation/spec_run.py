@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
@@ -89,7 +89,7 @@ def simulate_run(
     if recorder is not None:
         recorder.take(simulation, Recorded(spec, choice.label, repeat + 1, plan, setting.fabric))
     windows = dict(zip(background, zip(*noted, strict=True), strict=True))
-    columns = Columns(simulation.flows(), simulation.records())
+    columns = Columns(simulation.flows(), simulation.counted)
     rows = _copies(plan, scheme)
     outcomes = tuple(
         _outcome(row, rows.get(row), plan, setting, columns, windows.get(row))
@@ -115,10 +115,10 @@ def simulate_run(
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What came of flows and of their copies, by row."""
+    """What came of flows and of their copies, by row. counted: by their agents."""
 
     flows: capstan_native.SimulatedFlows
-    records: Sequence[capstan_native.SimulatedRecord]
+    counted: Callable[[int], capstan_native.SimulatedRecord]
 
 
 def _copies(plan: Plan, scheme: SimulatedScheme) -> dict[int, int]:
@@ -263,7 +263,7 @@ def _outcome(
     ended = [one for one in both if flows["completed_ps"][one] is not None]
     first = ended[0] if ended else row
     others = [one for one in both if one != first]
-    record, completed = columns.records[first], flows["completed_ps"][first]
+    record, completed = columns.counted(first), flows["completed_ps"][first]
     finished, endless = completed is not None, planned.size_bytes is None
     acknowledged, resent = flows["acknowledged"][first], sum(flows["resent"][one] for one in both)
     return FlowOutcome(
@@ -294,7 +294,7 @@ def _outcome(
         lost=record["lost"],
         reordered=record["reordered"],
         release_timeouts=record["release_timeouts"],
-        copy_packets=sum(columns.records[one]["packets"] for one in others),
+        copy_packets=sum(columns.counted(one)["packets"] for one in others),
         application=planned.application,
         port=planned.port or SINK_PORT,
         counted=planned.counted,

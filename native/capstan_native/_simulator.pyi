@@ -87,8 +87,8 @@ class Simulation:
     def is_over(self) -> bool: ...
     def acknowledged(self, rows: Sequence[int]) -> list[int]:
         """Return the bytes of flows, by their rows, that their senders know to have arrived."""
-    def records(self) -> list[SimulatedRecord]:
-        """Return what agents counted of each flow; complete when the run is over."""
+    def counted(self, row: int) -> SimulatedRecord:
+        """Return what agents counted of a flow; complete when the run is over. Raises ValueError: there is none."""
     def set_types(self, features: Sequence[str], values: Sequence[tuple[bytes, Sequence[int]]]) -> None:
         """Have all agents know thresholds, in bytes, of flows by the bytes of their features."""
     def mode_changes(self) -> list[tuple[int, int, str, str]]:

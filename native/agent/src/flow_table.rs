@@ -121,6 +121,10 @@ impl<K: Copy + Eq + Hash, F: Flow> FlowTable<K, F> {
                 place
             }
             None => {
+                if self.slots.len() == self.slots.capacity() {
+                    // most peers have a flow or two: room for four at once is 2.5 kB a peer
+                    self.slots.reserve_exact((self.slots.len() / 2).max(1));
+                }
                 self.slots.push(Some(slot));
                 (self.slots.len() - 1) as u32
             }

@@ -1,4 +1,5 @@
-//! Windows that hosts get: as the Python agent wrote them (recorded at d7038cc), bit for bit; and what always holds.
+//! Windows that hosts get: as the Python agent wrote them (recorded at d7038cc), bit for bit, but for updates that let no
+//! segment go, which there are none of any more; and what always holds.
 
 mod support;
 
@@ -346,4 +347,35 @@ fn a_host_whose_segments_were_small_when_its_flow_was_joined_is_not_starved() {
         sent(0) < 100_000,
         "it waits for room for a whole segment, and the clamp for it to use what it has"
     );
+}
+
+/// Of scale 8, a window ends up to 255 bytes before what has left, where no whole segment has room.
+#[test]
+fn what_is_due_is_done_once_and_each_update_lets_a_segment_go() {
+    for scale in [0, 7, 8, 12] {
+        let mut clamp = WindowClamp::<Packet>::new(0.01);
+        let begin = |flags| Segment { scale: Some(scale), largest_segment: LARGEST, ..segment(flags) };
+        clamp.left(&begin(SYN));
+        let answer = Segment { ack: 1, ..begin(SYN | ACK) };
+        clamp.arrived(&mut Packet { segment: answer, bare: false }, &answer, 0.0);
+        clamp.set_rate(0.0, 0.0);
+        clamp.set_rate(1_648_272.5, 0.0001);
+        let (mut highest, mut updates, mut last) = (1u32, 0, 0.0);
+        for round in 0u32..400 {
+            if round % 3 == 0 {
+                let ack = Segment { ack: highest, ..segment(ACK) };
+                clamp.arrived(&mut Packet { segment: ack, bare: false }, &ack, last);
+            }
+            if let Some(due) = clamp.deadline() {
+                last = due.max(last);
+                let update = clamp.update(last);
+                assert!(clamp.deadline().is_none_or(|next| next > last), "scale {scale}: it is due again");
+                updates += u32::from(update.is_some());
+            }
+            let payload = MSS + round % 7 * 31;
+            clamp.left(&Segment { sequence: highest, payload, ..segment(PSH) });
+            highest += payload;
+        }
+        assert!(updates > 100, "{updates} updates");
+    }
 }

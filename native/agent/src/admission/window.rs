@@ -178,8 +178,8 @@ impl<P: Clamped> WindowClamp<P> {
     pub fn update(&mut self, now: Seconds) -> Option<P> {
         let newest = self.newest.as_ref()?;
         let (mut bare, ack, window) = (newest.packet.bare_ack(), newest.segment.ack, newest.window);
-        let advertised = self.advertised?;
-        if i64::from(serial_difference(self.limit(ack, window, now), advertised)) < self.grain() {
+        let open = self.open()?;
+        if i64::from(serial_difference(self.limit(ack, window, now), open)) < self.grain() {
             return None;
         }
         bare.set_window(self.limited(ack, window, self.scale.unwrap_or(0), now));
@@ -189,6 +189,7 @@ impl<P: Clamped> WindowClamp<P> {
     /// Returns when `update` may have a window, if nothing comes of the peer by then.
     pub fn deadline(&self) -> Option<Seconds> {
         let (newest, advertised, highest) = (self.newest.as_ref()?, self.advertised?, self.highest?);
+        let open = self.open()?;
         if self.rate <= 0.0 || self.rate.is_infinite() {
             return None;
         }
@@ -196,11 +197,18 @@ impl<P: Clamped> WindowClamp<P> {
             return None; // it has not used what was advertised
         }
         let end = newest.segment.ack.wrapping_add(newest.window);
-        if i64::from(serial_difference(end, advertised)) < self.grain() {
+        if i64::from(serial_difference(end, open)) < self.grain() {
             return None; // nor has the peer room for more
         }
-        let missing = (i64::from(serial_difference(advertised, self.edge)) + self.grain() + 1).max(0);
+        let missing = (i64::from(serial_difference(open, self.edge)) + self.grain() + 1).max(0);
         Some(self.at + missing as f64 / self.rate)
+    }
+
+    /// Sequence number beyond which the host has not been let yet. A window in steps may end before what has left; one
+    /// that ends there again would be for nothing.
+    fn open(&self) -> Option<u32> {
+        let (advertised, highest) = (self.advertised?, self.highest?);
+        Some(if serial_difference(advertised, highest) > 0 { advertised } else { highest })
     }
 
     /// Bytes that can be advertised at least: a segment, or a step of the window.

@@ -207,6 +207,9 @@ def _notices(case: Case) -> list[str]:
         found.append(
             f"Ports of a switch share {shared.bytes} B: a queue holds up to {shared.alpha:g} times what is free."
         )
+    delay_ps = max(scheme.control_delay_ps for _, scheme in case.schemes)
+    if delay_ps:
+        found.append(f"Flows that ask get their grants {2 * delay_ps / 1e6:g} us after their requests.")
     found += [f"Under {choice.label} {hosts.words()}." for choice, hosts in _of_schemes(case)]
     if clock > 1:
         found.append(

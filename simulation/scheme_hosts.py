@@ -11,7 +11,7 @@ from experiments.spec.spec import PACKET_BYTES, Spec
 from simulation.fabrics import SettingsError
 from simulation.settings import Buffer, PFabricHosts, Sharing
 from simulation.spec_scheme import SimulatedScheme
-from simulation.spec_transport import has_rooms, mark_from, transport_of
+from simulation.spec_transport import has_rooms, mark_from, transport_of, transport_under
 from simulation.tcp import Tcp
 
 ByLink = Literal["none", "hosts", "all"]
@@ -51,7 +51,7 @@ def hosts_under(spec: Spec, scheme: SimulatedScheme) -> SimulatedHosts:
     if pfabric is not None:
         buffer = Buffer("pfabric", limit_bytes=pfabric.buffer_bytes)
         return SimulatedHosts(_pfabric(spec, scheme, pfabric), buffer, by_link="none")
-    transport = transport_of(spec)
+    transport = transport_under(transport_of(spec), spec, scheme.policy.admission)
     marks = mark_from(spec, transport)
     if dctcp is not None:
         transport = replace(transport, control="dctcp", marks=True)

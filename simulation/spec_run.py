@@ -13,6 +13,7 @@ from experiments.results.document import Run
 from experiments.results.outcome import FlowOutcome
 from experiments.spec.spec import SchemeChoice, Spec
 from protocol.datagram import OVERLAY_OVERHEAD_BYTES
+from simulation.admission import SimulatedController
 from simulation.drops import drops_by_hop
 from simulation.fabrics import SettingsError
 from simulation.own_paths import MakePathPolicy, asks_for_own_paths, own_path_policies
@@ -67,13 +68,16 @@ def simulate_run(
     types: list[dict[str, Any]] = []
     known: set[int] = set()
     try:
-        simulation = _simulation(setting, scheme, repeat, plan)
+        simulation = new_simulation(setting, scheme, repeat, plan)
+        controller = new_controller(spec, scheme)
         if recorder is not None:
             recorder.begin(simulation)
 
         def go_on(until_s: float) -> None:
             until_ps = round(until_s * _PS_PER_S)
             while not simulation.run_until(_EVENTS_A_STEP, until_ps):
+                if controller is not None:
+                    controller.serve(simulation)
                 progress(simulation.finished())
 
         learning = _learning(setting, scheme, plan)
@@ -110,6 +114,7 @@ def simulate_run(
             for at_ps, low, high, share in simulation.splits()
         ),
         drops=drops_by_hop(simulation.links(), simulation.totals()),
+        admitted=None if controller is None else controller.admitted(simulation),
     )
 
 
@@ -183,9 +188,20 @@ def payload_bytes(spec: Spec) -> int:
     return spec.fabric.mtu - OVERLAY_OVERHEAD_BYTES - _HEADERS
 
 
-def _simulation(
+def new_controller(spec: Spec, scheme: SimulatedScheme) -> SimulatedController | None:
+    """Return whom a run's flows ask; None: none asks."""
+    rule = scheme.scheme.admission
+    return None if rule is None else SimulatedController(rule, spec.fabric, scheme.clock)
+
+
+def new_simulation(
     setting: Setting, scheme: SimulatedScheme, repeat: int, plan: Plan
 ) -> capstan_native.Simulation:
+    """Return a run that has not begun.
+
+    Raises:
+        ValueError, OverflowError: settings or flows that cannot be.
+    """
     spec, places = setting.spec, setting.spec.fabric.hosts()
     flows = [*plan.flows, *(plan.flows[row] for row in _copies(plan, scheme))]
     number = {place.name: index for index, place in enumerate(places)}

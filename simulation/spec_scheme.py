@@ -13,6 +13,7 @@ from controller.schemes.scheme import ClassScheme, Scheme
 from experiments.spec.spec import SchemeChoice, Spec
 from plain.overrides import merge
 from protocol.policy import Policy, PolicyError
+from simulation.admission import in_agents_time, one_way_ps
 from simulation.fabrics import SettingsError
 
 LEAST_PACKET_TIME_S: Final = 0.0006
@@ -23,7 +24,8 @@ are faster than this, agents' clocks go slower by as much, so that those times m
 @dataclass(frozen=True, slots=True)
 class SimulatedScheme:
     """policy: in seconds of agents' clocks, `clock` of which are a second. groups: of plain, short, long and control
-    traffic, while short flows are present at a leaf and while not. queues, room: of every port, None: as the link's."""
+    traffic, while short flows are present at a leaf and while not. queues, room: of every port, None: as the link's.
+    control_delay_ps: of a message to or from the controller that flows ask."""
 
     scheme: Scheme
     policy: Policy
@@ -31,6 +33,7 @@ class SimulatedScheme:
     groups: tuple[tuple[str, str], ...]
     queues: int
     room: int | None
+    control_delay_ps: int = 0
 
     def central(self) -> dict[str, Any]:
         """Return what a controller decides while flows run, as `capstan_native.Simulation` takes it."""
@@ -45,7 +48,12 @@ class SimulatedScheme:
             )
             split = (*times, partition.samples)
         shares = any(one.entropy == "tr" for one in (scheme.short, scheme.long, scheme.control))
-        return {"mode": rule, "partition": split, "shares": shares}
+        return {
+            "mode": rule,
+            "partition": split,
+            "shares": shares,
+            "control_delay_ps": self.control_delay_ps,
+        }
 
 
 def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
@@ -57,11 +65,11 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
     """
     overrides: Mapping[str, Any] = merge(spec.policy, choice.overrides)
     scheme = with_overrides(loader.load(choice.name), overrides)
-    problem = missing(scheme)
-    if problem is None and spec.keep_learnt and scheme.priority is not None and scheme.priority.prediction:
-        problem = "`keep_learnt` (what one run has learnt is the next one's) is not simulated yet"
-    if problem is not None:
-        raise SettingsError(f"scheme {choice.label}: {problem}", remedy="./capstan run has it")
+    if spec.keep_learnt and scheme.priority is not None and scheme.priority.prediction:
+        raise SettingsError(
+            f"scheme {choice.label}: `keep_learnt` (what one run has learnt is the next one's) is not simulated yet",
+            remedy="./capstan run has it",
+        )
     clock = max(1.0, LEAST_PACKET_TIME_S / spec.packet_time_s)
     try:
         policy = policy_for(scheme, spec.packet_time_s * clock, version=1)
@@ -70,22 +78,23 @@ def simulated_scheme(spec: Spec, choice: SchemeChoice) -> SimulatedScheme:
             f"scheme {choice.label}: with a packet time of {spec.packet_time_s * 1e3:.4g} ms, {error}",
             remedy="give faster links",
         ) from None
-    queues = scheme.queues
+    queues, asking = scheme.queues, policy.admission
+    delay_ps = 0
+    if asking is not None:
+        try:
+            delay_ps = one_way_ps(asking, spec.simulation.control_round_trip_us)
+        except SettingsError as error:
+            raise SettingsError(f"scheme {choice.label}: {error}") from None
+        asking = in_agents_time(asking, clock)
     return SimulatedScheme(
         scheme,
-        replace(policy, short_limit_bytes=scheme.limit_bytes),
+        replace(policy, short_limit_bytes=scheme.limit_bytes, admission=asking),
         clock,
         (("hash", "hash"), *(_groups(one) for one in (scheme.short, scheme.long, scheme.control))),
         1 if queues is None else queues.number,
         None if queues is None else queues.buffer_packets,
+        delay_ps,
     )
-
-
-def missing(scheme: Scheme) -> str | None:
-    """Return what of a scheme a simulation cannot do yet; None: it can do all of it."""
-    if scheme.admission is not None:
-        return "`admission` (flows that ask before they send) is not simulated yet"
-    return None
 
 
 def _groups(one: ClassScheme) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from experiments.spec.simulated import SimulatedTcp
 from experiments.spec.spec import Spec
+from protocol.admission import AdmissionPolicy
 from simulation.fabrics import SettingsError
 from simulation.tcp import PROFILES, Control, Tcp
 
@@ -50,6 +51,14 @@ def transport_of(spec: Spec) -> Tcp:
             f"simulation.tcp.initial_window: {tcp.initial_window} is above the largest window ({tcp.largest_window})"
         )
     return tcp
+
+
+def transport_under(tcp: Tcp, spec: Spec, admission: AdmissionPolicy | None) -> Tcp:
+    """Return the hosts' TCP under a scheme: what is granted a rate needs no slow start, so the first window is the
+    policy's, unless the spec gives one."""
+    if admission is None or spec.simulation.tcp.initial_window is not None:
+        return tcp
+    return replace(tcp, initial_window=admission.initial_window_packets)
 
 
 def mark_from(spec: Spec, tcp: Tcp) -> int:

@@ -9,23 +9,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from controller.agents.server import AgentServer
-from controller.capton.admission import AdmissionControl, Answers, FlowScheduler, StandingFlow
-from controller.capton.fabric import VirtualFabric, VirtualLink
+from controller.capton.admission import AdmissionControl, Answers, StandingFlow
+from controller.capton.fabric import VirtualLink
 from controller.capton.resent import ResentLog, ResentView
-from controller.capton.scheduler import LinkUse, Parameters, Scheduler
-from controller.capton.single_path import Pair, SinglePath, SinglePathScheduler
+from controller.capton.rules import Paths, scheduler_of
+from controller.capton.scheduler import LinkUse
 from controller.capton.topology_view import TopologyView
 from controller.schemes.scheme import Admission as AdmissionRule
 from protocol.admission import Finished, Request
 from protocol.sent_again import SentAgain
 
 LOG: Final = logging.getLogger("capstan.capton")
-Paths = Mapping[Pair, tuple[SinglePath, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +94,9 @@ class AdmissionService:
     def _begin(self, rule: AdmissionRule | None) -> None:
         self._admission = None
         if rule is not None:
-            self._admission = AdmissionControl(self._scheduler(rule), self._seen.addresses)
+            scheduler = scheduler_of(rule, self._seen, self._paths)
+            self._admission = AdmissionControl(scheduler, self._seen.addresses)
         self._plan()
-
-    def _scheduler(self, rule: AdmissionRule) -> FlowScheduler:
-        parameters = Parameters(rule.least_share, rule.ageing_bytes_per_s, rule.finish_timeout_s)
-        if rule.paths == "one":
-            return SinglePathScheduler(self._seen.hosts, self._paths, parameters)
-        return Scheduler(VirtualFabric(self._seen.hosts, self._seen.groups), parameters)
 
     def _set_topology(self, seen: TopologyView, paths: Paths) -> None:
         before, paths_before = self._seen, self._paths
@@ -118,7 +112,8 @@ class AdmissionService:
                 or seen.shape != before.shape
                 or seen.groups.keys() != before.groups.keys()
             ):
-                self._answer(self._admission.replace(self._scheduler(self._rule), seen.addresses, now))
+                scheduler = scheduler_of(self._rule, seen, paths)
+                self._answer(self._admission.replace(scheduler, seen.addresses, now))
             else:
                 self._admission.hosts = seen.addresses
                 for link, rate in changes(before, seen).items():

@@ -51,8 +51,8 @@ class SharedBuffer:
 class Simulation:
     """profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
     room in packets. shared_buffer: None: each port has its own buffer. mark_from_packets: None: 65 where hosts' TCP
-    reads marks, else no marks. agree_within: how far `capstan agree` lets a simulated figure be from the lab's, as a
-    share of it.
+    reads marks, else no marks. control_round_trip_us: of the control channel, None: 100. agree_within: how far `capstan
+    agree` lets a simulated figure be from the lab's, as a share of it.
     """
 
     profile: Annotated[
@@ -77,6 +77,12 @@ class Simulation:
         Annotated[int, Meta(ge=0)] | None,
         Meta(
             description="waiting packets from which an arriving one is marked (ECN); 0: never; default: 65 with dctcp"
+        ),
+    ] = None
+    control_round_trip_us: Annotated[
+        Positive | None,
+        Meta(
+            description="from a request to its grant at the host, where flows ask; default: 100 us (CAPTON's paper)"
         ),
     ] = None
     agree_within: Annotated[

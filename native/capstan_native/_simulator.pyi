@@ -91,6 +91,23 @@ class Simulation:
         """Return what agents counted of a flow; complete when the run is over. Raises ValueError: there is none."""
     def set_types(self, features: Sequence[str], values: Sequence[tuple[bytes, Sequence[int]]]) -> None:
         """Have all agents know thresholds, in bytes, of flows by the bytes of their features."""
+    def take_asked(self) -> list[tuple[int, int, int, tuple[str, int] | None]]:
+        """Return what agents have asked and was not read: host, sequence, flow; of a request destination (the host's
+        number as an IPv4 address) and bytes left. `run` and `run_until` return False where there is something new."""
+    def decide(self, host: int, decision: tuple[int, int, int, int, int]) -> None:
+        """Send a host's agent a decision: sequence, flow, answers, rate (bit/s of agents' clocks; 0: wait), stamp.
+
+        Raises:
+            ValueError: there is no such host.
+        """
+    def wake_at(self, seconds: float | None) -> None:
+        """Have `run` and `run_until` return at that time of agents' clocks, whatever comes; None: only for messages."""
+    def agents_now(self) -> float:
+        """Return the time of agents' clocks, seconds."""
+    def admission_totals(self) -> dict[str, int]:
+        """Return what all agents have counted of flows that ask, by name."""
+    def take_latencies(self) -> list[float]:
+        """Return how long decisions took since the last call, from request to grant, seconds of agents' clocks."""
     def mode_changes(self) -> list[tuple[int, int, str, str]]:
         """Return when (ps) leaves changed their modes: leaf, mode, cause."""
     def splits(self) -> list[tuple[int, list[int], list[int], float]]:

@@ -123,7 +123,10 @@ impl Simulation {
 
     /// Begin a flow: with a packet to and fro where its transport has one.
     pub(crate) fn open(&mut self, place: u32) {
-        let Some((timeout, largest)) = self.config.transport.opening() else { return self.send(place) };
+        let Some((timeout, largest)) = self.config.transport.opening() else {
+            self.connect(place);
+            return self.send(place);
+        };
         let Some(flow) = self.flows.get(place) else { return };
         flow.opening = Some(Opening::new(self.now, timeout, largest));
         self.send_opening(place);

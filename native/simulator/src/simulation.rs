@@ -51,6 +51,8 @@ pub struct Simulation {
     pub(crate) place: Place,
     pub(crate) now: Time,
     pub(crate) progress: Time,
+    /// A controller that is outside has something to do now.
+    pub(crate) paused: bool,
     over: bool,
 }
 
@@ -98,6 +100,7 @@ impl Simulation {
             choice,
             now: 0,
             progress: 0,
+            paused: false,
             over: false,
             config,
         })
@@ -114,6 +117,8 @@ impl Simulation {
 
     /// Run until all is over or the next event is behind `until`, but for at most so many events; return whether either is.
     /// A run of hosts with agents is over when all flows have ended that do.
+    ///
+    /// It pauses, and returns false, where a controller has to be asked: what it says before the next call comes at once.
     ///
     /// # Errors
     /// As `run`.
@@ -133,6 +138,9 @@ impl Simulation {
             }
             self.totals.events += 1;
             self.step(event)?;
+            if std::mem::take(&mut self.paused) {
+                return Ok(false);
+            }
         }
         Ok(self.over)
     }

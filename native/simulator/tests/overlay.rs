@@ -85,6 +85,7 @@ fn settings(path: PathSettings, group: Group, code: Option<Code>, hosts: u32, fl
         receive: ReceivePolicy::new(packet_time_s, [0.0, timeout_s, timeout_s, 0.0].map(Hold::For)),
         groups: [Groups { on: group, off: group }; 4],
         central: Central::default(),
+        admission: None,
         clock: 2000.0,
         addresses: (0..hosts).map(|host| [10, 128, (host >> 8) as u8, host as u8]).collect(),
         lines: (0..flows as u16)

@@ -1,8 +1,10 @@
 //! The simulator for Python: settings as a mapping, flows as sequences, results as mappings of lists.
 
+mod admission;
 mod recording;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::simulator::config::{Config, Lengths};
@@ -10,16 +12,19 @@ use ::simulator::flow::Demand;
 use ::simulator::recording::Window;
 use ::simulator::simulation::Simulation;
 use ::simulator::topology::Topology;
+use agent::admission::Decision;
 use agent::Generator;
 use fabric::mode::Mode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::agent::core::admission::Decided;
 use crate::agent::core::policy::{types_of, Values};
 use crate::agent::paths::Failure;
 use crate::fabric::cause_name;
 
+use admission::PyAsked;
 use recording::columns_of;
 use settings::{balancing_named, raised, transport_of, FabricSettings, RunSettings, SchemeSettings};
 
@@ -132,6 +137,32 @@ impl Run {
     fn set_types(&self, features: Vec<String>, values: Values) -> PyResult<()> {
         self.held().set_types(&types_of(&features, values)?);
         Ok(())
+    }
+
+    fn take_asked(&self) -> Vec<PyAsked> {
+        self.held().take_asked().into_iter().map(admission::asked).collect()
+    }
+
+    fn decide(&self, host: u32, decision: Decided) -> PyResult<()> {
+        let (sequence, flow, answers, rate_bps, stamp) = decision;
+        let decision = Decision { sequence, flow, answers, rate_bps, stamp };
+        self.held().decide(host, decision).map_err(raised)
+    }
+
+    fn wake_at(&self, seconds: Option<f64>) {
+        self.held().wake_at(seconds);
+    }
+
+    fn agents_now(&self) -> f64 {
+        self.held().agents_now()
+    }
+
+    fn admission_totals(&self) -> BTreeMap<&'static str, u64> {
+        admission::totals(&self.held())
+    }
+
+    fn take_latencies(&self) -> Vec<f64> {
+        self.held().take_latencies()
     }
 
     /// When, leaf, mode and cause.

@@ -1,6 +1,6 @@
 //! Settings of a simulated run, as Python gives them.
 
-use ::simulator::overlay::{self, Central, Group, Groups, Line, Twin};
+use ::simulator::overlay::{self, Asking, Central, Group, Groups, Line, Twin};
 use ::simulator::paths::Balancing;
 use ::simulator::queue::{Buffer, Discipline, Limit};
 use ::simulator::sharing::Sharing;
@@ -180,6 +180,8 @@ pub(super) struct SchemeSettings<'py> {
     pub(super) shares: bool,
     /// By host, a `host_agent.paths.PathPolicy`: what decides classes with `entropy: file`. None: there are none.
     pub(super) own_paths: Option<Vec<Bound<'py, PyAny>>>,
+    /// How long a message to or from the controller takes, where flows ask.
+    pub(super) control_delay_ps: u64,
     pub(super) clock: f64,
     pub(super) addresses: Vec<[u8; 4]>,
     /// Ports, whether it goes on until the run is over; the row of its copy, and whether one gives way to one that is open.
@@ -248,7 +250,9 @@ impl<'py> SchemeSettings<'py> {
             let (deadline_packet_times, burst_packets, sampling_packet_times, samples) = rule;
             PartitionRule { deadline_packet_times, burst_packets, sampling_packet_times, samples }
         });
+        let delay = self.control_delay_ps;
         Ok(overlay::Settings {
+            admission: document.host.admission.map(|policy| Asking { policy, delay }),
             central: Central { mode, partition, shares: self.shares },
             send: document.host.send,
             paths,

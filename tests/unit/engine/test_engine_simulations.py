@@ -127,7 +127,7 @@ def test_where_there_is_no_lab_the_engine_says_what_waits_in_vain_and_goes_on_si
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"schemes": ["capton"]}, "scheme capton: `admission`"),
+        ({"schemes": ["tpfs"], "set": {"keep_learnt": True}}, "scheme tpfs: `keep_learnt`"),
         ({"set": {"transport.congestion_control": "bbr"}}, "bbr is not simulated"),
         (
             {"set": {"fabric.link.rate_mbps": 0.01, "workload.flows.arrivals.rate_per_s": 0.1}},

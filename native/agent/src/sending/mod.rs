@@ -295,6 +295,11 @@ impl<P: Packets> Sender<P> {
                 self.over(gone);
             }
         }
+        self.begin(key, now)
+    }
+
+    /// Begins a flow of which nothing has left yet, and returns it.
+    pub fn begin(&mut self, key: FlowKey, now: Seconds) -> FlowId {
         let mut flow = SendFlow::new(key, self.next_flow, now);
         flow.last = now;
         flow.announced = self.announced.take(&key).map(Announced);

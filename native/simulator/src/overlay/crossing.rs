@@ -2,12 +2,13 @@
 
 use agent::priority::FlowTypes;
 
+use super::admission::Connection;
 use super::datagram::Carried;
 use super::inner::Inner;
 use super::{switching, Lingering, ModeEvent, Overlay, Record, Settings, SplitEvent};
 use crate::config::Config;
 use crate::events::Kind;
-use crate::flow::Demand;
+use crate::flow::{Demand, Flow};
 use crate::packets::{Cargo, Handle, Marks, Packet, NO_FLOW, NO_PATH};
 use crate::queue::Discipline;
 use crate::recording::{PacketKind, Recorded};
@@ -18,8 +19,9 @@ use crate::Error;
 
 /// Set in the number of an entry of the heap: it is a host's agent's.
 pub const AGENT: u32 = 1 << 31;
-/// The controller's entry, among those of agents.
+/// The controller's entry, and that of its channel, among those of agents.
 pub const CONTROLLER: u32 = (1 << 31) - 1;
+pub const CHANNEL: u32 = (1 << 31) - 2;
 
 impl Simulation {
     /// Make a run of hosts with agents.
@@ -31,7 +33,9 @@ impl Simulation {
         let (seed, flows) = (config.seed, demands.len());
         let endless: Vec<bool> = settings.lines.iter().map(|line| line.endless).collect();
         let mut simulation = Simulation::new(config, demands)?;
-        simulation.overlay = Some(Box::new(Overlay::new(settings, &simulation.topology, seed, flows)?));
+        let connection = settings.admission.map(|_| Connection::of(&simulation.config)).transpose()?;
+        let overlay = Overlay::new(settings, &simulation.topology, connection, seed, flows)?;
+        simulation.overlay = Some(Box::new(overlay));
         simulation.arm_controller();
         simulation.endless = endless.iter().filter(|&&endless| endless).count();
         Ok(simulation)
@@ -51,12 +55,12 @@ impl Simulation {
         overlay.hosts[demand.source as usize].announce(key, bytes);
     }
 
-    /// Send a packet of a host through its agent.
-    pub(crate) fn wrap(&mut self, host: u32, packet: &Packet) {
+    /// Return a packet of a host as its agent sees it.
+    pub(super) fn inside_of(&mut self, host: u32, packet: &Packet) -> Option<Inner> {
         let payload = self.config.lengths.payload;
-        let Some(flow) = self.flows.get(packet.flow) else { return };
+        let flow = self.flows.get(packet.flow)?;
         let (row, bytes, last) = (flow.number, flow.demand.bytes, flow.packets - 1);
-        let Some(overlay) = &mut self.overlay else { return };
+        let overlay = self.overlay.as_ref()?;
         let data = packet.cargo == Cargo::Data;
         let answer = Answer {
             missing: packet.number,
@@ -67,7 +71,7 @@ impl Simulation {
             repeated: packet.marks.repeated,
         };
         let behind = (u64::from(packet.number) * u64::from(payload)).min(bytes);
-        let inner = Inner {
+        Some(Inner {
             place: packet.flow,
             row,
             key: overlay.key(row, host, packet.destination),
@@ -81,7 +85,14 @@ impl Simulation {
             payload: if data { packet.bytes - self.config.lengths.header } else { 0 },
             stamp: packet.stamp,
             answer: (packet.cargo == Cargo::Acknowledgement).then(|| Box::new(answer)),
-        };
+            window: None,
+        })
+    }
+
+    /// Send a packet of a host through its agent.
+    pub(crate) fn wrap(&mut self, host: u32, packet: &Packet) {
+        let Some(inner) = self.inside_of(host, packet) else { return };
+        let Some(overlay) = &mut self.overlay else { return };
         let (to, now) = (overlay.places[packet.destination as usize], overlay.seconds(self.now));
         overlay.hosts[host as usize].send(inner, to, now, &mut overlay.out);
         self.depart(host);
@@ -183,12 +194,19 @@ impl Simulation {
     }
 
     /// Hand packets that an agent has released to their host.
-    fn hand_up(&mut self, host: u32) {
+    pub(super) fn hand_up(&mut self, host: u32) {
         self.depart(host);
+        self.ask(host);
         let Some(overlay) = &mut self.overlay else { return };
         let mut delivered = std::mem::take(&mut overlay.delivered);
         for inner in delivered.drain(..) {
+            self.take_window(&inner);
+            let bare = inner.cargo == Cargo::Acknowledgement && inner.answer.is_none();
             let Inner { place, row, cargo, number, stamp, marks, answer, .. } = inner;
+            if bare {
+                self.go_on(place, row);
+                continue;
+            }
             if self.flows.get(place).is_some_and(|flow| flow.number == row) {
                 let arrived = Arrived { number, stamp, marked: marks.congested };
                 self.take_in(place, cargo, arrived, &answer.map(|answer| *answer).unwrap_or_default());
@@ -200,8 +218,16 @@ impl Simulation {
         self.arm_agent(host);
     }
 
+    /// Have a flow's sender send what a window lets it that came by itself.
+    fn go_on(&mut self, place: u32, row: u32) {
+        let open = |flow: &&mut Flow| flow.number == row && !flow.finished() && flow.opening.is_none();
+        if self.flows.get(place).filter(open).is_some() {
+            self.send(place);
+        }
+    }
+
     /// Put the agent's next timer into the heap, unless an earlier entry is there.
-    fn arm_agent(&mut self, host: u32) {
+    pub(super) fn arm_agent(&mut self, host: u32) {
         let Some(overlay) = &mut self.overlay else { return };
         let Some(deadline) = overlay.hosts[host as usize].deadline() else { return };
         let instant = overlay.instant(deadline, self.now);
@@ -215,6 +241,9 @@ impl Simulation {
     pub(crate) fn agent_timer(&mut self, host: u32, time: Time) {
         if host == CONTROLLER {
             return self.controller_timer(time);
+        }
+        if host == CHANNEL {
+            return self.channel_timer(time);
         }
         let Some(overlay) = &mut self.overlay else { return };
         if overlay.hosts[host as usize].timer != time {

@@ -1,5 +1,6 @@
 //! One host's agent: the decisions of `native/agent` round packets without bytes.
 
+use agent::admission::{Destination, Gate, Message};
 use agent::departure::{Content, Departure};
 use agent::flow_record::FlowRecord;
 use agent::packet::{Burst, Packet as _, Sizes};
@@ -11,6 +12,7 @@ use agent::sending::{Sender, Serving};
 use agent::{Generator, LeafId, Seconds};
 use datapath::inner::{Address, FlowKey};
 
+use super::admission::Connection;
 use super::datagram::{Carried, Datagram};
 use super::inner::{symbol, Inner};
 use super::Settings;
@@ -32,9 +34,13 @@ pub struct Place {
 
 pub struct Host {
     place: Place,
-    sender: Sender<Inner>,
-    receiver: Receiver<Inner>,
-    peers: Peers<Inner>,
+    pub(super) sender: Sender<Inner>,
+    pub(super) receiver: Receiver<Inner>,
+    pub(super) peers: Peers<Inner>,
+    /// What its packets pass while a scheme holds flows, and messages for the controller that have not left.
+    pub(super) gate: Gate<Inner>,
+    pub(super) connection: Connection,
+    pub(super) asked: Vec<Message<Destination>>,
     /// By host: those that it has spoken to.
     known: Vec<Option<PeerId>>,
     sweep_at: Seconds,
@@ -43,16 +49,27 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn new(place: Place, settings: &Settings, paths: LivePaths, random: &mut Generator) -> Host {
+    pub fn new(
+        place: Place,
+        settings: &Settings,
+        connection: Connection,
+        paths: LivePaths,
+        random: &mut Generator,
+    ) -> Host {
         let serving = settings.serving(random);
         let mut sender = Sender::new(settings.send.clone(), serving, random.split());
         sender.wrapping.steering.routes.set_paths(paths);
         let receiver = Receiver::new(settings.receive);
+        let mut gate = Gate::default();
+        gate.set_policy(settings.admission.map(|asking| asking.policy), 0.0);
         Host {
             place,
             sender,
             receiver,
             peers: Peers::default(),
+            gate,
+            connection,
+            asked: Vec::new(),
             known: vec![None; settings.addresses.len()],
             sweep_at: 1.0,
             timer: NEVER,
@@ -97,6 +114,7 @@ impl Host {
     pub fn send(&mut self, inner: Inner, to: Place, now: Seconds, out: &mut Vec<Datagram>) {
         let peer = self.peer(to);
         let (seen, bytes) = (inner.seen(), inner.bytes);
+        let segment = self.gate.is_shut().then(|| self.connection.segment(&inner));
         let burst = Burst {
             flow: seen.flow,
             seen,
@@ -107,6 +125,9 @@ impl Host {
             packets: inner,
         };
         self.sender.send(&burst, peer, &mut self.peers, now);
+        if let Some(segment) = segment {
+            self.pass_sent(seen.flow, segment, peer, now);
+        }
         self.depart(out);
     }
 
@@ -142,30 +163,35 @@ impl Host {
             }
         }
         self.depart(out);
-        delivered.append(&mut self.receiver.deliver);
+        self.pass_delivered(now, delivered);
     }
 
     /// Do what is due.
     pub fn expired(&mut self, now: Seconds, out: &mut Vec<Datagram>, delivered: &mut Vec<Inner>) {
+        self.gate.handle_timer(now);
         self.sender.handle_timer(&mut self.peers, now);
         self.receiver.handle_timer(&mut self.sender, &mut self.peers, now);
-        if now >= self.sweep_at {
+        // A flow that waits is silent, for closed windows are not probed: it must not pass for an idle one.
+        if now >= self.sweep_at && !self.gate.is_in_force() {
             self.sweep_at = now + 1.0;
             self.sender.sweep(now);
             self.receiver.sweep(&mut self.peers, now);
         }
         self.depart(out);
-        delivered.append(&mut self.receiver.deliver);
+        self.pass_delivered(now, delivered);
     }
 
     /// Return when `expired` has something to do.
     pub fn deadline(&self) -> Option<Seconds> {
-        let others = [self.sender.deadline(), self.receiver.deadline(&self.peers)];
+        let at_once = self.gate.has_messages().then_some(0.0);
+        let others =
+            [self.sender.deadline(), self.receiver.deadline(&self.peers), self.gate.deadline(), at_once];
         others.into_iter().flatten().min_by(f64::total_cmp)
     }
 
     /// End a flow of this host; return what was counted of it, and its number at its receiver.
-    pub fn end_sent(&mut self, key: FlowKey) -> Option<(FlowRecord, u32)> {
+    pub fn end_sent(&mut self, key: FlowKey, now: Seconds) -> Option<(FlowRecord, u32)> {
+        self.closed(key, now);
         self.sender.end(&key).map(|flow| (flow.entry(), flow.id))
     }
 
@@ -176,7 +202,7 @@ impl Host {
     }
 
     /// Return the peer of a place: peers are known when they are first spoken of.
-    fn peer(&mut self, place: Place) -> PeerId {
+    pub(super) fn peer(&mut self, place: Place) -> PeerId {
         if let Some(peer) = self.known[place.host as usize] {
             return peer;
         }

@@ -23,7 +23,7 @@ pub struct Inner {
     /// The flow's place among those under way, and its row in the workload: places are used again.
     pub place: u32,
     pub row: u32,
-    /// Protocol, addresses and ports, in the direction of the packet.
+    /// Protocol, addresses in the direction of the packet, and ports in that of its flow's data.
     pub key: Key,
     pub cargo: Cargo,
     pub marks: Marks,
@@ -38,8 +38,10 @@ pub struct Inner {
     pub bytes: u32,
     pub payload: u32,
     pub stamp: Time,
-    /// What an acknowledgement says.
+    /// What an acknowledgement says; None in one that only carries a window.
     pub answer: Option<Box<Answer>>,
+    /// The window that the host is to get, not scaled; None: as its peer has room.
+    pub window: Option<u16>,
 }
 
 impl Inner {
@@ -121,6 +123,14 @@ impl Packets for Inner {
     fn part(&self, _begin: u32, _end: u32) -> Inner {
         self.clone() // it is one
     }
+}
+
+/// Return the key of packets the other way.
+pub fn back(key: Key) -> Key {
+    let mut back = key;
+    back[1..5].copy_from_slice(&key[5..9]);
+    back[5..9].copy_from_slice(&key[1..5]);
+    back
 }
 
 /// Return what the repairs of a unit are made of.

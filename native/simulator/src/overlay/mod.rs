@@ -1,7 +1,9 @@
 //! Hosts whose packets go through agents and a tunnel, as those of the lab do: what `native/agent` decides, the path that
 //! switches choose by ports and class, and what is counted of each flow.
 
+mod admission;
 mod central;
+mod channel;
 mod crossing;
 mod datagram;
 mod host;
@@ -19,12 +21,14 @@ use agent::{Generator, Seconds};
 use datapath::inner::{FlowKey, Key, TCP};
 
 use crate::random::{key, Purpose};
-use crate::time::{Time, SECOND};
+use crate::time::{Time, NEVER, SECOND};
 use crate::topology::Topology;
 use crate::Error;
 
+pub use admission::{Asking, Connection};
 pub use central::{Central, ModeEvent, SplitEvent};
-pub use crossing::{AGENT, CONTROLLER};
+pub use channel::Asked;
+pub use crossing::{AGENT, CHANNEL, CONTROLLER};
 pub use datagram::Datagram;
 pub use host::Place;
 pub use inner::Inner;
@@ -32,6 +36,7 @@ pub use record::Record;
 pub use switching::{Group, Groups};
 
 use central::Controller;
+use channel::Channel;
 use host::Host;
 use switching::Switching;
 
@@ -64,6 +69,8 @@ pub struct Settings {
     pub groups: [Groups; 4],
     /// What a controller decides meanwhile.
     pub central: Central,
+    /// Which flows ask, and how long that takes; None: all send at once.
+    pub admission: Option<Asking>,
     /// Seconds of agents' clocks a second: agents of fast fabrics see time slowed down.
     pub clock: f64,
     /// Addresses of the overlay, by host.
@@ -123,6 +130,9 @@ pub struct Overlay {
     places: Vec<Place>,
     switching: Switching,
     controller: Controller,
+    /// To a controller that is asked; None: none is.
+    channel: Option<Channel>,
+    connection: Connection,
     records: Vec<Record>,
     lingering: VecDeque<Lingering>,
     linger: Time,
@@ -134,7 +144,13 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    pub fn new(settings: Settings, topology: &Topology, seed: u64, flows: usize) -> Result<Overlay, Error> {
+    pub fn new(
+        settings: Settings,
+        topology: &Topology,
+        connection: Option<Connection>,
+        seed: u64,
+        flows: usize,
+    ) -> Result<Overlay, Error> {
         settings.check(topology.hosts(), flows)?;
         let mut random = Generator::new(key(seed, Purpose::Agents));
         let place = |host: u32| Place {
@@ -144,15 +160,19 @@ impl Overlay {
         };
         let places: Vec<Place> = (0..topology.hosts()).map(place).collect();
         let stamps = central::stamps(topology);
+        let connection = connection.unwrap_or_default();
         let hosts = places.iter().map(|&place| {
             let stamps = stamps[usize::from(place.leaf)].clone();
-            Host::new(place, &settings, LivePaths { stamps, by_class: BTreeMap::new() }, &mut random)
+            let paths = LivePaths { stamps, by_class: BTreeMap::new() };
+            Host::new(place, &settings, connection, paths, &mut random)
         });
         Ok(Overlay {
             hosts: hosts.collect(),
             places,
             switching: Switching::new(settings.groups, seed),
             controller: Controller::new(settings.central, topology, settings.send.packet_time_s)?,
+            channel: settings.admission.map(|asking| Channel::new(asking.delay)),
+            connection,
             records: vec![Record::default(); flows],
             lingering: VecDeque::new(),
             linger: (settings.receive.loss_after_s / settings.clock * SECOND as f64) as Time,
@@ -177,8 +197,12 @@ impl Overlay {
         now as f64 / SECOND as f64 * self.settings.clock
     }
 
-    /// Return the first instant at which agents' clocks have come to `seconds`.
+    /// Return the first instant at which agents' clocks have come to `seconds`; later than every event where that does
+    /// not fit.
     fn instant(&self, seconds: Seconds, now: Time) -> Time {
+        if seconds / self.settings.clock * SECOND as f64 >= (NEVER / 2) as f64 {
+            return NEVER;
+        }
         let mut instant = ((seconds / self.settings.clock * SECOND as f64) as Time).max(now);
         while self.seconds(instant) < seconds {
             instant += 1 + instant / (1 << 52);
@@ -201,17 +225,18 @@ impl Overlay {
         while let Some(one) = self.lingering.front().filter(|one| all || one.until <= now) {
             let &Lingering { row, from, to, .. } = one;
             self.lingering.pop_front();
-            self.end(row, from, to);
+            self.end(row, from, to, now);
         }
     }
 
-    fn end(&mut self, row: u32, from: Place, to: Place) {
-        let key = FlowKey::V4(self.key(row, from.host, to.host));
-        if let Some((sent, flow)) = self.hosts[from.host as usize].end_sent(key) {
+    fn end(&mut self, row: u32, from: Place, to: Place, now: Time) {
+        let now = self.seconds(now);
+        let key = self.key(row, from.host, to.host);
+        if let Some((sent, flow)) = self.hosts[from.host as usize].end_sent(FlowKey::V4(key), now) {
             let received = self.hosts[to.host as usize].end_received(from, flow);
             self.records[row as usize].add(&sent, received.as_ref());
         }
-        if let Some((_, flow)) = self.hosts[to.host as usize].end_sent(key.reverse()) {
+        if let Some((_, flow)) = self.hosts[to.host as usize].end_sent(FlowKey::V4(inner::back(key)), now) {
             self.hosts[from.host as usize].end_received(to, flow);
         }
     }

@@ -132,6 +132,13 @@ impl Sender {
         }
     }
 
+    /// Send nothing new from this packet on, until another limit comes; senders other than TCP's heed none.
+    pub fn set_limit(&mut self, packet: u32) {
+        if let Sender::Tcp(sender) = self {
+            sender.set_limit(packet);
+        }
+    }
+
     /// Return when `expired` is to be called, unless something comes before.
     pub fn deadline(&self) -> Time {
         match self {

@@ -1,6 +1,6 @@
 //! One host's agent, for Python: `agent::host::Core`.
 
-mod admission;
+pub(crate) mod admission;
 mod carry;
 pub mod policy;
 mod records;

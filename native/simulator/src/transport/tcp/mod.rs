@@ -111,6 +111,8 @@ pub struct Tcp {
     counted: u32,
     /// A lost packet that goes again at once, however many are in flight (RFC 6675, Section 5, step 4.3).
     urgent: bool,
+    /// Packets from this one on are beyond the window that was advertised.
+    limit: u32,
 }
 
 impl Tcp {
@@ -139,7 +141,13 @@ impl Tcp {
             recoveries: 0,
             counted: 0,
             urgent: false,
+            limit: u32::MAX,
         }
+    }
+
+    /// Send nothing new from this packet on, until another limit comes: the window that was advertised ends there.
+    pub fn set_limit(&mut self, packet: u32) {
+        self.limit = packet;
     }
 
     pub fn answered(&mut self, now: Time, answer: &Answer) {
@@ -203,7 +211,9 @@ impl Tcp {
                 self.again_at = self.again_at.min(now);
                 Segment { number, again: true }
             }
-            None if self.board.end() < self.packets && self.board.len() < self.settings.largest_window => {
+            None if self.board.end() < self.packets.min(self.limit)
+                && self.board.len() < self.settings.largest_window =>
+            {
                 Segment { number: self.board.send(now), again: false }
             }
             None => return None,

@@ -1,0 +1,223 @@
+//! Flows that ask before they send (CAPTON): what `native/agent` decides at a host, round packets without bytes.
+
+use agent::admission::{
+    AdmissionCounts, AdmissionPolicy, Clamped, Decision, Destination, Message, SackBlocks, Segment, Sent,
+    ACK, RST, SYN,
+};
+use agent::peers::PeerId;
+use agent::Seconds;
+use datapath::inner::FlowKey;
+
+use super::host::{Host, Place};
+use super::inner::{back, Inner};
+use crate::config::Config;
+use crate::packets::Cargo;
+use crate::simulation::Simulation;
+use crate::time::Time;
+use crate::transport::Transport;
+use crate::Error;
+
+/// What a peer advertises: as much as its window field can say.
+const WINDOW: u16 = u16::MAX;
+/// Of windows (RFC 7323).
+const MOST_SCALE: u32 = 14;
+
+/// How flows are admitted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asking {
+    pub policy: AdmissionPolicy,
+    /// Of the control channel, each way.
+    pub delay: Time,
+}
+
+/// What the ends of all connections agree on when they open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// Data in a full packet.
+    pub segment_bytes: u32,
+    /// Of windows: the least by which the largest window of a sender can be advertised.
+    pub scale: u32,
+}
+
+impl Connection {
+    /// Return what hosts agree on.
+    ///
+    /// # Errors
+    /// A transport other than TCP, which heeds no window.
+    pub fn of(config: &Config) -> Result<Connection, Error> {
+        let Transport::Tcp(tcp) = &config.transport else {
+            return Err(Error("flows that ask are held by TCP's window: give a TCP transport".to_string()));
+        };
+        let segment_bytes = config.lengths.payload;
+        let largest = u64::from(tcp.largest_window) * u64::from(segment_bytes);
+        let holds = |&scale: &u32| u64::from(WINDOW) << scale >= largest;
+        Ok(Connection { segment_bytes, scale: (0..MOST_SCALE).find(holds).unwrap_or(MOST_SCALE) })
+    }
+
+    /// Return a packet as admission reads it: a connection's beginning has the number before its first byte.
+    pub fn segment(&self, inner: &Inner) -> Segment {
+        let (begins, answers) = match inner.cargo {
+            Cargo::Opening => (true, false),
+            Cargo::Opened => (true, true),
+            Cargo::Acknowledgement => (false, true),
+            _ => (false, false),
+        };
+        let after = inner.sequence.wrapping_add(1);
+        Segment {
+            sequence: match inner.cargo {
+                Cargo::Data => after,
+                _ => u32::from(!begins),
+            },
+            payload: inner.payload,
+            flags: if begins { SYN } else { 0 } | if answers { ACK } else { 0 },
+            ack: if answers { after } else { 0 },
+            window: WINDOW,
+            scale: begins.then_some(u64::from(self.scale)),
+            largest_segment: begins.then_some(u64::from(self.segment_bytes)),
+            timestamps: None,
+            sack: SackBlocks::default(),
+        }
+    }
+
+    /// Return from which packet on a host of a flow of so many bytes may send nothing new, by a packet of its peer.
+    pub fn limit(&self, inner: &Inner, bytes: u64) -> Option<u32> {
+        let scale = if inner.cargo == Cargo::Opened { 0 } else { self.scale };
+        let room = u64::from(inner.window?) << scale;
+        let segment = u64::from(self.segment_bytes);
+        if u64::from(inner.number) * segment + room >= bytes {
+            return Some(u32::MAX);
+        }
+        Some(inner.number + (room / segment) as u32)
+    }
+}
+
+impl Clamped for Inner {
+    fn set_window(&mut self, window: u16) {
+        self.window = Some(window);
+    }
+
+    fn bare_ack(&self) -> Inner {
+        Inner { cargo: Cargo::Acknowledgement, answer: None, ..self.clone() }
+    }
+}
+
+impl Host {
+    /// Take in that a packet of the host is on its way to a peer.
+    pub(super) fn pass_sent(&mut self, key: FlowKey, segment: Segment, to: PeerId, now: Seconds) {
+        let flow = self.sender.flows.find(&key).map(|id| &self.sender.flows[id]);
+        let sent = Sent {
+            to: Destination { flow: key, peer: self.peers[to].known.address },
+            segment,
+            announced: flow.and_then(|flow| flow.announced).map(|announced| announced.0),
+            before: flow.map_or(0, |flow| flow.payload.saturating_sub(segment.payload.into())),
+        };
+        self.gate.sent(&sent, now);
+    }
+
+    /// Append what the host is to get by now, and keep what its agent says to the controller.
+    pub(super) fn pass_delivered(&mut self, now: Seconds, delivered: &mut Vec<Inner>) {
+        if !self.gate.is_shut() {
+            return delivered.append(&mut self.receiver.deliver);
+        }
+        delivered.append(&mut self.gate.take_released());
+        for mut inner in self.receiver.deliver.drain(..) {
+            let segment = self.connection.segment(&inner);
+            self.gate.arrived(&FlowKey::V4(back(inner.key)), &mut inner, &segment, now);
+            delivered.push(inner);
+        }
+        // Sizes are announced, so no socket is asked.
+        self.asked.append(&mut self.gate.messages(now, |_| None));
+        delivered.append(&mut self.gate.take_updates());
+    }
+
+    /// Take in what the controller has decided of a flow; append what the host is to get.
+    pub fn decided(&mut self, decision: Decision, now: Seconds, delivered: &mut Vec<Inner>) {
+        if let Some((flow, stamp)) = self.gate.decided(decision, now) {
+            if let Some(id) = self.sender.flows.see(&flow) {
+                let id = self.sender.flows[id].id;
+                self.sender.wrapping.steering.granted(id.into(), stamp);
+            }
+        }
+        self.pass_delivered(now, delivered);
+    }
+
+    /// Take in that a connection is there without a packet to and fro; `answer` is what the peer would have said.
+    pub fn connected(&mut self, key: FlowKey, to: Place, answer: &mut Inner, now: Seconds) {
+        if !self.gate.is_in_force() {
+            return;
+        }
+        let peer = self.peer(to);
+        self.sender.begin(key, now);
+        let opening = Inner { cargo: Cargo::Opening, ..answer.clone() };
+        self.pass_sent(key, self.connection.segment(&opening), peer, now);
+        let segment = self.connection.segment(answer);
+        self.gate.arrived(&key, answer, &segment, now);
+    }
+
+    /// Take in that the host has closed a flow.
+    pub(super) fn closed(&mut self, key: FlowKey, now: Seconds) {
+        if self.gate.is_shut() {
+            let segment = Segment {
+                sequence: 0,
+                payload: 0,
+                flags: RST,
+                ack: 0,
+                window: 0,
+                scale: None,
+                largest_segment: None,
+                timestamps: None,
+                sack: SackBlocks::default(),
+            };
+            self.gate.sent(
+                &Sent { to: Destination { flow: key, peer: [0; 4] }, segment, announced: None, before: 0 },
+                now,
+            );
+        }
+    }
+
+    /// Return what the agent says to the controller; each is given once.
+    pub fn take_asked(&mut self) -> Vec<Message<Destination>> {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Return what was counted of flows that ask.
+    pub fn admission_counts(&self) -> AdmissionCounts {
+        self.gate.counts()
+    }
+
+    /// Return how long decisions took since the last call, seconds of agents' clocks.
+    pub fn take_latencies(&mut self) -> Vec<Seconds> {
+        self.gate.take_latencies()
+    }
+}
+
+impl Simulation {
+    /// Have the agent of a flow's host know of its connection, which is there without a packet to and fro.
+    pub(crate) fn connect(&mut self, place: u32) {
+        if self.overlay.as_ref().is_none_or(|overlay| overlay.channel.is_none()) {
+            return;
+        }
+        let Some(flow) = self.flows.get(place) else { return };
+        let (source, destination) = (flow.demand.source, flow.demand.destination);
+        let answer = crate::outgoing::opened(flow, place, self.now, &self.config.lengths);
+        let Some(mut answer) = self.inside_of(destination, &answer) else { return };
+        let Some(overlay) = &mut self.overlay else { return };
+        let (to, now) = (overlay.places[destination as usize], overlay.seconds(self.now));
+        let key = FlowKey::V4(back(answer.key));
+        overlay.hosts[source as usize].connected(key, to, &mut answer, now);
+        self.take_window(&answer);
+        self.arm_agent(source);
+    }
+
+    /// Have a flow's sender know how far it may send, by a packet of its peer.
+    pub(super) fn take_window(&mut self, inner: &Inner) {
+        if inner.window.is_none() {
+            return;
+        }
+        let Some(connection) = self.overlay.as_ref().map(|overlay| overlay.connection) else { return };
+        let Some(flow) = self.flows.get(inner.place).filter(|flow| flow.number == inner.row) else { return };
+        if let Some(limit) = connection.limit(inner, flow.demand.bytes) {
+            flow.sender.set_limit(limit);
+        }
+    }
+}

@@ -1,17 +1,23 @@
 """What the agents of a leaf know of its paths, shared between them: short flows and delays (TR's counts and queues).
 
-Each agent reports its own, and receives the sum of the others'. Pure, on plain data.
+Each agent reports its own, and receives what the others have together (`native/agent/src/paths/sharing.rs`, as in
+simulations).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+from capstan_native import path_loads_of_others
 
 from protocol.control import PathLoad
 from protocol.underlay import is_stamp
 
 MOST_DELAY_S: Final = 600.0
+MOST_FLOWS: Final = 1 << 31
+"""From here on a count is no number of flows."""
+T = TypeVar("T")
 NOTHING: Final = PathLoad({}, {})
 
 
@@ -25,7 +31,11 @@ class PathLoads:
     def put(self, host: str, load: PathLoad) -> None:
         """Store what *host* reports; leave out what is no path stamp, no number of flows or no delay."""
         self._loads[host] = PathLoad(
-            {stamp: count for stamp, count in load.short_flows.items() if _named(stamp) and count > 0},
+            {
+                stamp: count
+                for stamp, count in load.short_flows.items()
+                if _named(stamp) and 0 < count < MOST_FLOWS
+            },
             {
                 leaf: {
                     stamp: delay
@@ -57,52 +67,31 @@ class PathLoads:
                 by_leaf.setdefault(leaf, []).append(host)
         changed = {}
         for hosts in by_leaf.values():
-            flows = _sum(self._loads[host].short_flows for host in hosts)
-            longest = _two_longest([(host, self._loads[host]) for host in hosts])
-            for host in hosts:
-                own = self._loads[host].short_flows
-                left = {stamp: count - own.get(stamp, 0) for stamp, count in sorted(flows.items())}
-                others = PathLoad(
-                    {stamp: count for stamp, count in left.items() if count}, _without(longest, host)
-                )
+            for host, others in zip(hosts, _of_others([self._loads[host] for host in hosts]), strict=True):
                 if others != self._sent.get(host, NOTHING):
                     changed[host] = self._sent[host] = others
         return changed
 
 
+def _of_others(loads: Sequence[PathLoad]) -> list[PathLoad]:
+    """Return for each agent of a leaf what the others have together."""
+    plain = [
+        (_by_stamp(load.short_flows), {leaf: _by_stamp(known) for leaf, known in load.delays_s.items()})
+        for load in loads
+    ]
+    return [
+        PathLoad(_by_text(flows), {leaf: _by_text(known) for leaf, known in delays.items()})
+        for flows, delays in path_loads_of_others(plain)
+    ]
+
+
+def _by_stamp(values: Mapping[str, T]) -> dict[int, T]:
+    return {int(stamp): value for stamp, value in values.items()}
+
+
+def _by_text(values: Mapping[int, T]) -> dict[str, T]:
+    return {str(stamp): value for stamp, value in values.items()}
+
+
 def _named(stamp: str) -> bool:
     return stamp.isascii() and stamp.isdigit() and len(stamp) <= 4 and is_stamp(int(stamp))
-
-
-def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for by_stamp in counts:
-        for stamp, count in by_stamp.items():
-            total[stamp] = total.get(stamp, 0) + count
-    return total
-
-
-def _two_longest(loads: Sequence[tuple[str, PathLoad]]) -> dict[tuple[str, str], list[tuple[float, str]]]:
-    """Return the two longest delays of each path (destination leaf, stamp), and whose they are, the longest first."""
-    longest: dict[tuple[str, str], list[tuple[float, str]]] = {}
-    for host, load in loads:
-        for leaf, delays in load.delays_s.items():
-            for stamp, delay in delays.items():
-                known = longest.setdefault((leaf, stamp), [])
-                known.append((delay, host))
-                known.sort(reverse=True)
-                del known[2:]
-    return longest
-
-
-def _without(
-    longest: Mapping[tuple[str, str], Sequence[tuple[float, str]]], host: str
-) -> dict[str, dict[str, float]]:
-    """Return the longest delay of each path that is not *host*'s."""
-    delays: dict[str, dict[str, float]] = {}
-    for (leaf, stamp), known in sorted(longest.items()):
-        for delay, whose in known:
-            if whose != host:
-                delays.setdefault(leaf, {})[stamp] = delay
-                break
-    return delays

@@ -86,3 +86,11 @@ def flow_entropy(flow: Flow, turn: int = 0) -> int:
 
 def digit_reversed(labels: Sequence[int]) -> list[int]:
     """*labels* in the order of their places' reversed binary digits."""
+
+def path_loads_of_others(
+    loads: Sequence[tuple[dict[int, int], dict[str, dict[int, float]]]],
+) -> list[tuple[dict[int, int], dict[str, dict[int, float]]]]:
+    """For each agent of a leaf what the others have together: short flows by stamp, delays by leaf and stamp.
+
+    Flows in sum, without paths that have none; of delays the longest.
+    """

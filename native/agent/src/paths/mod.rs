@@ -30,7 +30,7 @@ pub use reps::{Reps, RepsSettings, RING};
 pub use round_robin::{digit_reversed, RoundRobin};
 pub use routes::{LivePaths, Routes};
 pub use settings::PathSettings;
-pub use sharing::of_the_others;
+pub use sharing::{of_the_others, on_paths_of_the_others, OnPaths};
 pub use spray::{entropy_value, Spray};
 pub use steering::{BoxedPolicy, Sent, Steering};
 pub use tr::Tr;

@@ -5,32 +5,51 @@ use std::collections::BTreeMap;
 use crate::paths::{Load, PathId};
 use crate::time::Seconds;
 
-/// The two longest delays of a path, the longest first, and whose they are.
-type Longest = Vec<(Seconds, usize)>;
+/// What an agent has on its paths, each of them named by a K.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnPaths<K> {
+    /// Active short flows, by stamp.
+    pub short_flows: BTreeMap<u16, i64>,
+    /// How long packets wait there.
+    pub delays_s: BTreeMap<K, Seconds>,
+}
 
 /// Returns for each agent what the others of its leaf have together: flows in sum, of delays the longest.
 pub fn of_the_others(loads: &[Load]) -> Vec<Load> {
+    let loads: Vec<OnPaths<PathId>> = loads
+        .iter()
+        .map(|load| OnPaths { short_flows: load.short_flows.clone(), delays_s: load.delays_s.clone() })
+        .collect();
+    on_paths_of_the_others(&loads)
+        .into_iter()
+        .map(|OnPaths { short_flows, delays_s }| Load { short_flows, delays_s })
+        .collect()
+}
+
+/// Returns the same, whatever names a path.
+pub fn on_paths_of_the_others<K: Ord + Clone>(loads: &[OnPaths<K>]) -> Vec<OnPaths<K>> {
     let mut flows: BTreeMap<u16, i64> = BTreeMap::new();
-    let mut longest: BTreeMap<PathId, Longest> = BTreeMap::new();
+    // the two longest delays of a path, the longest first, and whose they are
+    let mut longest: BTreeMap<&K, Vec<(Seconds, usize)>> = BTreeMap::new();
     for (whose, load) in loads.iter().enumerate() {
         for (&stamp, &count) in &load.short_flows {
             *flows.entry(stamp).or_default() += count;
         }
-        for (&path, &delay_s) in &load.delays_s {
+        for (path, &delay_s) in &load.delays_s {
             let known = longest.entry(path).or_default();
             known.push((delay_s, whose));
             known.sort_by(|first, other| other.0.total_cmp(&first.0));
             known.truncate(2);
         }
     }
-    let others = |(whose, load): (usize, &Load)| {
+    let others = |(whose, load): (usize, &OnPaths<K>)| {
         let left = flows.iter().map(|(&stamp, &count)| {
             (stamp, count - load.short_flows.get(&stamp).copied().unwrap_or_default())
         });
         let delays = longest.iter().filter_map(|(&path, known)| {
-            known.iter().find(|&&(_, of)| of != whose).map(|&(delay_s, _)| (path, delay_s))
+            known.iter().find(|&&(_, of)| of != whose).map(|&(delay_s, _)| (path.clone(), delay_s))
         });
-        Load { short_flows: left.filter(|&(_, count)| count != 0).collect(), delays_s: delays.collect() }
+        OnPaths { short_flows: left.filter(|&(_, count)| count != 0).collect(), delays_s: delays.collect() }
     };
     loads.iter().enumerate().map(others).collect()
 }

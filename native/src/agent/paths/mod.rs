@@ -4,6 +4,7 @@ mod entropy;
 mod leaves;
 mod own;
 mod policies;
+mod sharing;
 mod values;
 
 pub use leaves::leaf_id;
@@ -16,5 +17,6 @@ use pyo3::prelude::*;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     values::register(module)?;
     policies::register(module)?;
+    sharing::register(module)?;
     entropy::register(module)
 }

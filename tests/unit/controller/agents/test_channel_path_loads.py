@@ -63,7 +63,7 @@ def test_each_host_knows_what_the_others_at_its_leaf_have_together(
 
 def test_what_is_no_path_no_number_of_flows_or_no_delay_is_left_out() -> None:
     shared = PathLoads()
-    flows = {"0": 1, "4096": 1, "x": 1, "": 1, "²": 1, "9" * 5000: 1, "7": -3, "8": 2}
+    flows = {"0": 1, "4096": 1, "x": 1, "": 1, "²": 1, "9" * 5000: 1, "7": -3, "6": 10**30, "8": 2}
     delays = {"x": {"0": 1.0, "9" * 5000: 1.0, "7": -1.0, "8": math.inf, "9": 601.0, "10": 0.5}}
     shared.put("h1", PathLoad(flows, delays))
     shared.put("h2", NOTHING)

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from capstan_client.http import TOKEN_VARIABLE
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -17,4 +19,13 @@ def authority_option(command: F) -> F:
         "--authority",
         type=click.Path(path_type=Path, dir_okay=False),
         help="What the certificate of an https URL is checked by, PEM (default: this machine's authorities).",
+    )(command)
+
+
+def token_file_option(command: F) -> F:
+    """Add ``--token-file FILE`` (*token_file*: Path or None)."""
+    return click.option(
+        "--token-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help=f"The controller's api-token, where it needs one (or the variable {TOKEN_VARIABLE}).",
     )(command)

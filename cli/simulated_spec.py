@@ -9,12 +9,11 @@ from pathlib import Path
 
 from cli.console import fail, progress, results, write_text
 from cli.simulated_progress import StepDisplay
-from cli.specs import load_spec, need_path_policy
+from cli.specs import SpecChanges, changed_spec, need_path_policy
 from experiments.results.document import json_text
 from experiments.results.sweep_results import sweep_tables
 from experiments.results.tables import tables
 from experiments.spec.spec import Spec
-from experiments.spec.sweep import SweepError, only
 from host_agent.paths.own import read_path_policy
 from simulation.experiment import Simulated, simulate_spec, simulate_sweep
 from simulation.fabrics import SettingsError
@@ -38,10 +37,7 @@ class Asked:
     path_policy: the file that decides classes with `entropy: file`.
     """
 
-    seed: int | None
-    repeats: int | None
-    schemes: tuple[str, ...]
-    wanted: tuple[str, ...]
+    changes: SpecChanges
     directory: Path
     cores: int
     database: str | None
@@ -52,16 +48,8 @@ class Asked:
 
 def run_simulated(name: str, asked: Asked) -> None:
     """Simulate the spec of this name, keep and print the result; ends the program where that cannot be."""
-    loaded = load_spec(name, asked.schemes)
-    spec = dataclasses.replace(
-        loaded.spec,
-        seed=loaded.spec.seed if asked.seed is None else asked.seed,
-        repeats=loaded.spec.repeats if asked.repeats is None else asked.repeats,
-    )
-    try:
-        spec = only(spec, asked.wanted) if asked.wanted else spec
-    except SweepError as error:
-        fail(f"{name}: {error}", code=2)
+    loaded = changed_spec(name, asked.changes)
+    spec = loaded.spec
     need_path_policy(spec, asked.path_policy)
     own_paths = None if asked.path_policy is None else read_path_policy(asked.path_policy)
     recording = asked.recording

@@ -15,7 +15,7 @@ from controller.schemes.scheme import Scheme
 from experiments.spec import check as checking
 from experiments.spec.simulated import flows_problem, lab_problem
 from experiments.spec.spec import SchemeChoice, Spec, spec_from_dict, with_all_schemes
-from experiments.spec.sweep import points
+from experiments.spec.sweep import SweepError, only, points
 from host_agent.paths.own import read_path_policy
 from plain.yaml_source import Problem, read
 
@@ -96,3 +96,37 @@ def print_problems(path: str, problems: list[Problem]) -> None:
     for problem in problems:
         click.echo(str(problem), err=True)
     click.echo(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecChanges:
+    """What the options say in place of the spec. None, empty: as the spec has it."""
+
+    seed: int | None = None
+    repeats: int | None = None
+    schemes: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+
+
+def changed_spec(name: str, changes: SpecChanges) -> LoadedSpec:
+    """Return the spec *name* with what the options change; ends the program where they do not fit."""
+    return _with_changes(name, load_spec(name, changes.schemes), changes)
+
+
+def changed_lab_spec(name: str, changes: SpecChanges) -> LoadedSpec:
+    """Return the same for a lab; ends the program also for what only a simulation can have."""
+    return _with_changes(name, load_lab_spec(name, changes.schemes), changes)
+
+
+def _with_changes(name: str, loaded: LoadedSpec, changes: SpecChanges) -> LoadedSpec:
+    spec = replace(
+        loaded.spec,
+        seed=loaded.spec.seed if changes.seed is None else changes.seed,
+        repeats=loaded.spec.repeats if changes.repeats is None else changes.repeats,
+    )
+    if changes.points:
+        try:
+            spec = only(spec, changes.points)
+        except SweepError as error:
+            fail(f"{name}: {error}", code=2)
+    return replace(loaded, spec=spec)

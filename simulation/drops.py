@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import capstan_native
 
+from capstan_client.errors import CapstanError
 from experiments.results.drops import HOPS
 
 
-class DropsError(ValueError):
+class DropsError(CapstanError, ValueError):
     """Ports dropped other packets than the run lost: an error of the simulator."""
 
 

@@ -16,7 +16,8 @@ from rich.text import Text
 from cli.console import fail, json_option, progress, results, write_json
 from cli.privileges import need_lab
 from cli.simulated_progress import step_line
-from cli.specs import load_lab_spec
+from cli.spec_options import repeats_option, results_option, schemes_option
+from cli.specs import SpecChanges, changed_lab_spec
 from experiments.results.report import ReportError, read_result
 from experiments.results.tables import interval_text, milliseconds, new_table
 from experiments.spec.spec import Spec, spec_from_dict, spec_text
@@ -38,16 +39,14 @@ from topologies.cores import own_cores
     type=click.Path(path_type=Path, file_okay=False),
     help="A result that ./capstan run has left, instead of running SPEC: needs no root.",
 )
-@click.option("--repeats", type=click.IntRange(1), help="Instead of the spec's.")
-@click.option("--scheme", "schemes", multiple=True, help="Instead of the spec's: a name or file; repeatable.")
+@repeats_option
+@schemes_option
 @click.option(
     "--within",
     type=click.FloatRange(0.0, 1.0),
     help="Share of the lab's figure. Default: the spec's simulation.agree_within, 0.15 where it has none.",
 )
-@click.option(
-    "--results", "directory", default=Path("results"), show_default=True, type=click.Path(path_type=Path)
-)
+@results_option
 @json_option
 def agree_command(
     spec: str | None,
@@ -67,7 +66,11 @@ def agree_command(
         raise click.UsageError("give SPEC or --result DIRECTORY")
     if kept is not None and (repeats is not None or schemes):
         raise click.UsageError("--repeats and --scheme are options of SPEC: a result has its own")
-    lab = _kept(kept) if kept is not None else _run(spec or "", repeats, schemes, directory)
+    lab = (
+        _kept(kept)
+        if kept is not None
+        else _run(spec or "", SpecChanges(repeats=repeats, schemes=schemes), directory)
+    )
     asked = _spec_of(lab)
     try:
         with progress.status("simulating") as status:
@@ -98,13 +101,12 @@ def _kept(directory: Path) -> Document:
     return document
 
 
-def _run(name: str, repeats: int | None, schemes: tuple[str, ...], directory: Path) -> Document:
+def _run(name: str, changes: SpecChanges, directory: Path) -> Document:
     need_lab("agree")
     from cli.live import Display
     from experiments.run.runner import run_experiment
 
-    spec = load_lab_spec(name, schemes).spec
-    spec = dataclasses.replace(spec, repeats=spec.repeats if repeats is None else repeats)
+    spec = changed_lab_spec(name, changes).spec
     if spec.sweep:
         fail(f"{name} has a sweep: give a spec of one experiment", code=2)
     if (problem := _problem(spec)) is not None:

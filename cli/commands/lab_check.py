@@ -10,9 +10,9 @@ import click
 
 from classroom.answer import AnswerError
 from classroom.labs import LABS
-from cli.commands.run import RESULTS
 from cli.console import fail, results
 from cli.marking import mark_batch
+from cli.spec_options import results_option
 
 MOST_S = 60
 
@@ -23,7 +23,7 @@ MOST_S = 60
 )
 @click.argument("number", required=False, type=click.IntRange(min(LABS), max(LABS)))
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+@results_option
 @click.option(
     "--batch",
     metavar="DIR",

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 from rich.console import Group
 
-from cli.console import fail, json_option, progress, results, write_text
+from cli.console import json_option, progress, results, write_text
 from cli.live import Display, hold
 from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
 from cli.sizing import notice, scale_option, sized
-from cli.specs import LoadedSpec, load_lab_spec, need_path_policy
+from cli.spec_options import (
+    database_option,
+    points_option,
+    repeats_option,
+    results_option,
+    schemes_option,
+    seed_option,
+)
+from cli.specs import LoadedSpec, SpecChanges, changed_lab_spec, need_path_policy
 from experiments.results.document import json_text
 from experiments.results.sweep_results import sweep_tables
 from experiments.results.tables import tables
@@ -22,10 +29,7 @@ from experiments.run.experiment import Result
 from experiments.run.runner import SweepResult, run_experiment, run_sweep
 from experiments.spec.fitting import Fit
 from experiments.spec.spec import spec_text
-from experiments.spec.sweep import SweepError, only
 from topologies.cores import own_cores
-
-RESULTS = Path("results")
 
 
 @click.command(
@@ -33,16 +37,12 @@ RESULTS = Path("results")
     epilog="Examples:  ./capstan run small    ./capstan run my-experiment.yaml --json -    ./capstan run demo --seed 7",
 )
 @click.argument("spec")
-@click.option("--seed", type=click.IntRange(0), help="Instead of the spec's: other flows, other randomness.")
-@click.option("--repeats", type=click.IntRange(1), help="Instead of the spec's.")
-@click.option(
-    "--scheme", "schemes", multiple=True, help="Instead of the spec's: a scheme's name or file; repeatable."
-)
-@click.option(
-    "--point", "wanted", multiple=True, help="Only this point of the sweep's first axis; repeatable."
-)
-@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
-@click.option("--database", help="SQLAlchemy URL (default: SQLite in the results' directory).")
+@seed_option
+@repeats_option
+@schemes_option
+@points_option
+@results_option
+@database_option
 @click.option(
     "--path-policy",
     type=click.Path(path_type=Path),
@@ -62,7 +62,7 @@ def run_command(
     seed: int | None,
     repeats: int | None,
     schemes: tuple[str, ...],
-    wanted: tuple[str, ...],
+    points: tuple[str, ...],
     directory: Path,
     database: str | None,
     path_policy: Path | None,
@@ -78,7 +78,7 @@ def run_command(
     machine carries it.
     """
     need_lab("run")
-    chosen = _asked_for(spec, seed, repeats, schemes, wanted, path_policy)
+    chosen = _asked_for(spec, SpecChanges(seed, repeats, schemes, points), path_policy)
     _run(
         chosen,
         sized(chosen.spec, fitting=fitting, scale=scale),
@@ -91,8 +91,8 @@ def run_command(
 
 
 @click.command("demo", epilog="Example:  ./capstan demo")
-@click.option("--seed", type=click.IntRange(0), help="Other flows, other randomness.")
-@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+@seed_option
+@results_option
 @scale_option
 @json_option
 def demo_command(seed: int | None, directory: Path, scale: float | None, json_file: str | None) -> None:
@@ -101,32 +101,15 @@ def demo_command(seed: int | None, directory: Path, scale: float | None, json_fi
     There are 16 paths, or as many as this machine's processors carry, 8 at least.
     """
     need_all_of_a_lab("demo", directory)
-    chosen = _asked_for("demo", seed, None, (), (), None)
+    chosen = _asked_for("demo", SpecChanges(seed), None)
     _run(chosen, sized(chosen.spec, fitting=True, scale=scale, paths_first=True), directory, json_file)
 
 
-def _asked_for(
-    name: str,
-    seed: int | None,
-    repeats: int | None,
-    schemes: tuple[str, ...],
-    wanted: tuple[str, ...],
-    path_policy: Path | None,
-) -> LoadedSpec:
-    """Return the spec *name* with what the options change; ends the program where they do not fit."""
-    loaded = load_lab_spec(name, schemes)
+def _asked_for(name: str, changes: SpecChanges, path_policy: Path | None) -> LoadedSpec:
+    """Return the spec *name* with what the options change; ends the program where they do not fit a lab."""
+    loaded = changed_lab_spec(name, changes)
     need_path_policy(loaded.spec, path_policy)
-    spec = dataclasses.replace(
-        loaded.spec,
-        seed=loaded.spec.seed if seed is None else seed,
-        repeats=loaded.spec.repeats if repeats is None else repeats,
-    )
-    if wanted:
-        try:
-            spec = only(spec, wanted)
-        except SweepError as error:
-            fail(f"{name}: {error}", code=2)
-    return dataclasses.replace(loaded, spec=spec)
+    return loaded
 
 
 def _run(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.privileges import lab_obstacle
+from cli.worker_options import labs_option, patience_option
 from controller.__main__ import controller_options, run_controller
 from host_agent.__main__ import agent_command
 from topologies.cores import own_cores
@@ -29,13 +30,7 @@ if TYPE_CHECKING:
     default=None,
     help="Run experiments that are submitted by the API (default: yes, where what they need is installed).",
 )
-@click.option(
-    "--labs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0, 16),
-    help="Labs that a machine may have at a time, for submitted experiments; 0: only workers that others start.",
-)
+@labs_option(0, "0: only workers that others start")
 @click.option(
     "--simulations",
     type=click.IntRange(0, 4096),
@@ -52,13 +47,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Reach a Dask scheduler in clear that is not on loopback: only where nothing else reaches that network.",
 )
-@click.option(
-    "--patience-s",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(1, 3600),
-    help="How long workers wait for a controller, or its database, that is away.",
-)
+@patience_option
 def serve_command(
     experiments: bool | None,
     labs: int,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from cli.commands.run import RESULTS
 from cli.console import error_text, progress, results
 from cli.live import Display, print_restart
 from cli.privileges import need_lab
 from cli.sizing import notice, scale_option, sized
+from cli.spec_options import results_option, schemes_option
 from cli.specs import load_lab_spec, need_path_policy
 from experiments.results.tables import tables
 from experiments.run.deployment import Deployment
@@ -28,10 +28,8 @@ from topologies.cores import own_cores
 )
 @click.argument("spec")
 @click.option("--seed", type=click.IntRange(0), help="Of the first round, instead of the spec's.")
-@click.option(
-    "--scheme", "schemes", multiple=True, help="Instead of the spec's: a scheme's name or file; repeatable."
-)
-@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
+@schemes_option
+@results_option
 @click.option(
     "--keep-results",
     default=20,

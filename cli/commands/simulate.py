@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 
 from cli.console import json_option, progress, results, write_json
+from cli.spec_options import database_option, points_option, repeats_option, results_option, schemes_option
 from simulation.fabrics import Fabric, LinkChange, SettingsError
 from simulation.packet_trace import MOST_HOPS
 from simulation.reference import read_reference
@@ -31,9 +32,8 @@ from simulation.tcp import PROFILES, Control, Profile, Tcp
 from simulation.trace import read_trace
 from topologies.cores import own_cores
 
-RESULTS: Final = Path("results")
 OF_SPEC: Final = frozenset(
-    {"repeats", "schemes", "wanted", "directory", "cores", "database"}
+    {"repeats", "schemes", "points", "directory", "cores", "database"}
     | {"packet_trace", "trace_from", "trace_for", "path_policy"}
 )
 """Options that only a spec has."""
@@ -51,17 +51,11 @@ _MARK_FROM_PACKETS: Final = 65
     "./capstan simulate --trace-file flows.csv --transport pfabric --spines 4 --fabric-gbps 40 --json -",
 )
 @click.argument("spec", required=False)
-@click.option("--repeats", type=click.IntRange(1), help="Of SPEC, instead of its own.")
-@click.option(
-    "--scheme", "schemes", multiple=True, help="Of SPEC, instead of its own: a name or file; repeatable."
-)
-@click.option(
-    "--point", "wanted", multiple=True, help="Of SPEC: only this point of its first axis; repeatable."
-)
-@click.option("--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path))
-@click.option(
-    "--database", help="Of SPEC's result, SQLAlchemy URL (default: SQLite in the results' directory)."
-)
+@repeats_option
+@schemes_option
+@points_option
+@results_option
+@database_option
 @click.option(
     "--cores",
     type=click.IntRange(1),
@@ -170,7 +164,7 @@ def simulate_command(
     spec: str | None,
     repeats: int | None,
     schemes: tuple[str, ...],
-    wanted: tuple[str, ...],
+    points: tuple[str, ...],
     directory: Path,
     database: str | None,
     cores: int | None,
@@ -195,15 +189,13 @@ def simulate_command(
     _need_options_of(context, of_trace=trace_file is not None)
     if spec is not None:
         from cli.simulated_spec import Asked, Recording, run_simulated
+        from cli.specs import SpecChanges
 
         cores = own_cores().workers() if cores is None else cores
         run_simulated(
             spec,
             Asked(
-                seed=options["seed"],
-                repeats=repeats,
-                schemes=schemes,
-                wanted=wanted,
+                changes=SpecChanges(options["seed"], repeats, schemes, points),
                 directory=directory,
                 cores=cores,
                 database=database,

@@ -13,7 +13,8 @@ from capstan_client import Capstan
 from capstan_client.experiment import Experiment, Progress
 from capstan_client.http import TOKEN_VARIABLE
 from cli.console import json_option, progress, results, write_text
-from cli.controller_options import authority_option
+from cli.controller_options import authority_option, token_file_option
+from cli.spec_options import repeats_option, seed_option
 
 
 @click.command(
@@ -24,14 +25,10 @@ from cli.controller_options import authority_option
 @click.argument("spec")
 @click.option("--simulation", is_flag=True, help="Run it packet by packet, not in a lab.")
 @click.option("--api", default="http://127.0.0.1:8080", show_default=True, metavar="URL")
-@click.option(
-    "--token-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help=f"The controller's api-token, where it needs one (or the variable {TOKEN_VARIABLE}).",
-)
+@token_file_option
 @authority_option
-@click.option("--seed", type=click.IntRange(0), help="Instead of the spec's.")
-@click.option("--repeats", type=click.IntRange(1), help="Instead of the spec's.")
+@seed_option
+@repeats_option
 @click.option("--scheme", "schemes", multiple=True, help="Instead of the spec's: a name; repeatable.")
 @json_option
 def submit_command(

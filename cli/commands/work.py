@@ -10,8 +10,9 @@ import click
 
 from capstan_client.http import TOKEN_VARIABLE
 from cli.console import progress
-from cli.controller_options import authority_option
+from cli.controller_options import authority_option, token_file_option
 from cli.privileges import need_lab
+from cli.worker_options import labs_option, patience_option
 from topologies.cores import own_cores
 
 BEHIND_OTHERS: Final = 10
@@ -25,30 +26,14 @@ BEHIND_OTHERS: Final = 10
 @click.option(
     "--api", required=True, metavar="URL", help="Of the controller that experiments were submitted to."
 )
-@click.option(
-    "--token-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Its api-token, where it needs one (or the variable CAPSTAN_API_TOKEN).",
-)
+@token_file_option
 @authority_option
 @click.option("--name", default="manual", show_default=True, help="What the controller calls this worker.")
-@click.option(
-    "--labs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1, 16),
-    help="Labs that this machine may have at a time: waits while so many workers are at work.",
-)
+@labs_option(1, "waits while so many workers are at work")
 @click.option("--labs-only", is_flag=True, help="Take no simulations.")
 @click.option("--simulations", is_flag=True, help="Take simulations only: no root, no lab.")
 @click.option("--cores", type=click.IntRange(1), help="Runs of a simulation at once. Default: all.")
-@click.option(
-    "--patience-s",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(1, 3600),
-    help="How long the controller, or its database, may be away.",
-)
+@patience_option
 def work_command(
     api: str,
     token_file: Path | None,

@@ -1,0 +1,27 @@
+"""Options by which commands take a spec otherwise than it is written: one description each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+RESULTS: Final = Path("results")
+
+seed_option = click.option(
+    "--seed", type=click.IntRange(0), help="Instead of the spec's: other flows, other randomness."
+)
+repeats_option = click.option("--repeats", type=click.IntRange(1), help="Instead of the spec's.")
+schemes_option = click.option(
+    "--scheme", "schemes", multiple=True, help="Instead of the spec's: a scheme's name or file; repeatable."
+)
+points_option = click.option(
+    "--point", "points", multiple=True, help="Only this point of the sweep's first axis; repeatable."
+)
+results_option = click.option(
+    "--results", "directory", default=RESULTS, show_default=True, type=click.Path(path_type=Path)
+)
+database_option = click.option(
+    "--database", help="SQLAlchemy URL of the result's (default: SQLite in the results' directory)."
+)

@@ -576,8 +576,8 @@ export interface components {
          * Simulation
          * @description profile, congestion_control: None: those of the spec's `transport`. buffer_bytes: of every port, in place of its
          *         room in packets. shared_buffer: None: each port has its own buffer. mark_from_packets: None: 65 where hosts' TCP
-         *         reads marks, else no marks. agree_within: how far `capstan agree` lets a simulated figure be from the lab's, as a
-         *         share of it.
+         *         reads marks, else no marks. control_round_trip_us: of the control channel, None: 100. agree_within: how far `capstan
+         *         agree` lets a simulated figure be from the lab's, as a share of it.
          */
         SpecSimulation: {
             /**
@@ -607,6 +607,11 @@ export interface components {
              * @default null
              */
             mark_from_packets: number | null;
+            /**
+             * @description from a request to its grant at the host, where flows ask; default: 100 us (CAPTON's paper)
+             * @default null
+             */
+            control_round_trip_us: number | null;
             /**
              * @description how far ./capstan agree lets a simulated figure be from the lab's, as a share
              * @default 0.15

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from controller.openflow.refusals import HEAL_EVERY_S
 from controller.schemes import loader
 from controller.schemes.scheme import Scheme
 from tests.unit.simulated_fabric import Shape, fat_tree, leaf_spine
@@ -23,8 +24,8 @@ SCHEMES: Final = (
 )
 QUIET_S: Final = 20.0
 """After the last fault: what stays broken then is known to be so. More than any silence that ends a connection."""
-CONVERGED_S: Final = 60.0
-"""After all is mended. A switch that refused something twice waits for half of that."""
+CONVERGED_S: Final = 2 * HEAL_EVERY_S + 15.0
+"""After all is mended. A switch may refuse three updates, and begins anew at most every HEAL_EVERY_S."""
 LOOK_S: Final = 0.5
 SETTLED_S: Final = 3.0
 PACKETS: Final = 3

@@ -177,7 +177,7 @@ class Daemon:
     def _apply(self, link: Link, change: Difference, whole: bool, early: bool) -> None:
         refused, habits = 0, self.habits
         parts = len(change.add_groups) + len(change.add_flows)
-        if habits.refuses and parts:
+        if habits.refuses and parts and not early:  # its errors would go first
             habits.refuses -= 1
             left_out = frozenset(self.rng.sample(range(parts), self.rng.randint(1, min(parts, 5))))
             refused = self.tables.apply_some(change, whole, left_out)

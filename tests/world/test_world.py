@@ -41,10 +41,11 @@ def test_drawn_seeds_find_nothing(part: int) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    [750996717005, 784439569022],
+    [750996717005, 784439569022, 842046373566],
     ids=[
         "a-peer-that-was-away-gets-numbers-that-it-has-seen",
         "leaves-that-only-another-leaf-joins-are-not-joined",
+        "a-switch-that-confirms-early-refuses-nothing-in-silence",
     ],
 )
 def test_seeds_that_found_something_find_it_no_more(seed: int) -> None:

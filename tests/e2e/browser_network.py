@@ -27,6 +27,9 @@ class BrowserNetwork:
         self._netns = Netns(f"browser{os.getpid()}")
         self._listeners: list[socket.socket] = []
         try:
+            if Path("/proc/sys/net/ipv6").exists():  # its addresses come a second or two after their links
+                off = (f"net.ipv6.conf.{links}.disable_ipv6=1" for links in ("all", "default"))
+                self._netns("sysctl", "--quiet", "--write", *off)
             for words in (
                 "link set lo up",
                 "link add outside type veth peer name inside",

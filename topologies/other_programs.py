@@ -13,6 +13,8 @@ from typing import Final
 _PROC: Final = Path("/proc")
 _NOTICED_CORES: Final = 0.25
 """What a system at rest does stays below."""
+_KERNEL_THREAD: Final = 0x0020_0000
+"""PF_KTHREAD, among a task's flags (Linux, include/linux/sched.h)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +56,22 @@ def busy_now(seconds: float = 1.0) -> Busy | None:
 
 
 def _read() -> dict[int, Spent]:
-    """Return what all processes but this one have spent."""
+    """Return what all processes but this one have spent. Threads of the kernel, which rename themselves, are not among
+    them."""
     ticks, own, spent = os.sysconf("SC_CLK_TCK"), os.getpid(), {}
     for place in _PROC.iterdir():
         if place.name.isdecimal() and int(place.name) != own:
             with suppress(OSError):  # it has ended
-                spent[int(place.name)] = parse(place.joinpath("stat").read_text(errors="replace"), ticks)
+                program = parse(place.joinpath("stat").read_text(errors="replace"), ticks)
+                if program is not None:
+                    spent[int(place.name)] = program
     return spent
 
 
-def parse(stat: str, ticks_per_s: int) -> Spent:
-    """Return what a line of /proc/PID/stat says. A program's name may hold spaces and brackets."""
+def parse(stat: str, ticks_per_s: int) -> Spent | None:
+    """Return what a line of /proc/PID/stat says, None of a kernel's thread. A name may hold spaces and brackets."""
     head, _, tail = stat.rpartition(")")
     fields = tail.split()
+    if int(fields[6]) & _KERNEL_THREAD:
+        return None
     return Spent(head.partition("(")[2], (int(fields[11]) + int(fields[12])) / ticks_per_s)

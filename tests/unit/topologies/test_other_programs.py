@@ -23,8 +23,16 @@ def test_any_name_is_read(name: str, user: int, system: int) -> None:
     assert parse(stat, 100) == Spent(name, (user + system) / 100)
 
 
+def test_threads_of_the_kernel_are_no_programs() -> None:
+    """`kworker/1:2-events` is `kworker/1:2-mm_percpu_wq` a moment later: all that it ever took would count."""
+    assert (
+        parse("25 (kworker/1:2-events) I 2 0 0 0 -1 69238880 0 0 0 0 0 1234 0 0 20 0 1 0 9 0 0", 100) is None
+    )
+
+
 def test_our_own_line_is_read() -> None:
     own = parse(Path("/proc/self/stat").read_text(), os.sysconf("SC_CLK_TCK"))
+    assert own is not None
     assert own.name == Path("/proc/self/comm").read_text().rstrip("\n")
     assert own.cpu_s > 0
 

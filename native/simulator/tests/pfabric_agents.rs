@@ -23,6 +23,7 @@ const PACKET: Time = 1_200_000;
 
 fn settings(flows: usize) -> Settings {
     Settings {
+        admission: None,
         send: SendPolicy {
             packet_time_s: 0.0024,
             short_limit_bytes: 100_000,

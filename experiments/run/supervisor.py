@@ -135,6 +135,8 @@ class Supervisor:
         """Return whether every part runs but those that are down on purpose."""
         return all(
             watched.state in (_State.DOWN, _State.HELD)
+            # whether its fault goes on
+            or (watched.state is _State.ASKING and not watched.how)
             or (
                 watched.state is _State.RUNNING
                 and watched.part.process is watched.process

@@ -150,21 +150,23 @@ def test_a_fault_on_purpose_is_not_undone_nor_counted(
 ) -> None:
     monkeypatch.setattr(module, "HELD_EVERY_S", 0.01)
     one = part(tmp_path, "one")
-    asked: list[int] = []
+    complete: list[bool] = []
     real = one.held
-
-    def held() -> bool:
-        asked.append(1)
-        return real()
-
-    one.held = held  # type: ignore[method-assign]
     with supervised(one) as (supervisor, restarts):
+
+        def held() -> bool:
+            complete.append(supervisor.complete)
+            return real()
+
+        one.held = held  # type: ignore[method-assign]
         eventually(lambda: supervisor.complete)
         one.down = True
         old = kill(one)
-        eventually(lambda: len(asked) > 5)
+        eventually(lambda: len(complete) > 5)
         assert pid(one) == old
         assert supervisor.complete, "nothing is missing that is not meant to be"
+        assert not complete[0], "it is not known yet to be meant"
+        assert all(complete[1:]), "nor while it is asked whether it still is"
         one.down = False
         eventually(lambda: pid(one) != old and supervisor.complete)
         assert restarts == []

@@ -6,16 +6,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 _SPIN: Final = """
 import ctypes, os, sys
 os.sched_setaffinity(0, {int(sys.argv[1])})
-os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: it ends with us, however we end
 if os.getppid() == int(sys.argv[2]):
     print("spins", flush=True)
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     while True:
         pass
 """
@@ -35,6 +35,9 @@ def cores_awake() -> Iterator[None]:
         yield
     finally:
         for process in spinning:
+            # on a busy machine it would end after minutes, and all that waits for the kernel's locks that it takes then
+            with suppress(OSError):  # it has ended
+                os.sched_setscheduler(process.pid, os.SCHED_OTHER, os.sched_param(0))
             process.kill()
             process.wait()
             if process.stdout is not None:

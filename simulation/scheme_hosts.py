@@ -11,7 +11,7 @@ from experiments.spec.spec import PACKET_BYTES, Spec
 from simulation.fabrics import SettingsError
 from simulation.settings import Buffer, PFabricHosts, Sharing
 from simulation.spec_scheme import SimulatedScheme
-from simulation.spec_transport import has_rooms, mark_from, transport_of, transport_under
+from simulation.spec_transport import has_rooms, mark_from, marks_none, transport_of, transport_under
 from simulation.tcp import Tcp
 
 ByLink = Literal["none", "hosts", "all"]
@@ -87,11 +87,11 @@ def _by_link(spec: Spec, scheme: SimulatedScheme) -> ByLink:
 
 
 def _marks(spec: Spec, scheme: SimulatedScheme, number: int) -> int:
-    room = spec.fabric.link.buffer_packets
-    if has_rooms(spec) and number > room:
+    if marks_none(spec, number):
         raise SettingsError(
-            f"scheme {scheme.scheme.name}: ports mark from {number} packets on, but links hold {room}, so none would "
-            "be marked: override dctcp.mark_from_packets by fewer, or give a larger fabric.link.buffer_packets"
+            f"scheme {scheme.scheme.name}: ports mark from {number} packets on, but links hold "
+            f"{spec.fabric.link.buffer_packets}, so none would be marked: override dctcp.mark_from_packets by fewer, "
+            "or give a larger fabric.link.buffer_packets"
         )
     return number
 

@@ -69,13 +69,17 @@ def mark_from(spec: Spec, tcp: Tcp) -> int:
     """
     asked = spec.simulation.mark_from_packets
     number = (MARK_FROM_PACKETS if tcp.marks else 0) if asked is None else asked
-    room = spec.fabric.link.buffer_packets
-    if has_rooms(spec) and number > room:
+    if marks_none(spec, number):
         raise SettingsError(
-            f"simulation.mark_from_packets: {number}, but links hold {room} packets, so none would be marked: "
-            "give fewer, or a larger fabric.link.buffer_packets"
+            f"simulation.mark_from_packets: {number}, but links hold {spec.fabric.link.buffer_packets} packets, "
+            "so none would be marked: give fewer, or a larger fabric.link.buffer_packets"
         )
     return number
+
+
+def marks_none(spec: Spec, number: int) -> bool:
+    """Return whether no port's buffer ever holds the *number* of packets from which it marks."""
+    return has_rooms(spec) and number > spec.fabric.link.buffer_packets
 
 
 def has_rooms(spec: Spec) -> bool:

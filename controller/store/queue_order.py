@@ -126,8 +126,8 @@ def standing(session: Session, number: int) -> list[dict[str, Any]]:
         "worker",
     )
     return [
-        dict(zip(names, row[:5], strict=True))
-        | {name: getattr(row[5], name) for name in of_job}
-        | {"runs_kept": row[6]}
-        for row in rows
+        dict(zip(names, of_experiment, strict=True))
+        | {name: getattr(job, name) for name in of_job}
+        | {"runs_kept": runs_kept}
+        for *of_experiment, job, runs_kept in rows
     ]

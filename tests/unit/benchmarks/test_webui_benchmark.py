@@ -12,14 +12,14 @@ from benchmarks.reported_flows import ADDRESSES, active_flows
 from controller.live.flows import LiveFlows
 
 
-def test_flows_that_are_told_are_as_many_flows_in_the_table() -> None:
+def test_reported_flows_are_as_many_flows_in_the_table() -> None:
     flows = LiveFlows()
     for first in range(0, 50_000, 5_000):
-        flows.take("told", active_flows(first, 5_000, "10.128.1.1"), 1e9, {"10.128.1.1": "h1"})
+        flows.take("named", active_flows(first, 5_000, "10.128.1.1"), 1e9, {"10.128.1.1": "h1"})
     flows.step(1e9)
     found = list(flows.newest())
     assert len(found) == 50_000
-    assert {(one["source"], one["destination"]) for one in found} == {("told", "h1")}
+    assert {(one["source"], one["destination"]) for one in found} == {("named", "h1")}
     assert all(one["bytes"] >= 1_500 and one["last_at"] <= 1e9 for one in found)
     assert len({(one["source_port"], one["destination_port"]) for one in found}) == 50_000
     assert ADDRESSES[1] not in {one["source"] for one in found}, "named by its host"

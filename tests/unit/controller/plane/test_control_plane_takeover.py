@@ -84,15 +84,21 @@ def test_nothing_is_lost_whatever_the_order_and_pace(
         assert sim.fabric.switches[dpid].state == state
 
 
-def test_a_switch_that_takes_long_to_come_back_is_waited_for() -> None:
-    """Its hosts are known to the others only as addresses: nobody's state is replaced before it is there."""
-    sim = running(leaf_spine(3, 2, 1))
+def restarted_without(late: int, shape: Shape) -> Simulation:
+    """Return a running fabric with a new controller, which all switches but *late* have called."""
+    sim = running(shape)
     sim.restart_controller()
     sim.set_scheme(CAPS)
     sim.after_update = lambda: check(sim)
-    late = 0x10003
-    for dpid in sim.shape.ports.keys() - {late}:
+    for dpid in shape.ports.keys() - {late}:
         sim.connect(dpid)
+    return sim
+
+
+def test_a_switch_that_takes_long_to_come_back_is_waited_for() -> None:
+    """Its hosts are known to the others only as addresses: nobody's state is replaced before it is there."""
+    late = 0x10003
+    sim = restarted_without(late, leaf_spine(3, 2, 1))
     sim.run(8)
     assert not sim.plane.ready()
     sim.connect(late)
@@ -101,13 +107,8 @@ def test_a_switch_that_takes_long_to_come_back_is_waited_for() -> None:
 
 def test_a_host_is_not_learnt_where_its_late_leaf_answers_for_it() -> None:
     """The controller looks for the hosts of agents by links that it has not found yet, for their leaf is late."""
-    sim = running(leaf_spine(2, 3, 1))
-    sim.restart_controller()
-    sim.set_scheme(CAPS)
-    sim.after_update = lambda: check(sim)
     late = 0x10002
-    for dpid in sim.shape.ports.keys() - {late}:
-        sim.connect(dpid)
+    sim = restarted_without(late, leaf_spine(2, 3, 1))
     for host in sim.shape.hosts:
         sim.join(host)
     sim.run(8)

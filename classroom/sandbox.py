@@ -25,6 +25,7 @@ ROOMS: Final = (
     "controller",
     "figures",
     "host_agent",
+    "loops",
     "ovsdb",
     "plain",
     "protocol",

@@ -17,10 +17,10 @@ from typing import Final, TypeVar
 
 from controller.agents import asking
 from controller.agents.asking import AgentInfo, FlowReports, Unconfirmed
+from controller.agents.channel_loop import channel_loop
 from controller.agents.datagram_keys import PairKeys
 from controller.agents.directory_distribution import DirectoryDistribution
 from controller.agents.listeners import Listeners, TcpListener
-from controller.agents.loop_thread import LoopThread
 from controller.agents.members_file import read_members
 from controller.agents.membership import GRACE_S, Member, Membership, MembershipError
 from controller.agents.path_distribution import PathDistribution
@@ -86,7 +86,7 @@ class AgentServer:
         """What a host has sent again."""
         self._settings = settings
         self._token = token
-        self._thread = LoopThread("capstan-agents", self._open, self._close)
+        self._thread = channel_loop(self._open, self._close)
         self._sessions: dict[str, AgentSession] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._listeners = Listeners()

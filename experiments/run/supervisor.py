@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-import queue
-import select
 import subprocess
 import threading
 import time
@@ -18,6 +17,7 @@ from typing import Any, Final, Protocol
 
 from experiments.run.supervision import GiveUp, Restart, Supervision, how_ended
 from experiments.run.traffic import log_tail
+from loops.thread import LoopThread
 
 _LOG: Final = logging.getLogger(__name__)
 HELD_EVERY_S: Final = 0.5
@@ -88,11 +88,15 @@ class Supervisor:
         self._watched = [_Watched(part) for part in parts]
         self._on_restart = on_restart
         self._supervision = Supervision()
-        self._poll = select.poll()
-        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._poll.register(self._wake, select.POLLIN)
-        self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="capstan-supervisor", daemon=True)
+        self._thread = LoopThread(
+            "capstan-supervisor",
+            self._open,
+            self._close,
+            subject="the lab's supervisor",
+            errors_end=True,
+            make_thread=self._failing_thread,
+        )
+        self._timer: asyncio.TimerHandle | None = None
         self._workers: list[threading.Thread] = []
         self._stopping = False
         self._restarts: list[Restart] = []
@@ -110,20 +114,14 @@ class Supervisor:
         if self._stopping:
             return
         self._stopping = True
-        self.look_again()
-        self._thread.join()
+        self._thread.stop()
         deadline = time.monotonic() + STOP_S
         for worker in self._workers:
             worker.join(max(0.0, deadline - time.monotonic()))
-        for watched in self._watched:
-            self._close_handle(watched)
-        if not any(worker.is_alive() for worker in self._workers):
-            os.close(self._wake)
 
     def look_again(self) -> None:
-        """A part was ended or started on purpose."""
-        if self._thread.is_alive():
-            os.eventfd_write(self._wake, 1)
+        """Look at all parts: one was ended or started on purpose."""
+        self._thread.post(self._look)
 
     @property
     def restarts(self) -> tuple[Restart, ...]:
@@ -147,25 +145,49 @@ class Supervisor:
 
     # in the thread
 
-    def _run(self) -> None:
-        try:
-            self._watch()
-        except Exception as error:
-            _LOG.exception("the supervisor ends")
-            self.failure = f"the lab's supervisor has failed: {error!r}; please report it"
+    def _failing_thread(self, work: Callable[[], object], name: str) -> threading.Thread:
+        def run() -> None:
+            try:
+                work()
+            except Exception as error:
+                _LOG.exception("the supervisor ends")
+                self.failure = f"the lab's supervisor has failed: {error!r}; please report it"
 
-    def _watch(self) -> None:
-        while not self._stopping and self.failure is None:
-            now = time.monotonic()
-            for watched in self._watched:
-                self._reconcile(watched, now)
-            due = [watched.due for watched in self._watched if watched.state in (_State.HELD, _State.WAITING)]
-            wait_ms = None if not due else max(0.0, min(due) - now) * 1000 + 1
-            for fd, _ in self._poll.poll(wait_ms):
-                if fd == self._wake:
-                    os.eventfd_read(self._wake)
-            while not self._results.empty():
-                self._results.get()()
+        return threading.Thread(target=run, name=name, daemon=True)
+
+    async def _open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._loop.call_soon(self._look)
+
+    async def _close(self) -> None:
+        self._close_handles()
+
+    def _close_handles(self) -> None:
+        for watched in self._watched:
+            self._close_handle(watched)
+
+    def _look(self) -> None:
+        """Act on what became of all parts, and do so again when the next is due."""
+        if self.failure is not None:
+            self._close_handles()  # what ends now would wake the loop again and again
+            return
+        if self._stopping:
+            return
+        now = time.monotonic()
+        for watched in self._watched:
+            self._reconcile(watched, now)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = [watched.due for watched in self._watched if watched.state in (_State.HELD, _State.WAITING)]
+        if due:
+            self._timer = self._loop.call_at(min(due), self._look)
+
+    def _take(self, result: Callable[[], None]) -> None:
+        """Apply what a worker found out or did."""
+        if not self._stopping and self.failure is None:
+            result()
+            self._look()
 
     def _reconcile(self, watched: _Watched, now: float) -> None:
         """Act on what became of the part's process."""
@@ -183,7 +205,7 @@ class Supervisor:
             with suppress(ProcessLookupError):
                 if _runs(process):
                     watched.handle = os.pidfd_open(process.pid)
-                    self._poll.register(watched.handle, select.POLLIN)
+                    self._loop.add_reader(watched.handle, self._look)
         if watched.state is _State.RUNNING and not _runs(process):
             self._close_handle(watched)
             watched.how, watched.ended_at = how_ended(process.returncode), now
@@ -253,8 +275,7 @@ class Supervisor:
         watched.state = state
 
         def run() -> None:
-            self._results.put(work(watched))
-            self.look_again()
+            self._thread.post(self._take, work(watched))
 
         worker = threading.Thread(target=run, name=f"capstan-{watched.part.name}", daemon=True)
         self._workers = [other for other in self._workers if other.is_alive()] + [worker]
@@ -262,7 +283,7 @@ class Supervisor:
 
     def _close_handle(self, watched: _Watched) -> None:
         if watched.handle >= 0:
-            self._poll.unregister(watched.handle)
+            self._loop.remove_reader(watched.handle)
             os.close(watched.handle)
             watched.handle = -1
 

@@ -6,11 +6,9 @@ read, and gives every reader's socket what it takes; what a reader does not take
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import os
-import selectors
 import socket
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -23,6 +21,7 @@ from controller.live.naming import FabricNames
 from controller.live.reader import Reader
 from controller.live.topics import LOG_TOPICS, event_object, frame, topic_of
 from controller.process.control_thread import ControlThread
+from loops.thread import LoopThread
 
 LOG: Final = logging.getLogger("capstan.stream")
 GATHER_S: Final = 0.02
@@ -58,13 +57,18 @@ class EventStream:
         self._joining: deque[tuple[Reader, str | None]] = deque()
         self._readers: set[Reader] = set()
         self._wanted: dict[str, int] = {}
-        self._selector = selectors.DefaultSelector()
-        self._waking = threading.Lock()
-        wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._wake: int | None = wake
-        self._selector.register(wake, selectors.EVENT_READ)
-        self._thread: threading.Thread | None = None
-        self._stopping = False
+        self._thread = LoopThread(
+            "stream",
+            self._open,
+            self._close,
+            subject="the stream of events",
+            error=StreamError,
+            errors_end=True,
+            make_thread=ControlThread,
+        )
+        self._waking = False
+        """The loop has been asked to give readers what is new, and has not begun yet."""
+        self._running = False
         names_of_totals = (
             "readers_served",
             "events",
@@ -78,19 +82,13 @@ class EventStream:
     # For other threads
 
     def start(self) -> None:
-        self._thread = ControlThread(self._run, "stream")
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
         """End the thread and all streams; what is noted afterwards is dropped. Harmless if it does not run."""
-        self._names_kept = self._stopping = True
-        self._wake_up()
-        if self._thread is not None:
-            self._thread.join()
-        with self._waking:
-            if self._wake is not None:
-                os.close(self._wake)
-                self._wake = None
+        self._names_kept, self._running = True, False
+        self._thread.stop()
 
     def keep_names(self) -> None:
         """Ask for no names any more: who knows them is about to end."""
@@ -107,9 +105,9 @@ class EventStream:
         self._wake_up()
 
     def _wake_up(self) -> None:
-        with self._waking:  # a number that was closed may be another file's by now
-            if self._wake is not None:
-                os.eventfd_write(self._wake, 1)
+        if self._running and not self._waking:  # once for all that happens until it begins
+            self._waking = True
+            self._thread.post(self._loop.call_later, GATHER_S, self._spread)
 
     def watched(self, topic: str) -> bool:
         """Return whether anybody reads a topic."""
@@ -117,7 +115,7 @@ class EventStream:
 
     def check_room(self) -> None:
         """Raises StreamError if another reader cannot be served."""
-        if self._thread is None or self._stopping:
+        if not self._running:
             raise StreamError("the stream of events does not run")
         if len(self._readers) + len(self._joining) >= MOST_READERS:
             raise StreamError(f"{MOST_READERS} readers are served already", remedy="try again later")
@@ -146,43 +144,32 @@ class EventStream:
 
     # The thread
 
-    def _run(self) -> None:
-        beat = time.monotonic() + BEAT_S
-        while not self._stopping:
-            woken = self._poll(max(0.0, beat - time.monotonic()))
-            if woken and not self._stopping:
-                time.sleep(GATHER_S)
-                self._spread()
-            if time.monotonic() >= beat:
-                beat = time.monotonic() + BEAT_S
-                for reader in self._readers:
-                    reader.beat()
-                self._flush_all()
+    async def _open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._running = True
+        self._spread()
+        self._loop.call_later(BEAT_S, self._beat)
+
+    async def _close(self) -> None:
         self._spread()  # the end of what was noted
         for reader in tuple(self._readers):
             self._drop(reader, "the controller ends")
-        self._selector.close()
 
-    def _poll(self, patience: float) -> bool:
-        """Serve sockets. Return True if there are new events or samples."""
-        changed = False
-        for key, mask in self._selector.select(patience):
-            if key.data is None:
-                os.eventfd_read(key.fd)
-                changed = True
-                continue
-            reader: Reader = key.data
-            try:
-                if mask & selectors.EVENT_READ:
-                    reader.read()
-                if mask & selectors.EVENT_WRITE:
-                    self._flush(reader)
-            except OSError as error:
-                self._drop(reader, str(error))
-        return changed
+    def _beat(self) -> None:
+        self._loop.call_later(BEAT_S, self._beat)
+        for reader in self._readers:
+            reader.beat()
+        self._flush_all()
+
+    def _guarded(self, reader: Reader, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except OSError as error:
+            self._drop(reader, str(error))
 
     def _spread(self) -> None:
         """Give all readers what is new, and welcome those who are."""
+        self._waking = False
         while self._joining:
             self._welcome(*self._joining.popleft())
         samples: dict[str, Any] = {}
@@ -243,7 +230,7 @@ class EventStream:
             self._wanted[topic] = self._wanted.get(topic, 0) + 1
         self._on_reader()
         self._totals["readers_served"] += 1
-        self._selector.register(reader.connection, selectors.EVENT_READ, reader)
+        self._loop.add_reader(reader.connection, self._guarded, reader, reader.read)
 
     def _cursor_of(self, identity: str | None) -> int | None:
         """Return what a reader has seen of this controller's events; None: nothing, or of another life."""
@@ -282,25 +269,26 @@ class EventStream:
 
     def _flush_all(self) -> None:
         for reader in tuple(self._readers):
-            try:
-                self._flush(reader)
-            except OSError as error:
-                self._drop(reader, str(error))
+            self._flush(reader)
 
     def _flush(self, reader: Reader) -> None:
         before, blocked = reader.sent_bytes, reader.blocked
-        reader.flush(time.monotonic())
+        self._guarded(reader, lambda: reader.flush(time.monotonic()))
         self._totals["bytes"] += reader.sent_bytes - before
-        if reader.blocked or blocked:
-            mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if reader.blocked else 0)
-            self._selector.modify(reader.connection, mask, reader)
+        if reader not in self._readers:
+            return
+        if reader.blocked:
+            self._loop.add_writer(reader.connection, self._flush, reader)
+        elif blocked:
+            self._loop.remove_writer(reader.connection)
 
     def _drop(self, reader: Reader, why: str) -> None:
         if reader not in self._readers:
             return
         LOG.debug("a reader of the stream is gone: %s", why)
         self._readers.discard(reader)
-        self._selector.unregister(reader.connection)
+        self._loop.remove_reader(reader.connection)
+        self._loop.remove_writer(reader.connection)
         reader.connection.close()
         backlog = reader.backlog
         self._totals["dropped_events"] += backlog.dropped_events

@@ -108,6 +108,10 @@ class Outcome:
     queued: tuple[int, ...] = ()
 
     def __add__(self, other: Outcome) -> Outcome:
+        if other is _NOTHING:
+            return self
+        if self is _NOTHING:
+            return other
         return Outcome(
             self.sent + other.sent,
             self.punted + other.punted,
@@ -115,6 +119,8 @@ class Outcome:
             self.queued + other.queued,
         )
 
+
+_NOTHING: Final = Outcome()
 
 Chooser = Callable[[Group, tuple[int, ...], Packet], tuple[int, ...]]
 """From a group, the indices of its live buckets and a packet to the indices to follow: one, or all to explore."""
@@ -155,6 +161,10 @@ class FakeSwitch:
     down: set[int] = field(default_factory=set)
     meter_counts: dict[int, int] = field(default_factory=dict)
     _indexed: tuple[SwitchState | None, dict[int, _Table]] = field(default=(None, {}), repr=False)
+    _live_of: tuple[SwitchState | None, frozenset[int], dict[int, tuple[int, ...]]] = field(
+        default=(None, frozenset(), {}), repr=False
+    )
+    """Live buckets by group, for as long as entries and ports stay what they are."""
 
     def apply(self, change: Difference, *, whole: bool = False) -> None:
         """Make a bundle's changes. whole: what the change does not name is deleted (a resync)."""
@@ -177,10 +187,12 @@ class FakeSwitch:
         for meter_id in change.delete_meters:
             if meters.pop(meter_id, None) is None:
                 raise FakeTablesError(f"deletes meter {meter_id}, which is not there")
-        for flow in flows.values():
-            self._check_flow(flow, groups, meters)
-        for group in groups.values():
-            self._check_group(group, groups)
+        if change.delete_groups or change.delete_meters:
+            for flow in flows.values():
+                self._check_flow(flow, groups, meters)
+        if change.delete_groups or change.add_groups:
+            for group in groups.values():
+                self._check_group(group, groups)
         self.state = SwitchState(flows, groups, meters)
 
     def outcomes(self, packet: Packet, in_port: int, choose: Chooser = by_hash) -> list[Outcome]:
@@ -196,7 +208,7 @@ class FakeSwitch:
     ) -> Iterator[Outcome]:
         flow = self._lookup(table, packet, in_port, metadata)
         if flow is None:
-            yield Outcome()
+            yield _NOTHING
             return
         for done, after in self._actions(flow.actions, packet, in_port, flow.cookie, choose):
             if flow.goto is None:
@@ -234,43 +246,47 @@ class FakeSwitch:
 
     def _actions(
         self, actions: tuple[Action, ...], packet: Packet, in_port: int, cookie: int, choose: Chooser
-    ) -> Iterator[tuple[Outcome, Packet]]:
-        """Yield every (outcome, packet afterwards) of an action list."""
-        if not actions:
-            yield Outcome(), packet
-            return
-        first, rest = actions[0], actions[1:]
-        branches: list[tuple[Outcome, Packet]] = []
-        match first:
+    ) -> list[tuple[Outcome, Packet]]:
+        """Return every (outcome, packet afterwards) of an action list."""
+        branches: list[tuple[Outcome, Packet]] = [(_NOTHING, packet)]
+        for action in actions:
+            branches = [
+                (done + more, after)
+                for done, before in branches
+                for more, after in self._action(action, before, in_port, cookie, choose)
+            ]
+        return branches
+
+    def _action(
+        self, action: Action, packet: Packet, in_port: int, cookie: int, choose: Chooser
+    ) -> list[tuple[Outcome, Packet]]:
+        match action:
             case Output(port):
                 gone = port in self.down or port == in_port
                 way = in_port if port == _IN_PORT else port
-                branches.append((Outcome() if gone else Outcome(sent=((way, packet),)), packet))
+                return [(_NOTHING if gone else Outcome(sent=((way, packet),)), packet)]
             case ToController():
-                branches.append((Outcome(punted=(cookie,)), packet))
+                return [(Outcome(punted=(cookie,)), packet)]
             case ThroughMeter(meter):
-                branches.append((Outcome(metered=(meter,)), packet))
+                return [(Outcome(metered=(meter,)), packet)]
             case ToQueue(queue):
-                branches.append((Outcome(queued=(queue,)), packet))
+                return [(Outcome(queued=(queue,)), packet)]
             case SetField(name, value):
                 written: dict[str, Any] = {name: value}
-                branches.append((Outcome(), dataclasses.replace(packet, **written)))
+                return [(_NOTHING, dataclasses.replace(packet, **written))]
             case CopyField(source, target):
                 copied: dict[str, Any] = {target: getattr(packet, source)}
-                branches.append((Outcome(), dataclasses.replace(packet, **copied)))
+                return [(_NOTHING, dataclasses.replace(packet, **copied))]
             case ToGroup(group_id):
-                for done in self._group(self.state.groups[group_id], packet, in_port, cookie, choose):
-                    branches.append((done, packet))
-        for done, after in branches:
-            for more, last in self._actions(rest, after, in_port, cookie, choose):
-                yield done + more, last
+                group = self.state.groups[group_id]
+                return [(done, packet) for done in self._group(group, packet, in_port, cookie, choose)]
 
     def _group(
         self, group: Group, packet: Packet, in_port: int, cookie: int, choose: Chooser
     ) -> Iterator[Outcome]:
         live = self._live(group)
         if not live:
-            yield Outcome()
+            yield _NOTHING
             return
         for index in live[:1] if group.method == "failover" else choose(group, live, packet):
             for done, _ in self._actions(group.buckets[index].actions, packet, in_port, cookie, choose):
@@ -278,18 +294,25 @@ class FakeSwitch:
 
     def _live(self, group: Group) -> tuple[int, ...]:
         """Return the indices of the buckets that may be chosen."""
-
-        def alive(bucket: Bucket) -> bool:
-            port, other = bucket.watch_port, bucket.watch_group
-            if port is None and other is None:
-                return True
-            return (port is not None and port not in self.down) or (
-                other is not None and bool(self._live(self.state.groups[other]))
+        down = frozenset(self.down)
+        if self._live_of[0] is not self.state or self._live_of[1] != down:
+            self._live_of = (self.state, down, {})
+        known = self._live_of[2]
+        if group.id not in known:
+            objects = {id(bucket): bucket for bucket in group.buckets}
+            dead = {number for number, bucket in objects.items() if not self._alive(bucket)}
+            known[group.id] = tuple(
+                [index for index, bucket in enumerate(group.buckets) if id(bucket) not in dead]
             )
+        return known[group.id]
 
-        objects = {id(bucket): bucket for bucket in group.buckets}
-        dead = {number for number, bucket in objects.items() if not alive(bucket)}
-        return tuple(index for index, bucket in enumerate(group.buckets) if id(bucket) not in dead)
+    def _alive(self, bucket: Bucket) -> bool:
+        port, other = bucket.watch_port, bucket.watch_group
+        if port is None and other is None:
+            return True
+        return (port is not None and port not in self.down) or (
+            other is not None and bool(self._live(self.state.groups[other]))
+        )
 
     @staticmethod
     def _check_group(group: Group, groups: Mapping[int, Group], above: tuple[int, ...] = ()) -> None:

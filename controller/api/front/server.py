@@ -53,7 +53,9 @@ class HttpServer:
         self._listener = listener
         self._connections: set[Connection] = set()
         self._tls = None if settings.tls is None else _context(settings.tls)
-        self._places = Places(limits.connections, limits.connections_per_address)
+        self._places: Places[Connection] = Places(
+            limits.connections, limits.connections_per_address, self._waiting
+        )
         self._there = asyncio.Semaphore(0)
         """As many as there are requests that wait."""
         self._turns = asyncio.Semaphore(AT_WORK)
@@ -105,7 +107,12 @@ class HttpServer:
                 503, f"{most} connections from your address are open: close some, or use one again"
             )
         if too_many:
-            last = self._places.to_close(self._waiting(connection))
+            last = self._places.to_close(
+                time.monotonic(),
+                lambda waiter: (
+                    waiter.connection is not connection and waiter.connection.waiting_since == waiter.since
+                ),
+            )
             if last is None:
                 raise ProblemError(503, "too many connections: try again later")
             last.abort()
@@ -136,10 +143,10 @@ class HttpServer:
             self._connections.remove(connection)
             self._places.remove(group_of(connection.host))
 
-    def _waiting(self, but: Connection) -> Iterator[Waiting[Connection]]:
+    def _waiting(self) -> Iterator[Waiting[Connection]]:
         for connection in self._connections:
             since = connection.waiting_since
-            if since is not None and connection is not but:
+            if since is not None:
                 yield Waiting(connection, group_of(connection.host), since)
 
     # Tasks

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -369,18 +370,53 @@ def test_an_address_has_its_share_and_loopback_has_all() -> None:
 def test_the_longest_waiting_of_the_address_with_most_makes_room(
     connections: list[tuple[str, float]],
 ) -> None:
-    places = Places(0, 1000)
+    left = {number: Waiting(number, *connection) for number, connection in enumerate(connections)}
+    places: Places[int] = Places(0, 1000, lambda: left.values())
     for address, _ in connections:
         assert places.add(address)
-    waiting = [Waiting(number, address, since) for number, (address, since) in enumerate(connections)]
-    chosen = places.to_close(waiting)
-    assert chosen is not None
-    count = {address: sum(one == address for one, _ in connections) for address, _ in connections}
-    address, since = connections[chosen]
-    assert count[address] == max(count.values())
-    assert since == min(
-        when for where, when in connections if count[where] == count[address] and where == address
-    )
+    while left:
+        chosen = places.to_close(0.0, lambda waiter: waiter.connection in left)
+        assert chosen is not None
+        address, since = connections[chosen]
+        count = Counter(waiter.address for waiter in left.values())
+        assert count[address] == max(count.values())
+        assert since == min(
+            waiter.since for waiter in left.values() if count[waiter.address] == count[address]
+        )
+        del left[chosen]
+        places.remove(address)
+    places.add("a")
+    assert places.to_close(1.0, lambda waiter: True) is None
+
+
+def test_a_full_house_is_not_looked_at_for_each_connection_that_comes() -> None:
+    """Each look costs as much as there are connections: a flood of them had the HTTP process do nothing else."""
+    waiting = {number: Waiting(number, "", float(number)) for number in range(1000)}
+    looks: list[float] = []
+
+    def look() -> list[Waiting[int]]:
+        looks.append(now)
+        return list(waiting.values())
+
+    places: Places[int] = Places(1000, 1000, look)
+    for _ in waiting:
+        places.add("")
+    for number in range(1000, 11_000):
+        now = number / 5000
+        assert places.add("")
+        closed = places.to_close(now, lambda waiter: waiting.get(waiter.connection) is waiter)
+        assert closed == number - 1000
+        del waiting[closed]
+        places.remove("")
+        waiting[number] = Waiting(number, "", float(number))
+    assert len(looks) < 25
+    waiting.clear()
+    for number in range(1000):
+        now = 10.0 + number / 5000
+        places.add("")
+        assert places.to_close(now, lambda waiter: True) is None
+        places.remove("")
+    assert len(looks) < 50
 
 
 # Row 10: readers of large answers

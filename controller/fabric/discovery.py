@@ -61,6 +61,8 @@ class LinkDiscovery:
     def __init__(self) -> None:
         self._ports: dict[PortRef, _PortState] = {}
         self._by_switch: dict[int, dict[int, _PortState]] = {}
+        self._numbers: dict[int, tuple[int, ...]] = {}
+        """Of each switch's ports, ascending, until it has others."""
         self._connected: set[int] = set()
         self._wired: dict[PortRef, PortRef] = {}
         self._up: set[Link] = set()
@@ -90,7 +92,9 @@ class LinkDiscovery:
 
     def ports_of_all(self) -> dict[int, tuple[int, ...]]:
         """Return the numbers of each known switch's ports, ascending, up or not."""
-        return {dpid: tuple(sorted(ports)) for dpid, ports in self._by_switch.items()}
+        for dpid in self._by_switch.keys() - self._numbers.keys():
+            self._numbers[dpid] = tuple(sorted(self._by_switch[dpid]))
+        return {dpid: self._numbers[dpid] for dpid in self._by_switch}
 
     def wired_switches(self) -> set[int]:
         """Return the switches that have a port which is a link's, up or not."""
@@ -169,6 +173,7 @@ class LinkDiscovery:
             if new is None or new.name != state.port.name:
                 events += self._unwire(PortRef(dpid, number), "port down", now)
                 del mine[number], self._ports[PortRef(dpid, number)]
+                self._numbers.pop(dpid, None)
         for port in current.values():
             events += self._set_port(dpid, port, now, fresh=True)
         return events
@@ -198,6 +203,7 @@ class LinkDiscovery:
             events += self._unwire(PortRef(dpid, number), "port down", now)
             del self._ports[PortRef(dpid, number)]
         self._by_switch.pop(dpid, None)
+        self._numbers.pop(dpid, None)
         self._clear_times.pop(dpid, None)
         return events
 
@@ -324,6 +330,7 @@ class LinkDiscovery:
         if state is None:
             state = _PortState(port)
             self._ports[ref] = self._by_switch.setdefault(dpid, {})[port.number] = state
+            self._numbers.pop(dpid, None)
         state.port = port
         self._clear_times.pop(dpid, None)
         if not port.up:

@@ -49,10 +49,12 @@ class HostLearning:
         return frames, events
 
     def locate(self, now: float) -> list[PacketOut]:
-        """Return ARP requests for registered hosts whose place is unknown, as far as they are due."""
+        """Return ARP requests for registered hosts whose place is unknown, as far as they are due, and the next ones of
+        questions that went out in part."""
+        rest = self._resolver.rest(now)
         unlocated = self.hosts.unlocated()
         if not unlocated:
-            return []
+            return rest
         edge = self._discovery.edge_ports()
         free: dict[int, list[PortRef]] = {}
         for place in edge:
@@ -67,7 +69,7 @@ class HostLearning:
             leaf = leaves.get(host.ipv4.rpartition(".")[0])
             return [] if leaf is None else free.get(leaf, [])
 
-        return self._resolver.locate(unlocated, guess, edge, now)
+        return rest + self._resolver.locate(unlocated, guess, edge, now)
 
     def settle(self, now: float) -> tuple[list[PacketOut], list[HostEvent | LinkEvent]]:
         """Return questions to the old places of hosts that seem to have moved, and the moves nothing speaks against."""
@@ -82,7 +84,8 @@ class HostLearning:
 
     def locate_at(self) -> float | None:
         """Return when `locate` next has something to ask."""
-        return self._resolver.locate_at(self.hosts.unlocated())
+        times = (self._resolver.rest_at(), self._resolver.locate_at(self.hosts.unlocated()))
+        return min((time for time in times if time is not None), default=None)
 
     def close(self, update_round: int) -> None:
         """Tie all hosts found until now to this round of updates."""
@@ -137,7 +140,7 @@ class HostLearning:
         if target is None or target.place is None:
             if arp.sender_ip == NO_ADDRESS:  # Is this address free? So it is, as far as we know.
                 return []
-            return self._resolver.wanted(arp, place, self._discovery.edge_ports(), now)
+            return self._resolver.wanted(arp, place, self._discovery.edge_ports, now)
         if target.place != place and target.mac != arp.sender_mac and len(self._answers) < ANSWERS:
             self._answers.append((arp, place))
         return []

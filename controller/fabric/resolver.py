@@ -8,6 +8,7 @@ scans addresses costs little.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,6 +24,8 @@ LAST_RETRY_S: Final = 30.0
 FRAMES_PER_S: Final = 4000.0
 """Question frames, over all addresses and ports."""
 BURST_FRAMES: Final = 2000.0
+AT_ONCE: Final = 64
+"""Question frames of one call: less than a millisecond's work. The rest of a question follows at `FRAMES_PER_S`."""
 ASKERS: Final = 32
 """Most askers remembered for one address."""
 PENDING: Final = 4096
@@ -38,6 +41,14 @@ _CONTROLLER: Final = CONTROLLER_MAC.hex(":")
 
 
 @dataclass(slots=True)
+class _Rest:
+    """The ports at which a question has not been asked yet."""
+
+    frame: bytes
+    ports: deque[PortRef]
+
+
+@dataclass(slots=True)
 class _Question:
     retry_at: float
     retry_s: float = FIRST_RETRY_S
@@ -49,9 +60,17 @@ class Resolver:
         self._questions: dict[str, _Question] = {}
         self._tokens = BURST_FRAMES
         self._tokens_at = 0.0
+        self._rest: deque[_Rest] = deque()
+        """Of questions that went out in part."""
+        self._rest_at = 0.0
 
-    def wanted(self, request: Arp, place: PortRef, edge: Sequence[PortRef], now: float) -> list[PacketOut]:
-        """*request* came in at *place* for a host that is not known or not placed: question frames."""
+    def wanted(
+        self, request: Arp, place: PortRef, edge: Callable[[], Sequence[PortRef]], now: float
+    ) -> list[PacketOut]:
+        """*request* came in at *place* for a host that is not known or not placed: question frames.
+
+        edge: returns the ports where hosts may be; called if there is something to ask.
+        """
         question = self._questions.get(request.target_ip)
         if question is None:
             self._expire(now)
@@ -60,7 +79,10 @@ class Resolver:
             question = self._questions[request.target_ip] = _Question(now)
         if len(question.askers) < ASKERS and request.sender_ip != NO_ADDRESS:
             question.askers[request.sender_ip] = (request, place, now)
-        return self._ask(request.target_ip, BROADCAST_MAC, question, [p for p in edge if p != place], now)
+        if now < question.retry_at:
+            return []
+        ports = [port for port in edge() if port != place]
+        return self._ask(request.target_ip, BROADCAST_MAC, question, ports, now)
 
     def locate(
         self,
@@ -97,6 +119,23 @@ class Resolver:
             (self._questions[h.ipv4].retry_at for h in hosts if h.ipv4 in self._questions), default=None
         )
 
+    def rest(self, now: float) -> list[PacketOut]:
+        """Return the next frames of questions that went out in part, as far as they are due."""
+        if not self._rest or now < self._rest_at:
+            return []
+        self._rest_at = now + AT_ONCE / FRAMES_PER_S
+        frames: list[PacketOut] = []
+        while self._rest and len(frames) < AT_ONCE:
+            first = self._rest[0]
+            frames.append(PacketOut(*first.ports.popleft(), first.frame))
+            if not first.ports:
+                self._rest.popleft()
+        return frames
+
+    def rest_at(self) -> float | None:
+        """Return when `rest` next has frames, or None."""
+        return self._rest_at if self._rest else None
+
     def challenge(self, host: Host) -> list[PacketOut]:
         """Ask the owner of a disputed address whether it is still there."""
         if host.place is None:
@@ -131,7 +170,11 @@ class Resolver:
         question.retry_at = now + question.retry_s
         question.retry_s = min(2 * question.retry_s, LAST_RETRY_S)
         frame = _question(ipv4, mac)
-        return [PacketOut(ref.dpid, ref.port, frame) for ref in edge]
+        if len(edge) > AT_ONCE:
+            if not self._rest:
+                self._rest_at = now + AT_ONCE / FRAMES_PER_S
+            self._rest.append(_Rest(frame, deque(edge[AT_ONCE:])))
+        return [PacketOut(*ref, frame) for ref in edge[:AT_ONCE]]
 
     def _expire(self, now: float) -> None:
         if len(self._questions) < PENDING:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 
 import pytest
 
 from controller.control_plane import ControlPlane
+from controller.fabric import resolver
 from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REPLY, REQUEST, Arp, decode_arp
 from controller.fabric.graph import PortRef
 from controller.fabric.hosts import CHALLENGE_S
@@ -14,6 +16,7 @@ from controller.fabric.lldp import encode_lldp
 from controller.openflow.cookies import Rule
 from controller.openflow.tables import Table
 from controller.plane.effects import (
+    Effects,
     HostConflict,
     HostLinkChanged,
     HostSeen,
@@ -267,6 +270,38 @@ def test_nobody_but_edge_ports_is_asked_and_seldom() -> None:
     assert 5 * 4 <= len(questions) <= 5 * 7  # 1, 2, 4 ... 30 s apart, on all edge ports but the asker's
     assert {arp.sender_ip for arp in questions} == {"0.0.0.0"}
     assert answers(sim, h1) == []
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_a_question_at_many_ports_goes_out_in_parts(registered: bool) -> None:
+    """A question at 16 000 ports in one step held up a leaf's mode switches for 0.2 s."""
+    sim = running(leaf_spine(2, 2, 1), agents=False)
+    h1, ports = sim.shape.hosts[0], 1000
+    wide = [Port(number, f"p{number}", "02:00:00:00:00:01", True) for number in range(1, ports + 1)]
+    sim.plane.switch_connected(0x900000, wide, None, sim.now)
+    now, asked, most = sim.now, Counter[PortRef](), 0
+
+    def count(effects: Effects) -> None:
+        nonlocal most
+        questions = [out for out in effects.packet_outs if decode_arp(out.data) is not None]
+        most = max(most, len(questions))
+        asked.update(PortRef(out.dpid, out.port) for out in questions)
+
+    if registered:
+        count(sim.plane.agent_joined("away", "10.0.77.77", "02:00:00:00:77:77", now))
+    else:
+        request = Arp("ff:ff:ff:ff:ff:ff", h1.mac, REQUEST, h1.mac, h1.ipv4, NO_MAC, "10.0.77.77")
+        count(sim.plane.packet_in(*h1.place, Rule.ARP, request.encode(), now))
+    while (due := sim.plane.deadline()) is not None and due < sim.now + 0.6:
+        now = max(now, due)
+        count(sim.plane.tick(now))
+    assert 0 < most <= resolver.AT_ONCE
+    wired = {end for link in sim.shape.links for end in link}
+    everywhere = {
+        PortRef(dpid, number + 1) for dpid, most in sim.shape.ports.items() for number in range(most)
+    }
+    everywhere |= {PortRef(0x900000, port.number) for port in wide}
+    assert asked == Counter(everywhere - wired - (set() if registered else {h1.place}))
 
 
 def test_a_host_that_scans_addresses_costs_little() -> None:

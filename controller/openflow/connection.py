@@ -12,6 +12,7 @@ from typing import Final
 
 from capstan_client.errors import CapstanError
 from controller.openflow.errors import PeerError
+from controller.openflow.packet_allowance import PacketAllowance
 from controller.openflow.session import OpenFlowSession
 from controller.openflow.session_events import SessionEvent
 from controller.openflow.tls import TlsLayer
@@ -48,6 +49,7 @@ class SwitchConnection:
             now, counters, lambda dpid: refusal(dpid, "" if tls is None else tls.peer_name)
         )
         self._tls = tls
+        self.allowance = PacketAllowance(now)
         self.peer = peer
         self.introduced: int | None = None
         """The datapath id under which the control plane knows of it; None: it does not."""

@@ -6,30 +6,35 @@ switch drops packets for us then by itself, and keeps its other messages.
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
+import itertools
 from typing import Final
 
 from controller.openflow.connection import SwitchConnection
 
 PAUSE_S: Final = 0.02
-"""At `RECEIVE_BYTES` each time, some 5000 packets a second of such a switch are read."""
+"""At least. At `RECEIVE_BYTES` each time, some 5000 packets a second of such a switch are read."""
+MOST_S: Final = 1.0
+"""At most: its answers to echo requests are not read meanwhile either."""
 
 
 class ReadPauses:
     """Pauses, the first to end first."""
 
     def __init__(self) -> None:
-        self._paused: deque[tuple[float, SwitchConnection]] = deque()
+        self._paused: list[tuple[float, int, SwitchConnection]] = []
+        self._numbers = itertools.count()
 
-    def pause(self, connection: SwitchConnection, now: float) -> None:
-        """Do not read *connection* before `PAUSE_S` are over; it is being read now."""
+    def pause(self, connection: SwitchConnection, now: float, seconds: float = PAUSE_S) -> None:
+        """Do not read *connection* for *seconds*, within `PAUSE_S` and `MOST_S`; it is being read now."""
         connection.pause_reading()
-        self._paused.append((now + PAUSE_S, connection))
+        until = now + min(max(seconds, PAUSE_S), MOST_S)
+        heapq.heappush(self._paused, (until, next(self._numbers), connection))
 
     def resume(self, now: float) -> None:
         """Read those again whose pause is over."""
         while self._paused and self._paused[0][0] <= now:
-            self._paused.popleft()[1].resume_reading()
+            heapq.heappop(self._paused)[2].resume_reading()
 
     def deadline(self) -> float | None:
         """Return when `resume` wants to be called next, or None."""

@@ -154,6 +154,10 @@ class OpenFlowSession:
         """Return all ports of the switch, as they are now."""
         return tuple(self._ports.values())
 
+    def count_ports(self) -> int:
+        """Return how many ports the switch has."""
+        return len(self._ports)
+
     def deadline(self) -> float:
         """Return when `timer` wants to be called next."""
         limit = SILENCE_LIMIT_S if self._echo_asked is not None else ECHO_INTERVAL_S

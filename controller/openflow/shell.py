@@ -32,6 +32,7 @@ from controller.openflow.cookies import Rule, rule_of
 from controller.openflow.effects_sender import EffectsSender
 from controller.openflow.errors import OpenFlowError, SwitchError
 from controller.openflow.newcomers import Newcomers
+from controller.openflow.packet_allowance import SIGNAL_WEIGHT
 from controller.openflow.posted_calls import PostedCalls
 from controller.openflow.read_pauses import ReadPauses
 from controller.openflow.session_events import (
@@ -280,9 +281,15 @@ class OpenFlowShell:
     def _read(self, connection: Connection) -> None:
         if connection.closed:
             return
-        now, kept = self.now(), True
+        now, kept, packets, signalled = self.now(), True, 0.0, False
         try:
             for event in connection.receive(now):
+                if isinstance(event, PacketIn):
+                    signal = rule_of(event.cookie) is Rule.FIRST_SHORT
+                    packets += SIGNAL_WEIGHT if signal else 1.0
+                    if signal and signalled:
+                        continue  # it came at the same time, and says the same
+                    signalled |= signal
                 if connection.introduced is not None and _urgent(event):
                     self._handle(connection, event, now)
                 else:
@@ -293,8 +300,10 @@ class OpenFlowShell:
             self._board.close(connection, str(end))
         else:
             self._board.flush(connection)
-            if not kept:
-                self._pauses.pause(connection, now)
+            over_s = connection.allowance.take(packets, connection.session.count_ports(), now)
+            if over_s > 0 or not kept:
+                self._counters["read-pauses"] += 1
+                self._pauses.pause(connection, now, over_s)
 
     def _report_lost(self) -> None:
         while self._board.lost and not self._stopping:

@@ -12,11 +12,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controller.control_plane import ControlPlane
 from controller.openflow.connection import SwitchConnection
 from controller.openflow.cookies import Rule
-from controller.openflow.read_pauses import PAUSE_S, ReadPauses
+from controller.openflow.packet_allowance import BURST, MOST_PPS, PacketAllowance
+from controller.openflow.punts import PORT_PPS, SHARED_PPS
+from controller.openflow.read_pauses import MOST_S, PAUSE_S, ReadPauses
 from controller.openflow.shell import OpenFlowShell
 from controller.plane.effects import Effects
 from tests.unit.raw_switch import raw_switch
@@ -65,6 +69,35 @@ def test_one_that_is_closed_meanwhile_is_left_alone(
     connection.close()
     pauses.resume(PAUSE_S)
     assert not selector.get_map()
+
+
+@given(st.lists(st.tuples(st.floats(0, 0.5), st.integers(0, 3000)), max_size=50), st.integers(0, 5000))
+def test_no_more_packets_are_read_than_meters_would_let_through(
+    reads: list[tuple[float, int]], ports: int
+) -> None:
+    """Whoever waits as long as it is asked to is at the burst and the rate, but for one read."""
+    allowance, now, taken, pause = PacketAllowance(0.0), 0.0, 0, 0.0
+    rate = min(MOST_PPS, SHARED_PPS + PORT_PPS * ports)
+    for later_s, packets in reads:
+        now += max(later_s, pause)
+        pause = allowance.take(packets, ports, now)
+        taken += packets
+        assert taken <= BURST + rate * now + packets + 1e-6
+
+
+def test_shorter_pauses_end_first(
+    ends: tuple[SwitchConnection, socket.socket, selectors.BaseSelector],
+) -> None:
+    connection, _, _ = ends
+    pauses = ReadPauses()
+    pauses.pause(connection, 0.0, 0.5)
+    pauses.pause(connection, 0.0, 0.1)
+    assert pauses.deadline() == 0.1
+    pauses.resume(0.1)
+    assert pauses.deadline() == 0.5
+    pauses.pause(connection, 0.0, 1e9)
+    pauses.resume(0.5)
+    assert pauses.deadline() == MOST_S
 
 
 def test_what_came_of_late_counts_half_after_a_second(

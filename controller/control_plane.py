@@ -25,6 +25,7 @@ from controller.fabric.arp import decode_arp, is_host_address, is_host_mac
 from controller.fabric.discovery import LinkDiscovery
 from controller.fabric.graph import PortRef
 from controller.fabric.host_learning import HostLearning
+from controller.fabric.hosts import Hosts
 from controller.fabric.lldp import decode_lldp, encode_lldp
 from controller.modes.leaf_modes import LeafModes
 from controller.modes.monitor import ModeChange
@@ -88,11 +89,11 @@ class ControlPlane:
         self._key = key
         self._now = float("-inf")
         self._discovery = LinkDiscovery()
-        self._learning = HostLearning(self._discovery)
-        self._hosts = self._learning.hosts
+        self._hosts = Hosts()
         self._switches: dict[int, KnownSwitch] = {}
         self._rollout = Rollout(self._switches)
         self._isolated = IsolatedSwitches(self._switches, self._discovery, self._hosts)
+        self._learning = HostLearning(self._discovery, self._hosts, self._isolated.may_have_host)
         self._forgetting = Forgetting(self._switches, self._discovery, self._isolated)
         self._announcements = PathAnnouncements()
         self._modes = LeafModes()
@@ -110,6 +111,10 @@ class ControlPlane:
 
     # What happens
 
+    def refusal(self, dpid: int, now: float) -> str | None:
+        """Return why a switch that says it is *dpid* may not join now, or None; of its ports nothing is known yet."""
+        return None if dpid in self._switches else self._isolated.admit(dpid, 0, now).refusal
+
     def switch_connected(self, dpid: int, ports: Sequence[Port], held: Held | None, now: float) -> Effects:
         """Take up a switch that is connected, for the first time or again; *ports* are all of its ports.
 
@@ -119,7 +124,7 @@ class ControlPlane:
         admission = self._isolated.admit(dpid, len(ports), now)
         for leaving in admission.leaving:
             if self._switches[leaving].connected:
-                out.turned_away[leaving] = "it has neither links nor hosts, and makes room for another"
+                out.turned_away[leaving] = "it has neither links nor agents, and makes room for another"
             self._forget(leaving, out, now)
         if admission.refusal is not None:
             return self._turn_away(dpid, admission.refusal, out, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from controller.fabric.arp import NO_ADDRESS, REQUEST, Arp, is_host_address, is_host_mac
@@ -17,8 +18,14 @@ ANSWERS: Final = 4096
 
 
 class HostLearning:
-    def __init__(self, discovery: LinkDiscovery) -> None:
-        self.hosts = Hosts()
+    """Args:
+    hosts: what is learnt, and what agents have registered.
+    may_have_host: whether a switch may have one more host that no agent has registered.
+    """
+
+    def __init__(self, discovery: LinkDiscovery, hosts: Hosts, may_have_host: Callable[[int], bool]) -> None:
+        self.hosts = hosts
+        self._may_have_host = may_have_host
         self._discovery = discovery
         self._resolver = Resolver()
         self._found: list[str] = []
@@ -117,6 +124,8 @@ class HostLearning:
             seen = self.hosts.seen_mac(arp.sender_mac, place, now)
         elif is_host_address(arp.sender_ip):
             known = self.hosts.by_ip(arp.sender_ip)
+            if known is None and not self._may_have_host(place.dpid):
+                return []
             old = None if known is None or known.place is None else self._discovery.port(known.place)
             seen = self.hosts.seen(
                 arp.sender_ip, arp.sender_mac, place, now, old_place_up=old is not None and old.up

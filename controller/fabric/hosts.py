@@ -12,6 +12,7 @@ another's ports nothing else is to be expected there.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -61,6 +62,7 @@ class Hosts:
         self._by_ip: dict[str, Host] = {}
         self._by_name: dict[str, Host] = {}
         self._by_place: dict[PortRef, set[str]] = {}
+        self._at_switch: Counter[int] = Counter()
         self._registered_macs: dict[str, set[str]] = {}
         self._claims: dict[str, _Claim] = {}
         """Of hosts that seem to have moved, by IP address."""
@@ -91,7 +93,15 @@ class Hosts:
 
     def leaves(self) -> frozenset[int]:
         """Return switches with hosts."""
-        return frozenset(place.dpid for place, hosts in self._by_place.items() if hosts)
+        return frozenset(self._at_switch)
+
+    def leaves_with_agents(self) -> frozenset[int]:
+        """Return switches with hosts of agents that have registered."""
+        return frozenset(host.place.dpid for host in self._by_name.values() if host.place is not None)
+
+    def count_at(self, dpid: int) -> int:
+        """Return how many hosts a switch has."""
+        return self._at_switch[dpid]
 
     def registered(self, name: str, ipv4: str, mac: str) -> Host:
         """Register the host of an agent, and return it.
@@ -109,7 +119,7 @@ class Hosts:
             host = self._by_ip[ipv4] = Host(ipv4, mac)
         elif host.mac != mac:
             self._unplace(host)
-            self._registered_macs.get(host.mac, set()).discard(ipv4)
+            self._no_longer_registered(host)
             host.mac = mac
         if host.name != name:
             self._by_name.pop(host.name, None)
@@ -213,7 +223,6 @@ class Hosts:
         """A switch is known no more: its hosts are somewhere else, or nowhere."""
         for place in [place for place in self._by_place if place.dpid == dpid]:
             self.clear_port(place)
-            del self._by_place[place]
 
     def _claimed(
         self, host: Host, mac: str, place: PortRef, now: float, old_place_up: bool
@@ -244,11 +253,18 @@ class Hosts:
         self._unplace(host)
         host.place = place
         self._by_place.setdefault(place, set()).add(host.ipv4)
+        self._at_switch[place.dpid] += 1
         self.version += 1
 
     def _unplace(self, host: Host) -> None:
         if host.place is not None:
-            self._by_place[host.place].discard(host.ipv4)
+            hosts = self._by_place[host.place]
+            hosts.discard(host.ipv4)
+            if not hosts:
+                del self._by_place[host.place]
+            self._at_switch[host.place.dpid] -= 1
+            if not self._at_switch[host.place.dpid]:
+                del self._at_switch[host.place.dpid]
             self._claims.pop(host.ipv4, None)
             host.place = None
             self.version += 1
@@ -259,5 +275,12 @@ class Hosts:
         del self._by_ip[host.ipv4]
         if self._by_name.get(host.name) is host:
             del self._by_name[host.name]
-        self._registered_macs.get(host.mac, set()).discard(host.ipv4)
+        self._no_longer_registered(host)
         self.version += 1
+
+    def _no_longer_registered(self, host: Host) -> None:
+        addresses = self._registered_macs.get(host.mac)
+        if addresses is not None:
+            addresses.discard(host.ipv4)
+            if not addresses:
+                del self._registered_macs[host.mac]

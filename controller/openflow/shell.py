@@ -363,7 +363,14 @@ class OpenFlowShell:
         self._sender.note(SwitchTurnedAway(self.now(), dpid, reason))
 
     def _refusal(self, dpid: int, certificate: str) -> str | None:
-        return None if self._allowed is None else self._allowed.refusal(dpid, certificate)
+        if self._allowed is not None and (refusal := self._allowed.refusal(dpid, certificate)) is not None:
+            return refusal
+        # Before it says all that it has: to read that costs more than to refuse it.
+        refusal = self._control_plane.refusal(dpid, self.now())
+        if refusal is not None:
+            self._counters["turned-away"] += 1
+            self._sender.note(SwitchTurnedAway(self.now(), dpid, refusal))
+        return refusal
 
     def _update_done(
         self, connection: Connection, ticket: int, errors: tuple[SwitchError, ...], read_at: float

@@ -1,7 +1,8 @@
-"""Switches without links and hosts: how many of them, and of their ports, there may be.
+"""Switches without links and agents: how many of them, and of their ports and hosts, there may be.
 
 Each known switch costs every computation of the fabric's state, and each port LLDP. Whatever reaches the OpenFlow port
-can call itself thousands of switches, but none of them is part of the fabric before a link or a host shows that it is.
+can call itself thousands of switches, but none of them is part of the fabric before a link or the host of an agent
+shows that it is. ARP shows nothing: who invents a switch invents its hosts.
 So those that show nothing have a budget; one that has shown nothing for `PATIENCE_S` makes room for the next.
 """
 
@@ -22,6 +23,8 @@ MOST_ISOLATED_PORTS: Final = 16_384
 """Of all of them together."""
 MANY_PORTS: Final = 64
 """An isolated switch with more of them gets no entries and meters for each before a link or a host is there."""
+MOST_ISOLATED_HOSTS: Final = 1024
+"""Of all of them together."""
 PATIENCE_S: Final = 10.0
 
 
@@ -44,12 +47,21 @@ class IsolatedSwitches:
         self._hosts = hosts
 
     def is_isolated(self, dpid: int) -> bool:
-        """Return whether a switch has neither a link (up or not) nor a host."""
-        return not self._discovery.is_wired_switch(dpid) and dpid not in self._hosts.leaves()
+        """Return whether a switch has neither a link (up or not) nor the host of an agent."""
+        return not self._discovery.is_wired_switch(dpid) and dpid not in self._hosts.leaves_with_agents()
 
     def without_ports(self) -> frozenset[int]:
-        """Return the switches that get no entries for single ports yet."""
-        return frozenset(dpid for dpid, ports in self._ports_by_switch().items() if ports > MANY_PORTS)
+        """Return the switches that get no entries for single ports yet: they have no host at all."""
+        isolated = self._ports_by_switch().items()
+        return frozenset(
+            dpid for dpid, ports in isolated if ports > MANY_PORTS and not self._hosts.count_at(dpid)
+        )
+
+    def may_have_host(self, dpid: int) -> bool:
+        """Return whether a switch may have one more host that no agent has registered."""
+        if not self.is_isolated(dpid):
+            return True
+        return sum(map(self._hosts.count_at, self._ports_by_switch())) < MOST_ISOLATED_HOSTS
 
     def admit(self, dpid: int, ports: int, now: float) -> Admission:
         """Return whether a switch with so many ports may join."""
@@ -73,7 +85,7 @@ class IsolatedSwitches:
         if len(isolated) - len(leaving) <= most and left <= most_ports:
             return Admission(None, tuple(leaving))
         return Admission(
-            f"{len(isolated)} switches with {sum(isolated.values())} ports have neither links nor hosts, and it would "
+            f"{len(isolated)} switches with {sum(isolated.values())} ports have neither links nor agents, and it would "
             f"be one too many: {MOST_ISOLATED} switches and {MOST_ISOLATED_PORTS} ports are the most"
         )
 
@@ -84,11 +96,11 @@ class IsolatedSwitches:
         isolated = self._ports_by_switch()
         if dpid not in isolated or sum(isolated.values()) <= MOST_ISOLATED_PORTS:
             return None
-        return f"switches that have neither links nor hosts have more than {MOST_ISOLATED_PORTS} ports"
+        return f"switches that have neither links nor agents have more than {MOST_ISOLATED_PORTS} ports"
 
     def _ports_by_switch(self) -> dict[int, int]:
-        """Return how many ports each switch without links and hosts has."""
-        others = self._discovery.wired_switches() | self._hosts.leaves()
+        """Return how many ports each switch without links and agents has."""
+        others = self._discovery.wired_switches() | self._hosts.leaves_with_agents()
         return {dpid: self._discovery.count_ports(dpid) for dpid in self._switches if dpid not in others}
 
     def _age_key(self, dpid: int) -> tuple[bool, float]:

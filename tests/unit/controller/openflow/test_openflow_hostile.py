@@ -26,6 +26,7 @@ from controller.openflow.packet_allowance import BURST, MOST_PPS
 from controller.openflow.shell import OpenFlowShell
 from controller.openflow.tables import Table
 from controller.openflow.wanted import FlowRule, Match, Output
+from controller.plane import isolated
 from controller.plane.effects import SwitchTurnedAway
 from controller.plane.snapshot import SwitchInfo
 from controller.process.control_thread import check_control_threads, forget_deaths
@@ -113,6 +114,21 @@ def test_at_the_limit_only_the_surplus_switch_is_closed(
         assert control.connected() == {GOOD, 0x12}
         assert control.counter("turned-away") == 1
         assert "it is turned away: 2 switches are known already" in caplog.text
+
+
+def test_a_switch_without_room_is_not_asked_for_what_it_has(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolated, "MOST_ISOLATED", 1)
+    with raw_switch(control.shell.port, GOOD):
+        eventually(lambda: control.connected() == {GOOD}, "the switch")
+        with raw_switch(control.shell.port, ROGUE) as surplus:
+            surplus.closed.wait(60)
+        assert ofp.OFPT_FEATURES_REQUEST in surplus.received
+        assert ofp.OFPT_MULTIPART_REQUEST not in surplus.received
+        assert control.counter("turned-away") == 1
+        assert [event.dpid for event in control.events if isinstance(event, SwitchTurnedAway)] == [ROGUE]
+        assert control.connected() == {GOOD}
 
 
 ARP_FRAME = bytes.fromhex(

@@ -1,9 +1,11 @@
-"""Switches that show neither links nor hosts have a budget, and keep none out that does."""
+"""Switches that show neither links nor agents have a budget, and keep none out that does."""
 
 from __future__ import annotations
 
 import pytest
 
+from controller.fabric.arp import BROADCAST_MAC, NO_MAC, REQUEST, Arp
+from controller.openflow.cookies import Rule
 from controller.plane import isolated
 from controller.plane.effects import Effects, Port, SwitchForgotten, SwitchTurnedAway
 from controller.plane.forgetting import FORGET_ISOLATED_AFTER_S
@@ -39,7 +41,7 @@ def test_isolated_switches_are_limited_and_the_fabric_goes_on(fabric: Simulation
     for number in range(4):
         assert not join(fabric, FIRST + number).turned_away
     effects = join(fabric, FIRST + 4)
-    assert "neither links nor hosts" in effects.turned_away[FIRST + 4]
+    assert "neither links nor agents" in effects.turned_away[FIRST + 4]
     assert [event.dpid for event in effects.events if isinstance(event, SwitchTurnedAway)] == [FIRST + 4]
     assert isolated_known(fabric) == set(range(FIRST, FIRST + 4))
     assert all_deliver(fabric)
@@ -95,3 +97,56 @@ def test_many_ports_of_an_isolated_switch_get_no_meters_of_their_own() -> None:
     meters = [len(sim.plane.wanted_state(dpid).meters) for dpid in (FIRST, FIRST + 1)]
     assert meters[0] >= isolated.MANY_PORTS + 1
     assert meters[1] < isolated.MANY_PORTS
+
+
+def arp_of(number: int) -> bytes:
+    mac, ipv4 = f"02:00:00:09:{number >> 8:02x}:{number & 255:02x}", f"10.9.{number >> 8}.{number & 255}"
+    return Arp(BROADCAST_MAC, mac, REQUEST, mac, ipv4, NO_MAC, ipv4).encode()
+
+
+def say(sim: Simulation, dpid: int, number: int) -> None:
+    """A host behind a switch announces itself by ARP."""
+    sim.plane.packet_in(dpid, 1, Rule.ARP, arp_of(number), sim.now)
+
+
+def test_hosts_that_a_switch_invents_make_it_no_part_of_the_fabric(fabric: Simulation) -> None:
+    for number in range(4):
+        join(fabric, FIRST + number)
+        say(fabric, FIRST + number, number + 1)
+    assert {host.ipv4 for host in fabric.plane.snapshot().hosts} >= {
+        f"10.9.0.{number}" for number in range(1, 5)
+    }
+    assert set(join(fabric, FIRST + 4).turned_away) == {FIRST + 4}
+    for number in range(4):
+        fabric.plane.switch_disconnected(FIRST + number, fabric.now)
+    fabric.now += FORGET_ISOLATED_AFTER_S
+    fabric.plane.tick(fabric.now)
+    assert isolated_known(fabric) == set()
+    assert not [host for host in fabric.plane.snapshot().hosts if host.ipv4.startswith("10.9.")]
+    assert all_deliver(fabric)
+
+
+def test_hosts_of_isolated_switches_have_a_number_together(
+    fabric: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolated, "MOST_ISOLATED_HOSTS", 5)
+    before = len(fabric.plane.snapshot().hosts)
+    for number in range(2):
+        join(fabric, FIRST + number)
+    for number in range(20):
+        say(fabric, FIRST + number % 2, number + 1)
+    assert len(fabric.plane.snapshot().hosts) == before + 5
+    leaf = fabric.shape.hosts[0].place
+    fabric.plane.packet_in(leaf.dpid, leaf.port, Rule.ARP, arp_of(99), fabric.now)
+    assert len(fabric.plane.snapshot().hosts) == before + 6, "a switch of the fabric has room"
+
+
+def test_what_has_no_room_is_refused_before_it_says_what_it_has(fabric: Simulation) -> None:
+    for number in range(4):
+        assert fabric.plane.refusal(FIRST + number, fabric.now) is None
+        join(fabric, FIRST + number)
+    assert "neither links nor agents" in (fabric.plane.refusal(FIRST + 4, fabric.now) or "")
+    known = [FIRST, *fabric.shape.ports]
+    assert [fabric.plane.refusal(dpid, fabric.now) for dpid in known] == [None] * len(known)
+    fabric.now += PATIENCE_S
+    assert fabric.plane.refusal(FIRST + 4, fabric.now) is None

@@ -12,7 +12,6 @@ from capstan_client.errors import CapstanError
 TCP: Final = 6
 UDP: Final = 17
 ICMP: Final = 1
-ICMPV6: Final = 58
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 _PORTS: Final = struct.Struct("!HH")
 
@@ -42,18 +41,6 @@ class InnerPacket(NamedTuple):
     push: bool
     opening: bool = False
     """SYN: a connection begins, even if an earlier one had the same addresses and ports."""
-
-    @property
-    def reverse(self) -> bytes:
-        """The `flow` of the other direction."""
-        return reverse_flow(self.flow)
-
-
-def reverse_flow(flow: bytes) -> bytes:
-    """The other direction's flow."""
-    size = (len(flow) - 5) // 2
-    source, destination = flow[1 : 1 + size], flow[1 + size : 1 + 2 * size]
-    return flow[:1] + destination + source + flow[-2:] + flow[-4:-2]
 
 
 def look(packet: bytes) -> InnerPacket:

@@ -14,7 +14,6 @@ import capstan_native
 
 from host_agent.checksum import checksum, pseudo_header_sum
 from host_agent.inner_packet import TCP, UDP, InnerPacket, PacketError, look
-from host_agent.segments import tcp_segments
 
 VNET_HEADER: Final = struct.Struct("=BBHHHH")
 NEEDS_CHECKSUM: Final = 1
@@ -47,15 +46,6 @@ def read(data: bytes) -> Read:
     if gso_type not in (GSO_TCP4, GSO_TCP6) or gso_size == 0:
         raise PacketError("inner_gso", f"segmentation of kind {gso_type} and {gso_size} B is not known")
     return Read(packet, gso_size)
-
-
-def segments(data: bytes) -> list[bytes]:
-    """The IP packets in one read of the device: one, or the TCP segments of a super-packet. Raises PacketError."""
-    packet, size = read(data)
-    seen = look(packet)
-    if not size or seen.payload <= size:
-        return [packet]
-    return tcp_segments(packet, seen, size)
 
 
 def _known_checksum(packet: bytes) -> bool:
@@ -92,14 +82,10 @@ def write_of(packet: bytes) -> bytes:
     return written(packet, look(packet))
 
 
-def coalesce(packets: Sequence[bytes]) -> list[bytes]:
-    """Writes for the device: consecutive TCP segments of a flow become one; the order within flows is kept.
-
-    *packets* are sound (`inner_packet.look` accepts them). What a merger would lose is equal in all of its segments.
-    """
-    return capstan_native.coalesce_packets(packets, write_of)
-
-
 def write(fd: int, packets: Sequence[bytes]) -> int:
-    """Write what `coalesce` gives, without a copy. Returns how many writes the kernel refused."""
+    """Give the device sound packets (`inner_packet.look` accepts them), without a copy.
+
+    Consecutive TCP segments of a flow become one write; the order within flows is kept, and what a merger would lose is
+    equal in all of its segments. Returns how many writes the kernel refused.
+    """
     return capstan_native.write_packets(fd, packets, write_of)

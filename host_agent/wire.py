@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
-
-OUTER_HEADER_BYTES: Final = 28
-"""IPv4 without options, and UDP."""
+from typing import NamedTuple
 
 
 class Outgoing(NamedTuple):

@@ -19,8 +19,10 @@ Every datagram begins with the same 32-byte header, network byte order::
 Kinds and their bodies:
 
 - SOURCE: one inner IP packet, as it is.
-- REPAIR: `RepairHead` (12 bytes), then one coded symbol. A symbol is a 2-byte length, the inner packet, and
-  zeros up to the longest symbol of the unit: true lengths are part of what is coded.
+- REPAIR: a head of 12 bytes, then one coded symbol. The head: code (`CodeId`), k, r and index, 1 byte each, seed, 4
+  bytes, and 4 bytes of 0. It says that this is repair index of r for the k sources from position on, and from which
+  seed the coefficients (RLC) or the graph (LDPC) follow. A symbol is a 2-byte length, the inner packet, and zeros up
+  to the longest symbol of the unit: true lengths are part of what is coded.
 - FEEDBACK: what the sender of the feedback received from its peer: its receipts and losses
   (`native/datapath/src/feedback.rs`).
 
@@ -34,14 +36,12 @@ CRC, and nothing in a datagram is believed before it. `native/datapath/src/mac.r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 HEADER_BYTES: Final = 32
 OUTER_BYTES: Final = 20 + 8 + HEADER_BYTES
 """IPv4, UDP and our header: what a tunnelled packet grows by."""
-NUMBER_MODULUS: Final = 1 << 32
 
 
 class CodeId(IntEnum):
@@ -51,21 +51,6 @@ class CodeId(IntEnum):
     RLC = 2
     LDPC = 3
     MDS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class RepairHead:
-    """Head of a REPAIR body: which unit it repairs and how (12 bytes, network byte order).
-
-    ``k`` sources from the header's ``position`` on; this is repair ``index`` of ``r``; ``seed`` gives the
-    coefficients (RLC) or the graph (LDPC).
-    """
-
-    code: CodeId
-    k: int
-    r: int
-    index: int
-    seed: int
 
 
 REPAIR_HEAD_BYTES: Final = 12

@@ -19,11 +19,6 @@ class Gate:
         self._core = core
         self._latencies = Latencies()
 
-    @property
-    def shut(self) -> bool:
-        """Whether packets pass admission, or are still watched after it."""
-        return self._core.gated
-
     def decided(self, message: Grant | Stop, now: float) -> None:
         """Take in what the controller has decided about a flow."""
         rate_bps, stamp = (message.rate_bps, message.stamp) if isinstance(message, Grant) else (0, 0)

@@ -10,28 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from host_agent.coding.native import decode_packets, encode_packets, most_repairs, worth_trying
-from protocol.datagram import SYMBOL_LENGTH_BYTES, CodeId
+from host_agent.coding.native import decode_packets, encode_packets, worth_trying
+from protocol.datagram import CodeId
 from protocol.policy import CodeName
-
-MAX_PACKET_BYTES: Final = 0xFFFF
-MAX_SYMBOL_BYTES: Final = SYMBOL_LENGTH_BYTES + MAX_PACKET_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One code. Units have 1..255 sources, 1..`most_repairs` repairs, and an unsigned 32-bit seed."""
+    """One code. Units have 1..255 sources, 1..255 repairs (mds: k + r <= 256), and an unsigned 32-bit seed."""
 
     name: CodeName
     id: CodeId
-    all_or_nothing: bool
-    """Whether fewer repairs than losses rebuild nothing: each repair is a sum of all sources."""
-    seeded: bool
-    """Whether a seed says anything: 0 where not."""
-
-    def most_repairs(self, k: int) -> int:
-        """Repairs beyond this number would be of no use for *k* sources, or cannot be."""
-        return most_repairs(self.name, k)
 
     def encode(self, packets: Sequence[bytes], r: int, seed: int) -> list[bytes]:
         """The r repairs' symbols, as long as the symbol of the longest packet.
@@ -68,10 +57,10 @@ class Code:
 
 
 _CODES: Final[tuple[Code, ...]] = (
-    Code("xor", CodeId.XOR, all_or_nothing=False, seeded=False),
-    Code("rlc", CodeId.RLC, all_or_nothing=True, seeded=True),
-    Code("ldpc", CodeId.LDPC, all_or_nothing=False, seeded=True),
-    Code("mds", CodeId.MDS, all_or_nothing=True, seeded=False),
+    Code("xor", CodeId.XOR),
+    Code("rlc", CodeId.RLC),
+    Code("ldpc", CodeId.LDPC),
+    Code("mds", CodeId.MDS),
 )
 _BY_NAME: Final[dict[str, Code]] = {code.name: code for code in _CODES}
 

@@ -1,8 +1,10 @@
 """Measures how often an LDPC-staircase unit cannot be decoded though no more packets are missing than it has repairs.
 
-There is no closed form for so small graphs: the table that `ldpc_failure` reads holds, for grid values of k and r, the
-failure probability of peeling and elimination for x = 1 .. r packets missing out of k + r, over random seeds and random
-patterns. ``python -m host_agent.coding.ldpc_failure > native/agent/src/coding/ldpc_failure.txt`` makes it anew.
+There is no closed form for so small graphs: the table that `native/agent/src/coding/ldpc_failure.rs` reads holds, for
+grid values of k and r, the failure probability of peeling and elimination for x = 1 .. r packets missing out of k + r,
+over random seeds and random patterns. This makes it anew::
+
+    python -m host_agent.coding.ldpc_failure > native/agent/src/coding/ldpc_failure.txt
 """
 
 from __future__ import annotations
@@ -11,9 +13,7 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from host_agent.coding.native import ldpc_failure, ldpc_rows
-
-__all__ = ["GRID_K", "GRID_R", "ldpc_failure", "measure"]
+from host_agent.coding.native import ldpc_rows
 
 GRID_K: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 GRID_R: Final = tuple(range(1, 25))

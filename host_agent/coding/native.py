@@ -6,18 +6,14 @@ try:
     from capstan_native import (
         CodingRules,
         ContradictionError,
-        UnitEncoder,
         binomial,
         decode_packets,
         decode_probability,
         encode_packets,
         flow_weight,
         htpc_rule,
-        ldpc_failure,
         ldpc_rows,
-        most_repairs,
         paper_rule,
-        target_rule,
         worth_trying,
     )
 except ImportError as error:
@@ -29,17 +25,13 @@ except ImportError as error:
 __all__ = [
     "CodingRules",
     "ContradictionError",
-    "UnitEncoder",
     "binomial",
     "decode_packets",
     "decode_probability",
     "encode_packets",
     "flow_weight",
     "htpc_rule",
-    "ldpc_failure",
     "ldpc_rows",
-    "most_repairs",
     "paper_rule",
-    "target_rule",
     "worth_trying",
 ]

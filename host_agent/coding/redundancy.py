@@ -10,9 +10,7 @@ from host_agent.coding.native import (
     decode_probability,
     flow_weight,
     htpc_rule,
-    most_repairs,
     paper_rule,
-    target_rule,
 )
 from protocol.policy import CodingPolicy
 
@@ -21,12 +19,9 @@ __all__ = [
     "decode_probability",
     "flow_weight",
     "htpc_rule",
-    "most_repairs",
     "paper_rule",
-    "repair_bound",
     "repairs_for",
     "rules_of",
-    "target_rule",
 ]
 
 
@@ -36,15 +31,10 @@ def rules_of(coding: CodingPolicy) -> CodingRules:
     return CodingRules(coding)
 
 
-def repair_bound(coding: CodingPolicy, k: int) -> int:
-    """Return what bounds r of a unit of *k* sources: max_r, k max_overhead, and what the code can use."""
-    return rules_of(coding).repair_bound(k)
-
-
 def repairs_for(
     coding: CodingPolicy, blocking_probability: float, k: int, sent_bytes: int = 0, window: int | None = None
 ) -> int:
-    """Return r for a unit of *k* sources under *coding*: 0 .. `repair_bound`.
+    """Return r for a unit of *k* sources: 0 to the least of max_r, k max_overhead, and what the code has use for.
 
     HTPC's: *sent_bytes*, payload that the flow had sent before the unit; *window*, the flow's congestion window in
     packets (None: k).

@@ -8,15 +8,11 @@ forces one of `kernels()` (default: the fastest); all give the same bytes. The i
 computes. Whatever cannot be raises ValueError, or OverflowError for numbers that no unit can have, and writes nothing.
 """
 
-from capstan_native._admission import *
 from capstan_native._capton import *
 from capstan_native._codes import *
 from capstan_native._coding import *
 from capstan_native._core import *
-from capstan_native._decoder import *
 from capstan_native._fabric import *
 from capstan_native._moving import *
 from capstan_native._paths import *
-from capstan_native._receiving import *
 from capstan_native._simulator import *
-from capstan_native._tunnel import *

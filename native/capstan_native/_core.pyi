@@ -55,10 +55,6 @@ class HostCore:
     def packets_to_deliver(self) -> list[bytes]: ...
     def counters(self) -> dict[str, int]: ...
     def announce(self, flow: bytes, size: float) -> None: ...
-    @property
-    def gated(self) -> bool:
-        """Whether TCP packets pass admission, or are still watched after it."""
-
     def decided(self, decision: tuple[int, int, int, int, int], now: float) -> None:
         """Take in a decision of the controller: its number, the flow's, the answered request's, rate (bit/s; 0: the
         flow has to wait) and stamp of the path (0: none of its own)."""

@@ -28,20 +28,12 @@ def send_datagrams(fd: int, source: bytes, datagrams: Sequence[tuple[str, int, i
     Returns how many were sent: what finds no room is not.
     """
 
-def cut_segments(packet: bytes, transport: int, head: int, size: int) -> list[bytes]:
-    """Cut a TCP packet into segments of *size* bytes of payload, the last one with the rest.
-
-    *transport*: offset of the TCP header; *head*: bytes of all headers (`host_agent.segments`).
-    """
-
-def coalesce_packets(packets: Sequence[bytes], other: Callable[[bytes], bytes]) -> list[bytes]:
-    """Writes for a TUN device with IFF_VNET_HDR: consecutive TCP segments of a flow become one super-packet.
-
-    *packets* are sound; *other* makes the write of one that is neither IPv4 without options nor TCP over IPv6.
-    """
-
 def write_packets(fd: int, packets: Sequence[bytes], other: Callable[[bytes], bytes]) -> int:
-    """Write what `coalesce_packets` would give. Returns how many writes the kernel refused."""
+    """Write packets to a TUN device with IFF_VNET_HDR: consecutive TCP segments of a flow become one super-packet.
+
+    *packets* are sound; *other* makes the write of one that is neither IPv4 without options nor TCP over IPv6. Returns
+    how many writes the kernel refused.
+    """
 
 def look_at(packet: bytes, seen: type[InnerPacket], error: type[PacketError]) -> InnerPacket:
     """Read the headers of an IPv4 or IPv6 packet (`host_agent.inner_packet.look`). Raises *error*(reason, text)."""

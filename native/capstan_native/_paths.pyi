@@ -84,9 +84,6 @@ class CompiledPathPolicy(PathPolicy):
 def flow_entropy(flow: Flow, turn: int = 0) -> int:
     """The EV that stands for a flow wherever no path can be named; each *turn* has its own."""
 
-def digit_reversed(labels: Sequence[int]) -> list[int]:
-    """*labels* in the order of their places' reversed binary digits."""
-
 def path_loads_of_others(
     loads: Sequence[tuple[dict[int, int], dict[str, dict[int, float]]]],
 ) -> list[tuple[dict[int, int], dict[str, dict[int, float]]]]:

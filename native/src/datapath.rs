@@ -10,7 +10,6 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
 use datapath::coalesce::{self, Write};
-use datapath::segments::Cut;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
@@ -66,29 +65,6 @@ pub fn text_of<'py>(py: Python<'py>, texts: &mut Texts, address: [u8; 4]) -> Bou
         texts.insert(address, text.clone().unbind());
     }
     text
-}
-
-#[pyfunction]
-fn cut_segments<'py>(
-    py: Python<'py>,
-    packet: &[u8],
-    transport: usize,
-    head: usize,
-    size: usize,
-) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let cut = Cut { transport, head, size };
-    let count = cut.count(packet).ok_or_else(|| {
-        PyValueError::new_err(format!(
-            "a packet of {} B, {head} B of them headers, cannot be cut into segments of {size} B",
-            packet.len()
-        ))
-    })?;
-    let width = head + size;
-    let mut rows = vec![0; count * width];
-    let last = cut.write(packet, &mut rows);
-    let length = |index| if index + 1 == count { last } else { width };
-    let rows = rows.chunks_exact(width).enumerate();
-    Ok(rows.map(|(index, row)| PyBytes::new(py, &row[..length(index)])).collect())
 }
 
 /// IPv4 and UDP headers; the kernel fills in the IPv4 checksum, UDP has none, for the datagram has its CRC.
@@ -181,28 +157,6 @@ pub fn send_messages(fd: RawFd, messages: &mut [libc::mmsghdr]) -> usize {
 }
 
 #[pyfunction]
-fn coalesce_packets<'py>(
-    py: Python<'py>,
-    packets: Vec<Bound<'py, PyBytes>>,
-    other: &Bound<'py, PyAny>,
-) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let slices: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
-    let written = |write| match write {
-        Write::Other(index) => {
-            let packet: &Bound<'py, PyBytes> = &packets[index];
-            Ok(other.call1((packet,))?.cast_into::<PyBytes>()?)
-        }
-        Write::Packets { mut front, parts } => {
-            for (index, offset) in parts {
-                front.extend_from_slice(&slices[index][offset..]);
-            }
-            Ok(PyBytes::new(py, &front))
-        }
-    };
-    coalesce::coalesce(&slices).into_iter().map(written).collect()
-}
-
-#[pyfunction]
 fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>, other: &Bound<'_, PyAny>) -> PyResult<usize> {
     let slices: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
     let mut refused = 0;
@@ -240,8 +194,6 @@ fn write_packets(fd: RawFd, packets: Vec<Bound<'_, PyBytes>>, other: &Bound<'_, 
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DatagramReceiver>()?;
-    module.add_function(wrap_pyfunction!(cut_segments, module)?)?;
     module.add_function(wrap_pyfunction!(send_datagrams, module)?)?;
-    module.add_function(wrap_pyfunction!(coalesce_packets, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)
 }

@@ -7,11 +7,9 @@ mod agent;
 mod capton;
 mod datapath;
 mod fabric;
-mod feedback;
 mod inbox;
 mod simulator;
 mod tun;
-mod tunnel;
 
 use coding::packets::{Received, Repairs};
 use coding::{ldpc, Code, Error, Kernel};
@@ -291,9 +289,7 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     agent::register(module)?;
     capton::register(module)?;
     fabric::register(module)?;
-    feedback::register(module)?;
     datapath::register(module)?;
     tun::register(module)?;
-    tunnel::register(module)?;
     simulator::register(module)
 }

@@ -55,6 +55,11 @@ def rank(matrix: Bytes) -> int:
     return found
 
 
+def most_repairs(code: str, k: int) -> int:
+    """What a unit of k sources has use for: xor's further ones would be of no source, mds has 256 symbols."""
+    return {"xor": k, "mds": 256 - k}.get(code, 255)
+
+
 def generator(code: str, k: int, r: int, seed: int) -> Bytes:
     """Coefficients (r, k) of the repairs."""
     if code == "xor":

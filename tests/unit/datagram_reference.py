@@ -11,9 +11,10 @@ from typing import Final
 from crc32c import crc32c
 
 from capstan_client.errors import CapstanError
-from protocol.datagram import HEADER_BYTES, NUMBER_MODULUS, CodeId, RepairHead
+from protocol.datagram import HEADER_BYTES, CodeId
 from protocol.underlay import TrafficClass
 
+NUMBER_MODULUS: Final = 1 << 32
 MAGIC: Final = 0xCA
 VERSION: Final = 1
 HEADER: Final = struct.Struct("!BBBBIIIIIII")
@@ -23,6 +24,21 @@ _ZERO_CRC: Final = bytes(4)
 
 FLAG_CODED: Final = 0x04
 CLASS_MASK: Final = 0x03
+
+
+@dataclass(frozen=True, slots=True)
+class RepairHead:
+    """Head of a REPAIR body: which unit it repairs and how (12 bytes, network byte order).
+
+    ``k`` sources from the header's ``position`` on; this is repair ``index`` of ``r``; ``seed`` gives the
+    coefficients (RLC) or the graph (LDPC).
+    """
+
+    code: CodeId
+    k: int
+    r: int
+    index: int
+    seed: int
 
 
 class Kind(IntEnum):

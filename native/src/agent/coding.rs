@@ -1,7 +1,7 @@
 //! Redundancy and unit size for Python. Codes, rules and policies are named as in protocol/policy.py.
 
 use ::agent::coding::{
-    self, CodingPolicy, CodingRules, PathTimes, Progress, RedundancyRule, Target, UnitRule, Weight,
+    self, CodingPolicy, CodingRules, PathTimes, Progress, RedundancyRule, UnitRule, Weight,
 };
 use ::coding::Code;
 use pyo3::exceptions::PyValueError;
@@ -12,7 +12,7 @@ fn unknown<T>(what: &str, name: &str) -> PyResult<T> {
 }
 
 /// A code by its name.
-pub struct NamedCode(pub Code);
+struct NamedCode(Code);
 
 impl<'py> FromPyObject<'_, 'py> for NamedCode {
     type Error = PyErr;
@@ -87,7 +87,7 @@ impl PyCodingPolicy {
 }
 
 #[pyclass(name = "CodingRules")]
-pub struct PyCodingRules(pub CodingRules);
+struct PyCodingRules(CodingRules);
 
 #[pymethods]
 impl PyCodingRules {
@@ -96,25 +96,9 @@ impl PyCodingRules {
         Ok(PyCodingRules(CodingRules::new(coding.policy()?)))
     }
 
-    fn repair_bound(&self, k: u32) -> u32 {
-        self.0.repair_bound(k)
-    }
-
     #[pyo3(signature = (blocking_probability, k, sent_bytes=0, window=None))]
     fn repairs(&mut self, blocking_probability: f64, k: u32, sent_bytes: u64, window: Option<u32>) -> u32 {
         self.0.repairs(blocking_probability, k, Progress { sent_bytes, window })
-    }
-
-    fn optimal_k(
-        &mut self,
-        blocking_probability: f64,
-        rtt_s: f64,
-        blocked_rtt_s: f64,
-        packet_time_s: f64,
-        flow_packets: u32,
-    ) -> u32 {
-        let times = PathTimes { blocking_probability, rtt_s, blocked_rtt_s, packet_time_s };
-        self.0.optimal_k(&times, flow_packets)
     }
 
     #[allow(clippy::too_many_arguments)] // Python's callers name them
@@ -146,16 +130,6 @@ fn binomial(n: u32, x: u32, p: f64) -> f64 {
 }
 
 #[pyfunction]
-fn ldpc_failure(k: u32, r: u32, missing: u32) -> f64 {
-    coding::ldpc_failure(k, r, missing)
-}
-
-#[pyfunction]
-fn most_repairs(code: NamedCode, k: u32) -> u32 {
-    coding::most_repairs(code.0, k)
-}
-
-#[pyfunction]
 fn paper_rule(k: u32, blocking_probability: f64) -> u32 {
     coding::paper_rule(k, blocking_probability)
 }
@@ -171,21 +145,12 @@ fn htpc_rule(k: u32, loss_rate: f64, weight: PyWeight, sent_bytes: u64, window: 
     coding::htpc_rule(k, loss_rate, &weight.into(), Progress { sent_bytes, window })
 }
 
-#[pyfunction]
-fn target_rule(code: NamedCode, k: u32, blocking_probability: f64, target: f64, max_r: u32) -> u32 {
-    let unit = Target { code: code.0, k, blocking_probability, probability: target };
-    coding::target_rule(unit, max_r)
-}
-
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyCodingRules>()?;
     module.add_function(wrap_pyfunction!(decode_probability, module)?)?;
     module.add_function(wrap_pyfunction!(binomial, module)?)?;
-    module.add_function(wrap_pyfunction!(ldpc_failure, module)?)?;
-    module.add_function(wrap_pyfunction!(most_repairs, module)?)?;
     module.add_function(wrap_pyfunction!(paper_rule, module)?)?;
     module.add_function(wrap_pyfunction!(flow_weight, module)?)?;
-    module.add_function(wrap_pyfunction!(htpc_rule, module)?)?;
-    module.add_function(wrap_pyfunction!(target_rule, module)?)
+    module.add_function(wrap_pyfunction!(htpc_rule, module)?)
 }

@@ -24,7 +24,6 @@ from hypothesis import strategies as st
 from host_agent.admission.unsent import Unsent
 from host_agent.core import AgentCore
 from host_agent.inner_packet import ACK, FIN, PSH, SYN, InnerPacket
-from host_agent.offload import coalesce, segments
 from host_agent.paths import PathPolicy as Rule
 from protocol.admission import AdmissionPolicy, Request
 from protocol.control import Impair, Peer
@@ -32,6 +31,7 @@ from protocol.datagram import HEADER_BYTES
 from protocol.policy import ClassPolicy, CodingPolicy, PathSettings, Policy, ReleasePolicy
 from protocol.underlay import BASE_PORT, FLOW_KEYS
 from tests.unit.datagram_reference import Kind, decode_fields
+from tests.unit.device_writes import joined, packets_in
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, ip, tcp, udp
 
 MTU = 1426
@@ -248,7 +248,7 @@ def test_what_is_carried_is_what_the_core_says(
             written += rig.written()
             delivered += other.packets_to_deliver()
         # what comes in one call of the kernel is joined: so the stream of each flow counts, not its pieces
-        assert coalesce(_split(written)) == coalesce(_split(coalesce(delivered)))
+        assert joined(_split(written)) == joined(_split(joined(delivered)))
         carried, expected = rig.core.counters(), other.counters()
         assert carried == expected
         assert rig.carrier.unsent == rig.carrier.refused == 0
@@ -290,7 +290,7 @@ def _finish(rig: Kernel) -> None:
 
 def _split(writes: list[bytes]) -> list[bytes]:
     """The packets of writes to the device."""
-    return [packet for data in writes for packet in segments(data)]
+    return [packet for data in writes for packet in packets_in(data)]
 
 
 def test_python_sees_every_packet_while_they_are_harmed_on_purpose() -> None:

@@ -15,9 +15,10 @@ import pytest
 
 from host_agent.core import AgentCore
 from host_agent.inner_packet import look
-from host_agent.offload import VNET_HEADER, coalesce
+from host_agent.offload import VNET_HEADER
 from protocol.policy import CodingPolicy, Policy
 from tests.unit.agent_relay import UNDERLAY, core, policy
+from tests.unit.device_writes import joined
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, tcp
 
 SIZE = 1354
@@ -124,7 +125,7 @@ class Stream:
                     self._count += 1
                     at = now + float(self.rng.random()) * 0.004
                     heapq.heappush(self._flying, (at, self._count, 1 - host, data))
-            for write in coalesce(one.packets_to_deliver()):
+            for write in joined(one.packets_to_deliver()):
                 self._take(host, write[VNET_HEADER.size :], now)
 
     def _take(self, host: int, packet: bytes, now: float) -> None:

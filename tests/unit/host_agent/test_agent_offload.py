@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from host_agent.checksum import complete
 from host_agent.inner_packet import PacketError, look
-from host_agent.offload import coalesce, read
-from host_agent.segments import tcp_segments
+from host_agent.offload import read
+from tests.unit.device_writes import joined, segments_of
 from tests.unit.inner_packets import (
     HOST1,
     HOST1_V6,
@@ -34,7 +34,7 @@ PAIRS = {4: (HOST1, HOST2), 6: (HOST1_V6, HOST2_V6)}
 STAMPS = b"\x01\x01\x08\x0a" + bytes(range(8))
 
 
-def joined(write: bytes) -> tuple[tuple[int, ...], bytes]:
+def header_and_packet(write: bytes) -> tuple[tuple[int, ...], bytes]:
     """Header and packet of one write to the device."""
     return VNET.unpack(write[: VNET.size]), write[VNET.size :]
 
@@ -68,7 +68,7 @@ def test_segments_are_the_kernels(version, size, length, sequence, number, flags
         number=number,
         partial=True,
     )
-    packets = tcp_segments(whole, look(whole), size)
+    packets = segments_of(whole, size)
     at = 20 if version == 4 else 40
     position = 0
     for index, packet in enumerate(packets):
@@ -144,9 +144,9 @@ def test_joined_segments_carry_the_same_stream(version, lengths, breaks, options
         )
         sequence += length
     at = 20 if version == 4 else 40
-    stream, writes = b"", coalesce(packets)
+    stream, writes = b"", joined(packets)
     for write in writes:
-        (flags, kind, head_bytes, size, start, offset), packet = joined(write)
+        (flags, kind, head_bytes, size, start, offset), packet = header_and_packet(write)
         check_ip(packet)
         seen = look(packet)
         assert (flags, start, offset) == (1, at, 16)
@@ -161,7 +161,7 @@ def test_joined_segments_carry_the_same_stream(version, lengths, breaks, options
         assert sequence == (7 + len(stream)) % 2**32
         stream += payload_of(packet)
     assert stream == b"".join(map(payload_of, packets))
-    acks = [int.from_bytes(joined(write)[1][at + 8 : at + 12], "big") for write in writes]
+    acks = [int.from_bytes(header_and_packet(write)[1][at + 8 : at + 12], "big") for write in writes]
     assert acks == sorted(acks)
     if full and not breaks and all(lengths):
         assert len(writes) <= -(-len(packets) * 1300 // 62_000) + 1, "they were joined"
@@ -169,7 +169,7 @@ def test_joined_segments_carry_the_same_stream(version, lengths, breaks, options
 
 def test_only_what_belongs_together_is_joined() -> None:
     def writes(*packets: bytes) -> int:
-        return len(coalesce(packets))
+        return len(joined(packets))
 
     first = tcp(b"a" * 100, sequence=0)
     assert writes(first, tcp(b"b" * 100, sequence=100)) == 1
@@ -194,6 +194,42 @@ def test_fragments_are_written_as_they_are() -> None:
     part = ip(UDP, whole[20:820], df=False, word=0x2000)
     rest = ip(UDP, whole[820:], df=False, word=100)
     for fragment in (part, rest):
-        (write,) = coalesce([fragment])
-        (flags, *_), packet = joined(write)
+        (write,) = joined([fragment])
+        (flags, *_), packet = header_and_packet(write)
         assert (flags, packet) == (0, fragment)
+
+
+@settings(max_examples=60)
+@given(
+    payload=st.binary(min_size=1, max_size=20_000),
+    size=st.integers(400, 1400),
+    sequence=st.integers(0, 2**32 - 1),
+    version=st.sampled_from([4, 6]),
+    push=st.booleans(),
+    options=st.sampled_from([b"", bytes(12)]),
+)
+def test_what_is_cut_is_joined_again(payload, size, sequence, version, push, options):  # type: ignore[no-untyped-def]
+    source, destination = PAIRS[version]
+    flags = 0x18 if push else 0x10
+    whole = tcp(
+        payload,
+        source,
+        destination,
+        sequence=sequence,
+        flags=flags,
+        options=options,
+        number=9,
+        partial=True,
+    )
+    (write,) = joined(segments_of(whole, size))
+    (_, kind, _, segment_bytes, _, _), packet = header_and_packet(write)
+    assert packet == whole
+    assert (kind, segment_bytes) == ((1 if version == 4 else 4, size) if len(payload) > size else (0, 0))
+
+
+@given(st.binary(max_size=80))
+def test_what_is_no_read_raises_only_packet_errors(data: bytes) -> None:
+    try:
+        read(data)
+    except PacketError as error:
+        assert error.reason.startswith("inner_")  # noqa: PT017

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host_agent.core import AgentCore
-from host_agent.offload import coalesce
+from protocol.datagram import CodeId
 from protocol.policy import CodingPolicy
 from protocol.underlay import BASE_PORT, FLOW_KEYS, TrafficClass, class_of_dscp
 from tests.unit.agent_relay import MTU, PEERS, SESSIONS, UNDERLAY, Relay, Weather, core, policy
-from tests.unit.datagram_reference import Header, Kind, encode, encode_repair
+from tests.unit.datagram_reference import Header, Kind, RepairHead, encode, encode_repair
+from tests.unit.device_writes import joined
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2, HOST2_V6, UDP, ip, reassembled, tcp, udp
 
 RLC = CodingPolicy(max_overhead=8.0, code="rlc", flush_s=0.003)
@@ -243,7 +244,7 @@ def test_nothing_that_comes_over_the_wire_does_harm(data):  # type: ignore[no-un
         now = max(now, receiver.get_timer())
         receiver.handle_timer(now)
         receiver.datagrams_to_send()
-        coalesce(receiver.packets_to_deliver())
+        joined(receiver.packets_to_deliver())
         if now > 3.0:
             break
     receiver.counters()
@@ -260,8 +261,6 @@ def test_datagrams_with_far_numbers_can_be_reported_together() -> None:
 
 
 def test_a_repair_cannot_smuggle_in_what_is_no_packet() -> None:
-    from protocol.datagram import CodeId, RepairHead
-
     receiver = core(1)
     receiver.set_policy(policy(RLC, 0.02), 0.0)
     number = 0

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host_agent.inner_packet import look
-from host_agent.segments import tcp_segments
 from host_agent.wire import Arrived
 from protocol.control import Peer
 from protocol.policy import CodingPolicy, Policy
 from tests.unit.agent_relay import PEERS, SESSIONS, UNDERLAY, core, policy
 from tests.unit.datagram_reference import Kind, encode_fields
+from tests.unit.device_writes import segments_of
 from tests.unit.inner_packets import HOST1, HOST1_V6, HOST2_V6, ip, tcp, udp
 
 POLICIES = [
@@ -70,7 +69,7 @@ def test_super_packets_leave_as_their_segments_would(seed, chosen, sizes, again)
         for _ in range(1 + again):
             now += 0.001
             whole.super_packet_from_host(packet, 1386, now)
-            for segment in tcp_segments(packet, look(packet), 1386):
+            for segment in segments_of(packet, 1386):
                 cut.packet_from_host(segment, now)
             assert whole.datagrams_to_send() == cut.datagrams_to_send()
         sequence += size

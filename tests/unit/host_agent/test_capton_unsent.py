@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from host_agent.admission.unsent import Unsent, UnsentBytes
-from host_agent.inner_packet import TCP, reverse_flow
+from host_agent.inner_packet import TCP
 from protocol.admission import AdmissionPolicy, Finished, Grant, Request
 from tests.unit.admission_agent import PEER, AdmittingAgent
 from tests.unit.host_agent.test_capton_host import ON_THE_LINK, Host
@@ -45,7 +45,7 @@ def test_the_kernel_tells_what_a_socket_holds_and_whether_its_program_waits(addr
             answer = struct.unpack("=i", fcntl.ioctl(sender.fileno(), SIOCOUTQNSD, bytes(4)))[0]
             assert (found.bytes, found.more) == (answer, True)
             assert 0 < found.bytes <= total
-            assert unsent(asked, reverse_flow(key_of(sender))) == (0, False)
+            assert unsent(asked, key_of(receiver)) == (0, False)
             told = receiver.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
             assert found.scale == told[6] >> 4, "the peer's own scale"
             assert found.segment_bytes == sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from protocol.datagram import CodeId, RepairHead
+from protocol.datagram import CodeId
 from protocol.underlay import TrafficClass, class_of_dscp, dscp
 from tests.unit import datagram_reference as datagram
-from tests.unit.datagram_reference import DatagramError, Feedback, Header, Kind, Receipt
+from tests.unit.datagram_reference import DatagramError, Feedback, Header, Kind, Receipt, RepairHead
 
 u32 = st.integers(0, 2**32 - 1)
 headers = st.builds(

@@ -232,12 +232,6 @@ impl HostCore {
         Ok(())
     }
 
-    /// Whether TCP packets pass the gate now.
-    #[getter]
-    fn gated(&mut self) -> bool {
-        held(&mut self.core).gate.is_shut()
-    }
-
     /// Takes in a decision of the controller: its number, the flow, the request that it answers, rate and path.
     fn decided(&mut self, decision: Decided, now: f64) -> PyResult<()> {
         let (sequence, flow, answers, rate_bps, stamp) = decision;

@@ -1,6 +1,6 @@
 //! What path policies have in common, for Python.
 
-use agent::paths::{digit_reversed, flow_entropy};
+use agent::paths::flow_entropy;
 use pyo3::prelude::*;
 
 use super::values::flow_of;
@@ -11,14 +11,7 @@ fn py_flow_entropy(flow: &Bound<'_, PyAny>, turn: u64) -> PyResult<u16> {
     Ok(flow_entropy(flow_of(flow)?, turn))
 }
 
-#[pyfunction]
-#[pyo3(name = "digit_reversed")]
-fn py_digit_reversed(labels: Vec<u16>) -> Vec<u16> {
-    digit_reversed(&labels)
-}
-
 /// Add all of this to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(py_flow_entropy, module)?)?;
-    module.add_function(wrap_pyfunction!(py_digit_reversed, module)?)
+    module.add_function(wrap_pyfunction!(py_flow_entropy, module)?)
 }

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from host_agent.coding.redundancy import flow_weight, htpc_rule, repairs_for
-from host_agent.coding.unit import UnitEncoder
 from protocol.policy import CodingPolicy, Policy, PolicyError, Weight
 
 weights = st.builds(
@@ -104,25 +102,3 @@ def test_both_classes_share_one_estimator() -> None:
     }
     with pytest.raises(PolicyError, match="one estimator serves both"):
         Policy.from_dict(document)
-
-
-# units that are windows
-
-
-@pytest.mark.parametrize("unit", ["optimal", "window"])
-def test_a_push_closes_a_unit_at_once_but_a_window_only_if_nothing_follows_soon(unit: str) -> None:
-    coding = CodingPolicy(max_overhead=8.0, code="xor", redundancy="one-per-unit", unit=unit, flush_s=0.01)  # type: ignore[arg-type]
-    encoder = UnitEncoder(coding, np.random.default_rng(0))
-    encoder.set_redundancy(0.1, 8)
-    assert encoder.add(0, b"a", 1.0, push=False) == []
-    assert encoder.deadline() == pytest.approx(1.01)
-    repairs = encoder.add(1, b"b", 1.0, push=True)
-    if unit == "optimal":
-        assert [repair.head.k for repair in repairs] == [2]
-        return
-    assert repairs == []
-    assert encoder.deadline() == pytest.approx(1.0025)
-    assert encoder.add(2, b"c", 1.002, push=False) == []
-    assert encoder.deadline() == pytest.approx(1.012)
-    assert encoder.flush(1.0119) == []
-    assert [repair.head.k for repair in encoder.flush(1.0121)] == [3]

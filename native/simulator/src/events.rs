@@ -4,6 +4,8 @@
 //! became free take their next packet. Within a kind the order is a hash of seed, instant and link (or flow): fresh at
 //! each instant, so no link is favoured for a whole run, and the same for a seed whatever else happens.
 
+use std::cmp::Ordering;
+
 use crate::random::{key, mix, Purpose};
 use crate::time::Time;
 
@@ -18,13 +20,30 @@ pub enum Kind {
 }
 
 /// An event as it is ordered: instant; kind, tie and the link's or flow's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub time: Time,
     order: u64,
 }
 
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Event) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Event) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
 impl Event {
+    /// Return instant and order as one number: comparing it needs no branch, and which child is least is not foreseen.
+    fn key(self) -> u128 {
+        u128::from(self.time) << 64 | u128::from(self.order)
+    }
+
     pub fn kind(self) -> Kind {
         match self.order >> 62 {
             0 => Kind::Start,
@@ -47,6 +66,16 @@ pub struct Events {
 }
 
 const ARITY: usize = 4;
+
+/// Return the first of some events and its place among them; None: there are none.
+fn least(events: &[Event]) -> Option<(usize, Event)> {
+    let earlier = |a: (usize, Event), b: (usize, Event)| if b.1.key() < a.1.key() { b } else { a };
+    match *events {
+        [] => None,
+        [a, b, c, d] => Some(earlier(earlier((0, a), (1, b)), earlier((2, c), (3, d)))),
+        _ => events.iter().copied().enumerate().reduce(earlier),
+    }
+}
 
 impl Events {
     pub fn new(seed: u64) -> Events {
@@ -108,13 +137,11 @@ impl Events {
         loop {
             let first = place * ARITY + 1;
             let Some(children) = heap.get(first..heap.len().min(first + ARITY)) else { break };
-            let Some((offset, least)) = children.iter().enumerate().min_by_key(|(_, child)| **child) else {
-                break;
-            };
-            if event <= *least {
+            let Some((offset, least)) = least(children) else { break };
+            if event <= least {
                 break;
             }
-            heap[place] = *least;
+            heap[place] = least;
             place = first + offset;
         }
         heap[place] = event;

@@ -47,7 +47,9 @@ pub struct Block {
 /// Blocks that an acknowledgement has room for beside a timestamp (RFC 2018).
 pub const BLOCKS: usize = 3;
 
+/// Aligned to a line of the processor's caches: each hop reads one line of it.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Packet {
     pub flow: u32,
     pub number: u32,

@@ -93,17 +93,21 @@ impl<P: Packet> Receiver<P> {
         flow.bytes += packet.bytes() as u64;
         flow.longest = flow.longest.max(packet.bytes());
         flow.took(class, stamp, now);
-        let marked = match decapsulate(packet.ecn(), datagram.ecn) {
-            _ if datagram.ecn == NOT_ECT => packet.clone(),
-            Decapsulated::AsItIs => packet.clone(),
+        let acknowledged =
+            (seen.protocol == TCP && seen.flow.has_ports() && sender.times_acknowledgements(peer.known.leaf))
+                .then(|| packet.acknowledges(&seen));
+        let (ecn, for_decoder) = (packet.ecn(), coded.then(|| packet.clone()));
+        let marked = match decapsulate(ecn, datagram.ecn) {
+            _ if datagram.ecn == NOT_ECT => packet,
+            Decapsulated::AsItIs => packet,
             Decapsulated::With(ecn) => packet.with_ecn(ecn),
             Decapsulated::Dropped => {
                 self.counts.add(Count::DroppedEcn, 1);
                 return Ok(());
             }
         };
-        if seen.protocol == TCP && seen.flow.has_ports() && sender.times_acknowledgements(peer.known.leaf) {
-            sender.acknowledged(peer.known.leaf, &flow.reverse, packet.acknowledges(&seen), now);
+        if let Some(acknowledged) = acknowledged {
+            sender.acknowledged(peer.known.leaf, &flow.reverse, acknowledged, now);
         }
         peer.progress.took(class, stamp, datagram.number, now);
         if class == TrafficClass::Control {
@@ -118,7 +122,7 @@ impl<P: Packet> Receiver<P> {
             flow.reordered += 1;
         }
         let mut rebuilt = Vec::new();
-        if coded {
+        if let Some(packet) = for_decoder {
             decoder_of(peer, name, id).source(position, packet, now, &mut rebuilt);
         }
         self.release(peer, id, Arrival { position, number: datagram.number, packet: marked }, datagram, now);

@@ -15,7 +15,7 @@ pub use flow::{Announced, Coded, SendFlow, Timed};
 pub use policy::{EstimatorChoice, SendPolicy, Serving};
 pub use wrapping::{Subject, Wrapping};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use datapath::inner::FlowKey;
 
@@ -46,7 +46,7 @@ pub struct Sender<P> {
     pub counts: Counts,
     policy: SendPolicy,
     classes: [Option<CodingRules>; 4],
-    estimators: HashMap<LeafId, Box<dyn BlockingEstimator>>,
+    estimators: BTreeMap<LeafId, Box<dyn BlockingEstimator>>,
     margins: BTreeMap<MarginId, Margin>,
     open: BTreeMap<u64, FlowId>,
     opened: u64,
@@ -67,7 +67,7 @@ impl<P: Packets> Sender<P> {
             counts: Counts::default(),
             policy: policy.clone(),
             classes: [None, None, None, None],
-            estimators: HashMap::new(),
+            estimators: BTreeMap::new(),
             margins: BTreeMap::new(),
             open: BTreeMap::new(),
             opened: 0,

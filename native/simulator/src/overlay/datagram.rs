@@ -9,7 +9,7 @@ use super::inner::{Inner, Symbol};
 /// What a datagram carries.
 #[derive(Clone, Debug)]
 pub enum Carried {
-    Source(Box<Inner>),
+    Source(Inner),
     Repair { unit: UnitShape, index: u32, symbol: Symbol },
     Feedback(Box<Feedback>),
 }

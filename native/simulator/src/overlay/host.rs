@@ -154,7 +154,7 @@ impl Host {
             Carried::Source(inner) => {
                 self.receiver.receipt(&mut self.sender, peer, &incoming, now);
                 // what is malformed cannot be here
-                let _ = self.receiver.source(&mut self.sender, peer, &incoming, *inner, now);
+                let _ = self.receiver.source(&mut self.sender, peer, &incoming, inner, now);
             }
             Carried::Repair { unit, index, symbol } => {
                 self.receiver.receipt(&mut self.sender, peer, &incoming, now);
@@ -214,13 +214,16 @@ impl Host {
     }
 
     fn depart(&mut self, out: &mut Vec<Datagram>) {
-        for departure in self.sender.wrapping.out.drain(..) {
-            Leaving { departure: &departure, from: self.place.host, sealed: 0, out }.all();
+        for mut departure in self.sender.wrapping.out.drain(..) {
+            let content = std::mem::replace(&mut departure.content, NOTHING);
+            Leaving { departure: &departure, from: self.place.host, sealed: 0, out }.all(content);
         }
     }
 }
 
-/// A departure on its way to be datagrams.
+const NOTHING: Content<Inner> = Content::Packets { sources: None, repairs: Vec::new() };
+
+/// A departure on its way to be datagrams, without what they carry.
 struct Leaving<'a> {
     departure: &'a Departure<Inner>,
     from: u32,
@@ -229,16 +232,16 @@ struct Leaving<'a> {
 }
 
 impl Leaving<'_> {
-    fn all(mut self) {
-        match &self.departure.content {
+    fn all(mut self, content: Content<Inner>) {
+        match content {
             Content::Feedback(feedback) => {
                 let bytes = feedback.encoded_bytes();
-                self.push(Carried::Feedback(Box::new(feedback.clone())), bytes, 0);
+                self.push(Carried::Feedback(Box::new(feedback)), bytes, 0);
             }
             Content::Packets { sources, repairs } => {
                 if let Some(sources) = sources {
-                    let inner = &sources.packets;
-                    self.push(Carried::Source(Box::new(inner.clone())), inner.bytes, sources.position);
+                    let bytes = sources.packets.bytes;
+                    self.push(Carried::Source(sources.packets), bytes, sources.position);
                 }
                 for one in repairs {
                     let unit = &one.unit;

@@ -31,6 +31,8 @@ pub struct Board {
     reordered: bool,
     /// No packet before it waits to be sent again.
     search: u32,
+    /// Packets before `highest` that have not arrived, ascending: an acknowledgement looks at them, not at the whole window.
+    holes: VecDeque<u32>,
 }
 
 impl Board {
@@ -90,19 +92,27 @@ impl Board {
     }
 
     pub fn sack(&mut self, block: Block) {
-        for number in block.first.max(self.first)..block.end.min(self.end()) {
-            let packet = &mut self.sent[(number - self.first) as usize];
-            if packet.arrived {
-                continue;
-            }
-            packet.arrived = true;
-            self.arrived += 1;
-            self.lost -= u32::from(packet.lost);
-            self.again -= u32::from(packet.again);
-            (packet.lost, packet.again) = (false, false);
-            let (at, ever) = (packet.at, packet.ever);
-            self.came(number, at, ever);
+        let (first, end) = (block.first.max(self.first), block.end.min(self.end()));
+        if first >= end {
+            return;
         }
+        let place = |number: u32| self.holes.partition_point(|&hole| hole < number);
+        let filled: Vec<u32> = self.holes.drain(place(first)..place(end)).collect();
+        filled.into_iter().for_each(|number| self.arrive(number));
+        let fresh = self.highest.max(self.first);
+        self.holes.extend(fresh..first);
+        (fresh.max(first)..end).for_each(|number| self.arrive(number));
+    }
+
+    fn arrive(&mut self, number: u32) {
+        let packet = &mut self.sent[(number - self.first) as usize];
+        packet.arrived = true;
+        self.arrived += 1;
+        self.lost -= u32::from(packet.lost);
+        self.again -= u32::from(packet.again);
+        (packet.lost, packet.again) = (false, false);
+        let (at, ever) = (packet.at, packet.ever);
+        self.came(number, at, ever);
     }
 
     /// Note a duplicate acknowledgement: a packet has left the network.
@@ -132,6 +142,8 @@ impl Board {
                 self.came(number, packet.at, packet.ever);
             }
         }
+        let filled = self.holes.partition_point(|&hole| hole < self.first);
+        self.holes.drain(..filled);
         // One of them was missing; the others had caused duplicates.
         self.duplicates =
             self.duplicates.saturating_sub(unknown.saturating_sub(1)).min(self.len().saturating_sub(1));
@@ -164,13 +176,14 @@ impl Board {
         if self.beyond() == 0 && self.again == 0 {
             return (any, next);
         }
-        for (place, packet) in self.sent.iter_mut().enumerate() {
-            let number = self.first + place as u32;
+        let unknown = self.highest.max(self.first)..self.first + self.sent.len() as u32;
+        for number in self.holes.iter().copied().chain(unknown) {
+            let packet = &mut self.sent[(number - self.first) as usize];
             let later = (packet.at, number) >= self.latest;
             if later && !packet.ever {
                 break; // so was all behind it, whether sent once or again
             }
-            if later || packet.arrived || (packet.lost && !packet.again) {
+            if later || (packet.lost && !packet.again) {
                 continue;
             }
             if packet.at + patience > now {
@@ -220,5 +233,34 @@ impl Board {
         self.reordered |= number < self.highest && !ever;
         self.highest = self.highest.max(number + 1);
         self.latest = self.latest.max((at, number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+
+    #[test]
+    fn holes_are_what_has_not_arrived_before_the_highest() {
+        let (mut board, mut random) = (Board::default(), Stream::new(9, Purpose::Paths));
+        for step in 0..20_000 {
+            let sent = board.end();
+            match random.below(4) {
+                0 => board.advance(board.first() + random.below(board.len() + 1) / 4),
+                1 => {
+                    let first = (board.first() + random.below(board.len() + 9)).saturating_sub(4);
+                    board.sack(Block { first, end: first + random.below(20) });
+                }
+                _ if board.len() < 300 => assert_eq!(board.send(step), sent),
+                _ => {}
+            }
+            let arrived = |number: u32| board.sent[(number - board.first) as usize].arrived;
+            let highest = board.highest.max(board.first);
+            let holes: Vec<u32> = (board.first..highest).filter(|&number| !arrived(number)).collect();
+            assert_eq!(board.holes, holes);
+            assert!((highest..board.end()).all(|number| !arrived(number)));
+            assert_eq!(board.arrived as usize, (highest - board.first) as usize - holes.len());
+        }
     }
 }

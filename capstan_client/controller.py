@@ -198,9 +198,10 @@ class ControllerClient(Connected):
             "PATCH", f"/experiments/{experiment}", {"state": "finished", "summary": dict(summary)}, 60.0
         )
 
-    def fail_experiment(self, experiment: int, error: str) -> None:
-        """Say that an experiment failed, and why."""
-        self._ask("PATCH", f"/experiments/{experiment}", {"state": "failed", "error": error})
+    def fail_experiment(self, experiment: int, error: str, cancelled: bool = False) -> None:
+        """Say that an experiment failed, or was cancelled, and why."""
+        state = "cancelled" if cancelled else "failed"
+        self._ask("PATCH", f"/experiments/{experiment}", {"state": state, "error": error})
 
     def results(self, experiment: int) -> dict[str, Any]:
         """Return an experiment, its runs and its summary."""

@@ -6,20 +6,32 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from capstan_client.errors import ControllerError
 from cli.console import progress
 from experiments.run.deployment import Deployment
 from experiments.run.progress import Progress
 from experiments.run.supervision import Restart
 
+if TYPE_CHECKING:
+    from engine.held_lab import HeldQueue
+    from engine.worker import Attempt
+
 PLAIN_EVERY_S = 10.0
+_STATES: Final = {
+    "running": "runs",
+    "finished": "has finished",
+    "failed": "failed",
+    "interrupted": "was stopped",
+}
 
 
 class Display:
@@ -87,18 +99,58 @@ def print_restart(restart: Restart) -> None:
     progress.print(restart.words, markup=False, soft_wrap=True)
 
 
-def hold(deployment: Deployment) -> None:
-    """Keep a fabric up until Ctrl-C, SIGTERM, or until a part of it dies again and again (an error that names it)."""
+class _Ending(BaseException):
+    """A signal that ends what is held came while an experiment ran."""
+
+
+def print_page(url: str) -> None:
+    """Say where the page of a controller is, and what it begins with. url: its API's."""
+    progress.print(
+        f"page {url}/watch    tour {url}/tour    begin an experiment {url}/compare",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def print_attempt(attempt: Attempt) -> None:
+    """Say that a submitted experiment runs, or how it ended."""
+    why = f": {attempt.error}" if attempt.error else ""
+    progress.print(
+        f"experiment {attempt.experiment} ({attempt.name}) {_STATES[attempt.state]}{why}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def hold(deployment: Deployment, queue: HeldQueue) -> None:
+    """Keep a fabric up until Ctrl-C, SIGTERM, or until a part of it dies again and again (an error that names it).
+
+    queue: what is submitted to its controller meanwhile is run.
+    """
     done = threading.Event()
-    old = {number: signal.signal(number, lambda *_: done.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    working = False
+
+    def end(number: int, frame: object) -> None:
+        done.set()
+        if working:
+            raise _Ending
+
+    old = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         progress.print(f"lab {deployment.lab.lab_id} is up; API {deployment.client.url}", markup=False)
+        print_page(deployment.client.url)
         progress.print(
             "elsewhere:  ./capstan exec h1 -- ping h2    ./capstan scheme caps    Ctrl-C here takes it down",
             markup=False,
         )
         while not done.wait(1.0):
             deployment.check()
+            working = True
+            with suppress(ControllerError):  # a controller that does not come back is found by the next check
+                queue.work_off()
+            working = False
+    except _Ending:
+        pass
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)

@@ -116,6 +116,9 @@ OPTIONS: Final = (
     click.option("--link-rate-mbps", default=20.0, show_default=True, help="Slowest fabric link, Mbit/s."),
     click.option("--lab", is_flag=True, help="This fabric is a lab: faults may be injected by the API."),
     click.option(
+        "--opens-on-tour", is_flag=True, help="Let the page's bare address lead to the tour of the schemes."
+    ),
+    click.option(
         "--link-samples-per-s",
         default=4.0,
         show_default=True,
@@ -168,6 +171,7 @@ def run_controller(
     scheme: str,
     link_rate_mbps: float,
     lab: bool,
+    opens_on_tour: bool,
     link_samples_per_s: float,
     keep_records_days: float | None,
     log_level: str,
@@ -209,6 +213,7 @@ def run_controller(
         scheme=scheme,
         packet_time_s=1500 * 8 / (link_rate_mbps * 1e6),
         lab=lab,
+        opens_on_tour=opens_on_tour,
         links_every_s=1 / link_samples_per_s,
         extension=extension(),
         keep_records_days=keep_records_days,

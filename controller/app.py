@@ -92,6 +92,7 @@ class Settings:
     scheme: str = "ecmp"
     packet_time_s: float = 0.0006
     lab: bool = False
+    opens_on_tour: bool = False
     links_every_s: float = EVERY_S
     extension: MakeExtension | None = None
     keep_records_days: float | None = None
@@ -170,7 +171,9 @@ class _Process:
             None if make is None else make(self._database, store, self.running.events.add)
         )
         self._retention: Final = None if days is None else Retention(self._database, days)
-        api = ApiSettings(self._tokens.operate, settings.lab, self._tokens.read)
+        api = ApiSettings(
+            self._tokens.operate, settings.lab, self._tokens.read, opens_on_tour=settings.opens_on_tour
+        )
         self._app: Final = make_app(self.running, store, api, VERSION, self._extension)
         self._ending: Final = threading.Event()
         self._no_api: str | None = None

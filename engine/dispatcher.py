@@ -37,17 +37,20 @@ ANNOUNCE_EVERY_S: Final = 1.0
 """Progress is an event at most this often, for each submission."""
 AGAIN_S: Final = 5.0
 """After a worker that ended before it took anything, another is started this much later."""
+AT_HAND_S: Final = 30.0
+"""A worker that others started, and that has asked for a lab's experiment within this time, is there for the next."""
 OVER: Final = ("finished", "failed", "cancelled", "interrupted")
 _LOG: Final = logging.getLogger("capstan.engine")
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentRun:
-    """What is going on and can be watched. api: where its own controller listens, on this machine."""
+    """What is going on and can be watched. api: where its own controller listens, on this machine; None: it goes on
+    on the fabric of this controller."""
 
     experiment: int
     parent: int | None
-    api: str
+    api: str | None
 
 
 @dataclass(slots=True)
@@ -71,6 +74,7 @@ class Engine:
         self._announced_at: dict[int, float] = {}
         self._paused = ""
         self._not_before = 0.0
+        self._labs_asked_for_at = -AT_HAND_S
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._closing = False
@@ -126,6 +130,8 @@ class Engine:
         if mine is not None and mine.kind != self._turn(self._queue.backlog()):
             return None
         claim = self._queue.claim(worker, fabric, None if takes == "all" else takes == "simulations")
+        if takes != "simulations":
+            self._labs_asked_for_at = time.monotonic()
         if claim is None:
             return None
         claimed, changes = claim
@@ -175,8 +181,10 @@ class Engine:
         """Return what runs in a lab of this machine, the oldest first; None if nothing does, or has its lab up."""
         for number, attempt, _ in sorted(self._queue.active()):
             report = self._reports.newest(number)
-            if report is not None and report.attempt == attempt and report.api and _is_here(report.api):
-                return CurrentRun(number, self._queue.parent(number), report.api)
+            if report is None or report.attempt != attempt:
+                continue
+            if report.here or (report.api and _is_here(report.api)):
+                return CurrentRun(number, self._queue.parent(number), None if report.here else report.api)
         return None
 
     def state(self) -> dict[str, Any]:
@@ -186,7 +194,7 @@ class Engine:
         return {
             "executor": self._workers.kind,
             "address": self._workers.address,
-            "workers": self._workers.slots("lab"),
+            "workers": self._lab_workers(),
             "simulation_workers": self._workers.slots("simulation"),
             "running": sorted(running),
             "queued": order,
@@ -280,9 +288,19 @@ class Engine:
 
     def _without_worker(self) -> str:
         """Return what waits in vain, unless workers come that others start."""
-        if self._workers.slots("lab") or all(waiting.simulated for waiting in self._queue.backlog()):
+        if self._lab_workers() or all(waiting.simulated for waiting in self._queue.backlog()):
             return ""
         return "no worker of this controller takes labs: ./capstan work does, as root on a machine for labs"
+
+    def _lab_workers(self) -> int:
+        """Return how many labs may run at the same time: a worker that others started counts while it asks for work."""
+        if own := self._workers.slots("lab"):
+            return own
+        if time.monotonic() - self._labs_asked_for_at < AT_HAND_S:
+            return 1
+        at_work = {worker.partition("@")[0] for _, _, worker in self._queue.active()}
+        with self._lock:
+            return int(bool(at_work - set(self._started)))
 
     def _announce(self, changes: Iterable[Change]) -> None:
         for change in changes:

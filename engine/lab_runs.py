@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from engine.submitted_record import SubmittedRecord
 from experiments.run.deployment import Deployment
 from experiments.run.experiment import Experiment
-from experiments.run.progress import OnProgress, Steps
+from experiments.run.progress import Progress, Steps
 from experiments.spec.spec import spec_from_dict
 
 
+class Watcher(Protocol):
+    """Gets where an attempt is."""
+
+    def progress(self, progress: Progress) -> None:
+        """Where it is now."""
+
+    def has_lab(self, lab: str, api: str | None, here: bool = False) -> None:
+        """It has the lab of this id; api: its controller's address, once it is up; here: the queue's own controller."""
+
+
+class Labs(Protocol):
+    """Where a worker runs what needs a lab. fabric: key of the fabric that is up, "" without one."""
+
+    @property
+    def fabric(self) -> str: ...
+
+    def run(self, claim: Mapping[str, Any], record: SubmittedRecord, watcher: Watcher) -> None:
+        """Run what was claimed to its end."""
+
+    def take_down(self) -> None:
+        """End the labs that are the worker's own."""
+
+
 class LabRuns:
-    """A lab, while there is one. fabric: what it is of, "" without one."""
+    """A lab of its own, while there is one."""
 
     def __init__(self) -> None:
         self.fabric = ""
         self._deployment: Deployment | None = None
 
-    def run(
-        self,
-        claim: Mapping[str, Any],
-        record: SubmittedRecord,
-        on_progress: OnProgress,
-        on_lab: Callable[[str, str | None], None],
-    ) -> None:
-        """Run what was claimed to its end. on_lab: takes the lab's id, and its controller's address once it is up."""
+    def run(self, claim: Mapping[str, Any], record: SubmittedRecord, watcher: Watcher) -> None:
         spec = spec_from_dict(claim["spec"])
-        steps = Steps([spec], on_progress)
+        steps = Steps([spec], watcher.progress)
         if self._deployment is not None and self.fabric == claim["fabric"]:
             self._deployment.take(spec)
         else:
             self.take_down()
             self._deployment = Deployment(spec, on_stage=steps.stage)
-            on_lab(self._deployment.lab.lab_id, None)
+            watcher.has_lab(self._deployment.lab.lab_id, None)
             self._deployment.start()
             self.fabric = claim["fabric"]
-        on_lab(self._deployment.lab.lab_id, self._deployment.client.url)
+        watcher.has_lab(self._deployment.lab.lab_id, self._deployment.client.url)
         Experiment(spec, self._deployment, steps, steps.plans[0], lambda document, runs: Path(), record).run()
 
     def take_down(self) -> None:

@@ -17,7 +17,8 @@ LEASE_S: Final = 30.0
 class WorkerReportBody:
     """What a worker says of its run: as `experiments.run.progress.Progress`, and who it is.
 
-    lab: id of its lab; api: where its lab's controller listens, once that is up.
+    lab: id of its lab; api: where its lab's controller listens, once that is up. here: its lab is the fabric of the
+    controller that it reports to.
     """
 
     attempt: int
@@ -32,6 +33,7 @@ class WorkerReportBody:
     left_s: float | None = None
     lab: str | None = None
     api: str | None = None
+    here: bool = False
 
 
 class WorkerView(TypedDict):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final, TypedDict
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, current_app, request
 
 from capstan_client.errors import ControllerError
 from capstan_client.http import Connection
@@ -47,10 +47,11 @@ PASSED_ON: Final[tuple[tuple[str, Callable[..., Any]], ...]] = (
 
 class RunView(TypedDict):
     """``experiment``: that the run belongs to, null if none can be watched; ``parent``: its sweep, null if it is no
-    point of one."""
+    point of one; ``here``: it goes on on the fabric of this controller, so all other routes show it, too."""
 
     experiment: int | None
     parent: int | None
+    here: bool
 
 
 def run_routes(engine: Engine) -> Blueprint:
@@ -61,8 +62,8 @@ def run_routes(engine: Engine) -> Blueprint:
     def current() -> RunView:
         run = engine.current_run()
         if run is None:
-            return {"experiment": None, "parent": None}
-        return {"experiment": run.experiment, "parent": run.parent}
+            return {"experiment": None, "parent": None, "here": False}
+        return {"experiment": run.experiment, "parent": run.parent, "here": run.api is None}
 
     attach(current, Description("The run that is going on, if it can be watched.", RunView))
     routes.add_url_rule("", "run", current)
@@ -87,6 +88,8 @@ def _passing_on(engine: Engine, streams: RunStreams) -> Callable[..., Response]:
         if run is None:
             raise ProblemError(404, NONE)
         path = request.path.removeprefix(PREFIX)
+        if run.api is None:
+            return _own_answer(path)
         if request.accept_mimetypes.best_match(("application/json", STREAM)) == STREAM:
             return _stream(run.api, path, streams)
         try:
@@ -97,6 +100,13 @@ def _passing_on(engine: Engine, streams: RunStreams) -> Callable[..., Response]:
         return Response(answer.content, answer.status_code, content_type=answer.headers["Content-Type"])
 
     return view
+
+
+def _own_answer(path: str) -> Response:
+    """Return what this controller itself answers for *path*, with the request's query."""
+    endpoint, arguments = current_app.url_map.bind("localhost").match(f"/api/v1{path}", "GET")
+    answer: Any = current_app.view_functions[endpoint](**arguments)
+    return current_app.make_response(answer)
 
 
 def _stream(api: str, path: str, streams: RunStreams) -> Response:

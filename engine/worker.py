@@ -9,8 +9,9 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,7 @@ from engine.submitted_record import SubmittedRecord
 from engine.worker_client import Takes, WorkerClient
 
 if TYPE_CHECKING:
-    from engine.lab_runs import LabRuns
+    from engine.lab_runs import Labs
     from experiments.run.progress import Progress
 
 BEAT_S: Final = 0.5
@@ -37,6 +38,16 @@ class SlotError(CapstanError, RuntimeError):
 
 class Stopped(BaseException):
     """The attempt is to stop: it was cancelled. No error of the experiment's, so nothing in it catches this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt at an experiment: running, or how it ended: finished, failed (with the reason) or interrupted."""
+
+    experiment: int
+    name: str
+    state: str
+    error: str
 
 
 @contextmanager
@@ -82,15 +93,25 @@ def _own(directory: Path) -> None:
 class Worker:
     """Runs what it is given until there is nothing more. name: as the controller calls it.
 
-    takes: what it takes; cores: how many runs of a simulation at once.
+    takes: what it takes; cores: how many runs of a simulation at once. labs: where it runs what needs a lab; None: in
+    labs of its own. on_attempt: gets each attempt when it begins and when it is over.
     """
 
-    def __init__(self, client: WorkerClient, name: str, takes: Takes = "all", cores: int = 1) -> None:
+    def __init__(
+        self,
+        client: WorkerClient,
+        name: str,
+        takes: Takes = "all",
+        cores: int = 1,
+        labs: Labs | None = None,
+        on_attempt: Callable[[Attempt], None] = lambda attempt: None,
+    ) -> None:
         self._client = client
         self._name = f"{name}@{socket.gethostname()}:{os.getpid()}"
         self._takes = takes
         self._cores = cores
-        self._labs: LabRuns | None = None
+        self._labs = labs
+        self._on_attempt = on_attempt
 
     def run(self) -> int:
         """Returns how many attempts it made. Raises ControllerError if the controller stays away."""
@@ -109,6 +130,8 @@ class Worker:
 
     def _attempt(self, claim: Mapping[str, Any]) -> None:
         number, attempt = int(claim["experiment"]), int(claim["attempt"])
+        name = str(claim["spec"]["name"])
+        self._on_attempt(Attempt(number, name, "running", ""))
         beat = Heartbeat(self._client, number, attempt, self._name)
         state, error, summary = "finished", "", None
         try:
@@ -128,6 +151,7 @@ class Worker:
         if state != "finished":
             self._take_down()  # who knows what state it is in
         self._client.end(number, attempt, state, summary, error)
+        self._on_attempt(Attempt(number, name, state, error))
 
     def _experiment(self, claim: Mapping[str, Any], beat: Heartbeat) -> dict[str, Any]:
         record = SubmittedRecord(self._client, claim)
@@ -141,7 +165,7 @@ class Worker:
                 from engine.lab_runs import LabRuns  # needs what a machine for simulations alone may lack
 
                 self._labs = LabRuns()
-            self._labs.run(claim, record, beat.progress, beat.has_lab)
+            self._labs.run(claim, record, beat)
         return record.summary
 
     def _take_down(self) -> None:
@@ -155,6 +179,7 @@ class Heartbeat:
     def __init__(self, client: WorkerClient, number: int, attempt: int, worker: str) -> None:
         self.lab: str | None = None
         self.api: str | None = None
+        self.here = False
         self._client = WorkerClient(
             client.url, client.token, authority=client.authority
         )  # a session of its own: this is another thread
@@ -170,9 +195,12 @@ class Heartbeat:
         """Where it is now."""
         self._progress = progress
 
-    def has_lab(self, lab: str, api: str | None) -> None:
-        """Report the lab of this id from now on, and its controller's address once it is up."""
-        self.lab, self.api = lab, api
+    def has_lab(self, lab: str, api: str | None, here: bool = False) -> None:
+        """Report the lab of this id from now on, and its controller's address once it is up.
+
+        here: that controller is the one that is reported to.
+        """
+        self.lab, self.api, self.here = lab, api, here
 
     def __enter__(self) -> Heartbeat:
         signal.signal(STOP, self._stop)
@@ -205,7 +233,9 @@ class Heartbeat:
     def _report(self) -> WorkerReportBody:
         now = self._progress
         if now is None:
-            return WorkerReportBody(self._attempt, self._worker, "starting", lab=self.lab, api=self.api)
+            return WorkerReportBody(
+                self._attempt, self._worker, "starting", lab=self.lab, api=self.api, here=self.here
+            )
         return WorkerReportBody(
             attempt=self._attempt,
             worker=self._worker,
@@ -219,4 +249,5 @@ class Heartbeat:
             left_s=now.left_s,
             lab=self.lab,
             api=self.api,
+            here=self.here,
         )

@@ -41,6 +41,10 @@ class WorkerClient(ControllerClient):
         )["claim"]
         return claimed
 
+    def queued(self) -> list[int]:
+        """Return the numbers of what waits, the next first. Asks once only."""
+        return [int(number) for number in super()._ask("GET", "/engine", None, 5.0)["queued"]]
+
     def report(self, experiment: int, report: WorkerReportBody) -> bool:
         """Report where an attempt is. Return whether to go on. Asks once only: the next report comes soon."""
         answer = super()._ask("PUT", f"/experiments/{experiment}/progress", asdict(report), 5.0)

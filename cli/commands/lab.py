@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.console import fail, progress, results
-from cli.live import hold, print_restart
+from cli.live import hold, print_attempt, print_restart
 from cli.privileges import need_lab, need_root
 from cli.specs import load_scheme, load_spec, need_path_policy
 from controller.schemes import loader
 from controller.schemes.overrides import first_lab_problem
+from topologies.cores import own_cores
 
 if TYPE_CHECKING:
     from capstan_client.controller import ControllerClient
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
 def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None:
     """Bring the fabric of SPEC up with one scheme, and hold it until Ctrl-C.
 
-    Then ./capstan exec runs programs on its hosts, and ./capstan scheme switches the scheme.
+    Then ./capstan exec runs programs on its hosts, and ./capstan scheme switches the scheme. Experiments that are begun
+    on its page run on this fabric, or in a lab beside it where they need another.
     """
     need_lab("lab")
+    from engine.held_lab import HeldQueue
     from experiments.run.deployment import Deployment
 
     loaded = load_spec(spec, (scheme,) if scheme else (), lab=True)
@@ -47,6 +50,7 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
         on_stage=lambda text: progress.print(text, markup=False),
         path_policy=path_policy,
         on_restart=print_restart,
+        queue=True,
     )
     with deployment:
         for notice in deployment.lab.notices:
@@ -54,7 +58,8 @@ def lab_command(spec: str, scheme: str | None, path_policy: Path | None) -> None
         progress.print(
             f"scheme {single.schemes[0].label}; hosts {', '.join(deployment.lab.hosts)}", markup=False
         )
-        hold(deployment)
+        with HeldQueue(deployment, own_cores().workers(), print_attempt) as queue:
+            hold(deployment, queue)
         progress.print("taking the fabric down", markup=False)
 
 

@@ -9,7 +9,7 @@ import click
 from rich.console import Group
 
 from cli.console import json_option, progress, results, write_text
-from cli.live import Display, hold
+from cli.live import Display, hold, print_attempt, print_page
 from cli.privileges import give_to_caller, need_all_of_a_lab, need_lab
 from cli.sizing import notice, scale_option, sized
 from cli.spec_options import (
@@ -90,19 +90,26 @@ def run_command(
     )
 
 
-@click.command("demo", epilog="Example:  ./capstan demo")
+@click.command("demo", epilog="Examples:  ./capstan demo    ./capstan demo --keep")
 @seed_option
 @results_option
+@click.option(
+    "--keep", is_flag=True, help="Leave the fabric and its page up afterwards, for experiments, until Ctrl-C."
+)
 @scale_option
 @json_option
-def demo_command(seed: int | None, directory: Path, scale: float | None, json_file: str | None) -> None:
+def demo_command(
+    seed: int | None, directory: Path, keep: bool, scale: float | None, json_file: str | None
+) -> None:
     """ECMP, RPS and CAPS on the same flows over paths of real switches, in some three minutes.
 
-    There are 16 paths, or as many as this machine's processors carry, 8 at least.
+    There are 16 paths, or as many as this machine's processors carry, 8 at least. Its page opens on a tour; experiments
+    that are begun there meanwhile run after it.
     """
     need_all_of_a_lab("demo", directory)
     chosen = _asked_for("demo", SpecChanges(seed), None)
-    _run(chosen, sized(chosen.spec, fitting=True, scale=scale, paths_first=True), directory, json_file)
+    fit = sized(chosen.spec, fitting=True, scale=scale, paths_first=True)
+    _run(chosen, fit, directory, json_file, keep=keep, demo=True)
 
 
 def _asked_for(name: str, changes: SpecChanges, path_policy: Path | None) -> LoadedSpec:
@@ -121,17 +128,31 @@ def _run(
     database: str | None = None,
     keep: bool = False,
     path_policy: Path | None = None,
+    demo: bool = False,
 ) -> None:
     spec = chosen.spec
+    printed = False
 
     def up(deployment: Deployment) -> None:
         deployment.lab.notices += notice(chosen, own_cores().effective)
         display.notices(deployment.lab.notices)
+        if demo:
+            print_page(deployment.client.url)
 
     def kept(result: Result | SweepResult, deployment: Deployment) -> None:
-        if keep:
-            _print(result, json_file)
-            hold(deployment)
+        nonlocal printed
+        if not (keep or demo):
+            return
+        from engine.held_lab import HeldQueue  # with what --help need not wait for
+
+        with HeldQueue(deployment, own_cores().workers(), print_attempt) as queue:
+            if keep or queue.waiting():
+                _print(result, json_file)
+                printed = True
+            if keep:
+                hold(deployment, queue)
+            else:
+                queue.work_off()
 
     run: Callable[..., Result | SweepResult] = run_sweep if spec.sweep else run_experiment
     made = [path for path in (*reversed(directory.absolute().parents), directory) if not path.exists()]
@@ -148,11 +169,13 @@ def _run(
                 on_restart=display.restarted,
                 on_result=kept,
                 path_policy=path_policy,
+                queue=keep or demo,
+                controller_options=["--opens-on-tour"] if demo else [],
             )
     finally:
         of_ours = [directory / "logs", *directory.glob("capstan.db*"), *directory.glob(f"{spec.name}-*")]
         give_to_caller(*made, *of_ours)
-    if not keep:
+    if not printed:
         _print(result, json_file)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.console import error_text, progress, results
-from cli.live import Display, print_restart
+from cli.live import Display, print_attempt, print_page, print_restart
 from cli.privileges import need_lab
 from cli.sizing import notice, scale_option, sized
 from cli.spec_options import results_option, schemes_option
@@ -59,12 +59,15 @@ def show_command(
     fitting: bool,
     scale: float | None,
 ) -> None:
-    """Run the experiment SPEC again and again on one fabric, until Ctrl-C.
+    """Run the experiment SPEC again and again on one fabric, until Ctrl-C, while nothing else is queued.
 
     Every round has the next seed: other flows. A round that was disturbed (a link taken down, a scheme switched)
-    has no result, and the next one begins.
+    has no result, and the next one begins. An experiment that is begun on the page (or submitted) ends the round and
+    runs at once, on this fabric, or in a lab beside it where it needs another.
     """
     need_lab("show")
+    from engine.held_lab import HeldQueue
+
     loaded = load_lab_spec(spec, schemes)
     need_path_policy(loaded.spec, None)
     if loaded.spec.sweep:
@@ -81,6 +84,8 @@ def show_command(
         on_stage=lambda words: progress.print(words, markup=False),
         served=served,
         on_restart=print_restart,
+        controller_options=["--opens-on-tour"],
+        queue=True,
     )
 
     def print_result(result: Result) -> None:
@@ -90,8 +95,9 @@ def show_command(
     def print_error(error: Exception) -> None:
         progress.print(f"no result of this round: {error_text(error)}", markup=False, soft_wrap=True)
 
-    with deployment:
+    with deployment, HeldQueue(deployment, own_cores().workers(), print_attempt) as queue:
         progress.print(f"the fabric forwards; API {deployment.client.url}", markup=False)
+        print_page(deployment.client.url)
         with Display(chosen_spec.title) as display:
             deployment.lab.notices += notice(chosen, own_cores().effective)
             display.notices(deployment.lab.notices)
@@ -104,4 +110,6 @@ def show_command(
                 on_progress=display.update,
                 on_result=print_result,
                 on_spoilt=print_error,
+                between=queue.work_off,
+                wanted=queue.waiting,
             )

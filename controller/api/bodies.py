@@ -174,7 +174,7 @@ class RunBody:
 
 @dataclass(frozen=True, slots=True)
 class EndBody:
-    state: Literal["finished", "failed"]
+    state: Literal["finished", "failed", "cancelled"]
     summary: dict[str, Any] | None = None
     error: str = ""
 

@@ -7,14 +7,16 @@ import os
 from pathlib import Path
 from typing import Final
 
-from flask import Blueprint, Response, abort, send_from_directory
+from flask import Blueprint, Response, abort, redirect, send_from_directory
 from werkzeug.routing import PathConverter
 from werkzeug.security import safe_join
+from werkzeug.wrappers import Response as AnyResponse
 
 BUILT: Final = Path(__file__).resolve().parents[2] / "webui" / "dist"
 """Where `capstan` (or `npm run build`) puts the page."""
 WHY_NOT: Final = Path(".setup") / "webui.problem"
 """From the project's directory: what the launcher says where it could not build the page."""
+TOUR: Final = "/tour"
 _YEAR_S: Final = 31_536_000
 _POLICY: Final = (
     "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
@@ -28,8 +30,9 @@ class PagePath(PathConverter):
     regex = "(?!api(?:/|$))[^/].*?"
 
 
-def page_routes(folder: Path = BUILT) -> Blueprint:
+def page_routes(folder: Path = BUILT, opens_on_tour: bool = False) -> Blueprint:
     """Return the blueprint. *folder*: the page's files; it may be made, or made anew, while the controller runs.
+    *opens_on_tour*: the bare address leads to the tour, for people who see all of this for the first time.
 
     Any address that is neither a file's nor the API's shows the page, which knows its own views.
     """
@@ -38,7 +41,9 @@ def page_routes(folder: Path = BUILT) -> Blueprint:
 
     @routes.get("/")
     @routes.get("/<page:path>")
-    def page(path: str = "") -> Response:
+    def page(path: str = "") -> AnyResponse:
+        if path == "" and opens_on_tour:
+            return redirect(TOUR)
         if not (folder / "index.html").is_file():
             return _not_built(folder)
         file = safe_join(str(folder), path)  # None outside of the folder: what is there must not show

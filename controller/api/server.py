@@ -40,13 +40,14 @@ BASE: Final = "/api/v1"
 class ApiSettings:
     """``token``: needed on every request; None on loopback. ``read_token``: allows to read. ``lab``: faults may be
     injected. ``submits_per_s``: experiments that may be begun a second, in the long run (SUBMIT_BURST at once).
-    ``page``: the dashboard's files."""
+    ``page``: the dashboard's files. ``opens_on_tour``: it opens on the tour."""
 
     token: str | None = None
     lab: bool = False
     read_token: str | None = None
     submits_per_s: float = 5.0
     page: Path = BUILT
+    opens_on_tour: bool = False
 
 
 class NumberConverter(BaseConverter):
@@ -106,7 +107,7 @@ def make_app(
         app.register_blueprint(blueprint_of(name, BASE + path, views))
     if extension is not None:
         app.register_blueprint(extension.blueprint)
-    app.register_blueprint(page_routes(settings.page))
+    app.register_blueprint(page_routes(settings.page, settings.opens_on_tour))
     access = Access(settings.token, settings.read_token)
     add_routes(app, SelfRoutes(app, version, settings.token is not None, access), BASE)
     answer_errors(app)

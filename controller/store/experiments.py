@@ -180,7 +180,7 @@ class ExperimentStore:
     def finish(
         self, number: int, state: str, summary: Mapping[str, Any] | None = None, error: str = ""
     ) -> dict[str, Any]:
-        """End an experiment as finished or failed. Raises NotFoundError, StateError."""
+        """End an experiment as finished, failed or cancelled. Raises NotFoundError, StateError."""
         with Session(self._engine) as session, session.begin():
             experiment = _lock_running(session, number)
             if session.get(Job, number) is not None:

@@ -19,14 +19,23 @@ class AgentOptions:
 
 
 def controller_command(
-    data: Path, openflow: tuple[str, int], agents_socket: Path, token_file: Path, database: str | None
+    data: Path,
+    openflow: tuple[str, int],
+    agents_socket: Path,
+    token_file: Path,
+    database: str | None,
+    queue: bool = False,
 ) -> list[str]:
     """Return the command line of a lab's own controller, without the address of its API.
 
     data: its directory; openflow: address and port for switches; database: SQLAlchemy URL, None: a file in *data*.
+    queue: experiments may be submitted to it, for the workers that others start.
     """
     address, port = openflow
     argv = [sys.executable, "-m", "controller", "--lab"]
+    if queue:
+        argv = [sys.executable, "-m", "cli", "serve", "--lab", "--experiments", "--labs", "0"]
+        argv += ["--simulations", "0"]
     argv += ["--data", str(data), "--openflow", f"{address}:{port}", "--openflow-without-tls"]
     argv += ["--agents-socket", str(agents_socket), "--token-file", str(token_file)]
     return argv if database is None else [*argv, "--database", database]

@@ -53,6 +53,7 @@ class Deployment:
     None: with the lab, gone with it. controller_options: more of the controller's own (`capstan serve --help`).
     served: a controller that runs already, in place of one of this deployment's own. path_policy: a file with the path
     policy that ``entropy: file`` means. on_restart: gets each part that was started again, in a thread of its own.
+    queue: experiments can be submitted to our own controller; who holds the deployment runs them.
     """
 
     def __init__(
@@ -67,8 +68,10 @@ class Deployment:
         served: ServedController | None = None,
         path_policy: Path | None = None,
         on_restart: OnRestart = lambda restart: None,
+        queue: bool = False,
     ) -> None:
         self.spec = spec
+        self._queue = queue
         self.lab = Lab(
             spec.fabric,
             lab_id,
@@ -296,7 +299,7 @@ class Deployment:
             return
         data = self.lab.run_dir / "controller"
         argv = controller_command(
-            data, self.lab.controller_endpoint, self._socket, self._token_file, self._database
+            data, self.lab.controller_endpoint, self._socket, self._token_file, self._database, self._queue
         )
         part = ControllerPart(
             self.lab.popen, [*argv, *self._controller_options], self._log("controller"), ROOT, data

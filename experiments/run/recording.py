@@ -7,10 +7,14 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from capstan_client.controller import ControllerClient
-from capstan_client.errors import ControllerError
+from capstan_client.errors import CapstanError, ControllerError
 from experiments.results.document import Run, machine
 from experiments.spec.spec import Spec, spec_to_dict
 from workloads.plan import Plan
+
+
+class CancelledError(CapstanError, RuntimeError):
+    """An experiment that ends before its last run, on purpose; the text says what for."""
 
 
 class Record(Protocol):
@@ -57,4 +61,5 @@ class OwnRecord:
 
     def fail(self, error: BaseException) -> None:
         with suppress(ControllerError):
-            self._client.fail_experiment(self._number, str(error) or type(error).__name__)
+            words = str(error) or type(error).__name__
+            self._client.fail_experiment(self._number, words, cancelled=isinstance(error, CancelledError))

@@ -41,12 +41,14 @@ def run_experiment(
     on_restart: OnRestart = lambda restart: None,
     on_result: Callable[[Result, Deployment], None] = lambda result, deployment: None,
     path_policy: Path | None = None,
+    queue: bool = False,
+    controller_options: Sequence[str] = (),
 ) -> Result:
     """Bring the fabric up, run everything, keep the results, take the fabric down.
 
     text: the spec as its author wrote it. results: directory below which the result gets one of its own.
     database: SQLAlchemy URL; default: the file capstan.db in `results`. on_up: called when the fabric forwards;
-    on_result: with the fabric still up. path_policy, on_restart: as `Deployment` takes them.
+    on_result: with the fabric still up. path_policy, on_restart, queue, controller_options: as `Deployment` takes them.
 
     Raises:
         DeploymentError, ControllerError, TrafficError, DrainError, OutcomeError, EmptyError: no result, and why.
@@ -56,7 +58,9 @@ def run_experiment(
     def keep(document: Any, runs: Sequence[Run]) -> Path:
         return write_result(new_directory(results, spec.name, _when(document)), document, runs, text)
 
-    with _deployment(spec, results, database, steps, path_policy, on_restart) as deployment:
+    with _deployment(
+        spec, results, database, steps, path_policy, on_restart, queue, controller_options
+    ) as deployment:
         on_up(deployment)
         result = Experiment(spec, deployment, steps, steps.plans[0], keep).run()
         steps.stage("drawing")
@@ -77,6 +81,8 @@ def run_sweep(
     on_restart: OnRestart = lambda restart: None,
     on_result: Callable[[SweepResult, Deployment], None] = lambda result, deployment: None,
     path_policy: Path | None = None,
+    queue: bool = False,
+    controller_options: Sequence[str] = (),
 ) -> SweepResult:
     """Return the same for every point of the spec's sweep, all on one fabric where the points have the same.
 
@@ -91,7 +97,7 @@ def run_sweep(
     done: dict[int, Result] = {}
     for group in order:
         with _deployment(
-            grid[group[0]].spec, results, database, steps, path_policy, on_restart
+            grid[group[0]].spec, results, database, steps, path_policy, on_restart, queue, controller_options
         ) as deployment:
             on_up(deployment)
             for index in group:
@@ -151,6 +157,8 @@ def _deployment(
     steps: Steps,
     path_policy: Path | None,
     on_restart: OnRestart,
+    queue: bool,
+    controller_options: Sequence[str],
 ) -> Deployment:
     results.mkdir(parents=True, exist_ok=True)
     database = database or f"sqlite:///{results.absolute() / 'capstan.db'}"
@@ -161,6 +169,8 @@ def _deployment(
         on_stage=steps.stage,
         path_policy=path_policy,
         on_restart=on_restart,
+        queue=queue,
+        controller_options=controller_options,
     )
 
 

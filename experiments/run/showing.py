@@ -17,14 +17,39 @@ from experiments.results.statistics import EmptyError
 from experiments.run.deployment import Deployment, DeploymentError
 from experiments.run.drain import DrainError
 from experiments.run.experiment import Experiment, Result
-from experiments.run.progress import OnProgress, Steps
+from experiments.run.progress import OnProgress, Progress, Steps
+from experiments.run.recording import CancelledError
 from experiments.run.traffic import TrafficError
 from experiments.spec.spec import Spec
 
 AGAIN_S: Final = 5.0
 """Before the next round after one without a result, so that what never works does not fill the database."""
+ASK_EVERY_S: Final = 1.0
 SPOILT: Final = (ControllerError, DeploymentError, DrainError, OutcomeError, EmptyError, TrafficError)
 """What a round may end with while the fabric lives on: people who watch also take links down and switch schemes."""
+
+
+class GiveWay:
+    """Passes progress on, and raises CancelledError once the fabric is wanted."""
+
+    def __init__(
+        self,
+        on_progress: OnProgress,
+        wanted: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._on_progress = on_progress
+        self._wanted = wanted
+        self._clock = clock
+        self._ask_at = clock() + ASK_EVERY_S
+
+    def __call__(self, progress: Progress) -> None:
+        self._on_progress(progress)
+        if self._clock() < self._ask_at:
+            return
+        self._ask_at = self._clock() + ASK_EVERY_S
+        if self._wanted():
+            raise CancelledError("it gave way to an experiment that was submitted")
 
 
 def show(
@@ -37,10 +62,14 @@ def show(
     on_progress: OnProgress = lambda progress: None,
     on_result: Callable[[Result], None] = lambda result: None,
     on_spoilt: Callable[[Exception], None] = lambda error: None,
+    between: Callable[[], object] = lambda: None,
+    wanted: Callable[[], bool] = lambda: False,
 ) -> None:
     """Run *spec* on a deployment that is up until a signal ends it, each time with the next seed.
 
     keep: so many results stay in `results`, the newest. A round without a result is reported, and the next begins.
+    between: called before each round, for whatever else the fabric is wanted for; wanted: whether it is, asked at most
+    once a second while a round goes on, which then ends as cancelled, without a result.
 
     Raises:
         DeploymentError, ControllerError: a part of the deployment has ended, or the controller does not answer.
@@ -48,14 +77,17 @@ def show(
     seed = spec.seed
     while True:
         round_spec = replace(spec, seed=seed)
-        deployment.take(round_spec)
-        steps = Steps([round_spec], on_progress)
         try:
+            between()
+            deployment.take(round_spec)
+            steps = Steps([round_spec], GiveWay(on_progress, wanted))
             on_result(
                 Experiment(
                     round_spec, deployment, steps, steps.plans[0], _keeper(results, round_spec, text, keep)
                 ).run()
             )
+        except CancelledError:
+            continue
         except SPOILT as error:
             on_spoilt(error)
             deployment.check()

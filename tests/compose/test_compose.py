@@ -136,6 +136,8 @@ def look_at_the_page(stack: Stack) -> None:
             page = browser.new_page()
             page.on("pageerror", lambda error: errors.append(str(error)))
             page.goto(f"http://localhost:{stack.port}/")
+            page.wait_for_url("**/tour")
+            page.goto(f"http://localhost:{stack.port}/watch")
             drawn = "names => names.every(name => document.body.textContent.includes(name))"
             page.wait_for_function(drawn, arg=["l1", "l2", "s1", "s4", "h1", "h4"], timeout=60_000)
         finally:

@@ -166,7 +166,7 @@ def test_a_held_lab_says_what_was_killed_and_is_back(spec: Path, tmp_path: Path)
         with ControllerClient(held.api) as client:
             for words, part in (
                 ("host_agent --host h1", "agent h1"),
-                ("controller --lab", "controller"),
+                ("serve --lab", "controller"),
                 ("controller.api.front", "the API's HTTP process"),
                 (f"ovs-vswitchd unix:/run/capstan/{held.lab}/s1/", "ovs-vswitchd of s1"),
             ):

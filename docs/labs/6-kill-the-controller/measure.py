@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PARTS = {
-    "controller": "controller --lab .*",
+    "controller": "serve --lab .*",
     "agent h1": r"host_agent --host h1 .*",
     "switch l2": "ovs-vswitchd unix:.*/l2/",
 }

@@ -57,7 +57,7 @@ def running(world: World, api: str | None, **body: Any) -> Any:
 
 
 def test_without_a_run_there_is_nothing_to_watch(world: World) -> None:
-    assert world.get(BELOW) == {"experiment": None, "parent": None}
+    assert world.get(BELOW) == {"experiment": None, "parent": None, "here": False}
     assert "no run is going on" in world.get(f"{BELOW}/fabric", 404)["detail"]
 
 
@@ -65,7 +65,7 @@ def test_what_the_runs_controller_answers_is_passed_on(world: World, tmp_path: P
     (tmp_path / "run").mkdir()
     with api_world(tmp_path / "run") as run, served(run) as api:
         claimed = running(world, api)
-        assert world.get(BELOW) == {"experiment": claimed["experiment"], "parent": None}
+        assert world.get(BELOW) == {"experiment": claimed["experiment"], "parent": None, "here": False}
         run.ask("PUT", "/scheme", json={"scheme": "letflow"})
         assert world.get("/scheme")["base"] == "ecmp"
         assert world.get(f"{BELOW}/scheme")["base"] == "letflow"
@@ -79,7 +79,11 @@ def test_what_the_runs_controller_answers_is_passed_on(world: World, tmp_path: P
 
 def test_a_point_names_its_sweep(world: World) -> None:
     claimed = running(world, "http://127.0.0.1:9", sweep={"workload.flows.count": [5, 6]})
-    assert world.get(BELOW) == {"experiment": claimed["experiment"], "parent": claimed["parent"]}
+    assert world.get(BELOW) == {
+        "experiment": claimed["experiment"],
+        "parent": claimed["parent"],
+        "here": False,
+    }
 
 
 @pytest.mark.parametrize(
@@ -171,3 +175,15 @@ def test_no_more_readers_than_there_are_places() -> None:
             streams.add(lambda: ours, api, "/api/v1/events")
             with pytest.raises(StreamsError, match="1 readers watch"):
                 streams.add(lambda: ours, api, "/api/v1/events")
+
+
+def test_a_run_on_this_controllers_own_fabric_is_what_its_own_routes_show(world: World) -> None:
+    """Without a second request: the worker's word names no address that is asked."""
+    claimed = running(world, "http://127.0.0.1:9")
+    report = {"attempt": claimed["attempt"], "worker": "w@here:1", "stage": "caps", "here": True}
+    world.ask("PUT", f"/experiments/{claimed['experiment']}/progress", json=report)
+    assert world.get(BELOW) == {"experiment": claimed["experiment"], "parent": None, "here": True}
+    for path in ("/fabric", "/scheme", "/flows?limit=5", "/faults"):
+        assert world.get(BELOW + path) == world.get(path)
+    assert world.get(f"{BELOW}/flows?limit=0", 422)["field"] == "query.limit"
+    world.get(f"{BELOW}/flows/7", 404)

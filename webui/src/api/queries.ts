@@ -60,7 +60,7 @@ export function useRun(): RunView {
   });
   return run.data ?? NO_RUN;
 }
-const NO_RUN: RunView = { experiment: null, parent: null };
+const NO_RUN: RunView = { experiment: null, parent: null, here: false };
 
 export const useSchemes = () =>
   useQuery({

@@ -861,7 +861,7 @@ export interface components {
         };
         EndRequest: {
             /** @enum {unknown} */
-            state: "finished" | "failed";
+            state: "finished" | "failed" | "cancelled";
             /** @default null */
             summary: {
                 [key: string]: components["schemas"]["Anything"];
@@ -1026,7 +1026,8 @@ export interface components {
         /**
          * @description What a worker says of its run: as `experiments.run.progress.Progress`, and who it is.
          *
-         *     lab: id of its lab; api: where its lab's controller listens, once that is up.
+         *     lab: id of its lab; api: where its lab's controller listens, once that is up. here: its lab is the fabric of the
+         *     controller that it reports to.
          */
         WorkerReportRequest: {
             attempt: number;
@@ -1050,6 +1051,8 @@ export interface components {
             lab: string | null;
             /** @default null */
             api: string | null;
+            /** @default false */
+            here: boolean;
         };
         ResultsView: {
             /**
@@ -1630,11 +1633,12 @@ export interface components {
         };
         /**
          * @description ``experiment``: that the run belongs to, null if none can be watched; ``parent``: its sweep, null if it is no
-         *     point of one.
+         *     point of one; ``here``: it goes on on the fabric of this controller, so all other routes show it, too.
          */
         RunView: {
             experiment: number | null;
             parent: number | null;
+            here: boolean;
         };
         /** @description The scheme in force, with its overrides; ``policy``: what agents have got. */
         SchemeView: {

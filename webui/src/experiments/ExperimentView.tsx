@@ -2,7 +2,7 @@ import { Button, Code, Group, NativeSelect, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { change } from "../api/client";
-import { useHealth, useRun } from "../api/queries";
+import { useRun } from "../api/queries";
 import { LiveFabric } from "../watch/WatchPage";
 import { WatchSource } from "../watch/WatchSource";
 import { Link } from "../app/Link";
@@ -74,8 +74,7 @@ function Whole({ experiment }: { experiment: Experiment }) {
 /** The fabric of the run that is going on, while it is one of this experiment's. */
 function LiveRun({ experiment }: { experiment: number }) {
   const run = useRun();
-  const ownFabric = useHealth().data?.switches !== 0;
-  if (ownFabric || (run.experiment !== experiment && run.parent !== experiment)) return null;
+  if (run.experiment !== experiment && run.parent !== experiment) return null;
   return (
     <WatchSource>
       <LiveFabric />

@@ -14,8 +14,8 @@ export function NewExperiment() {
     <Panel title="A new experiment">
       {runs === false && (
         <Notice title="This controller has no queue of experiments">
-          ./capstan run small runs one and keeps it here; ./capstan serve --experiments runs what is submitted
-          on its page.
+          It serves one experiment that runs just now. ./capstan lab, demo, run --keep and serve --experiments
+          run what is begun on their page.
         </Notice>
       )}
       {runs && role !== "operate" && (

@@ -24,10 +24,11 @@ const CompletionTimes = lazy(async () => ({ default: (await import("../fct/FctPa
 const FULLEST = 6;
 
 export function WatchPage() {
-  const { experiment } = useRun();
+  const { experiment, here } = useRun();
+  const elsewhere = useSource() !== "";
   return (
     <>
-      {useSource() !== "" && experiment !== null && (
+      {(elsewhere || here) && experiment !== null && (
         <Quiet>
           This is the run of <Link href={`/compare/${experiment}`}>experiment {experiment}</Link>, live.
         </Quiet>

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo } from "react";
-import { useHealth, useRun } from "../api/queries";
+import { useRun } from "../api/queries";
 import { SourceContext } from "../api/source";
 import { connect } from "../live/connection";
 import { LiveStore } from "../live/store";
@@ -8,11 +8,11 @@ import { LiveContext } from "../live/useLive";
 
 const RUN = "/runs/current";
 
-/** Views of what there is to watch: this controller's own fabric, or else the run that its queue is at. */
+/** Views of what there is to watch: the run that the queue is at, if that is on a fabric of its own; else this controller's
+ * fabric. */
 export function WatchSource({ children }: { children: ReactNode }) {
-  const ownFabric = useHealth().data?.switches !== 0;
-  const { experiment } = useRun();
-  if (ownFabric || experiment === null) return children;
+  const { experiment, here } = useRun();
+  if (here || experiment === null) return children;
   return <Run key={experiment}>{children}</Run>;
 }
 

@@ -135,9 +135,9 @@ def test_what_has_ended_or_is_there_already_is_409(world: World) -> None:
     path = f"/experiments/{number}"
     world.ask("POST", f"{path}/runs", 201, json=run_body(world))
     assert "already" in world.ask("POST", f"{path}/runs", 409, json=run_body(world))["detail"]
-    world.ask("PATCH", path, json={"state": "failed", "error": "an agent died"})
-    assert "is failed" in world.ask("POST", f"{path}/runs", 409, json=run_body(world, 1))["detail"]
-    assert "is failed" in world.ask("PATCH", path, 409, json={"state": "finished"})["detail"]
+    world.ask("PATCH", path, json={"state": "cancelled", "error": "it gave way"})
+    assert "is cancelled" in world.ask("POST", f"{path}/runs", 409, json=run_body(world, 1))["detail"]
+    assert "is cancelled" in world.ask("PATCH", path, 409, json={"state": "finished"})["detail"]
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

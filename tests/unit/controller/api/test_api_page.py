@@ -107,3 +107,12 @@ def test_a_page_that_was_not_built_says_why_and_is_there_once_it_is(world: World
     folder.mkdir(parents=True)
     (folder / "index.html").write_text("<title>the page</title>")
     assert client.get("/").status_code == 200
+
+
+def test_where_it_is_to_open_on_the_tour_only_the_bare_address_leads_there(world: World, built: Path) -> None:
+    settings = ApiSettings(None, page=built, opens_on_tour=True)
+    client = make_app(world.running, world.store, settings, "0.1.0").test_client()
+    answer = client.get("/")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/tour")
+    for address in ("/tour", "/watch"):
+        assert client.get(address).status_code == 200

@@ -1,0 +1,130 @@
+"""One page while a demo repeats: the tour, and experiments begun on its fabric and on another, live and afterwards."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser_network import BrowserNetwork
+from tests.e2e.conftest import PATIENCE_MS
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.timeout(600)
+ROOT = Path(__file__).resolve().parents[2]
+RUN_MS = 240_000
+SPINES = 4
+"""Of the preset `small`."""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What `capstan show small` says on its error output, while it runs."""
+    directory = tmp_path_factory.mktemp("show")
+    log = directory / "errors"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            [ROOT / "capstan", "show", "small", "--results", directory / "results"],
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+    yield log
+    process.send_signal(signal.SIGINT)
+    assert process.wait(120) == 130, log.read_text()
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.fixture(scope="module")
+def page(said: Path, browser: Browser, network: BrowserNetwork) -> Iterator[Page]:
+    url = eventually(
+        lambda: re.search(r"^page (\S+)/watch ", said.read_text(), re.MULTILINE), said.read_text, 120
+    )[1]
+    network.let_through(int(url.rpartition(":")[2]))
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=url)
+    context.set_default_timeout(PATIENCE_MS)
+    expect.set_options(timeout=PATIENCE_MS)
+    yield context.new_page()
+    context.close()
+
+
+def begin(page: Page, fields: dict[str, str]) -> int:
+    """Begin `small` with ECMP alone and these fields changed; return its number."""
+    page.goto("/compare")
+    for scheme in ("rps", "caps"):
+        page.get_by_label(scheme, exact=True).uncheck()
+    for index, (field, value) in enumerate(fields.items()):
+        page.get_by_role("button", name="Change another field").click()
+        page.get_by_role("combobox", name="Field", exact=True).nth(index).fill(field)
+        page.get_by_label("Value", exact=True).nth(index).fill(value)
+    expect(page.get_by_text(re.compile("✓ 1 run, about"))).to_be_visible()
+    page.get_by_role("button", name="Begin").click()
+    expect(page).to_have_url(re.compile(r"/compare/\d+$"))
+    return int(page.url.rpartition("/")[2])
+
+
+def finished(page: Page) -> None:
+    """Wait for the result of the experiment whose page is open."""
+    expect(page.locator("[data-state=finished]").first).to_be_visible(timeout=RUN_MS)
+    expect(page.get_by_role("img", name=re.compile("mean completion time: ecmp [0-9.]+ ms"))).to_be_visible()
+
+
+def goes_on_after(said: Path, words: str) -> bool:
+    """Return whether a round of the demo, with its three runs, has begun since *words*."""
+    return "run 1 of 3" in said.read_text().partition(words)[2]
+
+
+def spines_seen(page: Page, number: int) -> None:
+    expect(page.locator("[data-switch^=s]")).to_have_count(number, timeout=RUN_MS)
+
+
+def test_the_page_opens_on_the_tour(page: Page) -> None:
+    page.goto("/")
+    expect(page).to_have_url(re.compile(r"/tour$"))
+    expect(page.get_by_role("heading", name=re.compile("1 of 6"))).to_be_visible()
+
+
+def test_an_experiment_runs_on_the_demos_own_fabric_and_is_watched(page: Page) -> None:
+    number = begin(page, {"workload.flows.count": "150"})
+    expect(page.get_by_text(re.compile("run 1 of 1"))).to_be_visible(timeout=RUN_MS)
+    expect(page.locator("[data-link] [data-step]:not([data-step='0'])").first).to_be_visible(timeout=RUN_MS)
+    expect(page.get_by_test_id("class-short").locator("li").first).to_be_visible()
+    spines_seen(page, SPINES)
+    page.goto("/watch")
+    expect(page.get_by_text(f"This is the run of experiment {number}")).to_be_visible()
+    page.goto(f"/compare/{number}")
+    finished(page)
+
+
+def test_one_that_needs_another_fabric_is_watched_on_it_and_the_demo_goes_on(page: Page, said: Path) -> None:
+    number = begin(page, {"workload.flows.count": "150", "fabric.spines": "2"})
+    expect(page.get_by_text(re.compile("run 1 of 1"))).to_be_visible(timeout=RUN_MS)
+    page.goto("/watch")
+    spines_seen(page, 2)
+    expect(page.get_by_text(f"This is the run of experiment {number}")).to_be_visible()
+    page.goto(f"/compare/{number}")
+    finished(page)
+    page.goto("/watch")
+    spines_seen(page, SPINES)
+    ended = f"experiment {number} (small) has finished"
+    eventually(lambda: goes_on_after(said, ended), said.read_text, 120)
+
+
+def test_what_gave_way_is_listed_as_cancelled(page: Page) -> None:
+    page.goto("/compare")
+    row = page.get_by_role("row").filter(has_text="cancelled").first
+    expect(row).to_contain_text("small")
+
+
+def test_one_that_is_cancelled_gives_the_fabric_back(page: Page, said: Path) -> None:
+    number = begin(page, {"workload.flows.count": "5000"})
+    expect(page.get_by_text(re.compile("run 1 of 1"))).to_be_visible(timeout=RUN_MS)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("[data-state=cancelled]")).to_be_visible(timeout=RUN_MS)
+    stopped = f"experiment {number} (small) was stopped"
+    eventually(lambda: goes_on_after(said, stopped), said.read_text, 120)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from capstan_client.errors import CapstanError
-from experiments.results.claims import compared
+from experiments.results.claims import compared, find, find_across
 from experiments.spec.spec import Claim, Spec, spec_to_dict
-from experiments.spec.sweep import points, words
+from experiments.spec.sweep import is_across, points, show, words
 from plain.reading import PlainError, build
 from simulation.experiment import simulate_document
 from simulation.fabrics import SettingsError
@@ -124,20 +124,23 @@ def simulate_claims(name: str, spec: Spec, on_point: Callable[[str], None] = lam
     """Return a row for each claim of a spec that has a comparison, simulated at every point."""
     claims = [(claim, paper) for claim in spec.claims if claim.compare and (paper := paper_of(claim))]
     found: list[list[At]] = [[] for _ in claims]
+    by_tick: dict[str, Mapping[str, Any]] = {}
     try:
-        for point in points(spec) if spec.sweep else [None]:
-            text = "" if point is None else words(spec.sweep, point.at)
+        for point in points(spec):
+            text = words(spec.sweep, point.at)
             on_point(text)
-            document, _ = simulate_document(spec if point is None else point.spec)
-            ours = [
-                entry["ours"]
-                for entry, claim in zip(document["claims"], spec.claims, strict=True)
-                if _is_row(claim)
-            ]
-            for place, finding in zip(found, ours, strict=True):
-                place.append(At(text, finding))
+            document, _ = simulate_document(point.spec)
+            if point.at:
+                by_tick[show(point.at[0])] = document["schemes"]
+            for place, (claim, _) in zip(found, claims, strict=True):
+                assert claim.compare is not None
+                if not is_across(claim):
+                    place.append(At(text, find(claim.compare, document["schemes"]).to_dict()))
     except SettingsError as error:
         return [Row(paper, name, claim, (), problem=str(error)) for claim, paper in claims]
+    for place, (claim, _) in zip(found, claims, strict=True):
+        if claim.compare is not None and is_across(claim):
+            place.append(At("", find_across(claim.compare, by_tick, spec.seed).to_dict()))
     return [Row(paper, name, claim, tuple(at)) for (claim, paper), at in zip(claims, found, strict=True)]
 
 
@@ -162,10 +165,6 @@ def kept_rows(name: str, spec: Spec, directory: Path) -> list[Row] | None:
         Row(paper, name, claim, tuple(At(point, ours) for point, ours in row["at"]), problem=row["problem"])
         for (claim, paper), row in zip(claims, kept["rows"], strict=True)
     ]
-
-
-def _is_row(claim: Claim) -> bool:
-    return claim.compare is not None and paper_of(claim) is not None
 
 
 def with_switches(rows: Sequence[Row], results: Path) -> list[Row]:
@@ -210,7 +209,12 @@ def _lab(document: Mapping[str, Any] | None, claim: Claim) -> Iterator[At]:
 def _compared(claim: Claim) -> str:
     one = claim.compare
     assert one is not None
-    bounds = {"at_most": one.at_most, "at_least": one.at_least, "between": one.between}
+    bounds = {
+        "at_most": one.at_most,
+        "at_least": one.at_least,
+        "between": one.between,
+        "points": one.points,
+    }
     return compared({"scheme": one.scheme, "against": one.against, "measure": one.measure} | bounds)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from experiments.results.run_shares import SHARES, per_repeat_ratio
 from experiments.spec.spec import Claim, Comparison, Measure
+from experiments.spec.sweep import show
 
 Verdict = Literal["seen", "not seen", "open", "no figure"]
 """seen, not seen: by the whole 95 % interval; open: the interval has both; no figure: `why` says so."""
@@ -20,6 +22,12 @@ RATIOS: Final[Mapping[Measure, str]] = {
     "medium-mean": "medium_afct_ratio",
     "large-mean": "large_afct_ratio",
     "long-goodput": "goodput_ratio",
+    "short-retransmissions": "short_retransmissions_ratio",
+    "long-retransmissions": "long_retransmissions_ratio",
+    "short-reordering": "short_reordering_ratio",
+    "short-round-trip": "short_round_trip_ratio",
+    "datagrams": "datagrams_ratio",
+    "unscheduled": "unscheduled_ratio",
 }
 """Where the result document keeps each measure's ratio."""
 WORDS: Final[Mapping[Measure, str]] = {
@@ -30,6 +38,12 @@ WORDS: Final[Mapping[Measure, str]] = {
     "medium-mean": "mean completion time of medium flows",
     "large-mean": "mean completion time of large flows",
     "long-goodput": "goodput of long flows",
+    "short-retransmissions": "share of short flows' packets that are sent again",
+    "long-retransmissions": "share of long flows' packets that are sent again",
+    "short-reordering": "share of short flows' packets that come behind a gap",
+    "short-round-trip": "mean round trip of short flows",
+    "datagrams": "datagrams for each kB delivered",
+    "unscheduled": "share of flows that leave unscheduled",
 }
 
 
@@ -51,22 +65,59 @@ def find(comparison: Comparison, schemes: Mapping[str, Any]) -> Finding:
     for label in (comparison.scheme, comparison.against):
         if label not in schemes:
             return Finding("no figure", why=f"{label} was not run")
-    ours = schemes[comparison.scheme]
+    ours, theirs = schemes[comparison.scheme], schemes[comparison.against]
     entry = ours["against"][comparison.against]
     name = RATIOS[comparison.measure]
     ratio = entry.get(name)
     if ratio is None:
-        return Finding("no figure", why=_why_none(comparison.measure, ours, schemes[comparison.against]))
-    span = entry.get(f"{name}_ci")
+        return Finding("no figure", why=_why_none(comparison.measure, ours, theirs))
+    return _judged(
+        comparison, ratio, entry.get(f"{name}_ci"), {comparison.scheme: ours, comparison.against: theirs}
+    )
+
+
+def find_across(comparison: Comparison, points: Mapping[str, Mapping[str, Any]], seed: int) -> Finding:
+    """Return what two points of a sweep say of a comparison with `points`: the ratio of means over repeats, paired.
+
+    points: of each point of the sweep, by what it is called (`show`), the schemes' figures of its result document.
+    """
+    assert comparison.points is not None
+    at = [show(point) for point in comparison.points]
+    entries = {}
+    for label, point in zip((comparison.scheme, comparison.against), at, strict=True):
+        if label not in points.get(point, {}):
+            return Finding("no figure", why=f"{label} was not run at {point}")
+        entries[f"{label} at {point}"] = points[point][label]
+    ours, theirs = (_per_repeat(comparison.measure, entry) for entry in entries.values())
+    ratio, span = per_repeat_ratio(ours, theirs, seed)
+    if ratio is None:
+        return Finding("no figure", why="no figure of every repeat at both points")
+    return _judged(comparison, ratio, span, entries)
+
+
+def _per_repeat(measure: Measure, entry: Mapping[str, Any]) -> Sequence[float | None]:
+    kind, _, name = measure.partition("-")
+    if measure == "long-goodput":
+        found = entry.get("long", {}).get("goodput_per_repeat_mbps")
+    elif name == "mean":
+        found = entry.get(kind, {}).get("afct_per_repeat_ms")
+    else:
+        found = entry.get("shares", {}).get(measure, {}).get("per_repeat")
+    return found or ()
+
+
+def _judged(
+    comparison: Comparison,
+    ratio: float,
+    span: Sequence[float] | None,
+    entries: Mapping[str, Mapping[str, Any]],
+) -> Finding:
+    """Return the finding of a ratio. entries: of both schemes, by what they are called; a pair may be one scheme."""
     interval = None if span is None else (float(span[0]), float(span[1]))
-    limited = [
-        label for label in (comparison.scheme, comparison.against) if schemes[label].get("cpu_limited")
-    ]
+    limited = [label for label, entry in entries.items() if entry.get("cpu_limited")]
     if limited:
         return Finding("no figure", ratio, interval, f"{' and '.join(limited)} limited by the processor")
-    disturbed = [
-        label for label in (comparison.scheme, comparison.against) if schemes[label].get("disturbed")
-    ]
+    disturbed = [label for label, entry in entries.items() if entry.get("disturbed")]
     if disturbed:
         why = f"a part of the lab ended during runs of {' and '.join(disturbed)}"
         return Finding("no figure", ratio, interval, why)
@@ -94,6 +145,8 @@ def _verdict(comparison: Comparison, interval: tuple[float, float]) -> Verdict:
 
 def _why_none(measure: Measure, *schemes: Mapping[str, Any]) -> str:
     kind = measure.partition("-")[0]
+    if measure in SHARES:
+        return "no such packets, or none of the other's in all repeats"
     if measure == "short-p99" and all("n" in scheme.get(kind, {}) for scheme in schemes):
         return f"{min(scheme[kind]['n'] for scheme in schemes)} flows are too few for a p99"
     return f"there are no such {kind} flows"
@@ -114,7 +167,10 @@ def heading(claim: Mapping[str, Any]) -> str:
 
 def compared(comparison: Mapping[str, Any]) -> str:
     """Return `caps / rps, mean completion time of short flows`, with the limit if one is claimed."""
-    text = f"{comparison['scheme']} / {comparison['against']}, {WORDS[comparison['measure']]}"
+    names = [comparison["scheme"], comparison["against"]]
+    if comparison.get("points") is not None:
+        names = [f"{name} at {show(at)}" for name, at in zip(names, comparison["points"], strict=True)]
+    text = f"{' / '.join(names)}, {WORDS[comparison['measure']]}"
     if comparison.get("at_most") is not None:
         text += f", claimed at most {comparison['at_most']:g}"
     if comparison.get("at_least") is not None:

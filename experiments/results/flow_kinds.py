@@ -30,12 +30,13 @@ def add_kinds(
 ) -> None:
     """Put blocks of completion times into each scheme of *schemes* (`summarize`'s), and their ratios.
 
-    ``all`` (sized flows), ``medium`` and ``large``, where there is a limit, with ``medium_afct_ratio`` and so on
-    among the ratios; ``applications``: for each that has a name, its short flows' block, with ``ratios`` of their
-    mean over other schemes. A kind of which no flow was planned is left out; where some scheme finished none of it,
-    also.
+    ``all`` (sized flows, where there are short and long ones), ``medium`` and ``large``, where there is a limit, with
+    ``medium_afct_ratio`` and so on among the ratios; ``applications``: for each that has a name, its short flows'
+    block, with ``ratios`` of their mean over other schemes. A kind of which no flow was planned is left out; where some
+    scheme finished none of it, also.
     """
-    for stream, (kind, holds) in enumerate(_sizes(large_limit_bytes).items()):
+    both = all("long" in entry and "afct_ms" in entry["long"] for entry in schemes.values())
+    for stream, (kind, holds) in enumerate(_sizes(large_limit_bytes, both=both).items()):
         for label, (block, ratios) in _compared(
             outcomes, holds, seed, _FIRST_STREAM + stream, resamples
         ).items():
@@ -59,12 +60,12 @@ def add_kinds(
             }
 
 
-def _sizes(large_limit_bytes: int | None) -> dict[str, Holds]:
+def _sizes(large_limit_bytes: int | None, *, both: bool) -> dict[str, Holds]:
+    every: dict[str, Holds] = {"all": lambda flow: flow.size_bytes is not None}
     if large_limit_bytes is None:
-        return {}
+        return every if both else {}
     limit = large_limit_bytes
-    return {
-        "all": lambda flow: flow.size_bytes is not None,
+    return every | {
         "medium": lambda flow: flow.traffic_class == "long" and (flow.size_bytes or 0) < limit,
         "large": lambda flow: (flow.size_bytes or 0) >= limit,
     }

@@ -219,7 +219,14 @@ def goodput_ratio(
     ours: Goodput, theirs: Goodput, rng: np.random.Generator
 ) -> tuple[float | None, Interval | None]:
     """Return the sum of rates of ours over theirs, paired by repeat; None where theirs is zero."""
-    both = np.stack([ours.total, theirs.total], axis=1)
+    return paired_ratio(np.stack([ours.total, theirs.total], axis=1), rng)
+
+
+def paired_ratio(both: NDArray[np.float64], rng: np.random.Generator) -> tuple[float | None, Interval | None]:
+    """Return the first column's sum over the second's, shape (repeats, 2), and its interval over repeats.
+
+    (None, None) where the second is zero; no interval with one repeat, or where it is zero in some resample.
+    """
     if both[:, 1].sum() == 0:
         return None, None
 

@@ -13,8 +13,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from experiments.results.claims import RATIOS, WORDS, compared, found, heading
+from experiments.results.claims import RATIOS, WORDS, compared, find_across, found, heading
 from experiments.results.document import FORMAT, json_text, text_of
+from experiments.results.run_shares import SHARES
 from experiments.results.statistics import FLOWS_FOR_P99
 from experiments.results.tables import (
     interval_text,
@@ -25,8 +26,8 @@ from experiments.results.tables import (
     scheme_name,
     warnings,
 )
-from experiments.spec.spec import Spec, spec_to_dict
-from experiments.spec.sweep import show, words
+from experiments.spec.spec import Claim, Spec, spec_to_dict
+from experiments.spec.sweep import is_across, show, words
 
 Document = Mapping[str, Any]
 _OF_ALL: Final = ("started", "seed", "repeats", "baseline", "transport", "versions", "machine")
@@ -56,7 +57,15 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
     results: for each point what its axes show, where it is kept, and its own result document.
     """
     first = results[0][2]
-    ours = [[claim["ours"] for claim in document["claims"]] for _, _, document in results]
+    of_points = [iter([claim["ours"] for claim in document["claims"]]) for _, _, document in results]
+    by_tick = {show(at[0]): document["schemes"] for at, _, document in results}
+
+    def ours(claim: Claim) -> Any:
+        if claim.compare is not None and is_across(claim):
+            return find_across(claim.compare, by_tick, spec.seed).to_dict()
+        each = [next(findings) for findings in of_points]
+        return None if claim.compare is None else each
+
     return {
         "format": FORMAT,
         "kind": "sweep",
@@ -77,10 +86,7 @@ def sweep_document(spec: Spec, results: Sequence[tuple[tuple[Any, ...], Path, Do
             }
             for values, directory, document in results
         ],
-        "claims": [
-            asdict(claim) | {"ours": None if claim.compare is None else [point[index] for point in ours]}
-            for index, claim in enumerate(spec.claims)
-        ],
+        "claims": [asdict(claim) | {"ours": ours(claim)} for claim in spec.claims],
         "spec": spec_to_dict(spec),
     }
 
@@ -168,6 +174,8 @@ def _over_baseline(document: Document) -> list[Table]:
 
     tables: list[Table] = []
     for measure, name in RATIOS.items():
+        if measure in SHARES:
+            continue
         cells = _cells(document, lambda scheme, name=name: ratio(scheme, name))  # type: ignore[misc]
         del cells[baseline]
         if any(text is not None for row in cells.values() for text in row):
@@ -260,7 +268,9 @@ def sweep_notes(document: Document) -> list[str]:
         lines.append(f"Short flows that failed, and are in no mean: {'; '.join(failed)}.")
     for claim in document["claims"]:
         lines.append(heading(claim))
-        if claim["ours"] is not None:
+        if isinstance(claim["ours"], Mapping):
+            lines.append(f"  ours, {compared(claim['compare'])}: {found(claim['ours'])}")
+        elif claim["ours"] is not None:
             lines.append(f"  ours, {compared(claim['compare'])}:")
             lines += [
                 f"    {point['words']}: {found(finding)}"

@@ -21,7 +21,7 @@ from experiments.spec.spec import (
     spec_from_dict,
     uplinks_bps,
 )
-from experiments.spec.sweep import SweepError, check_axes, grid, words
+from experiments.spec.sweep import SweepError, check_axes, grid, show, words
 from plain.overrides import merge
 from plain.reading import PlainError, build, did_you_mean
 from plain.yaml_source import Path as FieldPath
@@ -127,6 +127,7 @@ def _sweep(
         return
     said = set()
     for ticks, combination in data:
+        combination.pop("claims", None)  # checked once, beside the sweep that they may speak of
         point = replace(source, data=combination, problems=[])
         wrong = list(against_schema(point))
         wrong += _Meaning(point, wrong).problems(schemes, check_overrides)
@@ -237,10 +238,18 @@ class _Meaning:
                 if compare[name] not in labels:
                     hint = did_you_mean(compare[name], labels)
                     self._say((*where, name), f"{compare[name]!r} is not among the schemes{hint}")
+            if compare.get("points") is not None:
+                self._points_of_claim(compare, (*where, "points"))
+            elif compare["scheme"] == compare["against"]:
+                self._say(
+                    (*where, "against"),
+                    "is the scheme itself: compare it with another, or name two points of a sweep (points)",
+                )
             wrong = "at_most" if compare["measure"] == "long-goodput" else "at_least"
             if compare.get(wrong) is not None:
                 self._say(
-                    (*where, wrong), f"is not for {compare['measure']}: goodput takes at_least, times at_most"
+                    (*where, wrong),
+                    f"is not for {compare['measure']}: goodput takes at_least, times and shares at_most",
                 )
             limits = [name for name in ("at_most", "at_least", "between") if compare.get(name) is not None]
             if len(limits) != 1:
@@ -251,6 +260,21 @@ class _Meaning:
                 )
             elif limits == ["between"] and not 0 < compare["between"][0] < compare["between"][1]:
                 self._say((*where, "between"), "must be two numbers above 0, the lesser first")
+
+    def _points_of_claim(self, compare: Mapping[str, Any], where: tuple[str | int, ...]) -> None:
+        """Say what is wrong with the two points of a sweep that a claim compares."""
+        axes = self._data.get("sweep")
+        if not isinstance(axes, list) or len(axes) != 1 or not isinstance(axes[0], dict):
+            self._say(where, "needs a sweep over one axis")
+            return
+        there = [show(tick) for tick in axes[0].get("shown") or axes[0].get("values") or ()]
+        for place, point in enumerate(compare["points"]):
+            if show(point) not in there:
+                self._say(
+                    (*where, place), f"{show(point)!r} is no point of the sweep; there are {', '.join(there)}"
+                )
+        if compare["measure"] == "short-p99":
+            self._say(where, "cannot compare a p99: a repeat alone has too few flows for it")
 
     def _overrides(
         self,

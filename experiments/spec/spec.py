@@ -24,9 +24,21 @@ DRAIN_MARGIN_S: Final = 0.2
 ALL_SCHEMES: Final = "all"
 """In place of a scheme's name: every scheme that comes with Capstan, and is not listed by itself."""
 Measure = Literal[
-    "all-mean", "short-mean", "short-p99", "long-mean", "medium-mean", "large-mean", "long-goodput"
+    "all-mean",
+    "short-mean",
+    "short-p99",
+    "long-mean",
+    "medium-mean",
+    "large-mean",
+    "long-goodput",
+    "short-retransmissions",
+    "long-retransmissions",
+    "short-reordering",
+    "short-round-trip",
+    "datagrams",
+    "unscheduled",
 ]
-"""Completion times of a class of flows, or the sum of background flows' rates."""
+"""Completion times of a class of flows, the sum of background flows' rates, or a share (`results.run_shares`)."""
 
 
 Seconds = Annotated[float, Meta(ge=0, le=600)]
@@ -51,11 +63,16 @@ class SchemeChoice:
 class Comparison:
     """The figure of ours in which a claim would show: *scheme* is better than *against* in *measure*.
 
+    With *points*, of a sweep over one axis, *scheme* is taken at the first of two points and *against* at the second,
+    so that workloads and fabrics can be compared under one scheme; else both are taken at every point.
+
     A spec has one of at_most, at_least and between (results of earlier ones may have none: any difference that the
     interval confirms counts).
     """
 
-    measure: Annotated[Measure, Meta(description="completion time of a class, or rate of background flows")]
+    measure: Annotated[
+        Measure, Meta(description="completion time of a class, rate of background flows, or a share")
+    ]
     scheme: Annotated[str, Meta(description="label of the scheme that the paper says is better")]
     against: Annotated[str, Meta(description="label of the other")]
     at_most: Annotated[Positive | None, Meta(description="the claimed ratio of times")] = None
@@ -63,6 +80,10 @@ class Comparison:
     between: Annotated[
         Annotated[tuple[float, ...], Meta(min_length=2, max_length=2)] | None,
         Meta(description="the claimed range of the ratio"),
+    ] = None
+    points: Annotated[
+        Annotated[tuple[float | str, ...], Meta(min_length=2, max_length=2)] | None,
+        Meta(description="two points of a sweep over one axis, as shown: of scheme, and of against"),
     ] = None
 
 

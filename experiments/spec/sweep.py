@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any, Final
 
 from capstan_client.errors import CapstanError
-from experiments.spec.spec import Axis, Spec, spec_from_dict, spec_to_dict
+from experiments.spec.spec import Axis, Claim, Spec, spec_from_dict, spec_to_dict
 
 MOST_POINTS: Final = 200
 
@@ -45,8 +45,19 @@ def points(spec: Spec) -> list[Point]:
     combinations = []
     for ticks, data in grid(spec_to_dict(spec), spec.sweep):
         point = spec_from_dict(data)
-        combinations.append(Point(replace(point, title=f"{spec.title} ({words(spec.sweep, ticks)})"), ticks))
+        title = f"{spec.title} ({words(spec.sweep, ticks)})"
+        combinations.append(Point(replace(point, title=title, claims=claims_of_points(spec)), ticks))
     return combinations
+
+
+def is_across(claim: Claim) -> bool:
+    """Return whether a claim compares two points of a sweep, so that no point alone shows it."""
+    return claim.compare is not None and claim.compare.points is not None
+
+
+def claims_of_points(spec: Spec) -> tuple[Claim, ...]:
+    """Return the claims that each point of a spec's sweep has."""
+    return tuple(claim for claim in spec.claims if not is_across(claim))
 
 
 def only(spec: Spec, wanted: Sequence[str]) -> Spec:

@@ -122,13 +122,24 @@ test("findings come from experiments and from points of sweeps", () => {
       id: 1,
       summary: {
         claims: [
-          { text: "sooner", finding },
-          { text: "other", finding },
+          { text: "sooner", ours: finding },
+          { text: "other", ours: finding },
         ],
       },
     },
-    { id: 2, summary: { points: [{ experiment: 3, claims: [{ text: "sooner", found: finding }] }] } },
+    {
+      id: 2,
+      summary: {
+        points: [{ experiment: 3 }, { experiment: 5 }],
+        claims: [{ text: "sooner", ours: [finding, finding] }],
+      },
+    },
     { id: 4, summary: null },
+    {
+      id: 6,
+      summary: { points: [{ experiment: 7 }], claims: [{ text: "sooner", ours: finding }] },
+    },
+    { id: 8, summary: { claims: [{ text: "sooner", ours: null }] } },
   ] as unknown as Experiment[];
-  expect(findingsOf(kept, wanted).map((entry) => entry.experiment)).toEqual([1, 3]);
+  expect(findingsOf(kept, wanted).map((entry) => entry.experiment)).toEqual([1, 3, 5, 6]);
 });

@@ -141,6 +141,16 @@ def test_every_mistake_is_said_where_it_stands(
             "claims[0].compare.at_most",
             "goodput takes at_least",
         ),
+        (
+            "compare: {measure: short-mean, scheme: ecmp, against: ecmp, at_most: 1}",
+            "claims[0].compare.against",
+            "two points of a sweep",
+        ),
+        (
+            "compare: {measure: short-mean, scheme: ecmp, against: ecmp, at_most: 1, points: [1, 2]}",
+            "claims[0].compare.points",
+            "needs a sweep over one axis",
+        ),
     ],
 )
 def test_every_claim_has_a_comparison_with_a_number(compare: str, path: str, message: str) -> None:
@@ -148,6 +158,22 @@ def test_every_claim_has_a_comparison_with_a_number(compare: str, path: str, mes
     assert [(at[1], message in at[2]) for at in found] == [(path, True)], found
     good = "compare: {measure: short-mean, scheme: ecmp, against: caps-1, between: [0.3, 0.5]}"
     assert problems(f"{GOOD}claims:\n  - text: So it is.\n    {good}\n") == []
+
+
+def test_a_claim_may_compare_two_points_of_a_sweep_that_it_has() -> None:
+    sweep = "sweep:\n  - {label: flows, fields: [workload.flows.count], values: [10, 20]}\n"
+
+    def compared(more: str) -> list[tuple[str, str]]:
+        claim = f"  - text: So it is.\n    compare: {{scheme: ecmp, against: ecmp, at_most: 1, {more}}}\n"
+        return [(at[1], at[2]) for at in problems(f"{GOOD}{sweep}claims:\n{claim}")]
+
+    assert compared("measure: short-mean, points: [10, 20]") == []
+    assert compared("measure: short-mean, points: [10, 15]") == [
+        ("claims[0].compare.points[1]", "'15' is no point of the sweep; there are 10, 20")
+    ]
+    ((path, message),) = compared("measure: short-p99, points: [10, 20]")
+    assert path == "claims[0].compare.points"
+    assert "too few flows" in message
 
 
 def test_all_mistakes_are_said_at_once_in_the_order_of_lines() -> None:

@@ -52,12 +52,17 @@ def test_flows_are_told_apart_by_size_and_by_application() -> None:
     assert other["large"]["afct_ms"] == pytest.approx(np.mean(own))
 
 
-def test_without_a_limit_or_names_there_is_nothing_more() -> None:
+def test_without_a_limit_or_names_there_are_all_flows_at_most() -> None:
     plain = [[replace(one, application="") for one in runs(2.0)[0]]]
     schemes = summarize({"one": plain}, "one", 1, 50)
     before = set(schemes["one"])
     add_kinds(schemes, {"one": plain}, 1, None, 50)
-    assert set(schemes["one"]) == before
+    assert set(schemes["one"]) == before | {"all"}
+    assert schemes["one"]["all"]["n"] == 120
+    short = [[one for one in plain[0] if one.traffic_class == "short"]]
+    schemes = summarize({"one": short}, "one", 1, 50)
+    add_kinds(schemes, {"one": short}, 1, None, 50)
+    assert "all" not in schemes["one"]
 
 
 def test_tables_and_claims_have_them() -> None:

@@ -715,15 +715,18 @@ export interface components {
          * Comparison
          * @description The figure of ours in which a claim would show: *scheme* is better than *against* in *measure*.
          *
+         *         With *points*, of a sweep over one axis, *scheme* is taken at the first of two points and *against* at the second,
+         *         so that workloads and fabrics can be compared under one scheme; else both are taken at every point.
+         *
          *         A spec has one of at_most, at_least and between (results of earlier ones may have none: any difference that the
          *         interval confirms counts).
          */
         SpecComparison: {
             /**
-             * @description completion time of a class, or rate of background flows
+             * @description completion time of a class, rate of background flows, or a share
              * @enum {unknown}
              */
-            measure: "all-mean" | "large-mean" | "long-goodput" | "long-mean" | "medium-mean" | "short-mean" | "short-p99";
+            measure: "all-mean" | "datagrams" | "large-mean" | "long-goodput" | "long-mean" | "long-retransmissions" | "medium-mean" | "short-mean" | "short-p99" | "short-reordering" | "short-retransmissions" | "short-round-trip" | "unscheduled";
             /** @description label of the scheme that the paper says is better */
             scheme: string;
             /** @description label of the other */
@@ -743,6 +746,11 @@ export interface components {
              * @default null
              */
             between: number[] | null;
+            /**
+             * @description two points of a sweep over one axis, as shown: of scheme, and of against
+             * @default null
+             */
+            points: (number | string)[] | null;
         };
         /**
          * Axis

@@ -1,5 +1,6 @@
 import { List, Text } from "@mantine/core";
 import { Panel } from "../parts/Panel";
+import { asList } from "../understand/evidence";
 import type { Claim, Finding } from "./types";
 
 const SIGNS: Readonly<Record<Finding["verdict"], string>> = {
@@ -15,18 +16,17 @@ export function Claims({ claims }: { claims: readonly Claim[] }) {
   return (
     <Panel title="What the papers claim">
       <List size="sm" spacing="xs">
-        {claims.map((claim, index) => {
-          const finding = claim.finding ?? claim.found ?? null;
-          return (
-            <List.Item key={index}>
-              {claim.text}{" "}
-              <Text span c="dimmed">
-                {[claim.source, claim.figure].filter(Boolean).join(", ")}
-              </Text>
-              {finding && <Verdict finding={finding} />}
-            </List.Item>
-          );
-        })}
+        {claims.map((claim, index) => (
+          <List.Item key={index}>
+            {claim.text}{" "}
+            <Text span c="dimmed">
+              {[claim.source, claim.figure].filter(Boolean).join(", ")}
+            </Text>
+            {asList(claim.ours).map((finding, point) => (
+              <Verdict key={point} finding={finding} />
+            ))}
+          </List.Item>
+        ))}
       </List>
     </Panel>
   );

@@ -45,8 +45,8 @@ export interface Claim {
   figure?: string;
   kind?: string;
   compare?: { measure: string; scheme: string; against: string } | null;
-  finding?: Finding | null;
-  found?: Finding | null;
+  /** Of a sweep: a finding of each point, or one of the two points that the claim compares. */
+  ours?: Finding | readonly Finding[] | null;
 }
 
 export interface ResultDocument {
@@ -58,9 +58,10 @@ export interface ResultDocument {
   notices?: string[];
 }
 
-/** What a sweep found: a result document for each of its points, of those that have finished. */
+/** What a sweep found: a result document for each of its points, of those that have finished; claims over all. */
 export interface SweepDocument {
   points?: (ResultDocument & { experiment: number })[];
+  claims?: Claim[];
 }
 
 export const OVER: readonly State[] = ["finished", "failed", "cancelled", "interrupted"];

@@ -1,7 +1,7 @@
 /** Claims about a scheme, of presets, and what kept experiments found of them. */
 
 import type { PresetClaim, PresetView } from "../api/schema";
-import type { Experiment, Finding, ResultDocument, SweepDocument } from "../experiments/types";
+import type { Claim, Experiment, Finding, ResultDocument, SweepDocument } from "../experiments/types";
 
 /** Claims that are about *scheme*, with the preset that has each; those in which it is the better one first. */
 export function claimsOf(
@@ -15,6 +15,12 @@ export function claimsOf(
   ];
 }
 
+/** A claim's findings: none, one, or one of each point of a sweep. */
+export function asList(ours: Claim["ours"]): readonly Finding[] {
+  if (ours == null) return [];
+  return "verdict" in ours ? [ours] : ours;
+}
+
 /** What *experiments* found of *claim*: a finding of each, or of each point of a sweep. */
 export function findingsOf(
   experiments: readonly Experiment[],
@@ -22,12 +28,14 @@ export function findingsOf(
 ): { experiment: number; finding: Finding }[] {
   return experiments.flatMap((experiment) => {
     const summary = (experiment.summary ?? {}) as ResultDocument & SweepDocument;
-    const documents = summary.points ?? [{ ...summary, experiment: experiment.id }];
-    return documents.flatMap((document) =>
-      (document.claims ?? []).flatMap((known) => {
-        const finding = known.finding ?? known.found;
-        return known.text === claim.text && finding ? [{ experiment: document.experiment, finding }] : [];
-      }),
-    );
+    const ids = (summary.points ?? []).map((point) => point.experiment);
+    return (summary.claims ?? [])
+      .filter((known) => known.text === claim.text)
+      .flatMap(({ ours }) =>
+        asList(ours).map((finding, index) => ({
+          experiment: (Array.isArray(ours) && ids[index]) || experiment.id,
+          finding,
+        })),
+      );
   });
 }

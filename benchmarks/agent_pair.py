@@ -76,7 +76,7 @@ class AgentPair:
     # -- work on the hosts -----------------------------------------------------------------------
 
     def command(self, host: int, argv: Sequence[str]) -> list[str]:
-        """*argv* as a command line that runs it on a host."""
+        """Return *argv* as a command line that runs it on a host."""
         program = shutil.which(argv[0])
         if program is None:
             raise PairError(f"{argv[0]!r} is not installed")

@@ -158,7 +158,7 @@ def _of_clients(measured: _Measured) -> dict[str, Figure]:
 
 @contextmanager
 def _reading(lab: Deployment, readers: int) -> Iterator[dict[str, Any]]:
-    """Readers in a process of their own; what they got is in the dictionary afterwards."""
+    """Run readers in a process of their own; what they got is in the dictionary afterwards."""
     place = urlsplit(lab.client.url)
     argv = [
         sys.executable,
@@ -180,7 +180,7 @@ def _reading(lab: Deployment, readers: int) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _asking(lab: Deployment, took_ms: list[float]) -> Iterator[None]:
-    """Clients that ask for the fabric, ten times a second each."""
+    """Run clients that ask for the fabric, ten times a second each."""
     done = threading.Event()
 
     def ask() -> None:

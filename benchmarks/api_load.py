@@ -52,13 +52,13 @@ class Load:
 
 
 def program() -> str:
-    """Who asks."""
+    """Return the program that asks."""
     return "wrk" if shutil.which("wrk") else "our clients in Python (apt-get install wrk for faster ones)"
 
 
 @contextmanager
 def load(lab: Deployment, seconds: float, apart: bool = False) -> Iterator[Load]:
-    """So many seconds of it, beside what the block does; the result is whole after the block.
+    """Run so many seconds of it, beside what the block does; the result is whole after the block.
 
     apart: every request is unlike all others. Raises LoadError if a request failed.
     """

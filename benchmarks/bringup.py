@@ -99,7 +99,9 @@ def live(spec: Spec) -> Round:
 
 
 def ping_all(deployment: Deployment) -> None:
-    """Every host pings every other over the overlay, all at once. Raises BenchmarkError that names who is missed."""
+    """Have every host ping every other over the overlay, all at once. Raise BenchmarkError that names who is
+    missed.
+    """
     hosts = deployment.spec.endpoints()
     started = [
         (
@@ -125,5 +127,5 @@ def ping_all(deployment: Deployment) -> None:
 
 
 def _name(stage: str) -> str:
-    """`building the fabric: 2 leaves ...` as `building_the_fabric`."""
+    """Return `building the fabric: 2 leaves ...` as `building_the_fabric`."""
     return stage.partition(":")[0].replace(",", "").replace(" ", "_")

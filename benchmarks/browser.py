@@ -63,7 +63,7 @@ class Watched:
 
 @contextmanager
 def chromium(url: str) -> Iterator[Watched]:
-    """A window of SIZE at *url*, headless.
+    """Open a window of SIZE at *url*, headless.
 
     Raises:
         BrowserError: no Chromium, or no Playwright.

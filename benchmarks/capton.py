@@ -68,7 +68,7 @@ def measure(
     flows: int,
     events: int,
 ) -> Measured:
-    """Time *events* ends of flows, each followed by a request, with so many flows active throughout."""
+    """Measure *events* ends of flows, each followed by a request, with so many flows active throughout."""
     rng = np.random.default_rng(1)
     leaves = -(-hosts // HOSTS_PER_LEAF)
     core = ACCESS_BPS * HOSTS_PER_LEAF // OVERSUBSCRIPTION

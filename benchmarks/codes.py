@@ -66,13 +66,13 @@ def _time(call: Callable[[], object], count: int) -> float:
 
 
 def _count(call: Callable[[], object]) -> int:
-    """Calls that fill a round."""
+    """Return how many calls fill a round."""
     call()
     return max(1, round(ROUND_S / _time(call, 3)))
 
 
 def _own(sources: np.ndarray) -> dict[str, Callable[[], object]]:
-    """Our kernels on arrays, our codes on packets, and memcpy; what decodes is checked once."""
+    """Return our kernels on arrays, our codes on packets, and memcpy; what decodes is checked once."""
     copy, repairs, rebuilt = np.empty_like(sources), _rows(REPAIRS), _rows(len(LOST))
     calls: dict[str, Callable[[], object]] = {"memcpy": lambda: np.copyto(copy, sources)}
     holes = sources.copy()

@@ -85,7 +85,7 @@ def _throughput(lab: Deployment) -> dict[str, Figure]:
 
 
 def _direct_link(lab: Deployment) -> None:
-    """A veth pair between the two hosts, and agents of its own on it; both go with the lab."""
+    """Make a veth pair between the two hosts, and agents of its own on it; both go with the lab."""
     first, second = (lab.lab.net.get(host).pid for host in _HOSTS)
     _tool(["ip", "link", "add", "name", "bench-a", "netns", str(first), "type", "veth",
            "peer", "name", "bench-b", "netns", str(second)])  # fmt: skip

@@ -101,7 +101,7 @@ def run() -> dict[str, Any]:
 
 
 def send(lab: Deployment) -> None:
-    """All flows, from the hosts of the first leaf to those of the second one."""
+    """Send all flows, from the hosts of the first leaf to those of the second one."""
     places = {place.name: place.overlay for place in lab.spec.fabric.hosts()}
     sinks = [
         lab.lab.popen(host, [sys.executable, "-c", _SINK, str(PORT)], stdout=subprocess.PIPE, text=True)

@@ -155,7 +155,7 @@ def _measure(lab: Deployment) -> Step:
 
 @contextmanager
 def _traffic(lab: Deployment, rate_mbps: float) -> Iterator[None]:
-    """Flows from each host of the first leaf to one of the second, for the block."""
+    """Run flows from each host of the first leaf to one of the second, for the block."""
     places = {place.name: place for place in lab.spec.fabric.hosts()}
     for place in places.values():
         lab.lab.set_link(f"{place.name}-l{place.leaf}", rate_mbps=rate_mbps)

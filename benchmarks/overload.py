@@ -197,7 +197,7 @@ def notes(measured: Measured, cycles: int) -> tuple[str, ...]:
 
 @contextmanager
 def _controller(directory: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """A controller that answers; its process id and endpoints."""
+    """Run a controller; yield its process id and endpoints once it answers."""
     argv = [sys.executable, "-m", "controller", "--data", str(directory / "data"), "--scheme", "caps"]
     argv += ["--openflow", "127.0.0.1:0", "--api", "127.0.0.1:0", "--link-rate-mbps", f"{LINK_RATE_MBPS:g}"]
     with (directory / "log").open("w") as log:
@@ -222,7 +222,7 @@ def _controller(directory: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 @contextmanager
 def _program(module: str, *arguments: str, first: str, patience_s: float) -> Iterator[subprocess.Popen[str]]:
-    """A program that has said *first*; its standard input ends with the block."""
+    """Run a program; yield once it has said *first*; its standard input ends with the block."""
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,

@@ -115,7 +115,7 @@ class Fabric:
             switch.sock.sendall(answer)
 
     def _carry(self, index: int, port: int, frame: bytes) -> None:
-        """A frame leaves a switch: LLDP comes in at the other end of a link, and goes up."""
+        """Carry a frame that leaves a switch: LLDP comes in at the other end of a link, and goes up."""
         if port == HOST_PORT:
             return
         other, other_port = (

@@ -75,7 +75,7 @@ class Overload:
             loading()
 
     async def _switch(self, number: int, step: asyncio.Semaphore, tried: asyncio.Event) -> None:
-        """A switch of its own datapath id, with 4000 ports while there are ports left; it stays."""
+        """Be a switch of its own datapath id, with 4000 ports while there are ports left; it stays."""
         count = max(0, min(PORTS_OF_ONE, PORTS - number * PORTS_OF_ONE)) or 1
         peer = OpenFlowPeer(_DPID + number, range(1, count + 1))
         with suppress(OSError):
@@ -107,7 +107,7 @@ class Overload:
             writer.write(peer.data_to_send())
 
     async def _flood(self) -> None:
-        """A switch that sends up packets at a steady rate, as far as they are taken."""
+        """Be a switch that sends up packets at a steady rate, as far as they are taken."""
         peer = OpenFlowPeer(_FLOOD_DPID, [1])
         reader, writer = await asyncio.open_connection(_HOST, self._openflow)
         writer.write(peer.data_to_send())

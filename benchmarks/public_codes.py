@@ -66,7 +66,9 @@ def _check(name: str, right: bool) -> None:
 
 
 def _isa_l(sources: np.ndarray, folder: Path) -> Calls:
-    """Cauchy matrix, ec_encode_data; decoding is the product with the inverse's rows, made beforehand."""
+    """Return ISA-L's Cauchy matrix and ec_encode_data; decoding is the product with the inverse's rows, made
+    beforehand.
+    """
     path = next(iter(sorted(folder.glob("pyeclib.libs/libisal*.so*"))), None)
     if path is None:
         raise RuntimeError("ISA-L is not in it")

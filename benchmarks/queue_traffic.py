@@ -31,7 +31,8 @@ def _mark(sock: socket.socket, priority: int) -> None:
 
 
 def flood(destination: str, port: int, seconds: float, rates: Sequence[tuple[int, float]]) -> None:
-    """Datagrams of full size at a steady rate for each (priority, Mbit/s on the wire); prints how many of each.
+    """Send datagrams of full size at a steady rate for each (priority, Mbit/s on the wire); print how many of
+    each.
 
     What a pause of this process has cost is not made up for by a burst: that would not be a steady rate.
     """
@@ -80,7 +81,7 @@ def echo(port: int, priority: int) -> None:
 
 
 def ping(destination: str, port: int, priority: int, count: int, interval: float) -> None:
-    """Round-trip times of small datagrams, in ms; null for one that has not come back in 20 seconds."""
+    """Print round-trip times of small datagrams, in ms; null for one that has not come back in 20 seconds."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     _mark(sock, priority)
     sock.connect((destination, port))

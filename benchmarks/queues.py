@@ -94,7 +94,7 @@ class QueueLab:
 
     @contextmanager
     def flood(self, *rates: str, seconds: float = 600.0) -> Iterator[subprocess.Popen[str]]:
-        """From h1 to h3, as ``PRIORITY:MBPS``, until the block ends."""
+        """Send from h1 to h3, as ``PRIORITY:MBPS``, until the block ends."""
         drain = self.started("h3", "drain", PORT)
         sender = self.started("h1", "flood", self.address["h3"], PORT, seconds, *rates)
         try:
@@ -114,7 +114,9 @@ class QueueLab:
         return float(said)
 
     def round_trips(self, count: int = PINGS) -> list[float]:
-        """Between h2 and h4 in the highest queue, in ms. Raises BenchmarkError if one is lost."""
+        """Return round trips between h2 and h4 in the highest queue, in ms. Raise BenchmarkError if one is
+        lost.
+        """
         reflector = self.started("h4", "echo", PORT, 0)
         pinging = self.start("h2", "ping", self.address["h4"], PORT, 0, count, PING_EVERY_S)
         times = answer(pinging, 120 + count * 0.1)
@@ -126,7 +128,7 @@ class QueueLab:
         return [float(text) for text in times]
 
     def wait_empty(self, queue: int, seconds: float = 60.0) -> None:
-        """Until a queue of l1's link has nothing to send, as what a connection has left behind goes."""
+        """Wait until a queue of l1's link has nothing to send: what a connection has left behind goes first."""
         deadline = time.monotonic() + seconds
         while self.port("l1", "s1")["counters"][queue]["waiting_packets"]:
             if time.monotonic() > deadline:

@@ -133,7 +133,7 @@ def _flow(number: int) -> dict[str, Any]:
 
 
 def _fill(engine: Engine, experiment: int, of_a_run: int, records: int) -> None:
-    """Copies of the first run, by the database itself, until there are *records*."""
+    """Copy the first run, by the database itself, until there are *records*."""
     columns = [column for column in FlowRecord.__table__.columns if column.name not in ("id", "run_id")]
     heads = [column for column in Run.__table__.columns if column.name not in ("id", "repeat")]
     with engine.begin() as connection:
@@ -156,7 +156,7 @@ def _page(store: ExperimentStore, number: int, run: int | None, after: int) -> f
 
 
 def _timed(work: Any) -> float:
-    """Milliseconds."""
+    """Return what it takes, in milliseconds."""
     began = time.perf_counter()
     work()
     return (time.perf_counter() - began) * 1e3

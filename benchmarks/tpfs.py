@@ -75,7 +75,7 @@ def measure(count: int) -> tuple[float, float]:
 
 
 def _one(count: int) -> dict[str, Any]:
-    """In a process of its own."""
+    """Measure one, in a process of its own."""
     import resource
     import time
 

@@ -112,6 +112,6 @@ def _policy(version: int, typed: bool) -> Policy:
 
 
 def _types(version: int) -> FlowTypes:
-    """Half of the ports in use begin two queues lower; no port has the other values."""
+    """Return types by which half of the ports in use begin two queues lower; no port has the other values."""
     values = tuple((str(5602 + number),) for number in range(VALUES))
     return FlowTypes(version, ("destination_port",), (TypePriority(values, (0, 0, *THRESHOLDS[2:])),))

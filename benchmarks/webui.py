@@ -114,7 +114,7 @@ def _spec() -> Spec:
 
 @contextmanager
 def _traffic(lab: Deployment) -> Iterator[None]:
-    """FLOWS flows, from every host to all others, until the block ends."""
+    """Run FLOWS flows, from every host to all others, until the block ends."""
     overlay = {host["name"]: host["overlay"][0] for host in lab.client.fabric()["hosts"]}
     programs: list[subprocess.Popen[str]] = []
     try:

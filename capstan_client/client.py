@@ -28,7 +28,7 @@ class Capstan(Connected):
         self._connection = Connection(url, token, timeout_s, authority)
 
     def health(self) -> dict[str, Any]:
-        """State of the fabric that it controls."""
+        """Return the state of the fabric that it controls."""
         found: dict[str, Any] = self._connection.get("/health")
         return found
 

@@ -50,12 +50,12 @@ class Experiment:
 
     @property
     def state(self) -> str:
-        """queued, running, cancelling, finished, failed, cancelled or interrupted."""
+        """Return its state: queued, running, cancelling, finished, failed, cancelled or interrupted."""
         return str(self.describe()["state"])
 
     @property
     def simulated(self) -> bool:
-        """Whether it runs, or ran, packet by packet in simulation, not in a lab."""
+        """Return whether it runs, or ran, packet by packet in simulation, not in a lab."""
         return bool(self.describe()["simulated"])
 
     def describe(self) -> dict[str, Any]:
@@ -82,14 +82,16 @@ class Experiment:
                 yield Progress.of(event["progress"])
 
     def wait(self) -> Experiment:
-        """Until it has finished. Raises CapstanError, with what the controller says, if it ended otherwise."""
+        """Wait until it has finished. Raise CapstanError, with what the controller says, if it ended
+        otherwise.
+        """
         for now in self.follow():
             if now.state in OVER and now.state != "finished":
                 raise CapstanError(f"experiment {self.number} is {now.state}: {self.describe()['error']}")
         return self
 
     def cancel(self) -> None:
-        """What waits is cancelled at once, what runs within seconds."""
+        """Cancel it: at once if it waits, within seconds if it runs."""
         self._connection.ask("POST", f"{self._path}/cancel")
 
     def rerun(self) -> Experiment:

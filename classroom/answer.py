@@ -44,7 +44,7 @@ class Answer:
             raise AnswerError(self._said(error)) from error
 
     def value(self, name: str) -> Any:
-        """Raises AnswerError if the file has no such name."""
+        """Return a value of the file. Raise AnswerError if the file has no such name."""
         try:
             return getattr(self._module, name)
         except AttributeError:

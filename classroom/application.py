@@ -35,23 +35,23 @@ class _EndedError(Exception):
 
 
 class _Play:
-    """A rehearsal with the application that hears it."""
+    """A rehearsal with the application that gets its events."""
 
     def __init__(self, answer: Answer, share: float = 0.5) -> None:
         self.fabric = Rehearsal(share=share)
         application = answer.function("make_application")(self.fabric)
-        heard = getattr(application, "heard", None)
-        if heard is None:
+        on_event = getattr(application, "on_event", None)
+        if on_event is None:
             raise AnswerError(
-                "make_application() returns nothing with a method heard(event): it is in start.py"
+                "make_application() returns nothing with a method on_event(event): it is in start.py"
             )
-        self._heard = answer.guarded(heard)
-        self.hear(self.fabric.hello(resumed=False))
+        self._on_event = answer.guarded(on_event)
+        self.hand_over(self.fabric.hello(resumed=False))
 
-    def hear(self, event: dict[str, Any]) -> None:
-        """Raises _EndedError and AnswerError."""
+    def hand_over(self, event: dict[str, Any]) -> None:
+        """Hand an event to the application. Raise _EndedError, AnswerError."""
         try:
-            self._heard(event)
+            self._on_event(event)
         except AnswerError as error:
             if isinstance(error.__cause__, ControllerError):
                 raise _EndedError(f"{error}: catch it, and try again at the next sample") from None
@@ -59,7 +59,7 @@ class _Play:
 
     def samples(self, count: int = SAMPLES) -> None:
         for _ in range(count):
-            self.hear(self.fabric.sample())
+            self.hand_over(self.fabric.sample())
 
 
 def _slow_link(answer: Answer) -> str:
@@ -140,7 +140,7 @@ def _resumed(answer: Answer) -> str:
     play.fabric.slow.add("l1-s1")
     play.fabric.changes.clear()
     play.fabric.mistakes.clear()
-    play.hear(play.fabric.hello(resumed=False))
+    play.hand_over(play.fabric.hello(resumed=False))
     play.samples()
     if play.fabric.mistakes:
         return f"l1-s1 is down already (GET /faults): {play.fabric.mistakes[0]}"

@@ -32,7 +32,7 @@ class Modes:
 
 
 def check(file: Path, results: Path) -> list[Finding]:
-    """Plays a leaf under the scheme in *file*. Raises AnswerError."""
+    """Play a leaf under the scheme in *file*. Raise AnswerError."""
     try:
         scheme = loader.load(file)
     except loader.SchemeError as error:

@@ -36,7 +36,8 @@ def error_text(error: BaseException) -> str:
 
 
 def json_option(command: F) -> F:
-    """``--json FILE``: the same result as one JSON document; ``-``: on standard output, and nothing else there.
+    """Return ``--json FILE``: the same result as one JSON document; ``-``: on standard output, and nothing
+    else there.
 
     A file that cannot be written is an error at the start, not after a run of minutes.
     """
@@ -68,7 +69,7 @@ def write_json(document: dict[str, Any], file: str) -> None:
 
 
 def write_text(text: str, file: str) -> None:
-    """As `write_json`, for a document that is text already."""
+    """Write a document that is text already, as `write_json` does."""
     if file == "-":
         sys.stdout.write(text)
         sys.stdout.flush()

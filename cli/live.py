@@ -57,7 +57,7 @@ class Display:
             self._live.stop()
 
     def notices(self, notices: Sequence[str]) -> None:
-        """What people must know of this fabric."""
+        """Print what people must know of this fabric."""
         for notice in notices:
             progress.print(f"note: {notice}", markup=False, soft_wrap=True)
 
@@ -95,7 +95,7 @@ def _line(state: Progress) -> Table:
 
 
 def print_restart(restart: Restart) -> None:
-    """A line on a part of the lab that ended and is back."""
+    """Print a line on a part of the lab that ended and is back."""
     progress.print(restart.words, markup=False, soft_wrap=True)
 
 

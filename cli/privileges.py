@@ -61,7 +61,7 @@ def need_all_of_a_lab(command: str, results: Path) -> None:
 
 
 def give_to_caller(*paths: Path) -> None:
-    """Under sudo: what we made at these paths, and below, belongs to who called sudo. Others' files stay theirs."""
+    """Give what we made at these paths, and below, to the caller of sudo. Others' files stay theirs."""
     user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
     if os.geteuid() != 0 or not (user.isdecimal() and group.isdecimal()):
         return

@@ -92,7 +92,7 @@ def need_path_policy(spec: Spec, file: Path | None) -> None:
 
 
 def print_problems(path: str, problems: list[Problem]) -> None:
-    """One line each on standard error, and how many there are."""
+    """Print a line for each problem on standard error, and how many there are."""
     for problem in problems:
         click.echo(str(problem), err=True)
     click.echo(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)

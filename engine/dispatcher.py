@@ -113,16 +113,18 @@ class Engine:
         return number
 
     def cancel(self, number: int) -> None:
-        """Raises NotFoundError, StateError."""
+        """Cancel a job. Raise NotFoundError, StateError."""
         self._announce(self._queue.cancel(number))
 
     def rerun(self, number: int) -> None:
-        """Raises NotFoundError, StateError."""
+        """Queue a job anew. Raise NotFoundError, StateError."""
         self._announce(self._queue.rerun(number))
         self._wake.set()
 
     def claim(self, worker: str, fabric: str, takes: Takes = "all") -> Claimed | None:
-        """Something to do for a worker, unless we are about to end, or it is one of ours and another kind's turn."""
+        """Return something to do for a worker, unless we are about to end, or it is one of ours and another
+        kind's turn.
+        """
         if self._closing:
             return None
         with self._lock:
@@ -164,7 +166,7 @@ class Engine:
         summary: dict[str, Any] | None,
         error: str,
     ) -> None:
-        """A worker's attempt is over. Raises NotFoundError, StateError."""
+        """End a worker's attempt. Raise NotFoundError, StateError."""
         again = self._closing and state == "interrupted"
         self._announce(self._queue.end(number, attempt, "queued" if again else state, summary, error))
         self._reports.forget(number)
@@ -219,13 +221,13 @@ class Engine:
             self._wake.clear()
 
     def _note_trouble(self, text: str) -> None:
-        """Once, not twice a second."""
+        """Log it once, not twice a second."""
         if text != self._trouble:
             _LOG.error("%s", text)
         self._trouble = text
 
     def _reap(self) -> None:
-        """Workers that have ended, and what they left undone."""
+        """Collect workers that have ended, and what they left undone."""
         for started in [started for started in list(self._started.values()) if started.future.done()]:
             words = _words(started.future)
             for number, attempt, worker in self._queue.active():
@@ -239,7 +241,7 @@ class Engine:
                 _LOG.error("%s", self._paused)
 
     def _expire(self) -> None:
-        """What is at work somewhere, but has not reported for too long."""
+        """End what is at work somewhere, but has not reported for too long."""
         now = time.monotonic()
         for number, attempt, worker in self._queue.active():
             if worker.partition("@")[0] not in self._started and self._reports.lost(number, now):

@@ -170,7 +170,7 @@ class DaskWorkers:
     kind: str = "dask"
 
     def __init__(self, address: str, timeout_s: float = 5.0, in_clear: bool = False) -> None:
-        """Raises ExecutorError if Dask is not installed, or nothing answers there.
+        """Connect. Raise ExecutorError if Dask is not installed, or nothing answers there.
 
         in_clear: it may be reached without TLS on another machine, too.
         """

@@ -75,7 +75,7 @@ class WorkerReports:
         self._lock = threading.Lock()
 
     def put(self, experiment: int, report: WorkerReportBody, now: float) -> None:
-        """A worker says where it is."""
+        """Note where a worker is."""
         with self._lock:
             self._reports[experiment] = report, now
 

@@ -44,7 +44,7 @@ class EngineRoutes:
     """Submissions, and what becomes of them."""
 
     def __init__(self, engine: Engine, store: ExperimentStore, submits: Rate, checks: Rate) -> None:
-        """*submits*, *checks*: how often experiments may be submitted, and specs checked."""
+        """Take the limits. *submits*, *checks*: how often experiments may be submitted, and specs checked."""
         self._engine: Final = engine
         self._store: Final = store
         self._submits: Final = submits

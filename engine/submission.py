@@ -233,7 +233,7 @@ def _with_changes(data: dict[str, Any], changed: Mapping[str, Any]) -> dict[str,
 
 
 def _files(data: Any) -> list[Problem]:
-    """Schemes that are files: a submission names none of the controller's machine."""
+    """Return which schemes are files: a submission names none of the controller's machine."""
     given = data.get("schemes") if isinstance(data, dict) else None
     problems = []
     for index, item in enumerate(given if isinstance(given, list) else []):

@@ -114,7 +114,7 @@ class Worker:
         self._on_attempt = on_attempt
 
     def run(self) -> int:
-        """Returns how many attempts it made. Raises ControllerError if the controller stays away."""
+        """Return how many attempts it made. Raise ControllerError if the controller stays away."""
         attempts = 0
         try:
             while (claim := self._client.claim(self._name, self._fabric, self._takes)) is not None:
@@ -192,7 +192,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def progress(self, progress: Progress) -> None:
-        """Where it is now."""
+        """Report where it is now."""
         self._progress = progress
 
     def has_lab(self, lab: str, api: str | None, here: bool = False) -> None:

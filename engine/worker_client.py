@@ -53,7 +53,7 @@ class WorkerClient(ControllerClient):
     def equip(
         self, experiment: int, attempt: int, versions: Mapping[str, str], machine: Mapping[str, Any]
     ) -> None:
-        """With what an attempt is run."""
+        """Take what an attempt is run with."""
         body = {"attempt": attempt, "versions": dict(versions), "machine": dict(machine)}
         self._ask("PUT", f"/experiments/{experiment}/equipment", body)
 
@@ -65,7 +65,7 @@ class WorkerClient(ControllerClient):
         summary: Mapping[str, Any] | None = None,
         error: str = "",
     ) -> None:
-        """An attempt is over."""
+        """Note that an attempt is over."""
         body = {
             "attempt": attempt,
             "state": state,

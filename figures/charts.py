@@ -37,7 +37,7 @@ def scheme_bars(
     reference: float | None = None,
     schemes: Mapping[str, str] | None = None,
 ) -> None:
-    """One bar a label, in the order of *estimates*, with its interval and its value above.
+    """Draw one bar a label, in the order of *estimates*, with its interval and its value above.
 
     Args:
         axes: where; its axes are not named here (`style.label`).
@@ -78,7 +78,8 @@ def scheme_lines(
     series: Mapping[str, Sequence[Estimate | None]],
     schemes: Mapping[str, str] | None = None,
 ) -> None:
-    """One line a label over *xs*, with its interval as a band; None where there is no figure (the line breaks).
+    """Draw one line a label over *xs*, with its interval as a band; None where there is no figure (the line
+    breaks).
 
     Doubtful points are hollow. Raises ValueError where a series is not as long as *xs*.
     """
@@ -93,7 +94,7 @@ def scheme_lines(
 def draw_line(
     axes: Axes, xs: Sequence[float], points: Sequence[Estimate | None], name: str, style: SchemeStyle
 ) -> None:
-    """One line of `scheme_lines`, in any style."""
+    """Draw one line of `scheme_lines`, in any style."""
     nan = float("nan")
     values = [nan if point is None else point.value for point in points]
     lows = [nan if point is None else point.low for point in points]

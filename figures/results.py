@@ -129,7 +129,9 @@ def mode_timeline(document: Document) -> Figure | None:
 
 
 def on_spans(changes: Sequence[Mapping[str, Any]], end_s: float) -> list[tuple[float, float]]:
-    """(start, length) in seconds of a leaf's times ON, from its changes in order; it may be ON at first, or at last."""
+    """Return (start, length) in seconds of a leaf's times ON, from its changes in order; it may be ON at
+    first, or at last.
+    """
     spans: list[tuple[float, float]] = []
     since = 0.0 if changes and changes[0]["mode"] == "off" else None
     for change in changes:

@@ -137,7 +137,7 @@ def series_style(index: int) -> SchemeStyle:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """matplotlib's settings are ours within this block: make, draw and `save` a figure inside it."""
+    """Apply our settings to matplotlib within this block: make, draw and `save` a figure inside it."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -154,7 +154,7 @@ def new_figure(width_in: float = 6.4, height_in: float = 3.8) -> Figure:
 
 
 def axis_label(what: str, unit: str = "") -> str:
-    """``completion time (ms)``; a bare *what* is a pure number."""
+    """Return a label such as ``completion time (ms)``; a bare *what* is a pure number."""
     return f"{what} ({unit})" if unit else what
 
 

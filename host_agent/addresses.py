@@ -6,10 +6,10 @@ import ipaddress
 
 
 def packed(address: str) -> bytes:
-    """An IPv4 or IPv6 address, with or without a prefix length, as 4 or 16 bytes. Raises ValueError."""
+    """Return an IPv4 or IPv6 address, with or without a prefix length, as 4 or 16 bytes. Raises ValueError."""
     return ipaddress.ip_interface(address).ip.packed
 
 
 def text(address: bytes) -> str:
-    """An address of 4 or 16 bytes as text."""
+    """Return an address of 4 or 16 bytes as text."""
     return str(ipaddress.ip_address(address))

@@ -43,7 +43,7 @@ class _Announcement:
 
 
 def read_announcement(data: bytes) -> tuple[bytes, float]:
-    """The flow (as `InnerPacket.flow` has it) and its bytes, `math.inf` where it has no end.
+    """Return the flow (as `InnerPacket.flow` has it) and its bytes, `math.inf` where it has no end.
 
     Raises:
         AnnouncementError: it is not one.
@@ -85,7 +85,7 @@ class Announcements:
         return self._socket.fileno()
 
     def read(self) -> list[tuple[bytes, float]]:
-        """All announcements that have come; what is none is counted."""
+        """Return all announcements that have come; what is none is counted."""
         announced: list[tuple[bytes, float]] = []
         while True:
             try:

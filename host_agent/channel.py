@@ -97,7 +97,7 @@ class Channel:
 
     @property
     def wake_fd(self) -> int:
-        """Readable while there is something for `messages` to do."""
+        """Return a descriptor that is readable while there is something for `messages` to do."""
         return self._watch.fileno()
 
     def start(self) -> None:
@@ -110,7 +110,7 @@ class Channel:
         self._ended.set()
 
     def messages(self) -> list[Message | Connected]:
-        """All that came since the last call; what waits is sent as far as it goes."""
+        """Return all that came since the last call; what waits is sent as far as it goes."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._stir)
         with self._lock:
@@ -172,7 +172,9 @@ class Channel:
         return context.wrap_socket(plain, server_hostname=endpoint.host)
 
     def _tls(self) -> ssl.SSLContext:
-        """Made anew for each connection, so that a renewed authority is used. Raises ConfigError."""
+        """Return a context, made anew for each connection, so that a renewed authority is used. Raise
+        ConfigError.
+        """
         authority = self._config.ca
         try:
             return ssl.create_default_context(cafile=None if authority is None else str(authority))
@@ -271,7 +273,7 @@ class Channel:
             self._lose()
 
     def _lose(self) -> None:
-        """The connection is read and written no more; its thread ends it."""
+        """Read and write the connection no more; its thread ends it."""
         if self._connection is not None:
             self._watch.unregister(self._connection)
             self._connection = None
@@ -300,7 +302,7 @@ def _write(connection: socket.socket, data: memoryview) -> tuple[int, int]:
 
 
 def _read(connection: socket.socket) -> bytes | None:
-    """What has come; None: nothing more yet. Raises ControlError at the end of the stream."""
+    """Return what has come; None: nothing more yet. Raises ControlError at the end of the stream."""
     try:
         data = connection.recv(_CHUNK_BYTES)
     except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):

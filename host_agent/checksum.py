@@ -9,7 +9,7 @@ from host_agent.inner_packet import TCP, UDP, InnerPacket
 
 
 def ones_complement_sum(data: bytes | bytearray | memoryview, start: int = 0) -> int:
-    """16-bit one's complement sum, not inverted; odd lengths are padded with a zero."""
+    """Return the 16-bit one's complement sum, not inverted; odd lengths are padded with a zero."""
     if len(data) % 2:
         data = bytes(data) + b"\0"
     total: int = start + sum(struct.unpack(f"!{len(data) // 2}H", data))
@@ -19,7 +19,7 @@ def ones_complement_sum(data: bytes | bytearray | memoryview, start: int = 0) ->
 
 
 def checksum(data: bytes | bytearray | memoryview, start: int = 0) -> int:
-    """The checksum field's value for *data* (with that field as 0)."""
+    """Return the checksum field's value for *data* (with that field as 0)."""
     return 0xFFFF - ones_complement_sum(data, start)
 
 
@@ -29,7 +29,7 @@ def pseudo_header_sum(packet: InnerPacket, length: int) -> int:
 
 
 def pseudo_sum(addresses: bytes, protocol: int, length: int) -> int:
-    """The same, from the addresses (both, 8 or 32 bytes) and the protocol."""
+    """Return the same, from the addresses (both, 8 or 32 bytes) and the protocol."""
     total = _address_sum(addresses, protocol) + length
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -42,7 +42,7 @@ def _address_sum(addresses: bytes, protocol: int) -> int:
 
 
 def complete(packet: bytes, seen: InnerPacket) -> bytes:
-    """The packet with its TCP or UDP checksum computed; others unchanged.
+    """Return the packet with its TCP or UDP checksum computed; others unchanged.
 
     Packets that a TUN device with IFF_VNET_HDR hands over carry none; needed where the receiver's has no such header.
     """

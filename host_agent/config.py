@@ -24,7 +24,7 @@ class Endpoint:
 
     @classmethod
     def parse(cls, text: str) -> Endpoint:
-        """``unix:PATH`` or ``tls:HOST:PORT``. Raises ConfigError."""
+        """Return the address that ``unix:PATH`` or ``tls:HOST:PORT`` names. Raise ConfigError."""
         kind, _, rest = text.partition(":")
         if kind == "unix" and rest:
             return cls(unix=Path(rest))
@@ -91,5 +91,5 @@ class AgentConfig:
 
     @property
     def overlay_mtu(self) -> int:
-        """Bytes of the largest inner packet: a repair of it fits the underlay too."""
+        """Return the bytes of the largest inner packet: a repair of it fits the underlay too."""
         return self.underlay_mtu - OVERLAY_OVERHEAD_BYTES

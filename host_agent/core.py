@@ -85,7 +85,7 @@ class AgentCore:
         self._use_types()
 
     def set_directory(self, peers: Sequence[Peer], now: float) -> None:
-        """The agents that there are, by overlay address; what those that are gone send is dropped."""
+        """Set the agents that there are, by overlay address; what those that are gone send is dropped."""
         own, others = None, []
         self._hosts = {}
         for peer in peers:
@@ -116,20 +116,20 @@ class AgentCore:
     def set_paths(
         self, paths: Mapping[str, tuple[int, ...]], by_class: Mapping[str, tuple[int, ...]]
     ) -> None:
-        """Which paths are alive from our leaf (`protocol.control.Paths`); path policies keep to them."""
+        """Set which paths are alive from our leaf (`protocol.control.Paths`); path policies keep to them."""
         self._core.set_paths(_stamps(paths), _stamps(by_class))
 
     def path_load(self, now: float) -> PathLoad | None:
-        """What the other agents of our leaf are to know of us; None: no path policy shares anything."""
+        """Return what the other agents of our leaf are to know of us; None: no path policy shares anything."""
         load = self._core.path_load(now)
         return None if load is None else path_load(load)
 
     def set_path_load(self, load: PathLoad, now: float) -> None:
-        """What the other agents of our leaf have together on its paths, from now on."""
+        """Set what the other agents of our leaf have together on its paths, from now on."""
         self._core.set_path_load(load_of(load), now)
 
     def set_flow_types(self, types: FlowTypes) -> None:
-        """Types of flows with thresholds of their own; in force from each flow's next packet on."""
+        """Set types of flows with thresholds of their own; in force from each flow's next packet on."""
         self._types = types
         self._use_types()
 
@@ -151,7 +151,7 @@ class AgentCore:
         self._core.set_flow_types([*types.features], values)
 
     def finished_flows(self, now: float) -> FinishedFlows | None:
-        """Flows of our host that ended since the last time, where the policy predicts; None: none did."""
+        """Return flows of our host that ended since the last time, where the policy predicts; None: none did."""
         flows = self._core.finished_flows(MOST_FINISHED)
         if not flows:
             return None
@@ -177,12 +177,14 @@ class AgentCore:
             self._impairment.set(setting)
 
     def announce(self, key: bytes, size: float) -> None:
-        """The host will send *size* bytes of payload on this flow (`InnerPacket.flow`); `math.inf`: without end."""
+        """Note that the host will send *size* bytes of payload on this flow (`InnerPacket.flow`); `math.inf`:
+        without end.
+        """
         self._core.announce(key, size)
 
     @property
     def compiled(self) -> HostCore | None:
-        """What may take packets directly; None while Python has to see each of them."""
+        """Return what may take packets directly; None while Python has to see each of them."""
         harmed = self._impairment is not None and (self._impairment.harmful or self._impairment.deadline())
         return None if harmed else self._core
 
@@ -197,7 +199,7 @@ class AgentCore:
         self._core.super_packet_from_host(packet, size, now)
 
     def receive_datagram(self, data: bytes, underlay_ip: str, source_port: int, tos: int, now: float) -> None:
-        """A datagram that came from the underlay, from any sender."""
+        """Take a datagram that came from the underlay, from any sender."""
         if self._impairment is None or not self._impairment.harmful:
             self._core.receive_datagram(data, socket.inet_aton(underlay_ip), source_port, tos, now)
             return
@@ -219,36 +221,38 @@ class AgentCore:
     # -- what follows --------------------------------------------------------------------------------
 
     def get_timer(self) -> float:
-        """When `handle_timer` wants to be called."""
+        """Return when `handle_timer` wants to be called."""
         harmed = None if self._impairment is None else self._impairment.deadline()
         timer = self._core.timer()
         return timer if harmed is None else min(timer, harmed)
 
     def datagrams_to_send(self) -> list[Outgoing]:
-        """Datagrams for the underlay, in order; each is given once."""
+        """Return datagrams for the underlay, in order; each is given once."""
         return [Outgoing(*datagram) for datagram in self._core.datagrams_to_send()]
 
     def packets_to_deliver(self) -> list[bytes]:
-        """Inner packets for the host, in order; each is given once."""
+        """Return inner packets for the host, in order; each is given once."""
         return self._core.packets_to_deliver()
 
     def counters(self) -> dict[str, float]:
-        """Totals since the start, by name."""
+        """Return totals since the start, by name."""
         totals: Counter[str] = Counter(self._core.counters())
         totals["flow_types_refused"] += self._types_refused
         totals.update(self.gate.counters())
         return dict(totals)
 
     def blocking_probability(self, now: float) -> dict[str, float]:
-        """Estimated blocking probability towards each peer (by host name), where coding needs one."""
+        """Return the estimated blocking probability towards each peer (by host name), where coding needs one."""
         return {self._hosts[address]: pb for address, pb in self._core.blocking_probability(now)}
 
     def flow_report(self, forget: bool) -> list[FlowEntry]:
-        """What was counted of each flow since the last report that forgot."""
+        """Return what was counted of each flow since the last report that forgot."""
         return [FlowEntry(**entry) for entry in self._core.flow_report(forget)]
 
     def active_flows(self, since: float, most: int) -> tuple[list[FlowEntry], int]:
-        """Flows with a packet since then, at most *most*, those that have carried the most first; and how many more."""
+        """Return flows with a packet since then, at most *most*, those that have carried the most first; and
+        how many more.
+        """
         entries, more = self._core.active_flows(since, most)
         return [FlowEntry(**entry) for entry in entries], more
 
@@ -258,7 +262,7 @@ def _stamps(paths: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
 
 
 def _value(features: Sequence[str], value: Sequence[str]) -> bytes | None:
-    """The bytes of a value's texts; None where one is no address or port, which no flow has."""
+    """Return the bytes of a value's texts; None where one is no address or port, which no flow has."""
     bytes_ = b""
     for name, feature_value in zip(features, value, strict=True):
         try:

@@ -23,7 +23,7 @@ class Impairment(Generic[T]):
 
     @property
     def harmful(self) -> bool:
-        """Whether anything is to happen to what arrives."""
+        """Return whether anything is to happen to what arrives."""
         setting = self._setting
         return any((setting.loss, setting.reorder, setting.duplicate, setting.corrupt))
 
@@ -32,7 +32,7 @@ class Impairment(Generic[T]):
         self._setting = setting
 
     def arrive(self, item: T, now: float) -> list[T]:
-        """What of an arriving *item* gets through at once."""
+        """Return what of an arriving *item* gets through at once."""
         lost, doubled, late = self._rng.random(), self._rng.random(), self._rng.random()
         if lost < self._setting.loss:
             return []
@@ -45,7 +45,7 @@ class Impairment(Generic[T]):
         return [item] * copies
 
     def damage(self, data: bytes) -> bytes:
-        """*data*, with one bit flipped in the stated share of cases."""
+        """Return *data*, with one bit flipped in the stated share of cases."""
         if not data or self._rng.random() >= self._setting.corrupt:
             return data
         broken = bytearray(data)
@@ -54,12 +54,12 @@ class Impairment(Generic[T]):
         return bytes(broken)
 
     def due(self, now: float) -> list[T]:
-        """Delayed items whose time has come."""
+        """Return delayed items whose time has come."""
         items = []
         while self._waiting and self._waiting[0][0] <= now:
             items.append(heapq.heappop(self._waiting)[2])
         return items
 
     def deadline(self) -> float | None:
-        """When `due` has something to give."""
+        """Return when `due` has something to give."""
         return self._waiting[0][0] if self._waiting else None

@@ -56,12 +56,12 @@ def look(packet: bytes) -> InnerPacket:
 
 
 def ports(flow: bytes) -> tuple[int, int]:
-    """Source and destination port of a `flow` (0, 0 where the protocol has none)."""
+    """Return the source and destination port of a `flow` (0, 0 where the protocol has none)."""
     source, destination = _PORTS.unpack(flow[-4:])
     return source, destination
 
 
 def addresses(flow: bytes) -> tuple[bytes, bytes]:
-    """Source and destination address of a `flow`, 4 or 16 bytes each."""
+    """Return the source and destination address of a `flow`, 4 or 16 bytes each."""
     size = (len(flow) - 5) // 2
     return flow[1 : 1 + size], flow[1 + size : 1 + 2 * size]

@@ -29,7 +29,7 @@ class Read(NamedTuple):
 
 
 def read(data: bytes) -> Read:
-    """What the device gave.
+    """Return what the device gave.
 
     Raises:
         PacketError: it is no packet, or segmentation of another kind than we asked for.
@@ -49,14 +49,16 @@ def read(data: bytes) -> Read:
 
 
 def _known_checksum(packet: bytes) -> bool:
-    """Whether `written` will know of the checksum that the kernel left unfinished."""
+    """Return whether `written` will know of the checksum that the kernel left unfinished."""
     if len(packet) >= 40 and packet[0] >> 4 == 6:
         return packet[6] in (TCP, UDP)
     return len(packet) >= 20 and packet[9] in (TCP, UDP) and not (packet[6] & 0x3F or packet[7])
 
 
 def finished(packet: bytes, start: int, offset: int) -> bytes:
-    """*packet* with the checksum at *start* + *offset* finished; the field holds the pseudo header's sum."""
+    """Return *packet* with the checksum at *start* + *offset* finished; the field holds the pseudo header's
+    sum.
+    """
     position = start + offset
     if position + 2 > len(packet):
         raise PacketError(
@@ -67,7 +69,9 @@ def finished(packet: bytes, start: int, offset: int) -> bytes:
 
 
 def written(packet: bytes, seen: InnerPacket) -> bytes:
-    """Header and packet for the device, for one packet whose checksum the datagram's CRC has made needless."""
+    """Return header and packet for the device, for a packet whose checksum the datagram's CRC has made
+    needless.
+    """
     offset = {TCP: 16, UDP: 6}.get(seen.protocol)
     if offset is None or seen.flow[-4:] == b"\0\0\0\0":
         return _PLAIN + packet
@@ -78,7 +82,7 @@ def written(packet: bytes, seen: InnerPacket) -> bytes:
 
 
 def write_of(packet: bytes) -> bytes:
-    """Header and packet for the device, for one sound packet by itself."""
+    """Return header and packet for the device, for a sound packet by itself."""
     return written(packet, look(packet))
 
 

@@ -222,7 +222,7 @@ class Agent:
         return None if self._unsent is None else self._unsent.of(flow)
 
     def _read_tun(self, most: int, now: float) -> int:
-        """How many packets there were."""
+        """Return how many packets there were."""
         for count in range(most):
             try:
                 got = self._tun.read()

@@ -111,7 +111,8 @@ class Tun:
         self._ip(lines)
 
     def set_initial_window(self, packets: int | None) -> None:
-        """TCP's first window of connections over the overlay from now on, both ways; None: the kernel's own.
+        """Set TCP's first window of connections over the overlay from now on, both ways; None: the kernel's
+        own.
 
         Raises TunError.
         """
@@ -120,7 +121,7 @@ class Tun:
             self._ip(self._routes())
 
     def _routes(self) -> list[str]:
-        """The overlay's networks, with what connections over them are to do."""
+        """Return the overlay's networks, with what connections over them are to do."""
         lines = []
         for interface in map(ipaddress.ip_interface, self._addresses):
             kernel = (
@@ -144,7 +145,8 @@ class Tun:
             raise TunError(f"cannot configure {self.name!r}: {done.stderr.strip()}")
 
     def read(self) -> tuple[bytes, int, InnerPacket | None] | None:
-        """A packet that the host sends, the payload of each segment that it is to be cut into (0: it is not), and what
+        """Return a packet that the host sends, the payload of each segment that it is to be cut into (0: it
+        is not), and what
         is seen of it at a glance; None when there is nothing to read. Raises PacketError.
         """
         if self.super_packets:

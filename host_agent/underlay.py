@@ -61,14 +61,16 @@ class Underlay:
         self.unsent += len(datagrams) - sent
 
     def receive(self, fd: int) -> list[Arrived]:
-        """What waits at one of `sockets`, or the first of it."""
+        """Return what waits at one of `sockets`, or the first of it."""
         try:
             return [Arrived(*arrival) for arrival in self._receiver.datagrams(fd)]
         except OSError:
             return []  # an ICMP error about something that we sent
 
     def carrier(self, tun: Tun, epoll: int) -> capstan_native.Carrier:
-        """What moves packets between these sockets, the device and the core; *epoll* knows all of them."""
+        """Return what moves packets between these sockets, the device and the core; *epoll* knows all of
+        them.
+        """
         device = (tun.reader, tun.fd)
         underlay = (self._receiver, self._raw.fileno(), list(self.sockets))
         return capstan_native.Carrier(device, underlay, self._source, epoll)
@@ -81,7 +83,7 @@ class Underlay:
 
 
 def mac_of(interface: str) -> str:
-    """Hardware address of an interface. Raises UnderlayError."""
+    """Return the hardware address of an interface. Raise UnderlayError."""
     try:
         return Path(f"/sys/class/net/{interface}/address").read_text().strip()
     except OSError:

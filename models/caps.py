@@ -51,7 +51,7 @@ class Fabric:
 
 
 def blocking_probability(paths: int, long_flows: int) -> float:
-    """pB = 1 - (1 - 1/n)^m: the chance that a path has at least one of m flows hashed over n paths."""
+    """Return pB = 1 - (1 - 1/n)^m: the chance that a path has at least one of m flows hashed over n paths."""
     return 1.0 - (1.0 - 1.0 / paths) ** long_flows
 
 

@@ -70,7 +70,7 @@ MODELS: Final = {
 
 
 def model_named(name: str) -> Model:
-    """Raises ValueError for a name that is not known."""
+    """Return the model of that name. Raise ValueError for a name that is not known."""
     if name not in MODELS:
         raise ValueError(f"model {name!r} is not known{did_you_mean(name, MODELS)}")
     return MODELS[name]

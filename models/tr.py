@@ -126,14 +126,14 @@ def mdc_wait(servers: int, load: float) -> float:
 
 
 def rps_round(fabric: Asymmetry, window: int) -> float:
-    """r = p + q of a round of RPS with *window* packets, and no less than sending them takes."""
+    """Return r = p + q of a round of RPS with *window* packets, and no less than sending them takes."""
     any_bad = 1.0 - (1.0 - fabric.bad_share) ** window
     propagation = fabric.good_delay + (fabric.bad_delay - fabric.good_delay) * any_bad
     return max(propagation + md1_wait(fabric.load), window * fabric.packet_gap)
 
 
 def tr_round(fabric: Asymmetry, window: int = 1) -> float:
-    """^r = ^p + ^q of a round of TR with *window* packets, and no less than sending them takes.
+    """Return ^r = ^p + ^q of a round of TR with *window* packets, and no less than sending them takes.
 
     The lesser of d_g + wait where only good paths serve, and d_b + wait where all do: the former while good paths
     have room, the latter once their queues have made up for d_b - d_g.
@@ -157,7 +157,7 @@ def rps_time(fabric: Asymmetry, packets: int) -> float:
 
 
 def rps_window(fabric: Asymmetry, packets: int) -> float:
-    """w: packets per round of a flow of *packets* under RPS, S / E[rounds]."""
+    """Return w: packets per round of a flow of *packets* under RPS, S / E[rounds]."""
     halving = np.array([halving_probability(fabric, w) for w in range(fabric.largest_window + 1)])
     return packets / flow_time(packets, fabric.largest_window, np.ones(len(halving)), halving)[0]
 
@@ -173,13 +173,13 @@ def tr_time(fabric: Asymmetry, packets: int) -> float:
 
 
 def tr_window(fabric: Asymmetry, packets: int) -> float:
-    """^w: packets per round of a flow of *packets* under TR."""
+    """Return ^w: packets per round of a flow of *packets* under TR."""
     size = fabric.largest_window + 1
     return packets / flow_time(packets, fabric.largest_window, np.ones(size), np.zeros(size))[0]
 
 
 def flow_time(packets: int, largest: int, round_time: Floats, halving: Floats) -> tuple[float, Floats]:
-    """Expected time of a flow of *packets*, by recursion over what is left and the window.
+    """Return the expected time of a flow of *packets*, by recursion over what is left and the window.
 
     Slow start doubles the window from 10 until *largest*, or until it is halved; then it grows by one a round. Its
     last round cannot halve anything that matters.

@@ -100,7 +100,8 @@ def halvings(fabric: Asymmetry, window: int, rounds: int, rng: Generator) -> flo
 
 
 def least_time_delays(fabric: Asymmetry, packets: int, rng: Generator) -> tuple[float, float]:
-    """Packets at random times, each sent over the path with the least delay and wait (TR, but for keeping order).
+    """Return the delays of packets at random times, each sent over the path with the least delay and wait
+    (TR, but for keeping order).
 
     Returns:
         Mean delay and wait, packet times, and the share of packets over bad paths; the first tenth is left out.

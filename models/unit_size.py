@@ -52,7 +52,7 @@ def decodes(k: int, p: float) -> float:
 
 
 def delay(k: int, p: float) -> float:
-    """RTT P + RTT_b (1 - P), in RTTs."""
+    """Return RTT P + RTT_b (1 - P), in RTTs."""
     return decodes(k, p) + BLOCKED_RATIO * (1.0 - decodes(k, p))
 
 
@@ -64,14 +64,14 @@ def rounds(k: int, p: float, initial: int) -> float:
 def _window_delay(
     k: int, p: float, units: float, extra: int = 0, delays: printed.Delays = printed.FIG_9
 ) -> float:
-    """Eq. 4 in seconds with *units* in a window, of which each takes k + *extra* packets to decode."""
+    """Return Eq. 4 in seconds with *units* in a window, of which each takes k + *extra* packets to decode."""
     r = paper_rule(k, p)
     chance = pow(sum(printed.blocked(k, r, p, j) for j in range(r + 1 - extra)), units)
     return chance * (delays.free_rtt_s + printed.buffering_s(k, delays)) + (1 - chance) * delays.blocked_rtt_s
 
 
 def _rounded_down(k: int, p: float) -> float:
-    """Eq. 4 with r = floor(k / (1 - pB) - k), in seconds."""
+    """Return Eq. 4 with r = floor(k / (1 - pB) - k), in seconds."""
     return printed.coded_delay_s(k, floor(k * p / (1 - p) + 1e-9), p)
 
 

@@ -108,7 +108,9 @@ class PortQueues:
 
     @classmethod
     def from_config(cls, config: Mapping[str, str]) -> PortQueues:
-        """Raises QueuesError for what the controller does not write."""
+        """Return the queues that a configuration describes. Raise QueuesError for what the controller does
+        not write.
+        """
         try:
             buffer_packets = int(config[BUFFER_PACKETS]) if BUFFER_PACKETS in config else None
             rate_bps = int(config[RATE_BPS]) if RATE_BPS in config else None
@@ -136,7 +138,7 @@ class Applied:
     limit: PortLimit = NO_LIMIT
 
     def to_text(self) -> str:
-        """For ``capstan-applied``."""
+        """Return text for ``capstan-applied``."""
         limit = [self.limit.rate_bps, self.limit.delay_us]
         return json.dumps([self.number, self.buffer_packets, self.rate_bps, self.problem, *limit])
 
@@ -163,7 +165,7 @@ class QueueCounters:
 
 
 def counters_to_text(ports: Mapping[str, Sequence[QueueCounters]]) -> str:
-    """For ``capstan-counters``; `counters_from_text` is its inverse."""
+    """Return text for ``capstan-counters``; `counters_from_text` is its inverse."""
     rows = {
         name: [
             [

@@ -81,7 +81,7 @@ class OvsdbSession:
         return self._received_at + (2 * PROBE_S if self._probed else PROBE_S)
 
     def timer(self, now: float) -> None:
-        """Raises OvsdbError when the server has been silent for too long."""
+        """Ask a silent server for a sign of life. Raise OvsdbError when it has been silent for too long."""
         if now < self.deadline():
             return
         if self._probed:
@@ -158,7 +158,7 @@ class OvsdbSession:
 
 
 def plain_value(value: Any) -> Any:
-    """RFC 7047, section 5.1, as plain data."""
+    """Return a value of RFC 7047, section 5.1, as plain data."""
     if not isinstance(value, list):
         return value
     kind, content = value

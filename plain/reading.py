@@ -121,7 +121,7 @@ def _check_text(data: object, where: str) -> None:
 
 @functools.cache
 def _fields(kind: Any) -> tuple[dict[str, Any], dict[str, dataclasses.Field[Any]]]:
-    """Types and fields by name: looking them up anew took most of the time of reading a message."""
+    """Return types and fields by name: looking them up anew took most of the time of reading a message."""
     return typing.get_type_hints(kind, include_extras=True), {
         item.name: item for item in dataclasses.fields(kind)
     }

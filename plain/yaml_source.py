@@ -59,7 +59,7 @@ class Source:
 
 
 def text_of(path: Path) -> str:
-    """`workload.flows.sizes`, `schemes[1].name`."""
+    """Return a place as text: `workload.flows.sizes`, `schemes[1].name`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -101,7 +101,7 @@ def read(text: str, filename: str) -> Source:
 
 
 def _brackets(text: str) -> int:
-    """How deep brackets are nested at most; those within quotes count, too."""
+    """Return how deep brackets are nested at most; those within quotes count, too."""
     depth = deepest = 0
     for one in re.finditer(r"[\[\]{}]", text):
         depth = depth + 1 if one[0] in "[{" else max(depth - 1, 0)
@@ -127,7 +127,7 @@ class _TooMuch(Exception):
 
 
 def _words(error: Exception) -> str:
-    """What an error says; where that is one value only, its kind, too."""
+    """Return what an error says; where that is one value only, its kind, too."""
     return str(error) if isinstance(error, yaml.YAMLError | ValueError) else repr(error)
 
 

@@ -130,7 +130,7 @@ def encode_body(message: AdmissionMessage) -> bytes:
 
 
 def decode_body(body: bytes) -> AdmissionMessage:
-    """Raises AdmissionError on what is none."""
+    """Return the message in a body. Raise AdmissionError on what is none."""
     kind, size = body[0] if body else 0, len(body)
     if kind == 1 and size == _REQUEST.size:
         _, sequence, flow, destination, left = _REQUEST.unpack(body)

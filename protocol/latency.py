@@ -21,7 +21,7 @@ class Latencies:
         self.counts: Counter[int] = Counter(counts or {})
 
     def add(self, seconds: float) -> None:
-        """One more, of so long."""
+        """Count one more, of so long."""
         self.counts[bucket_of(seconds)] += 1
 
     def counters(self) -> dict[str, int]:
@@ -47,7 +47,9 @@ class Latencies:
         return self.counts.total()
 
     def quantile_us(self, share: float) -> float | None:
-        """So many microseconds, that at least this share took no longer: a bucket's upper end. None: there are none."""
+        """Return microseconds that at least this share took no longer than: a bucket's upper end. None: there
+        are none.
+        """
         total, seen = len(self), 0
         for bucket in sorted(self.counts):
             seen += self.counts[bucket]

@@ -106,7 +106,7 @@ class Weight:
     """T_fr: duplicate ACKs that make TCP send again without a time-out."""
 
     def problem(self) -> tuple[str, str] | None:
-        """Field and text of what cannot be; None if all is well."""
+        """Return field and text of what cannot be; None if all is well."""
         if self.none_bytes <= self.full_bytes:
             return "none_bytes", f"must be above full_bytes ({self.full_bytes} B)"
         return None
@@ -178,14 +178,16 @@ class Policy:
     """Of flows that ask the controller before they send (CAPTON); None: none does."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON; `from_dict` is its inverse."""
+        """Return plain data, ready for JSON; `from_dict` is its inverse."""
         data = dataclasses.asdict(self)
         data["priority"]["thresholds_bytes"] = list(self.priority.thresholds_bytes)
         return data
 
     @classmethod
     def from_dict(cls, data: object) -> Policy:
-        """Raises PolicyError naming the first field that is unknown, missing or out of range."""
+        """Return the policy. Raise PolicyError naming the first field that is unknown, missing or out of
+        range.
+        """
         try:
             policy = build(cls, data, "policy")
         except PlainError as error:
@@ -243,7 +245,9 @@ def coding_problem(
     estimator: EstimatorName,
     sampling: float | None,
 ) -> tuple[str, str] | None:
-    """Field and text of what does not go together in a coding (of a scheme or a policy); None if all does."""
+    """Return field and text of what does not go together in a coding (of a scheme or a policy); None if all
+    does.
+    """
     if redundancy == "htpc" and weight is None:
         return "weight", "is missing: redundancy htpc needs it (`weight: {}` for the defaults)"
     if redundancy != "htpc" and weight is not None:
@@ -268,7 +272,7 @@ def one_estimator(wanted: Sequence[tuple[EstimatorName, float | None]]) -> str |
 
 
 def path_problem(path: PathSettings) -> tuple[str, str] | None:
-    """Field and text of what cannot be in a path policy; None if all can."""
+    """Return field and text of what cannot be in a path policy; None if all can."""
     wrong = first_beyond(path)
     if wrong is not None:
         return wrong

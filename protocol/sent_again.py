@@ -58,7 +58,7 @@ class Resent:
     queue_bytes: int = 0
 
     def verdicts(self) -> dict[Verdict, int]:
-        """Its bytes by what became of what was sent first; those that are 0 are missing."""
+        """Return its bytes by what became of what was sent first; those that are 0 are missing."""
         rest = max(0, self.bytes - self.needless_bytes - self.queue_bytes)
         several: dict[Verdict, int] = {
             "queue": self.queue_bytes,

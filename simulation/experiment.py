@@ -100,7 +100,7 @@ def simulate_sweep(
     cores: int = 1,
     own_paths: MakePathPolicy | None = None,
 ) -> Simulated:
-    """The same for each point of the spec's sweep, each kept in a directory of its own below the sweep's."""
+    """Simulate each point of the spec's sweep, each kept in a directory of its own below the sweep's."""
     grid = points(spec)
     cases = [prepare(point.spec, words(spec.sweep, point.at), own_paths) for point in grid]
     found = _simulated(cases, on_step, cores)

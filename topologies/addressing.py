@@ -65,7 +65,9 @@ def place_hosts(leaves: int, hosts_per_leaf: int) -> list[HostPlace]:
 
 
 def datapath_id(switch: str) -> str:
-    """16 digits that a person can read: the tier, then the number in decimal. `s12` is 0000000000020012."""
+    """Return 16 digits that a person can read: the tier, then the number in decimal. `s12` is
+    0000000000020012.
+    """
     match = re.fullmatch(r"([a-z])([1-9]\d{0,3})", switch)
     if not match or match[1] not in TIERS:
         raise ValueError(f"switch {switch!r} must be one of {', '.join(TIERS)} and a number 1..9999, like l1")

@@ -88,7 +88,9 @@ def enter(group: Path) -> bool:
 
 @contextmanager
 def born_in(group: Path | None) -> Iterator[None]:
-    """What is started in the block is born in the group, though this process may have entered another since."""
+    """Have what is started in the block born in the group, though this process may have entered another
+    since.
+    """
     with _births:
         if group is not None:
             with suppress(OSError):  # it is gone: the lab ends

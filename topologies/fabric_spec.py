@@ -111,7 +111,7 @@ class FabricSpec:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> FabricSpec:
-        """From plain data (YAML, JSON). An override may give just the fields that differ."""
+        """Return the spec in plain data (YAML, JSON). An override may give just the fields that differ."""
         if not isinstance(data, Mapping):
             raise FabricSpecError("fabric", f"must be a mapping, not {data!r}")
         known = [entry.name for entry in fields(cls)]

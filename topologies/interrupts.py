@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """A second Ctrl-C, or SIGTERM, does not cut the clean-up short; signals reach the main thread only."""
+    """Let no second Ctrl-C, or SIGTERM, cut the clean-up short; signals reach the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

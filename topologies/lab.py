@@ -201,7 +201,7 @@ class Lab:
         return self._running_links().counters(name)
 
     def kill_switch(self, name: str, *, links_down: bool = False) -> None:
-        """`kill -9` of a switch's daemons. links_down: its links go too, as when its power goes."""
+        """Kill a switch's daemons (`kill -9`). links_down: its links go too, as when its power goes."""
         switch = self.switch(name)
         switch.kill()
         if links_down:

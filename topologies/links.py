@@ -107,7 +107,7 @@ def link_of(value: Link | Mapping[str, Any] | float | None) -> Link:
 
 
 def shape_commands(interface: str, link: Link, netem: bool, queues: PortQueues = ONE_QUEUE) -> list[str]:
-    """``tc -batch`` lines that give a port without a qdisc of its own the shape of *link*.
+    """Return ``tc -batch`` lines that give a port without a qdisc of its own the shape of *link*.
 
     netem: whether this kernel has it; without it a delay is left out (the caller says so). A port without a rate sends
     at once: it has no queues, however many are asked for.
@@ -134,7 +134,7 @@ def reshape_commands(
     netem: bool,
     queues: tuple[PortQueues, PortQueues] = (ONE_QUEUE, ONE_QUEUE),
 ) -> list[str]:
-    """``tc -batch`` lines that take a port from *old* to *new* (queues: likewise).
+    """Return ``tc -batch`` lines that take a port from *old* to *new* (queues: likewise).
 
     A change of rate or number keeps what is queued, but for what waits in a queue that goes.
     """
@@ -172,7 +172,8 @@ def reshape_commands(
 
 
 def classify_commands(interface: str, number: int) -> list[str]:
-    """``tc -batch`` lines that bring IPv4 packets to *number* queues by DSCP (`protocol.underlay.queue_of_dscp`).
+    """Return ``tc -batch`` lines that bring IPv4 packets to *number* queues by DSCP
+    (`protocol.underlay.queue_of_dscp`).
 
     All else stays in queue 0, the tree's default. One queue needs none.
     """

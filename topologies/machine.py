@@ -117,7 +117,7 @@ def privilege_problem() -> str | None:
 
 
 def check_machine() -> None:
-    """Raises LabError, with what to do, where a lab cannot be made."""
+    """Raise LabError, with what to do, where a lab cannot be made."""
     if os.geteuid() != 0:
         raise LabError("a lab makes network namespaces: run as root or with sudo")
     missing = missing_programs()

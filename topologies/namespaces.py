@@ -54,7 +54,7 @@ class Namespace:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """This (worker) thread is inside the namespace for the block."""
+        """Put this (worker) thread inside the namespace for the block."""
         if threading.current_thread() is threading.main_thread():
             raise RuntimeError("only worker threads may enter a namespace")
         home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
@@ -103,7 +103,7 @@ def run_batch(program: str, lines: Sequence[str]) -> None:
 
 
 def disable_offloads(interface: str) -> None:
-    """TX and RX checksum, TSO, GSO and GRO off, so that packet sockets see what a wire would carry."""
+    """Turn TX and RX checksum, TSO, GSO and GRO off, so that packet sockets see what a wire would carry."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for name, command in OFFLOAD_COMMANDS.items():
             value = bytearray(struct.pack("II", command, 0))

@@ -49,7 +49,7 @@ def faster_allocator() -> Path | None:
 
 
 def create_database(path: Path) -> None:
-    """An empty Open vSwitch database, from which each switch gets a copy."""
+    """Create an empty Open vSwitch database, from which each switch gets a copy."""
     run(["ovsdb-tool", "create", str(path), str(SCHEMA)])
 
 
@@ -108,7 +108,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
     # -- what Mininet calls ----------------------------------------------------------------------
 
     def start(self, controllers: Iterable[object]) -> None:
-        """Nothing yet: Mininet starts switches one by one, batchStartup() starts them together."""
+        """Do nothing yet: Mininet starts switches one by one, batchStartup() starts them together."""
 
     @classmethod
     def batchStartup(cls, switches: Sequence[OvsSwitch], run: object = None) -> list[OvsSwitch]:
@@ -160,7 +160,7 @@ class OvsSwitch(LimitedShell, Switch):  # type: ignore[misc]
                 self._start_datapath()
 
     def kill(self) -> None:
-        """`kill -9` of this switch's two daemons; harmless when they are gone."""
+        """Kill this switch's two daemons (`kill -9`); harmless when they are gone."""
         self.wanted = False  # who starts it at the moment stops waiting for it
         with self._changing:
             self._end_daemons()

@@ -129,7 +129,7 @@ class PortTrees:
         return intact
 
     def _run(self, work: Iterable[tuple[str, list[str]]]) -> None:
-        """Lines of ports, in one batch a namespace, all namespaces at once."""
+        """Run lines of ports, in one batch a namespace, all namespaces at once."""
         batches: dict[str, list[str]] = {}
         for name, lines in work:
             batches.setdefault(self._at[name][1], []).extend(lines)

@@ -55,7 +55,7 @@ class PortWriter:
         self._watcher.stop()
 
     def reshaped(self, switch: str) -> None:
-        """A link of this switch has changed: what was said of its ports may not hold any more."""
+        """Note that a link of this switch has changed: what was said of its ports may not hold any more."""
         self._watcher.post(partial(self._again, switch))
 
     def _again(self, switch: str) -> None:

@@ -38,7 +38,7 @@ def start_reaper(lab_id: str) -> subprocess.Popen[bytes]:
 
 
 def main() -> None:
-    """`python -m topologies.reaper LAB_ID LAUNCHER_PID`"""
+    """Run `python -m topologies.reaper LAB_ID LAUNCHER_PID`."""
     lab_id, launcher_pid = sys.argv[1], int(sys.argv[2])
     home = own_network()
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):

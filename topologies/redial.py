@@ -29,7 +29,7 @@ class RedialPolicy:
     """Decides which switches should dial: those without a connection while a controller listens."""
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
-        """addresses: a switch's name to its address on the management network."""
+        """Take addresses: a switch's name to its address on the management network."""
         self._addresses = dict(addresses)
         self._missing_since: dict[str, float] = {}
         self._dialled: dict[str, float] = {}
@@ -86,7 +86,7 @@ class Redialer:
     def __init__(
         self, endpoint: tuple[str, int], addresses: Mapping[str, str], dial: Callable[[str], None]
     ) -> None:
-        """dial: makes the switch with this name dial; its errors are for the next round to mend."""
+        """Take dial: it makes the switch with this name dial; its errors are for the next round to mend."""
         self._endpoint = endpoint
         self._policy = RedialPolicy(addresses)
         self._dial = dial

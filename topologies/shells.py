@@ -69,7 +69,7 @@ class LimitedShell:
                 return text
 
     def waitReadable(self, timeoutms: int | None = None) -> Any:
-        """As Mininet's; without a limit, raises LabError if the shell has ended."""
+        """Wait as Mininet's does; without a limit, raise LabError if the shell has ended."""
         if timeoutms is None and not self.readbuf:
             self._wait_for_output("")
         return super().waitReadable(timeoutms)  # type: ignore[misc]

@@ -42,7 +42,7 @@ class LabInterface(Intf):  # type: ignore[misc]
     """An interface that is configured by a batch, not by itself."""
 
     def config(self, **_params: Any) -> dict[str, Any]:
-        """Nothing: see the module's text."""
+        """Do nothing: see the module's text."""
         return {}
 
 
@@ -60,7 +60,7 @@ class LabLink(Link):  # type: ignore[misc]
 
     @property
     def name(self) -> str:
-        """Like `l1-s3`."""
+        """Return a name like `l1-s3`."""
         return link_name(self.intf1.node.name, self.intf2.node.name)
 
     @property
@@ -73,10 +73,10 @@ class LabLink(Link):  # type: ignore[misc]
 
     @classmethod
     def makeIntfPair(cls, *_args: Any, **_kwargs: Any) -> None:
-        """Nothing: made by a batch."""
+        """Do nothing: made by a batch."""
 
     def delete(self) -> None:
-        """Nothing: a veth pair ends with its namespaces."""
+        """Do nothing: a veth pair ends with its namespaces."""
 
 
 class LabHost(LimitedShell, Host):  # type: ignore[misc]
@@ -145,7 +145,9 @@ def switch_setup(switch: Any, address: str, prefix: int) -> NamespaceSetup:
 
 
 def endpoint_lines(manager: Any, root_interface: str, address: str) -> list[str]:
-    """Lines that make the management network's veth pair with one end in this namespace, and give that its address."""
+    """Return lines that make the management network's veth pair with one end in this namespace, and give that
+    its address.
+    """
     return [
         f"link add name {root_interface} type veth peer name root netns {manager.pid}",
         f"addr add {address} dev {root_interface}",
@@ -154,7 +156,7 @@ def endpoint_lines(manager: Any, root_interface: str, address: str) -> list[str]
 
 
 def management_lines(switches: Sequence[Any], manager: Any) -> list[str]:
-    """Lines that make the management network's veth pairs to the switches."""
+    """Return lines that make the management network's veth pairs to the switches."""
     return [
         f"link add name mgmt0 netns {switch.pid} type veth peer name m-{switch.name} netns {manager.pid}"
         for switch in switches

@@ -54,7 +54,7 @@ class Loop:
         self._timers.clear()
 
     def run(self) -> None:
-        """Until `stop`."""
+        """Run until `stop`."""
         while self._running:
             timeout = None
             if self._timers:

@@ -213,7 +213,7 @@ def _arriving(
 
 
 def _merged(applications: Sequence[Sequence[_Arriving]], count: int | None) -> list[_Arriving]:
-    """In order of time, the first *count*: Poisson processes together are one."""
+    """Return the first *count* in order of time: Poisson processes together are one."""
     flows = list(heapq.merge(*applications, key=lambda flow: flow.start_s))
     return flows if count is None else flows[:count]
 

@@ -65,7 +65,7 @@ class ReplicatedFlow:
             copy.note_window()
 
     def stop(self) -> None:
-        """The run is over: a flow of which no copy finished has failed."""
+        """End the run: a flow of which no copy finished has failed."""
         for copy in self._copies:
             copy.stop()
 

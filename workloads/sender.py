@@ -138,7 +138,7 @@ class Sender:
             self._end("failed", reason)
 
     def stop(self) -> None:
-        """The run is over: a background flow ends well, any other that is not finished has failed."""
+        """End the run: a background flow ends well, any other that is not finished has failed."""
         if self.state is not None:
             return
         if self.order.size_bytes is None and self._begun is not None and self._sent > 0:

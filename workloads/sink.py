@@ -35,7 +35,7 @@ class Sink:
         loop.watch(self._listener, READ, partial(self._accept, self._listener))
 
     def listen_also(self, ports: Iterable[int]) -> None:
-        """On these ports too, and on no others but the first. Raises OSError if one is taken."""
+        """Listen on these ports too, and on no others but the first. Raise OSError if one is taken."""
         wanted = set(ports) - {self.port}
         for port in set(self._others) - wanted:
             listener = self._others.pop(port)
@@ -73,7 +73,7 @@ class Sink:
         incoming.connection.close()
 
     def close_copies(self, flow: int) -> None:
-        """A flow has ended by one of its copies: abort the others, whatever became of the sender's RST."""
+        """Abort the other copies of a flow that has ended by one, whatever became of the sender's RST."""
         for incoming in [copy for copy in self._open if copy.flow == flow]:
             abort_on_close(incoming.connection)
             self.close_flow(incoming)

@@ -74,7 +74,7 @@ def bench_command(name: str | None, json_file: str | None) -> None:
 
 
 def _merge(documents: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """One document, figures as they are for one benchmark, with its name before them for several."""
+    """Return one document, figures as they are for one benchmark, with its name before them for several."""
     if len(documents) == 1:
         return next(iter(documents.values()))
     return {

@@ -101,7 +101,7 @@ def run_command(
 def demo_command(
     seed: int | None, directory: Path, keep: bool, scale: float | None, json_file: str | None
 ) -> None:
-    """ECMP, RPS and CAPS on the same flows over paths of real switches, in some three minutes.
+    """Run ECMP, RPS and CAPS on the same flows over paths of real switches, in some three minutes.
 
     There are 16 paths, or as many as this machine's processors carry, 8 at least. Its page opens on a tour; experiments
     that are begun there meanwhile run after it.

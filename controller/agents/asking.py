@@ -49,7 +49,7 @@ class FlowReports:
 
 
 def agent_info(member: Member, session: AgentSession | None) -> AgentInfo:
-    """*session*: None for a member without a channel."""
+    """Return what is known of a member. *session*: None without a channel."""
     trip = None if session is None else session.round_trip_s
     return AgentInfo(
         host=member.host,
@@ -111,7 +111,7 @@ async def flow_entries(
 
 
 async def impair(session: AgentSession, host: str, impairment: Impair, timeout: float) -> None:
-    """Returns once the agent has it in force. Raises ChannelError if it does not say so in time."""
+    """Impair an agent's datagrams; return once it does. Raise ChannelError if it does not say so in time."""
     try:
         session.queue(impairment)
         confirmed = session.ping(wait=True)
@@ -144,7 +144,9 @@ async def impair_host(
     impairment: Impair,
     timeout: float,
 ) -> None:
-    """As `impair`, for a host by its name. Raises KeyError for no member, ChannelError for one without a channel."""
+    """Impair a host's agent, by its name. Raise KeyError for no member, ChannelError for one without a
+    channel.
+    """
     session = sessions.get(host)
     if session is None:
         if host in {member.host for member in membership.members()}:
@@ -160,7 +162,9 @@ async def applied(
     timeout: float,
     pulse: Callable[[], asyncio.Future[None]],
 ) -> tuple[Unconfirmed, ...]:
-    """Who has not applied a policy after *timeout* seconds, or refused it. *pulse*: done when something has changed."""
+    """Return who has not applied a policy after *timeout* seconds, or refused it. *pulse*: done when
+    something has changed.
+    """
     deadline = time.monotonic() + timeout
     while True:
         changed = pulse()

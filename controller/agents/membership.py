@@ -41,7 +41,9 @@ class Member:
 
     @classmethod
     def from_hello(cls, hello: Hello) -> Member:
-        """Raises MembershipError for a name or address that cannot be."""
+        """Return the member that a hello describes. Raise MembershipError for a name or address that cannot
+        be.
+        """
         if not HOST.fullmatch(hello.host):
             raise MembershipError(f"host name {hello.host!r} must be letters, digits, '.', '_' and '-'")
         mac = hello.underlay_mac.lower()
@@ -107,7 +109,7 @@ class Membership:
         return tuple(displaced)
 
     def disconnect(self, host: str, now: float) -> None:
-        """The channel of *host* broke."""
+        """Note that the channel of *host* broke."""
         if host in self._members:
             self._away.setdefault(host, now)
 

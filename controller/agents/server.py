@@ -194,7 +194,7 @@ class AgentServer:
         self._thread.run(asking.crash_host(self._sessions, host, timeout, lambda: self._pulse))
 
     def crash_soon(self, host: str) -> None:
-        """The same for the channel's own thread (`on_joined`): returns at once."""
+        """Have an agent crash, and return at once: for the channel's own thread (`on_joined`)."""
         with suppress(SessionClosed):
             self._sessions[host].queue(Crash())
 
@@ -288,7 +288,7 @@ class AgentServer:
         return self._token if tokens is None else tokens.get(host) or secrets.token_hex(32)
 
     def _ended(self, session: AgentSession) -> None:
-        """A channel is over; nothing if it has no host, or another has replaced it."""
+        """Forget a channel that is over; do nothing if it has no host, or another has replaced it."""
         host = next((host for host, other in self._sessions.items() if other is session), None)
         if host is None:
             return

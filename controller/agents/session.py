@@ -102,7 +102,8 @@ class AgentSession:
 
     @property
     def peer(self) -> str:
-        """Who shares a share with this connection: its address, an IPv6 /64 network, or user of this machine; or "".
+        """Return who shares a share with this connection: its address, an IPv6 /64 network, or user of this
+        machine; or "".
 
         "": root and our own user, whose agents all come from here.
         """

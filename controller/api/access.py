@@ -34,7 +34,7 @@ class Access:
         self._read = read
 
     def check(self, head: Mapping[str, Any]) -> None:
-        """Raises ProblemError for requests that may not be.
+        """Raise ProblemError for requests that may not be.
 
         401: no token, or a wrong one; 403: of another origin, or a token for reading only.
         """
@@ -68,7 +68,7 @@ class Access:
         return None
 
     def _check_origin(self, method: str, head: Mapping[str, Any]) -> None:
-        """A page of another origin must not drive this controller through its reader's browser.
+        """Refuse a page of another origin: it must not drive this controller through its reader's browser.
 
         Without a token the name that was asked for counts, too: a page may have had its own name point here.
         """
@@ -91,7 +91,7 @@ class Rate:
         self._lock = threading.Lock()
 
     def take(self, now: float) -> None:
-        """Raises ProblemError (429) if it is too soon."""
+        """Raise ProblemError (429) if it is too soon."""
         with self._lock:
             self._left = min(self._burst, self._left + (now - self._at) * self._per_s)
             self._at = now
@@ -125,7 +125,7 @@ def _cookies(header: str) -> list[str]:
 
 
 def _netloc(origin: str) -> str | None:
-    """None for what is no address."""
+    """Return host and port of an address; None for what is none."""
     try:
         return urlsplit(origin).netloc
     except ValueError:

@@ -202,7 +202,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _check_keepable(value: object, where: str, depth: int = 0) -> None:
-    """Raises PlainError for a field that some database would not take, or give back, somewhere in *value*."""
+    """Raise PlainError for a field that some database would not take, or give back, somewhere in *value*."""
     if depth > DEEPEST:
         raise PlainError(where, f"is nested more than {DEEPEST} levels deep")
     if isinstance(value, int | float) and not -MOST <= value <= MOST:  # nor is infinity
@@ -221,7 +221,7 @@ def _check_keepable(value: object, where: str, depth: int = 0) -> None:
 
 
 def _check_bounds(read: Any, where: str) -> None:
-    """Raises PlainError for a number that is not `within` what its field may be."""
+    """Raise PlainError for a number that is not `within` what its field may be."""
     for member in dataclasses.fields(read):
         value, bounds = getattr(read, member.name), member.metadata.get(SCHEMA)
         if bounds is None or value is None:

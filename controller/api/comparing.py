@@ -18,7 +18,7 @@ _MEASURES: Final = (
 
 
 def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Schemes that both summaries have, with the measures that both have; ``ratio`` is b / a.
+    """Return the schemes that both summaries have, with the measures that both have; ``ratio`` is b / a.
 
     Summaries are what clients sent: whatever is not of the known form is left out. So is a p99 that was not to be
     shown, being of too few flows.

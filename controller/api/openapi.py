@@ -159,7 +159,7 @@ class Schemas:
         return schema | {"properties": fields, "required": required, "additionalProperties": False} | rule
 
     def _fields(self, kind: Any) -> tuple[dict[str, Any], list[str]]:
-        """Schemas of the fields, and names of those that are always there."""
+        """Return schemas of the fields, and names of those that are always there."""
         if dataclasses.is_dataclass(kind):
             hints = typing.get_type_hints(kind, include_extras=True)
             members = dataclasses.fields(kind)

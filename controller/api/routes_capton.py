@@ -54,7 +54,7 @@ class CaptonRoutes:
 def capton_view(
     standing: AdmissionState | None, agents: list[AgentInfo], scheme: str
 ) -> answers_capton.CaptonView:
-    """*standing*: None under a scheme without admission."""
+    """Return the answer of the route. *standing*: None under a scheme without admission."""
     flows = [] if standing is None else standing.flows
     granted = [flow.active for flow in flows if flow.active.rate_bps]
     return {

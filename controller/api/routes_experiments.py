@@ -38,7 +38,9 @@ class ExperimentRoutes:
         submits: Rate,
         progress: Callable[[int], Any] | None = None,
     ) -> None:
-        """*submits*: how often experiments may be begun. *progress*: of a submitted one, if there is an engine."""
+        """Take the limits. *submits*: how often experiments may be begun. *progress*: of a submitted one, if
+        there is an engine.
+        """
         self._running: Final = running
         self._store: Final = store
         self._submits: Final = submits

@@ -32,7 +32,9 @@ class FabricRoutes:
     """The fabric as discovered, its agents and queues, and the scheme in force."""
 
     def __init__(self, running: RunningController, lab: bool, version: str, started: float) -> None:
-        """*lab*: agents may be impaired. *started*: monotonic time of the controller's start."""
+        """Take what answers need. *lab*: agents may be impaired. *started*: monotonic time of the
+        controller's start.
+        """
         self._running: Final = running
         self._lab: Final = lab
         self._version: Final = version

@@ -31,7 +31,7 @@ class LiveRoutes:
     """The stream of events, links with their loads, flows, metrics."""
 
     def __init__(self, running: RunningController, started: float) -> None:
-        """*started*: monotonic time of the controller's start."""
+        """Take what answers need. *started*: monotonic time of the controller's start."""
         self._running: Final = running
         self._started: Final = started
 

@@ -116,7 +116,7 @@ def host_link(host: HostInfo, names: FabricNames) -> str:
 
 
 def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) -> ModesView:
-    """Every leaf's mode now, and the changes after a cursor."""
+    """Return every leaf's mode now, and the changes after a cursor."""
     names = leaf_names(snapshot)
     logged = [] if since is None else events.since(since)
     return {
@@ -146,7 +146,9 @@ def modes_view(snapshot: FabricSnapshot, events: EventLog, since: int | None) ->
 def modes_between(
     running: RunningController, leaves: Collection[str], began_at: float, ended_at: float
 ) -> list[ModeAt]:
-    """Mode changes of some leaves between two moments (Unix seconds), after the mode that each had at first."""
+    """Return mode changes of some leaves between two moments (Unix seconds), after the mode that each had at
+    first.
+    """
     names = running.live.names()
     first: dict[str, ModeAt] = {}
     modes: list[ModeAt] = []
@@ -180,7 +182,7 @@ def ways_of(path: PathView, names: FabricNames) -> list[Way]:
 
 
 def faults_between(running: RunningController, began_at: float, ended_at: float) -> list[FaultChange]:
-    """Faults that began or ended between two moments (Unix seconds)."""
+    """Return faults that began or ended between two moments (Unix seconds)."""
     return [
         {
             "at": logged.at,

@@ -73,12 +73,12 @@ class AdmissionService:
         return self._rule
 
     def set_rule(self, rule: AdmissionRule | None) -> None:
-        """Another scheme is in force: nothing is granted any more, and agents ask by the new one."""
+        """Follow another scheme: nothing is granted any more, and agents ask by the new rule."""
         self._rule = rule
         self._agents.post(lambda: self._begin(rule))
 
     def set_topology(self, seen: TopologyView, paths: Paths) -> None:
-        """The fabric as it is now. *paths*: by pair of leaves, for rules with single paths."""
+        """Take the fabric as it is now. *paths*: by pair of leaves, for rules with single paths."""
         self._agents.post(lambda: self._set_topology(seen, paths))
 
     def standing(self) -> AdmissionState | None:

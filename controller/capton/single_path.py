@@ -67,7 +67,7 @@ class SinglePathScheduler:
         self._left = dict(self._capacity)
 
     def request(self, flow: int, source: str, destination: str, size: int, now: float) -> list[Decision]:
-        """As `Scheduler.request`."""
+        """Do as `Scheduler.request`."""
         for name in (source, destination):
             if name not in self._hosts:
                 raise ValueError(f"host {name!r} is not known{did_you_mean(name, self._hosts)}")
@@ -85,18 +85,18 @@ class SinglePathScheduler:
         return self._decide()
 
     def finished(self, flow: int, now: float) -> list[Decision]:
-        """As `Scheduler.finished`."""
+        """Do as `Scheduler.finished`."""
         self._pass(now)
         self._flows.pop(flow, None)
         return self._decide()
 
     def capacity(self, link: VirtualLink, rate_bps: int, now: float) -> list[Decision]:
-        """Nothing: where links change, so do paths, and a scheduler is made anew."""
+        """Return nothing: where links change, so do paths, and a scheduler is made anew."""
         self._pass(now)
         return self._decide()
 
     def expire(self, now: float) -> list[Decision]:
-        """As `Scheduler.expire`."""
+        """Do as `Scheduler.expire`."""
         self._pass(now)
         over = [flow.number for flow in self._flows.values() if flow.rate_bps and self._end(flow) <= now]
         for number in over:
@@ -104,11 +104,11 @@ class SinglePathScheduler:
         return [Decision(number, 0) for number in over] + self._decide()
 
     def next_event(self) -> float | None:
-        """As `Scheduler.next_event`."""
+        """Do as `Scheduler.next_event`."""
         return min((self._end(flow) for flow in self._flows.values() if flow.rate_bps), default=None)
 
     def flows(self, now: float) -> list[ActiveFlow]:
-        """As `Scheduler.flows`, each with its path."""
+        """Return what `Scheduler.flows` does, each with its path."""
         self._pass(now)
         return [
             ActiveFlow(

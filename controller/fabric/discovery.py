@@ -162,7 +162,7 @@ class LinkDiscovery:
     # What happens
 
     def switch_connected(self, dpid: int, ports: Sequence[Port], now: float) -> list[LinkEvent]:
-        """*ports*: all of its ports, as they are now."""
+        """Note that a switch is connected. *ports*: all of its ports, as they are now."""
         events: list[LinkEvent] = []
         self._connected.add(dpid)
         self._clear_times.pop(dpid, None)
@@ -190,7 +190,7 @@ class LinkDiscovery:
                 self._schedule(PortRef(dpid, number), state, now)
 
     def switch_disconnected(self, dpid: int) -> None:
-        """Its links stay as they are (see above)."""
+        """Note that a switch is gone. Its links stay as they are (see above)."""
         self._connected.discard(dpid)
         self._clear_times.pop(dpid, None)
         for state in self._by_switch.get(dpid, {}).values():
@@ -314,7 +314,8 @@ class LinkDiscovery:
         return max(PERIOD_S, 2 * len(self._up) / PORTS_PER_S)
 
     def _hasten(self, ref: PortRef, when: float) -> None:
-        """*ref*'s next frame leaves by *when*, among those of links: one that answered before its link was up waits for
+        """Have *ref*'s next frame leave by *when*, among those of links: one that answered before its link
+        was up waits for
         an edge port's turn, which is later than the other end would put up with."""
         state = self._ports[ref]
         if state.next_send is not None:

@@ -136,7 +136,9 @@ class Hosts:
             self._forget(host)
 
     def held(self, dpid: int, hosts: Iterable[HeldHost], now: float) -> list[HostEvent]:
-        """What a switch delivered to under an earlier controller. What is known since is believed more."""
+        """Return what a switch delivered to under an earlier controller. What is known since is believed
+        more.
+        """
         events: list[HostEvent] = []
         for host in hosts:
             known = self._by_ip.get(host.ipv4)
@@ -211,7 +213,9 @@ class Hosts:
         return events
 
     def clear_port(self, place: PortRef) -> None:
-        """*place* turned out to lead to a switch: hosts believed there are somewhere else."""
+        """Forget the hosts believed at *place*, which turned out to lead to a switch: they are somewhere
+        else.
+        """
         for ipv4 in sorted(self._by_place.get(place, ())):
             host = self._by_ip[ipv4]
             if host.name:
@@ -220,7 +224,7 @@ class Hosts:
                 self._forget(host)
 
     def forget_switch(self, dpid: int) -> None:
-        """A switch is known no more: its hosts are somewhere else, or nowhere."""
+        """Forget a switch, and its hosts, which are somewhere else, or nowhere."""
         for place in [place for place in self._by_place if place.dpid == dpid]:
             self.clear_port(place)
 

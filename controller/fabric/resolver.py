@@ -67,7 +67,7 @@ class Resolver:
     def wanted(
         self, request: Arp, place: PortRef, edge: Callable[[], Sequence[PortRef]], now: float
     ) -> list[PacketOut]:
-        """*request* came in at *place* for a host that is not known or not placed: question frames.
+        """Return question frames for *request*, which came in at *place* for a host that is not known or not placed.
 
         edge: returns the ports where hosts may be; called if there is something to ask.
         """

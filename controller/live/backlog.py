@@ -38,14 +38,14 @@ class Backlog:
         self._events.append(data)
 
     def sample(self, topic: str, data: bytes) -> None:
-        """A frame that replaces the one of its topic that still waits."""
+        """Add a frame that replaces the one of its topic that still waits."""
         if topic not in self.topics:
             return
         self.dropped_samples += topic in self._samples
         self._samples[topic] = data
 
     def greet(self, data: bytes) -> None:
-        """A frame that comes before all others."""
+        """Add a frame that comes before all others."""
         self._greeting = data
 
     def take(self) -> bytes:

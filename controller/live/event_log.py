@@ -109,7 +109,7 @@ class EventLog:
     """Events from any thread; no thread waits long for it."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """clock: Unix seconds; it may be set while the controller runs."""
+        """Make an empty log. clock: Unix seconds; it may be set while the controller runs."""
         self.added: Final = Subscribers[[Logged]]()
         """Each event, in the thread that adds it and in order."""
         self._events: deque[Logged] = deque(maxlen=KEPT)

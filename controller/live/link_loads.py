@@ -99,7 +99,7 @@ class LinkLoads:
         self._queues: dict[PortRef, tuple[QueueLoad, ...]] = {}
 
     def put_queues(self, counted: Mapping[PortRef, Counted], now: float) -> None:
-        """Counters of ports' queues, and when they came; the same ones again change nothing."""
+        """Take counters of ports' queues, and when they came; the same ones again change nothing."""
         for ref, (counted_s, counters) in counted.items():
             had = self._queued.get(ref)
             if had is not None and counted_s > had[0]:
@@ -114,7 +114,7 @@ class LinkLoads:
             self._queues.pop(ref, None)
 
     def put(self, dpid: int, counts: Mapping[int, PortCount]) -> None:
-        """A new reading of a switch's ports."""
+        """Take a new reading of a switch's ports."""
         for port, count in counts.items():
             ref = PortRef(dpid, port)
             last = self._new.get(ref)
@@ -125,7 +125,7 @@ class LinkLoads:
             self._new[ref] = count
 
     def forget(self) -> None:
-        """What was read is too old to be compared with."""
+        """Forget what was read: it is too old to be compared with."""
         for kept in (self._old, self._new, self._queued, self._queues):
             kept.clear()
 
@@ -137,7 +137,7 @@ class LinkLoads:
         return [self._load(link, rates.get(link.name) or link.speed_kbps or None) for link in names.links]
 
     def counters(self, links: Iterable[NamedLink]) -> list[tuple[str, str, int, int]]:
-        """(link, direction, bytes, packets) in all, of directions that were read."""
+        """Return (link, direction, bytes, packets) in all, of directions that were read."""
         counters = []
         for link in links:
             for direction, sender, receiver in (("ab", link.a, link.b), ("ba", link.b, link.a)):
@@ -181,7 +181,7 @@ class LinkLoads:
 def _queue_loads(
     old: Sequence[QueueCounters], new: Sequence[QueueCounters], seconds: float
 ) -> tuple[QueueLoad, ...]:
-    """Nothing where the queues were made anew in between."""
+    """Return the loads of queues; nothing where the queues were made anew in between."""
     if len(old) != len(new) or any(b.sent_bytes < a.sent_bytes for a, b in zip(old, new, strict=True)):
         return ()
     return tuple(

@@ -63,7 +63,7 @@ class LinkSampler(Sampler):
         return self._sampled(LinkLoads().loads(names, self._rates(names)))
 
     def totals(self) -> list[tuple[str, str, int, int]]:
-        """(link, direction, bytes, packets) of the newest reading."""
+        """Return (link, direction, bytes, packets) of the newest reading."""
         return self._totals
 
     def _end(self) -> None:

@@ -68,7 +68,7 @@ class FabricNames:
         return (_LAST if tier is None else tier, self.switch(end.dpid), end)
 
     def switch(self, dpid: int) -> str:
-        """Its name; its dpid in hex where that is not known."""
+        """Return the name of a switch; its dpid in hex where that is not known."""
         return self._names.get(dpid, f"{dpid:#x}")
 
     def link(self, end: PortRef) -> NamedLink | None:

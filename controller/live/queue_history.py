@@ -35,7 +35,7 @@ class QueueHistory:
         self._lock = threading.Lock()
 
     def note(self, now: float, loads: Iterable[LinkLoad]) -> None:
-        """A sample of links; only ways where something waits, or is dropped, are kept."""
+        """Note a sample of links; keep only ways where something waits, or is dropped."""
         held: dict[Way, tuple[int, float]] = {}
         known = False
         for load in loads:

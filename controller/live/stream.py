@@ -44,7 +44,9 @@ class EventStream:
         version: str,
         on_reader: Callable[[], None] = lambda: None,
     ) -> None:
-        """*on_reader* is called when another reader has come: something may be `watched` that was not."""
+        """Make a stream. *on_reader* is called when another reader has come: something may be `watched` that
+        was not.
+        """
         self._on_reader = on_reader
         self._log = log
         self._names_now = names
@@ -114,7 +116,7 @@ class EventStream:
         return self._wanted.get(topic, 0) > 0
 
     def check_room(self) -> None:
-        """Raises StreamError if another reader cannot be served."""
+        """Raise StreamError if another reader cannot be served."""
         if not self._running:
             raise StreamError("the stream of events does not run")
         if len(self._readers) + len(self._joining) >= MOST_READERS:

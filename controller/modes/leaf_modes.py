@@ -17,7 +17,7 @@ class LeafModes:
         self._monitor: ModeMonitor | None = None
 
     def set_scheme(self, scheme: Scheme, packet_time_s: float) -> None:
-        """Every leaf starts OFF under a new mode rule; under the same one it keeps its mode."""
+        """Have every leaf start OFF under a new mode rule; under the same one it keeps its mode."""
         rule = None if scheme.mode is None else (scheme.mode, packet_time_s)
         if rule != self._rule:
             self._rule = rule
@@ -48,7 +48,7 @@ class LeafModes:
         return None if self._monitor is None else self._monitor.deadline()
 
     def of(self, dpid: int, below: Mapping[int, frozenset[int]]) -> Mode:
-        """A leaf's own mode; above the leaves ON while any leaf below is."""
+        """Return a leaf's own mode; above the leaves ON while any leaf below is."""
         if self._monitor is None:
             return "off"
         return self._monitor.mode_above(below.get(dpid, frozenset((dpid,))))

@@ -64,7 +64,7 @@ class ModeMonitor:
         return tuple(self._native.leaves())
 
     def mode(self, leaf: int) -> Mode:
-        """Raises KeyError for a leaf that was not added."""
+        """Return a leaf's mode. Raise KeyError for a leaf that was not added."""
         return self._native.mode(leaf)
 
     def mode_above(self, leaves: Iterable[int]) -> Mode:
@@ -72,7 +72,7 @@ class ModeMonitor:
         return self._native.mode_above(list(leaves))
 
     def since(self, leaf: int) -> float:
-        """When *leaf* got its mode. Raises KeyError for a leaf that was not added."""
+        """Return when *leaf* got its mode. Raise KeyError for a leaf that was not added."""
         return self._native.since(leaf)
 
     def first_packet(self, leaf: int, now: float) -> ModeChange | None:

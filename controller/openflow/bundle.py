@@ -28,7 +28,7 @@ def commit_bundle(bundle: int) -> bytes:
 
 
 def add_to_bundle(bundle: int, message: bytes) -> bytes:
-    """*message* (transaction id 0) as a part of *bundle*; see `with_part_xid`."""
+    """Return *message* (transaction id 0) as a part of *bundle*; see `with_part_xid`."""
     return (
         _ADD.pack(VERSION, ofp.OFPT_BUNDLE_ADD_MESSAGE, _ADD.size + len(message), 0, bundle, _FLAGS) + message
     )

@@ -58,7 +58,7 @@ class EncodingError(CapstanError, ValueError):
 
 
 def with_xid(message: bytes, xid: int) -> bytes:
-    """*message* with transaction id *xid*."""
+    """Return *message* with transaction id *xid*."""
     return message[:4] + _XID.pack(xid) + message[8:]
 
 

@@ -71,7 +71,7 @@ class Confirmations:
         return ModeSwitched(change.at, change.leaf, change.mode, change.cause, noticed, sent, now)
 
     def gone(self, connection: SwitchConnection) -> None:
-        """Nothing more will be confirmed on *connection*."""
+        """Note that nothing more will be confirmed on *connection*."""
         for waiter in self._waiters:
             waiter.tickets = {ticket for ticket in waiter.tickets if ticket[0] is not connection}
         self._settle()

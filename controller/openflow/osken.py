@@ -29,7 +29,7 @@ class _Packet:
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Within the block those packages are empty ones; harmless where os-ken was imported as a whole before."""
+    """Make those packages empty ones within the block; harmless where os-ken was imported as a whole before."""
     if any(name in sys.modules for name in (*_PACKAGES, _PACKETS)):
         yield
         return

@@ -146,7 +146,7 @@ def classify_flows(queues: int = 1) -> tuple[FlowRule, ...]:
 
 
 def deliver_flows(local: Iterable[LocalHost], remote: Iterable[RemoteHost]) -> tuple[FlowRule, ...]:
-    """Own hosts, and whose host every other one is."""
+    """Return the flows that deliver to own hosts, and say whose host every other one is."""
     flows: list[FlowRule] = []
     for host in local:
         flows += _local_flows(host)

@@ -41,7 +41,7 @@ class Refusals:
         return True
 
     def began_anew(self, dpid: int) -> None:
-        """It gets its whole state now."""
+        """Note that it gets its whole state now."""
         self._unlike.pop(dpid, None)
         self._heal_at.pop(dpid, None)
 

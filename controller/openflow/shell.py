@@ -128,7 +128,7 @@ class OpenFlowShell:
 
     @property
     def port(self) -> int:
-        """The TCP port that switches connect to. Raises RuntimeError before `start`."""
+        """Return the TCP port that switches connect to. Raise RuntimeError before `start`."""
         return self._board.port
 
     def address_of(self, dpid: int) -> str | None:
@@ -146,7 +146,7 @@ class OpenFlowShell:
         self._posted.post(work)
 
     def call(self, work: Callable[[], T], timeout: float = 10.0) -> T:
-        """`post`, wait for the result and return it (or raise what *work* raised).
+        """Do as `post`, wait for the result and return it (or raise what *work* raised).
 
         Effects have been sent, not confirmed, when this returns.
 
@@ -185,7 +185,7 @@ class OpenFlowShell:
         self.call(partial(self._sender.set_ports, tuple(ports), up))
 
     def take_down(self, ports: Iterable[PortRef]) -> None:
-        """The same for the shell's own thread, and others who cannot wait: it is done soon."""
+        """Take it down soon: for the shell's own thread, and others who cannot wait."""
         self.post(partial(self._sender.set_ports, tuple(ports), False))
 
     def errors(self) -> tuple[SwitchError, ...]:
@@ -249,7 +249,7 @@ class OpenFlowShell:
                     self._guarded("a posted call", work, self.now())
 
     def _work_off_backlog(self) -> None:
-        """What is not urgent, until it is time to look for urgent messages again."""
+        """Do what is not urgent, until it is time to look for urgent messages again."""
         until = self.now() + POLL_EVERY_S
         while self._backlog and self.now() < until:
             waiting = self._backlog.take()
@@ -395,7 +395,7 @@ def _service(watched: object, now: float) -> float:
 
 
 def _urgent(event: SessionEvent) -> bool:
-    """Mode signals and confirmations: what short flows' completion times hang on."""
+    """Return whether it is a mode signal or a confirmation: what short flows' completion times hang on."""
     match event:
         case PacketIn(_, cookie, _):
             return rule_of(cookie) is Rule.FIRST_SHORT

@@ -87,7 +87,7 @@ class UpdateResults:
                 self._board.close(connection, BEGINS_ANEW)
 
     def _heal(self, connection: SwitchConnection, errors: tuple[SwitchError, ...]) -> None:
-        """A refused update leaves a switch unlike what the control plane believes: begin with it anew."""
+        """Begin with a switch anew: a refused update leaves it unlike what the control plane believes."""
         dpid = connection.introduced
         assert dpid is not None
         if self._refusals.update_refused(dpid, errors, self._now()):

@@ -80,7 +80,7 @@ class Reach(Protocol):
         """Wait until ports have their limits; what is not so, in words."""
 
     def crash_agent(self, host: str) -> None:
-        """Raises KeyError for a host without an agent."""
+        """Have a host's agent crash. Raise KeyError for a host without an agent."""
 
 
 class Faults:

@@ -39,7 +39,7 @@ class Forgetting:
         self._look_at: float | None = None
 
     def lost(self, dpid: int, now: float) -> None:
-        """The switch's connection is lost."""
+        """Note that the switch's connection is lost."""
         if self._isolated.is_isolated(dpid):
             self._isolated_lost_at[dpid] = now
             return
@@ -48,12 +48,12 @@ class Forgetting:
             self._look_at = now + FORGET_AFTER_S
 
     def connected(self, dpid: int) -> None:
-        """The switch is connected (again)."""
+        """Note that the switch is connected (again)."""
         self._lost_at.pop(dpid, None)
         self._isolated_lost_at.pop(dpid, None)
 
     def forgotten(self, dpid: int) -> None:
-        """The switch is known no more."""
+        """Note that the switch is known no more."""
         self.connected(dpid)
 
     def due(self, now: float) -> list[int]:

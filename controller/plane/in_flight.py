@@ -29,19 +29,19 @@ class InFlight:
         self._in_force = 0
 
     def sent(self, dpids: Iterable[int], now: float) -> None:
-        """A round of updates goes out; no round if there are none."""
+        """Note that a round of updates goes out; no round if there are none."""
         fresh = dict.fromkeys(dpids, (self.round + 1, now))
         if fresh:
             self.round += 1
             self._open = fresh | self._open
 
     def applied(self, dpid: int, now: float) -> None:
-        """The switch has confirmed all that it was sent; or it is gone."""
+        """Note that the switch has confirmed all that it was sent; or is gone."""
         if self._open.pop(dpid, None) is not None:
             self._note(now)
 
     def progressed(self, dpid: int, now: float) -> None:
-        """The switch has confirmed some of what it was sent: it is slow, not silent."""
+        """Note that the switch has confirmed some of what it was sent: it is slow, not silent."""
         if dpid in self._open:
             self._open[dpid] = (self._open[dpid][0], now)
 

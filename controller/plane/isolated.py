@@ -104,6 +104,6 @@ class IsolatedSwitches:
         return {dpid: self._discovery.count_ports(dpid) for dpid in self._switches if dpid not in others}
 
     def _age_key(self, dpid: int) -> tuple[bool, float]:
-        """Those that are away come first, then those that have been here for longest."""
+        """Return a key by which those that are away come first, then those that have been here for longest."""
         switch = self._switches[dpid]
         return switch.connected, switch.connected_at

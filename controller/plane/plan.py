@@ -71,13 +71,13 @@ class Plan:
         self._due_at = when if self._due_at is None else min(self._due_at, when)
 
     def mark_failure(self, when: float) -> None:
-        """The same after a failure, whose consequences no switch waits for another's to be in force."""
+        """Mark a change by a failure, whose consequences no switch waits for another's to be in force."""
         self._failed = True
         self.mark(when)
 
     @property
     def due_at(self) -> float | None:
-        """When it is to be computed anew, seconds; None: it is up to date."""
+        """Return when it is to be computed anew, seconds; None: it is up to date."""
         return self._due_at
 
     def is_due(self, now: float) -> bool:
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def knows_hosts(self) -> bool:
-        """Whether no host has come, moved or gone since the last computation."""
+        """Return whether no host has come, moved or gone since the last computation."""
         return self._hosts.version == self._hosts_version
 
     def mode_of(self, dpid: int) -> Mode:

@@ -28,11 +28,11 @@ class Rollout:
         self._shape_changed = False
 
     def at_once(self, dpid: int) -> None:
-        """The switch's wanted state may have changed, by what cannot wait."""
+        """Note that the switch's wanted state may have changed, by what cannot wait."""
         self._touched.add(dpid)
 
     def in_turn(self, dpids: Iterable[int]) -> None:
-        """Hosts or routes have changed."""
+        """Note that hosts or routes have changed."""
         self._waiting.update(dpids)
         self._shape_changed = True
 
@@ -42,20 +42,22 @@ class Rollout:
         self._waiting.clear()
 
     def confirmed(self, dpid: int, now: float) -> None:
-        """The switch has worked off all that it was sent."""
+        """Note that the switch has worked off all that it was sent."""
         self._in_flight.applied(dpid, now)
 
     def progressed(self, dpid: int, now: float) -> None:
-        """The switch has worked off some of what it was sent."""
+        """Note that the switch has worked off some of what it was sent."""
         self._in_flight.progressed(dpid, now)
 
     def gone(self, dpid: int, now: float) -> None:
-        """The switch's connection is lost, or a new one began: it confirms nothing more of what it was sent."""
+        """Note that the switch's connection is lost, or a new one began: it confirms nothing more of what it
+        was sent.
+        """
         self._in_flight.applied(dpid, now)
         self._waiting.discard(dpid)
 
     def forgotten(self, dpid: int, now: float) -> None:
-        """The switch is known no more."""
+        """Note that the switch is known no more."""
         self.gone(dpid, now)
         self._touched.discard(dpid)
 

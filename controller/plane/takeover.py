@@ -44,7 +44,7 @@ class KnownSwitch:
         return self.connected and self.usable_at is not None and now >= self.usable_at
 
     def lost(self) -> None:
-        """The connection ended."""
+        """Note that the connection ended."""
         self.connected = self.synced = False
         self.usable_at = self.in_place_at = self.held = None
 

@@ -72,10 +72,10 @@ class FlowSizes(Protocol):
     """What the problem needs to know of a flow-size distribution. Sizes are bytes; arguments have shape (n,)."""
 
     def largest(self) -> float:
-        """No flow is larger."""
+        """Return a size that no flow exceeds."""
 
     def smallest(self) -> float:
-        """No flow is smaller; may be 0."""
+        """Return a size that no flow is below; may be 0."""
 
     def above(self, sizes: Floats) -> Floats:
         """Return P(X > size), shape (n,)."""
@@ -137,7 +137,7 @@ class CumulativeTable:
 
 
 def mean_stay(flow_sizes: FlowSizes, load: float, thresholds: Sequence[float]) -> float:
-    """T of the module's docstring, in units of 1 / mu. thresholds: bytes, not falling."""
+    """Return T of the module's docstring, in units of 1 / mu. thresholds: bytes, not falling."""
     below = np.array([0.0, *thresholds])
     upto = np.array([*thresholds, flow_sizes.largest()])
     share = np.concatenate(([1.0], flow_sizes.above(below[1:])))

@@ -32,7 +32,7 @@ OWNER: Final = "capstan-owner"
 OWN_RATE_BPS: Final = 12_000
 """The least that Open vSwitch gives a class of its HTB tree: what a lower queue may send beside higher ones."""
 
-By = Literal["writer", "openvswitch", "nobody"]
+By = Literal["writer", "openvswitch", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SwitchPlan:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """In words; ports with one problem together."""
+        """Return in words what is wrong; ports with one problem together."""
         by_problem: dict[str, list[str]] = {}
         for port in self.ports:
             if port.problem:
@@ -126,12 +126,12 @@ def _port(
     ours = qos is not None and OWNER in qos["external_ids"]
     if wanted.limit != NO_LIMIT:
         return PortState(
-            name, number, "nobody", 1, 0, max(0, rate), False, "no program here can slow it down"
+            name, number, "none", 1, 0, max(0, rate), False, "no program here can slow it down"
         ), []
     if wanted.number == 1:
         limits = () if wanted.buffer_packets is None else (_NO_BUFFER,)
         return (
-            PortState(name, number, "nobody", 1, 0, rate, in_force=not ours, limits=limits),
+            PortState(name, number, "none", 1, 0, rate, in_force=not ours, limits=limits),
             _remove(tables, uuid, port["qos"]) if ours else [],
         )
     problem = ""
@@ -144,7 +144,7 @@ def _port(
     elif rate <= 0:
         problem = "Open vSwitch does not know its rate (link_speed), without which it makes no queues"
     if problem:
-        return PortState(name, number, "nobody", 1, 0, max(0, rate), False, problem), (
+        return PortState(name, number, "none", 1, 0, max(0, rate), False, problem), (
             _remove(tables, uuid, port["qos"]) if ours else []
         )
     if qos is not None and _is_made(tables, qos, wanted.number, rate):

@@ -100,7 +100,7 @@ class QueueService:
         return self._wanted
 
     def switch_up(self, dpid: int, address: str) -> None:
-        """A switch has called from *address*: its database is looked for there."""
+        """Look for the database of a switch at *address*, which it has called from."""
         with self._changed:
             self._switches.setdefault(dpid, _Switch(time.monotonic())).since = time.monotonic()
         self._watcher.watch(_key(dpid), (address, self._port))
@@ -121,7 +121,7 @@ class QueueService:
         self._watcher.post(self._bring_all)
 
     def set_limits(self, limits: Mapping[PortRef, PortLimit]) -> None:
-        """Which ports are to be slower than their links from now on; all others are not."""
+        """Set which ports are to be slower than their links from now on; all others are not."""
         by_switch: dict[int, dict[int, PortLimit]] = {}
         for (dpid, port), limit in limits.items():
             by_switch.setdefault(dpid, {})[port] = limit
@@ -254,7 +254,9 @@ class QueueService:
         )
 
     def _problems(self, now: float) -> tuple[list[str], bool]:
-        """In words, and whether some of them may go by themselves soon. The caller holds the lock."""
+        """Return in words what is wrong, and whether some of it may go by itself soon. The caller holds the
+        lock.
+        """
         problems: list[str] = []
         pending = False
         for dpid, switch in sorted(self._switches.items()):

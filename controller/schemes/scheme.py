@@ -75,7 +75,7 @@ class PathParameters:
     suspend_s: float | None = None
 
     def given(self) -> dict[str, float]:
-        """What is not left out."""
+        """Return what is not left out."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -107,7 +107,7 @@ class ClassScheme:
     """Of the class's packets: 0 (served first) .. 7, in as many queues as the scheme has."""
 
     def path_settings(self, packet_time_s: float) -> PathSettings:
-        """The path policy for the agents. packet_time_s: of 1500 B on the slowest fabric link."""
+        """Return the path policy for the agents. packet_time_s: of 1500 B on the slowest fabric link."""
         values: dict[str, Any] = {
             name: times * packet_time_s
             for name, times in PATH_TIMES.items()
@@ -121,7 +121,7 @@ class ClassScheme:
         return PathSettings(self.entropy, **values)
 
     def group_in(self, mode: Mode) -> GroupKind:
-        """The leaf group that serves this class while the leaf is in *mode*."""
+        """Return the leaf group that serves this class while the leaf is in *mode*."""
         if self.by_mode is not None:
             return self.by_mode.on if mode == "on" else self.by_mode.off
         assert self.group is not None  # checked when the scheme is read
@@ -198,7 +198,7 @@ class Priority:
     """None: the thresholds are the same for all flows."""
 
     def scaled(self) -> tuple[int, ...]:
-        """The thresholds in bytes of the experiment's flows."""
+        """Return the thresholds in bytes of the experiment's flows."""
         return tuple(round(threshold * self.scale) for threshold in self.thresholds_bytes)
 
 
@@ -229,7 +229,7 @@ class Admission(AdmissionPolicy):
     """See `controller.capton.scheduler.Parameters`."""
 
     def threshold(self) -> int:
-        """Payload bytes up to which flows leave at once."""
+        """Return the payload bytes up to which flows leave at once."""
         if self.load is None or not self.threshold_by_load:
             return self.threshold_bytes
         load = self.load
@@ -272,7 +272,9 @@ class Scheme:
 
     @property
     def limit_bytes(self) -> int:
-        """What a short flow sends less than: where a load sets the threshold, a flow that needs no grant is short."""
+        """Return what a short flow sends less than: where a load sets the threshold, a flow that needs no
+        grant is short.
+        """
         if self.admission is not None and self.admission.threshold_by_load:
             return self.admission.threshold() + 1
         return self.short_limit_bytes
@@ -291,7 +293,7 @@ class Scheme:
 
     @property
     def labels(self) -> bool:
-        """Whether any class may be sent by path labels."""
+        """Return whether any class may be sent by path labels."""
         classes = (self.short, self.long, self.control)
         return any(served.group_in(mode) == "label" for served in classes for mode in _MODES)
 

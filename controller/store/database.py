@@ -147,7 +147,8 @@ def _upgrade(connection: Connection, revision: str) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Python's driver begins no transaction before CREATE TABLE; a start that was killed would leave half a schema.
+    """Begin a transaction: Python's driver begins none before CREATE TABLE, and a start that was killed would
+    leave half a schema.
 
     Transactions that read first and then write must ask for IMMEDIATE: SQLite refuses a later upgrade at once.
     """

@@ -57,7 +57,7 @@ class Retention:
         self._thread.start()
 
     def stop(self) -> None:
-        """Harmless if it does not run."""
+        """End the thread. Harmless if it does not run."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -64,7 +64,7 @@ class Job:
         raise RuntimeError("the process that finds types of flows does not start")
 
     def processes(self) -> list[int]:
-        """Its process id; empty while there is none."""
+        """Return its process id; empty while there is none."""
         return [process.pid for process in self._running()]
 
     def _running(self) -> list[Any]:
@@ -83,7 +83,7 @@ class Job:
 
 
 def _load() -> None:
-    """Runs in the process: what takes seconds to import is there before it is asked for."""
+    """Import, in the process, what takes seconds, before it is asked for."""
     import scipy.optimize
     import scipy.sparse  # noqa: F401
     import sklearn.cluster  # noqa: F401

@@ -36,7 +36,7 @@ AS_MEANT: Final = -1
 
 
 def sample_points(smallest: float, largest: float, number: int) -> list[float]:
-    """x_1 .. x_M of the text before Eq. 1: x_min + i (x_max - x_min) / (M + 1), bytes."""
+    """Return x_1 .. x_M of the text before Eq. 1: x_min + i (x_max - x_min) / (M + 1), bytes."""
     step = (largest - smallest) / (number + 1)
     return [smallest + i * step for i in range(1, number + 1)]
 
@@ -44,12 +44,12 @@ def sample_points(smallest: float, largest: float, number: int) -> list[float]:
 def distance(
     left: Callable[[float], float], other: Callable[[float], float], points: Sequence[float]
 ) -> float:
-    """Eq. 1: the distance of two distributions F(x), of F at the points."""
+    """Return Eq. 1: the distance of two distributions F(x), of F at the points."""
     return sqrt(sum((left(x) - other(x)) ** 2 for x in points))
 
 
 def best_features(deviations: dict[tuple[str, ...], Sequence[float]]) -> tuple[str, ...]:
-    """Eq. 2: of combinations of features, that with the least sum of its types' standard deviations."""
+    """Return Eq. 2: of combinations of features, that with the least sum of its types' standard deviations."""
     return min(deviations, key=lambda features: sum(deviations[features]))
 
 
@@ -64,30 +64,34 @@ class Queue:
 
     @property
     def load(self) -> float:
-        """rho_i."""
+        """Return rho_i."""
         return self.good + self.bad
 
     def left(self, alpha: float, beta: float) -> float:
-        """rho^_i: what stays where a share *alpha* of the good load goes and *beta* of the bad."""
+        """Return rho^_i: what stays where a share *alpha* of the good load goes and *beta* of the bad."""
         return (1 - alpha) * self.good + (1 - beta) * self.bad
 
 
 def serving_time(
     queue: Queue, alpha: float, beta: float, remaining: float = 1.0, before: float = 0.0, sign: int = AS_MEANT
 ) -> float:
-    """Eq. 3: W^_i. before: the sum of W_k of the queues above; *sign* of rho^_i: `AS_PRINTED` or `AS_MEANT`."""
+    """Return Eq. 3: W^_i. before: the sum of W_k of the queues above; *sign* of rho^_i: `AS_PRINTED` or
+    `AS_MEANT`.
+    """
     own = before + remaining / (1 - queue.above + sign * queue.left(alpha, beta))
     moved = remaining / (1 - queue.above - queue.load - queue.below)
     return (1 - alpha) * own + alpha * (own + moved)
 
 
 def present_time(queue: Queue, remaining: float = 1.0, before: float = 0.0) -> float:
-    """W_i: the same where nothing is moved."""
+    """Return W_i: the same where nothing is moved."""
     return before + remaining / (1 - queue.above - queue.load)
 
 
 def removed_bad(thresholds: Sequence[float], bad: Sequence[float], low: float, high: float) -> float:
-    """Eq. 4's sum as printed: of types' thresholds p_l within low = p_(i-1) .. high = P_i, and bad loads rho^B_l."""
+    """Return Eq. 4's sum as printed: of types' thresholds p_l within low = p_(i-1) .. high = P_i, and bad
+    loads rho^B_l.
+    """
     return sum((p - low) / (high - low) * load for p, load in zip(thresholds, bad, strict=True))
 
 
@@ -102,28 +106,28 @@ def removed_good(
     distributions: Sequence[Callable[[float], float]],
     high: float,
 ) -> float:
-    """Eq. 4's constraint: sum of (F_l(P_i) - F_l(p_l)) rho^G_l, at most delta."""
+    """Return Eq. 4's constraint: sum of (F_l(P_i) - F_l(p_l)) rho^G_l, at most delta."""
     return sum(
         (cdf(high) - cdf(p)) * load for p, load, cdf in zip(thresholds, good, distributions, strict=True)
     )
 
 
 def gains(queue: Queue, alpha: float, beta: float, sign: int = AS_MEANT) -> bool:
-    """Eq. 5: whether W_i - W^_i > 0."""
+    """Return Eq. 5: whether W_i - W^_i > 0."""
     return present_time(queue) > serving_time(queue, alpha, beta, sign=sign)
 
 
 def most_alpha(queue: Queue, left: float, sign: int = AS_MEANT) -> float:
-    """Eq. 6, first part: alpha is to be below it, where *left* = rho^_i stays."""
+    """Return Eq. 6, first part: alpha is to be below it, where *left* = rho^_i stays."""
     gained = 1 / (1 - queue.above - queue.load) - 1 / (1 - queue.above + sign * left)
     return gained * (1 - queue.above - queue.load - queue.below)
 
 
 def loosest_alpha(queue: Queue) -> float:
-    """Eq. 6, second part: the first with rho^_i = 0."""
+    """Return Eq. 6, second part: the first with rho^_i = 0."""
     return most_alpha(queue, 0.0)
 
 
 def delta(queue: Queue) -> float:
-    """Eq. 7: delta = alpha rho^G is to be below it."""
+    """Return Eq. 7: delta = alpha rho^G is to be below it."""
     return loosest_alpha(queue) * queue.good

@@ -118,7 +118,7 @@ def choose(records: Records, movable: float | None = None, spacing: Spacing = "l
 def _candidate(
     values: Values, below: Integers, host: Integers, load: Floats, width: int, everything: float
 ) -> Candidate:
-    """everything: the spread of all flows."""
+    """Return the candidate of these features. everything: the spread of all flows."""
     their = below[values.flows]
     weight = fair_weights(values, host)
     described = describe(values.value, their, weight, values.count, width)
@@ -136,7 +136,7 @@ def _candidate(
 def spreads(
     group: Integers, below: Integers, host: Integers, load: Floats, groups: int, width: int
 ) -> Floats:
-    """1/M sum of sqrt(F (1 - F)) of each group of flows, shape (groups,); 0 for one without flows."""
+    """Return 1/M sum of sqrt(F (1 - F)) of each group of flows, shape (groups,); 0 for one without flows."""
     hosts = int(host.max()) + 1
     cell = group * hosts + host
     of_host = np.bincount(cell * width + below, weights=load, minlength=groups * hosts * width)

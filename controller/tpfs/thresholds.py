@@ -91,7 +91,9 @@ class FlowSizes:
         return float(self.sizes[min(index, len(self) - 1)])
 
     def bad(self, default: float, lowered: Floats) -> Floats:
-        """Bad load that goes from above boundary *default* if it is *lowered*, bytes, shape of *lowered*."""
+        """Return the bad load that goes from above boundary *default* if it is *lowered*, bytes, shape of
+        *lowered*.
+        """
         return np.asarray(self.above(np.array(default)) * (default - lowered), dtype=float)
 
     def good(self, default: float, lowered: Floats) -> Floats:

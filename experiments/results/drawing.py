@@ -47,7 +47,7 @@ PANELS: Final = (
 
 
 def draw_comparison(document: Document, directory: Path) -> tuple[Path, ...]:
-    """comparison.png and .svg: each measure of every scheme over that of the baseline, with intervals.
+    """Draw comparison.png and .svg: each measure of every scheme over that of the baseline, with intervals.
 
     Returns the files: none where there is nothing to compare.
     """
@@ -108,7 +108,7 @@ def _estimate(value: float | None, interval: Sequence[float] | None, doubtful: b
 
 
 def _caption(figure: Figure, document: Document, schemes: Iterable[Document]) -> None:
-    """What a reader needs to judge the figure, in as many lines as it takes."""
+    """Write below the figure what a reader needs to judge it, in as many lines as it takes."""
     repeats = document["repeats"]
     text = f"95 % bootstrap intervals, {repeats} repeat{'' if repeats == 1 else 's'}, same flows for all schemes."
     if any(scheme.get("short", {}).get("p99_shown") is False for scheme in schemes):
@@ -120,7 +120,7 @@ def _caption(figure: Figure, document: Document, schemes: Iterable[Document]) ->
 
 
 def draw_sweep(document: Document, directory: Path) -> tuple[Path, ...]:
-    """sweep.png and .svg: each measure over the first axis, a line for each scheme.
+    """Draw sweep.png and .svg: each measure over the first axis, a line for each scheme.
 
     Further axes get a figure for each of their combinations: sweep-1, sweep-2, ... Returns the files.
     """

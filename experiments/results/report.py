@@ -151,7 +151,7 @@ def html_report(document: Document, records: Sequence[Mapping[str, str]]) -> str
 
 
 def markdown_report(document: Document, files: Mapping[str, str]) -> str:
-    """For papers and wikis. *files*: of figures, by caption."""
+    """Return the report for papers and wikis. *files*: of figures, by caption."""
     parts = [f"# {document['title']}", _question(document)]
     parts += [f"**{text}**" for text in _warnings(document)]
     parts += [f"![{caption}]({file})" for caption, file in files.items()]

@@ -126,7 +126,7 @@ class Completion:
         return finished
 
     def figures(self, resampled: Resampled) -> dict[str, Any]:
-        """n, failed, mean and percentiles in ms with intervals. Raises EmptyError if no flow finished."""
+        """Return n, failed, mean and percentiles in ms with intervals. Raise EmptyError if no flow finished."""
         finished = self.finished
         if len(finished) == 0:
             raise EmptyError("no flow finished")

@@ -164,7 +164,8 @@ class Deployment:
         self.lab.stop()
 
     def check(self) -> None:
-        """Raises DeploymentError if the lab is to end: a part ended again and again, or, while it starts, once.
+        """Raise DeploymentError if the lab is to end: a part ended again and again, or, while it starts,
+        once.
 
         Raises ControllerError if a served controller is silent.
         """
@@ -200,7 +201,7 @@ class Deployment:
         self.check()
 
     def wait_whole(self) -> None:
-        """The same, and everything of the fabric is found again that no fault on purpose took."""
+        """Wait until everything of the fabric is found again that no fault on purpose took, too."""
         self.wait_complete()
         if all(fault["kind"] == "slow-link" for fault in self.client.faults()):
             self._wait_ready()
@@ -269,7 +270,7 @@ class Deployment:
     # -- parts ---------------------------------------------------------------------------------------
 
     def _supervise(self) -> None:
-        """From now on parts that end are started again."""
+        """Start parts again that end from now on."""
         switches = [self.lab.switch(name) for name in self.lab.switches]
         daemons = [
             DaemonPart(switch, program) for switch in switches for program in ("ovsdb-server", "ovs-vswitchd")
@@ -376,7 +377,7 @@ class Deployment:
         return text
 
     def _probe(self) -> None:
-        """Raises DeploymentError unless a small flow from every host arrives."""
+        """Raise DeploymentError unless a small flow from every host arrives."""
         lost = lost_probes(self.lab.popen, self.spec, self.logs, self.check)
         if lost:
             raise DeploymentError(

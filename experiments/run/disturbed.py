@@ -20,7 +20,7 @@ class Watch:
     """What happens to the parts of a lab during one run, from now on."""
 
     def __init__(self, deployment: Deployment, last: bool) -> None:
-        """last: whether the run counts, disturbed or not."""
+        """Begin to watch. last: whether the run counts, disturbed or not."""
         self._deployment = deployment
         self._last = last
         self._deaths = deployment.deaths
@@ -42,7 +42,7 @@ class Watch:
         return any(restart.part == "controller" for restart in self.restarts)
 
     def check(self) -> None:
-        """Raises DisturbedError if a part has ended and the run may be repeated.
+        """Raise DisturbedError if a part has ended and the run may be repeated.
 
         Raises DeploymentError if the lab is to end.
         """
@@ -51,7 +51,7 @@ class Watch:
             raise DisturbedError("a part of the lab ended during the run")
 
     def settle(self) -> None:
-        """The same, once all that ended is back, and found by the controller."""
+        """Raise DisturbedError likewise, once all that ended is back, and found by the controller."""
         self._deployment.wait_complete()
         self.check()
         if self.disturbed:

@@ -218,7 +218,9 @@ def learns_types(scheme: Mapping[str, Any]) -> bool:
 
 
 def prove_agents_saw(outcomes: tuple[FlowOutcome, ...]) -> None:
-    """A finished flow that no agent counted did not cross the overlay: the run would measure something else."""
+    """Check that agents counted every finished flow: one that crossed no overlay would measure something
+    else.
+    """
     unseen = [flow for flow in outcomes if flow.state == "finished" and not (flow.packets and flow.paths)]
     if unseen:
         raise OutcomeError(

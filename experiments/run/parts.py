@@ -76,7 +76,7 @@ class ProcessPart:
             process.wait()
 
     def check(self) -> None:
-        """Raises PartError if its process has ended though it is wanted."""
+        """Raise PartError if its process has ended though it is wanted."""
         if self.process is not None and self.process.poll() is not None:
             raise PartError(
                 f"{self.name} has ended (exit code {self.process.returncode}){log_tail(self.log)}"

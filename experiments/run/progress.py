@@ -71,17 +71,17 @@ class Steps:
         return len(self._coming) - self._run, self._left()
 
     def stage(self, text: str) -> None:
-        """Something between runs begins."""
+        """Note that something between runs begins."""
         self._stage = text
         self._end_of_run = None
         self._publish()
 
     def begin_point(self, words: str) -> None:
-        """The next runs belong to this point of a sweep."""
+        """Note that the next runs belong to this point of a sweep."""
         self._prefix = f"{words}: " if words else ""
 
     def begin_run(self, label: str, plan: Plan) -> None:
-        """The next run begins."""
+        """Note that the next run begins."""
         coming = self._coming[self._run]
         self._run += 1
         self._flows = len(plan.sized)
@@ -91,25 +91,25 @@ class Steps:
         self._publish()
 
     def repeat_run(self) -> None:
-        """The run that began last begins anew."""
+        """Note that the run that began last begins anew."""
         self._run -= 1
 
     def skip_run(self) -> None:
-        """The next run was done before."""
+        """Note that the next run was done before."""
         self._run += 1
 
     def flows(self, finished: int, failed: int) -> None:
-        """So many flows of this run are over."""
+        """Note that so many flows of this run are over."""
         self._finished, self._failed = finished, failed
         self._publish()
 
     def end_run(self, tail_s: float) -> None:
-        """The run is over, that many seconds after its last arrival."""
+        """Note that the run is over, that many seconds after its last arrival."""
         self._tails.append(tail_s)
         self._end_of_run = None
 
     def tick(self) -> None:
-        """Nothing happened but time."""
+        """Note that nothing happened but time."""
         self._publish()
 
     @property

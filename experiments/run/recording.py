@@ -21,7 +21,7 @@ class Record(Protocol):
     """What an experiment reports while it goes on; raises ControllerError where that cannot be."""
 
     def begin(self, spec: Spec, versions: Mapping[str, str]) -> int:
-        """It begins; returns its number."""
+        """Record that it begins; return its number."""
 
     def kept(self, plans: Sequence[Plan]) -> Iterable[Run]:
         """Return runs that are there already, from an earlier attempt; plans: by repeat."""
@@ -30,7 +30,7 @@ class Record(Protocol):
         """Record a finished run. Return its number."""
 
     def finish(self, document: Mapping[str, Any]) -> None:
-        """All is done, with this result."""
+        """Record that all is done, with this result."""
 
     def fail(self, error: BaseException) -> None:
         """Record that there will be no result; the receiver may be gone, too."""

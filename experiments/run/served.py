@@ -66,5 +66,5 @@ class ServedController:
         )
 
     def client(self) -> ControllerClient:
-        """Its API."""
+        """Return a client of its API."""
         return ControllerClient(self.api, self.token)

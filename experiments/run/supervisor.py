@@ -31,7 +31,7 @@ class Part(Protocol):
 
     @property
     def name(self) -> str:
-        """For people: "agent h3"."""
+        """Return its name for people: "agent h3"."""
 
     @property
     def log(self) -> Path:
@@ -39,7 +39,7 @@ class Part(Protocol):
 
     @property
     def process(self) -> subprocess.Popen[Any] | None:
-        """Its newest process; None while it is down on purpose."""
+        """Return its newest process; None while it is down on purpose."""
 
     def held(self) -> bool:
         """Return whether a fault made on purpose keeps it down. May wait for the controller."""

@@ -164,7 +164,7 @@ class Traffic:
         return sent, received
 
     def check(self) -> None:
-        """Raises TrafficError if a generator has ended."""
+        """Raise TrafficError if a generator has ended."""
         for host, generator in self._hosts.items():
             if generator.process.poll() is not None:
                 raise TrafficError(self._death(host))

@@ -48,12 +48,12 @@ class SpecError(CapstanError, ValueError):
 
 
 def preset_names() -> list[str]:
-    """Names of the presets that come with Capstan."""
+    """Return the names of the presets that come with Capstan."""
     return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 
 def find_spec(name: str) -> Path:
-    """The file of a preset's name or of a path. Raises FileNotFoundError with a hint."""
+    """Return the file of a preset's name or of a path. Raises FileNotFoundError with a hint."""
     path = Path(name)
     if path.suffix in (".yaml", ".yml") or "/" in name:
         if not path.is_file():
@@ -114,7 +114,7 @@ def _sweep(
     schemes: Collection[str],
     check_overrides: CheckOverrides | None,
 ) -> Iterator[Problem]:
-    """What is wrong with a sweep, and with the specs that it stands for where the spec itself is fine."""
+    """Yield what is wrong with a sweep, and with the specs that it stands for where the spec itself is fine."""
     if not source.data.get("sweep") or any(problem.path.startswith("sweep") for problem in problems):
         return
     axes = tuple(build(Axis, item, "sweep") for item in source.data["sweep"])
@@ -176,7 +176,7 @@ class _Meaning:
         self._found.append(Problem(*self._source.place(path), text_of(path), message))
 
     def _fits(self, *path: str | int) -> bool:
-        """Whether this part is there and had no problem yet (nor lacks anything)."""
+        """Return whether this part is there and had no problem yet (nor lacks anything)."""
         part: Any = self._data
         for step in path:
             try:
@@ -218,7 +218,7 @@ class _Meaning:
             self._say(("baseline",), f"{baseline!r} is not among the schemes{did_you_mean(baseline, labels)}")
 
     def _listed(self, items: object) -> set[str]:
-        """Names of the schemes that are listed by themselves."""
+        """Return the names of the schemes that are listed by themselves."""
         given = items if isinstance(items, list) else []
         return {scheme_choice(item).name for index, item in enumerate(given) if self._fits("schemes", index)}
 
@@ -402,7 +402,7 @@ class _Meaning:
             )
 
     def _tenants(self, workload: Workload, hosts: list[Endpoint]) -> bool:
-        """Whether the hosts of every application are there, and enough for the pattern."""
+        """Return whether the hosts of every application are there, and enough for the pattern."""
         for index, application in enumerate(workload.flows.applications):
             where: FieldPath = ("workload", "flows", "applications", index, "hosts")
             try:

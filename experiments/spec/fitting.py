@@ -203,7 +203,7 @@ def _slower_workload(workload: Workload, scale: float) -> Workload:
 
 
 def _slower_axis(axis: Axis, scale: float) -> Axis:
-    """An axis that sets rates or times; tables go on to call its points as before."""
+    """Return an axis that sets rates or times; tables go on to call its points as before."""
     names = {field.rpartition(".")[2] for field in axis.fields}
     if names <= set(_SLOWER_FIELDS):
         factor = scale

@@ -104,7 +104,7 @@ def load_of(spec: Spec, costs: PacketCosts = REFERENCE) -> Load:
 
 
 def _offered_bps(spec: Spec) -> float:
-    """Bits a second that the workload puts through the fabric."""
+    """Return the bits a second that the workload puts through the fabric."""
     capacity, access = spec.capacity_bps(), spec.fabric.access.rate_mbps
     if capacity is None:
         raise ValueError("a fabric with unshaped links between its switches carries what the processors give")

@@ -16,7 +16,7 @@ from plain.yaml_source import Problem, Source, text_of
 
 
 def against_schema(source: Source) -> Iterator[Problem]:
-    """Every place where plain data does not fit the schema, explained."""
+    """Yield every place where plain data does not fit the schema, explained."""
     validator = jsonschema.Draft202012Validator(schema())
     for error in validator.iter_errors(source.data):
         yield from _explain(source, error)

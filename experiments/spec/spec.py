@@ -125,7 +125,7 @@ class Axis:
 
     @property
     def ticks(self) -> tuple[Any, ...]:
-        """What each value is called."""
+        """Return what each value is called."""
         return self.values if self.shown is None else self.shown
 
 
@@ -174,7 +174,7 @@ class Spec:
 
     @property
     def packet_time_s(self) -> float:
-        """Seconds that 1500 B take on the slowest link between switches."""
+        """Return the seconds that 1500 B take on the slowest link between switches."""
         rate = self.fabric.slowest_link_mbps
         if rate is None:
             raise ValueError("a fabric without a shaped link has no packet time")
@@ -182,17 +182,17 @@ class Spec:
 
     @property
     def pause_s(self) -> float:
-        """Seconds of silence between two runs: `quiet_s`, or what full queues take to drain."""
+        """Return the seconds of silence between two runs: `quiet_s`, or what full queues take to drain."""
         if self.quiet_s is not None:
             return self.quiet_s
         return self.fabric.link.buffer_packets * self.packet_time_s + DRAIN_MARGIN_S
 
     def endpoints(self) -> list[Endpoint]:
-        """The hosts, with their overlay addresses."""
+        """Return the hosts, with their overlay addresses."""
         return [Endpoint(place.name, place.leaf, place.overlay) for place in self.fabric.hosts()]
 
     def capacity_bps(self) -> float | None:
-        """bit/s that this workload's senders can put through the fabric; None if nothing limits them."""
+        """Return bit/s that this workload's senders can put through the fabric; None if nothing limits them."""
         return offered_capacity_bps(
             self.workload, self.endpoints(), uplinks_bps(self.fabric), self._access_bps
         )
@@ -211,13 +211,15 @@ class Spec:
         return rate * (flows.duration_s or 0.0)
 
     def plan(self, repeat: int) -> Plan:
-        """The flows of one repeat; every scheme gets the same."""
+        """Return the flows of one repeat; every scheme gets the same."""
         return build_plan(
             self.workload, self.endpoints(), self.seed, repeat, self.warm_up_s, self.capacity_bps()
         )
 
     def long_flow_pressure(self) -> float | None:
-        """Long flows x access rate / fabric rate: above 1 they can fill every path (None: unshaped links)."""
+        """Return long flows x access rate / fabric rate: above 1 they can fill every path (None: unshaped
+        links).
+        """
         uplinks, long_flows = uplinks_bps(self.fabric), self.workload.long_flows
         if uplinks is None or self._access_bps is None or long_flows is None:
             return None
@@ -225,7 +227,7 @@ class Spec:
 
 
 def uplinks_bps(fabric: FabricSpec) -> float | None:
-    """bit/s of the first leaf's uplinks together, as they start out; None if one of them is unshaped."""
+    """Return bit/s of the first leaf's uplinks together, as they start out; None if one of them is unshaped."""
     total = 0.0
     for name in fabric.link_names():
         if name.startswith(("l1-", "e1-")):
@@ -237,7 +239,8 @@ def uplinks_bps(fabric: FabricSpec) -> float | None:
 
 
 def spec_from_dict(data: Mapping[str, Any]) -> Spec:
-    """The spec that plain data describes. Data that `experiments.spec.check` finds no fault with never raises.
+    """Return the spec that plain data describes. Data that `experiments.spec.check` finds no fault with never
+    raises.
 
     Raises:
         PlainError, FabricSpecError: the first thing that does not fit.
@@ -261,7 +264,7 @@ def spec_from_dict(data: Mapping[str, Any]) -> Spec:
 
 
 def scheme_choice(item: object) -> SchemeChoice:
-    """A scheme as a spec writes it: its name, or an object with name, label and overrides."""
+    """Return a scheme as a spec writes it: its name, or an object with name, label and overrides."""
     if isinstance(item, str):
         item = {"name": item}
     assert isinstance(item, Mapping)
@@ -271,7 +274,9 @@ def scheme_choice(item: object) -> SchemeChoice:
 
 
 def with_all_schemes(spec: Spec, known: Iterable[str]) -> Spec:
-    """The spec with every *known* scheme that it does not list in the place of "all", with the same overrides."""
+    """Return the spec with every *known* scheme that it does not list in the place of "all", with the same
+    overrides.
+    """
     listed = {choice.name for choice in spec.schemes}
     schemes: list[SchemeChoice] = []
     for choice in spec.schemes:
@@ -285,12 +290,12 @@ def with_all_schemes(spec: Spec, known: Iterable[str]) -> Spec:
 
 
 def is_scheme_file(name: str) -> bool:
-    """Whether a scheme is given by its file's path instead of by name."""
+    """Return whether a scheme is given by its file's path instead of by name."""
     return "/" in name or name.endswith((".yaml", ".yml"))
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
-    """Plain data that `spec_from_dict` takes back."""
+    """Return plain data that `spec_from_dict` takes back."""
     return {
         "name": spec.name,
         "title": spec.title,
@@ -314,13 +319,13 @@ def spec_to_dict(spec: Spec) -> dict[str, Any]:
 
 
 def spec_text(spec: Spec) -> str:
-    """YAML that `spec_from_dict` takes back, for a spec that was made by a program."""
+    """Return YAML that `spec_from_dict` takes back, for a spec that was made by a program."""
     text: str = yaml.safe_dump(plain(spec_to_dict(spec)), sort_keys=False, allow_unicode=True, width=110)
     return text
 
 
 def plain(value: Any) -> Any:
-    """Mappings and lists only: YAML has no tuples."""
+    """Return mappings and lists only: YAML has no tuples."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
@@ -335,7 +340,7 @@ def _without_none(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def fabric_words(spec: Spec) -> str:
-    """`2 leaves x 16 spines, 8 hosts, links of 3 Mbit/s`."""
+    """Return words such as `2 leaves x 16 spines, 8 hosts, links of 3 Mbit/s`."""
     fabric = spec.fabric
     if fabric.topology == "leaf-spine":
         shape = f"{fabric.leaves} leaves x {fabric.spines} spines"

@@ -32,7 +32,7 @@ class Point:
 
 
 def points(spec: Spec) -> list[Point]:
-    """The grid of a spec, the last axis running fastest; a spec without a sweep is its own only point.
+    """Return the grid of a spec, the last axis running fastest; a spec without a sweep is its own only point.
 
     Every point has the spec's seed: what an axis does not touch (arrivals, pairs, ports) is alike at all of them.
 
@@ -61,7 +61,7 @@ def claims_of_points(spec: Spec) -> tuple[Claim, ...]:
 
 
 def only(spec: Spec, wanted: Sequence[str]) -> Spec:
-    """The spec with these points of its first axis only, given as tables call them (`show`).
+    """Return the spec with these points of its first axis only, given as tables call them (`show`).
 
     Raises:
         SweepError: there is no sweep, or no such point.
@@ -85,7 +85,7 @@ def only(spec: Spec, wanted: Sequence[str]) -> Spec:
 
 
 def check_axes(axes: Sequence[Axis]) -> None:
-    """Raises SweepError for the first thing that does not fit together."""
+    """Raise SweepError for the first thing that does not fit together."""
     labels: dict[str, int] = {}
     for index, axis in enumerate(axes):
         if not axis.fields:
@@ -106,7 +106,7 @@ def check_axes(axes: Sequence[Axis]) -> None:
 
 
 def grid(data: Mapping[str, Any], axes: Sequence[Axis]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """For each point what its axes show, and the spec's plain data there, without the sweep.
+    """Yield for each point what its axes show, and the spec's plain data there, without the sweep.
 
     Raises:
         SweepError: a path leads through something that has no fields.
@@ -143,7 +143,7 @@ def set_field(data: dict[str, Any], field: str, value: Any) -> None:
 
 
 def words(axes: Sequence[Axis], at: Sequence[Any]) -> str:
-    """`long flows = 4, ON share = 0.3`."""
+    """Return words such as `long flows = 4, ON share = 0.3`."""
     return ", ".join(
         f"{axis.label} = {show(value)}{' ' if axis.unit else ''}{axis.unit}"
         for axis, value in zip(axes, at, strict=True)
@@ -151,5 +151,5 @@ def words(axes: Sequence[Axis], at: Sequence[Any]) -> str:
 
 
 def show(value: Any) -> str:
-    """A tick as text: numbers without superfluous digits."""
+    """Return a tick as text: numbers without superfluous digits."""
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

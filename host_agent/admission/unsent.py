@@ -58,7 +58,9 @@ class UnsentBytes:
         self._sequence = 0
 
     def of(self, flow: bytes) -> Unsent | None:
-        """Of a TCP flow of this host (`InnerPacket.flow`); None: there is no such socket here, or no answer."""
+        """Return what is unsent of a TCP flow of this host (`InnerPacket.flow`); None: no such socket here,
+        or no answer.
+        """
         source, destination = addresses(flow)
         family = socket.AF_INET if len(source) == 4 else socket.AF_INET6
         self._sequence += 1

@@ -23,7 +23,7 @@ class Code:
     id: CodeId
 
     def encode(self, packets: Sequence[bytes], r: int, seed: int) -> list[bytes]:
-        """The r repairs' symbols, as long as the symbol of the longest packet.
+        """Return the r repairs' symbols, as long as the symbol of the longest packet.
 
         Raises:
             ValueError: a packet is empty or above 65535 B, or k or r is out of range.
@@ -31,7 +31,9 @@ class Code:
         return encode_packets(self.id, packets, r, seed)
 
     def worth_trying(self, missing: int, repairs: int) -> bool:
-        """Whether `decode` is likely to find anything with so many sources missing and repairs at hand."""
+        """Return whether `decode` is likely to find anything with so many sources missing and repairs at
+        hand.
+        """
         return worth_trying(self.id, missing, repairs)
 
     def decode(
@@ -66,7 +68,7 @@ _BY_NAME: Final[dict[str, Code]] = {code.name: code for code in _CODES}
 
 
 def code_named(name: CodeName) -> Code:
-    """Raises ValueError if no code has that name."""
+    """Return the code of that name. Raise ValueError if there is none."""
     try:
         return _BY_NAME[name]
     except KeyError:

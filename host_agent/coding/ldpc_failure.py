@@ -22,7 +22,9 @@ PATTERNS: Final = 6
 
 
 def measure(k: int, r: int, graphs: int, patterns: int, source: random.Random) -> list[float]:
-    """The failure probabilities for 1 .. r missing by trial: so many graphs, so many loss patterns on each."""
+    """Return the failure probabilities for 1 .. r missing by trial: so many graphs, so many loss patterns on
+    each.
+    """
     failures = [0] * r
     for _ in range(graphs):
         columns = _generator_columns(k, r, source.getrandbits(32))
@@ -39,7 +41,7 @@ def measure(k: int, r: int, graphs: int, patterns: int, source: random.Random) -
 
 
 def _generator_columns(k: int, r: int, seed: int) -> list[int]:
-    """For every source the repairs it enters, as bits: rows of the staircase add up."""
+    """Return for every source the repairs it enters, as bits: rows of the staircase add up."""
     columns = [0] * k
     for j, members in enumerate(ldpc_rows(k, r, seed)):
         for source in members:

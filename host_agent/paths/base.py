@@ -15,11 +15,13 @@ class Flow(Protocol):
 
     @property
     def id(self) -> int:
-        """The same for all packets of a flow, and of no two that are alive. Below 0: our feedback, not reported."""
+        """Return the same for all packets of a flow, and of no two that are alive. Below 0: our feedback, not
+        reported.
+        """
 
     @property
     def hash(self) -> int:
-        """32 bits, a function of the 5-tuple."""
+        """Return 32 bits, a function of the 5-tuple."""
 
 
 class PathPolicy(ABC):
@@ -34,7 +36,7 @@ class PathPolicy(ABC):
 
     @abstractmethod
     def entropy(self, flow: Flow, route: Route, size: int, now: float) -> int:
-        """Source port of the next packet of a flow.
+        """Return the source port of the next packet of a flow.
 
         Args:
             size: bytes of the inner packet.
@@ -42,23 +44,27 @@ class PathPolicy(ABC):
         """
 
     def entropies(self, flow: Flow, route: Route, size: int, count: int, last: int, now: float) -> list[int]:
-        """Source ports of the next *count* packets of a flow: all of *size* bytes but the last, of *last*."""
+        """Return the source ports of the next *count* packets of a flow: all of *size* bytes but the last, of
+        *last*.
+        """
         ports = [self.entropy(flow, route, size, now) for _ in range(count - 1)]
         ports.append(self.entropy(flow, route, last, now))
         return ports
 
     def reported(self, report: Report, now: float) -> None:  # noqa: B027 (most policies do not learn)
-        """A datagram that this policy sent has arrived. Reports come in any order, and may not come at all."""
+        """Note that a datagram of this policy has arrived. Reports come in any order, and may not come at
+        all.
+        """
 
     def lost(self, flow: int, leaf: str, entropy: int, now: float) -> None:  # noqa: B027
-        """The peer has given up a datagram of that flow which left with that source port."""
+        """Note that the peer has given up a datagram of that flow which left with that source port."""
 
     def forget(self, flow: int) -> None:  # noqa: B027
-        """The flow is over."""
+        """Note that the flow is over."""
 
     def load(self, now: float) -> Load | None:
-        """What the other agents of our leaf are to know of us; None: nothing."""
+        """Return what the other agents of our leaf are to know of us; None: nothing."""
         return None
 
     def set_load(self, load: Load, now: float) -> None:  # noqa: B027
-        """What the other agents of our leaf have together, from now on."""
+        """Set what the other agents of our leaf have together, from now on."""

@@ -25,7 +25,8 @@ class PathFileError(CapstanError, ValueError):
 
 
 def read_path_policy(file: Path) -> OwnPathPolicy:
-    """The one subclass of `PathPolicy` that *file* defines. Made with (rng, packet_time_s); rng: numpy's Generator.
+    """Return the one subclass of `PathPolicy` that *file* defines. Made with (rng, packet_time_s); rng:
+    numpy's Generator.
 
     Raises:
         PathFileError: there is none, several, or the file does not run.
@@ -109,7 +110,7 @@ class Watched(PathPolicy):
 
 
 def _place(file: Path, error: Exception) -> str:
-    """`my.py, line 7: NameError: ...`."""
+    """Return where an error was raised: `my.py, line 7: NameError: ...`."""
     if isinstance(error, SyntaxError):
         return f"path policy {file}, line {error.lineno}: {error.msg}"
     lines = [

@@ -48,7 +48,7 @@ def _by_text(values: Mapping[int, T]) -> dict[str, T]:
 
 
 def _by_stamp(values: Mapping[str, T]) -> dict[int, T]:
-    """Stamps as numbers; what is none is left out."""
+    """Return stamps as numbers; what is none is left out."""
     return {
         int(stamp): value for stamp, value in values.items() if stamp.isdecimal() and is_stamp(int(stamp))
     }

@@ -34,42 +34,43 @@ FIG_9: Final = Delays()
 
 
 def blocked(k: int, r: int, p: float, j: int) -> float:
-    """Eq. 1: p_B(j), the chance that exactly *j* of k + r packets are blocked, each with *p*."""
+    """Return Eq. 1: p_B(j), the chance that exactly *j* of k + r packets are blocked, each with *p*."""
     return binomial(k + r, j, p)
 
 
 def decodes(k: int, r: int, p: float) -> float:
-    """Eq. 2: p_S, the chance that at most *r* of k + r packets are blocked. 0 for a negative r."""
+    """Return Eq. 2: p_S, the chance that at most *r* of k + r packets are blocked. 0 for a negative r."""
     return sum(blocked(k, r, p, j) for j in range(r + 1))
 
 
 def buffering_s(k: int, delays: Delays = FIG_9) -> float:
-    """Eq. 3: d_B = (k - 1) MSS / 2C, the mean wait of a packet for the rest of its unit."""
+    """Return Eq. 3: d_B = (k - 1) MSS / 2C, the mean wait of a packet for the rest of its unit."""
     return (k - 1) * delays.packet_s / 2
 
 
 def coded_delay_s(k: int, r: int, p: float, delays: Delays = FIG_9) -> float:
-    """Eq. 4: d_w = p_S^(w/k) (RTT_S + d_B) + (1 - p_S^(w/k)) RTT_L. w / k need not be whole."""
+    """Return Eq. 4: d_w = p_S^(w/k) (RTT_S + d_B) + (1 - p_S^(w/k)) RTT_L. w / k need not be whole."""
     all_decode = pow(decodes(k, r, p), delays.window / k)
     free = delays.free_rtt_s + buffering_s(k, delays)
     return all_decode * free + (1 - all_decode) * delays.blocked_rtt_s
 
 
 def uncoded_delay_s(p: float, delays: Delays = FIG_9) -> float:
-    """Eq. 5: d_wnc = (1 - pB)^w RTT_S + (1 - (1 - pB)^w) RTT_L."""
+    """Return Eq. 5: d_wnc = (1 - pB)^w RTT_S + (1 - (1 - pB)^w) RTT_L."""
     free = pow(1 - p, delays.window)
     return free * delays.free_rtt_s + (1 - free) * delays.blocked_rtt_s
 
 
 def coded_delay_whole_s(k: int, r: int, p: float, delays: Delays = FIG_9) -> float:
-    """Eq. 6: Eq. 2 and 3 put into Eq. 4."""
+    """Return Eq. 6: Eq. 2 and 3 put into Eq. 4."""
     gain = delays.free_rtt_s - delays.blocked_rtt_s + (k - 1) * delays.packet_s / 2
     total = sum(binomial(k + r, j, p) for j in range(r + 1))
     return delays.blocked_rtt_s + gain * pow(total, delays.window / k)
 
 
 def overhead(p: float, long_to_short: float) -> float:
-    """Eq. 7: eta = pB / (1 + g (1 - pB)), repairs over all packets; g: packets of long flows for one of short ones.
+    """Return Eq. 7: eta = pB / (1 + g (1 - pB)), repairs over all packets; g: packets of long flows for one
+    of short ones.
 
     It falls as g grows. Where the text of Fig. 10 says that the overhead grows with g, it is the share of short flows.
     """

@@ -45,24 +45,26 @@ class Links:
 
 
 def left(flow: Flow, since_s: float) -> float:
-    """Eq. 1: what is left of a flow after *since_s* seconds at its rate, bits (the print says f.size, and sorts by
+    """Return Eq. 1: what is left of a flow after *since_s* seconds at its rate, bits (the print says f.size,
+    and sorts by
     f.left)."""
     return flow.left - flow.rate * since_s
 
 
 def end_s(flow: Flow) -> float:
-    """Eq. 2: f.end = f.left / f.rate, seconds from now."""
+    """Return Eq. 2: f.end = f.left / f.rate, seconds from now."""
     return flow.left / flow.rate
 
 
 def next_run_s(now_s: float, flows: Iterable[Flow]) -> float | None:
-    """Eq. 3: T_(i+1) = T_cur + min f.end, of the flows that send; None: none does."""
+    """Return Eq. 3: T_(i+1) = T_cur + min f.end, of the flows that send; None: none does."""
     ends = [end_s(flow) for flow in flows if flow.granted]
     return now_s + min(ends) if ends else None
 
 
 def schedule(flows: list[Flow], links: Links, hosts: int) -> list[Flow]:
-    """Fig. 6: grant in increasing order of what is left; a host sends one flow at a time, and receives one.
+    """Grant as in Fig. 6, in increasing order of what is left; a host sends one flow at a time, and receives
+    one.
 
     A flow's rate is that of the lesser of its access links, whole; a flow between racks needs as much free on both
     core links. Returns the flows in their order. Sets what each has been granted, and the links' use.

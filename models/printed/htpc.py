@@ -31,27 +31,27 @@ FAST_RETRANSMIT: Final = 3
 
 
 def loss_rate(lost: int, sent: int) -> float:
-    """Eq. 1: P_L = n_d / n_t of a sampling time (500 us)."""
+    """Return Eq. 1: P_L = n_d / n_t of a sampling time (500 us)."""
     return lost / sent
 
 
 def weight(sent_bytes: int, rule: Weight) -> float:
-    """Eq. 2: w is 1 for D < T_s, 1 - (D - T_s) / (T_w - T_s) up to T_w, then 0; what agents run."""
+    """Return Eq. 2: w is 1 for D < T_s, 1 - (D - T_s) / (T_w - T_s) up to T_w, then 0; what agents run."""
     return flow_weight(rule, sent_bytes)
 
 
 def expected(w: float, k: int, fast_retransmit: int = FAST_RETRANSMIT) -> float:
-    """Eq. 3: x = w k + (1 - w) T_fr packets that the receiver is to get."""
+    """Return Eq. 3: x = w k + (1 - w) T_fr packets that the receiver is to get."""
     return w * k + (1 - w) * fast_retransmit
 
 
 def repairs(w: float, k: int, blocked: float, fast_retransmit: int = FAST_RETRANSMIT) -> float:
-    """Eq. 4: r = x / (1 - n_b / n) - k, not rounded; negative where no repair is needed."""
+    """Return Eq. 4: r = x / (1 - n_b / n) - k, not rounded; negative where no repair is needed."""
     return expected(w, k, fast_retransmit) / (1 - blocked) - k
 
 
 def repairs_by_bytes(sent_bytes: int, k: int, blocked: float, rule: Weight) -> float:
-    """Eq. 5: Eq. 2 put into Eq. 4, case by case."""
+    """Return Eq. 5: Eq. 2 put into Eq. 4, case by case."""
     if sent_bytes < rule.full_bytes:
         return (1 / (1 - blocked) - 1) * k
     if sent_bytes > rule.none_bytes:
@@ -61,12 +61,12 @@ def repairs_by_bytes(sent_bytes: int, k: int, blocked: float, rule: Weight) -> f
 
 
 def rps_blocking(blocked_acks: int, acks: int) -> float:
-    """Eq. 9: PB_RPS = n_b / n."""
+    """Return Eq. 9: PB_RPS = n_b / n."""
     return blocked_acks / acks
 
 
 def timeouts(packets: int, p: float, fast_retransmit: int = FAST_RETRANSMIT) -> float:
-    """Eq. 10, 12, 15, 17: the chance that fewer than T_fr of so many packets arrive.
+    """Return Eq. 10, 12, 15, 17: the chance that fewer than T_fr of so many packets arrive.
 
     Eq. 10 has w_c packets and PB_RPS; Eq. 12 k + 1 and PB_RPS; Eq. 15 k + r_CA and PB_CA; Eq. 17 k + r_HT and PB_HT.
     """
@@ -74,22 +74,22 @@ def timeouts(packets: int, p: float, fast_retransmit: int = FAST_RETRANSMIT) -> 
 
 
 def corrective_blocking(k: int, p: float) -> float:
-    """Eq. 11: PB_Cor of k sources and one repair."""
+    """Return Eq. 11: PB_Cor of k sources and one repair."""
     return _sum_of_excess(k, 1, p, 1)
 
 
 def caps_repairs(sent_bytes: int, k: int, blocked: float, rule: Weight) -> float:
-    """Eq. 13: r_CA is k / (1 - n_b / n) - k for D < T_s, 0 from there on."""
+    """Return Eq. 13: r_CA is k / (1 - n_b / n) - k for D < T_s, 0 from there on."""
     return k / (1 - blocked) - k if sent_bytes < rule.full_bytes else 0.0
 
 
 def coded_blocking(k: int, r: int, p: float) -> float:
-    """Eq. 14 (CAPS) and 16 (HTPC) as printed: as if any number of repairs made up for one packet."""
+    """Return Eq. 14 (CAPS) and 16 (HTPC) as printed: as if any number of repairs made up for one packet."""
     return _sum_of_excess(k, r, p, 1)
 
 
 def blocking_meant(k: int, r: int, p: float) -> float:
-    """Eq. 14 and 16 as they must be meant: r repairs make up for r packets (ours; see above)."""
+    """Return Eq. 14 and 16 as they must be meant: r repairs make up for r packets (ours; see above)."""
     return _sum_of_excess(k, r, p, r)
 
 

@@ -23,7 +23,7 @@ class SingularError(CapstanError, ValueError):
 
 
 def product(a: int, b: int) -> int:
-    """a b in GF(256)."""
+    """Return a b in GF(256)."""
     total = 0
     while b:
         if b & 1:
@@ -36,7 +36,7 @@ def product(a: int, b: int) -> int:
 
 
 def inverse(a: int) -> int:
-    """1 / a: a^254, for the group has 255 elements. Raises ZeroDivisionError for 0."""
+    """Return 1 / a: a^254, for the group has 255 elements. Raise ZeroDivisionError for 0."""
     if a == 0:
         raise ZeroDivisionError("0 has no inverse in GF(256)")
     result = 1
@@ -46,13 +46,13 @@ def inverse(a: int) -> int:
 
 
 def generator(coefficients: Matrix) -> Matrix:
-    """Eq. 7: [I | g] of the k rows of *coefficients*, each of r = m - k elements g_(i,j)."""
+    """Return Eq. 7: [I | g] of the k rows of *coefficients*, each of r = m - k elements g_(i,j)."""
     k = len(coefficients)
     return tuple((*(int(i == j) for j in range(k)), *row) for i, row in enumerate(coefficients))
 
 
 def encoded(sources: Matrix, matrix: Matrix) -> Matrix:
-    """Eq. 6: c = s G; *sources* are k packets of as many symbols each, the result m packets."""
+    """Return Eq. 6: c = s G; *sources* are k packets of as many symbols each, the result m packets."""
     length = len(sources[0])
     columns = list(zip(*matrix, strict=True))
     return tuple(
@@ -65,7 +65,7 @@ def encoded(sources: Matrix, matrix: Matrix) -> Matrix:
 
 
 def decoded(received: Sequence[tuple[int, tuple[int, ...]]], matrix: Matrix) -> Matrix:
-    """Eq. 8: the k sources of any k packets, each with its number a_j of 0 .. m - 1.
+    """Return Eq. 8: the k sources of any k packets, each with its number a_j of 0 .. m - 1.
 
     The print multiplies the received packets with the chosen columns; it takes their inverse, here by elimination.
     Raises SingularError where the columns are dependent, ValueError for another number of packets than k.

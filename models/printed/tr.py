@@ -23,7 +23,7 @@ from host_agent.coding.redundancy import binomial
 def next_leaf(
     now: float, propagation: float, own_queue: float, own_rate: float, spine_queue: float, spine_rate: float
 ) -> float:
-    """Eq. 1: TNL_j = ct + pd_j + lql_j / lqw_j + sql_j / sqw_j; queues in bits where rates are bit/s."""
+    """Return Eq. 1: TNL_j = ct + pd_j + lql_j / lqw_j + sql_j / sqw_j; queues in bits where rates are bit/s."""
     return now + propagation + own_queue / own_rate + spine_queue / spine_rate
 
 
@@ -51,18 +51,18 @@ class Scenario:
 
 
 def completion(size: float, window: float, delay: float) -> float:
-    """Eq. 2: F = S / (3 w^2 / 8) (w r / 2) = 4 S r / 3 w."""
+    """Return Eq. 2: F = S / (3 w^2 / 8) (w r / 2) = 4 S r / 3 w."""
     return size / (3 * window**2 / 8) * (window * delay / 2)
 
 
 def rps_window(scenario: Scenario, fast_retransmit: float) -> float:
-    """Eq. 3: w = n B / N (1 - P_fr) + n B / 2N P_fr."""
+    """Return Eq. 3: w = n B / N (1 - P_fr) + n B / 2N P_fr."""
     largest = scenario.largest_window
     return largest * (1 - fast_retransmit) + largest / 2 * fast_retransmit
 
 
 def fast_retransmit(scenario: Scenario, size: int) -> float:
-    """Eq. 4: P_fr of a flow of *size* packets.
+    """Return Eq. 4: P_fr of a flow of *size* packets.
 
     The sums over path assignments, divided by n^S, are probabilities: with g = n_g / n and b = n_b / n, of each i the
     chance g^(i-1) b P(Binomial(S - i, g) >= H): the first packet on a bad path is the i-th, and H or more of *all*
@@ -77,25 +77,25 @@ def fast_retransmit(scenario: Scenario, size: int) -> float:
 
 
 def rps_window_whole(scenario: Scenario, size: int) -> float:
-    """Eq. 5: Eq. 4 put into Eq. 3."""
+    """Return Eq. 5: Eq. 4 put into Eq. 3."""
     return rps_window(scenario, fast_retransmit(scenario, size))
 
 
 def rps_delay(scenario: Scenario, window: float) -> float:
-    """Eq. 6: r = (1 - (n_g/n)^w) d_b + (n_g/n)^w d_g + N w t / n."""
+    """Return Eq. 6: r = (1 - (n_g/n)^w) d_b + (n_g/n)^w d_g + N w t / n."""
     good = pow(scenario.good / scenario.paths, window)
     queues = scenario.flows * window * scenario.packet_time / scenario.paths
     return (1 - good) * scenario.bad_delay + good * scenario.good_delay + queues
 
 
 def rps_completion(scenario: Scenario, size: int) -> float:
-    """Eq. 7: F_RPS."""
+    """Return Eq. 7: F_RPS."""
     window = rps_window_whole(scenario, size)
     return 4 * size * rps_delay(scenario, window) / (3 * window)
 
 
 def tr_completion(scenario: Scenario, size: int) -> float:
-    """Eq. 8: F_TR = S N (16 d_b + 12 B t) / (9 n B), where all packets take bad paths."""
+    """Return Eq. 8: F_TR = S N (16 d_b + 12 B t) / (9 n B), where all packets take bad paths."""
     return (
         size
         * scenario.flows

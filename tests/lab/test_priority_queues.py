@@ -315,7 +315,7 @@ def test_open_vswitch_makes_a_tree_of_the_rows_for_a_kernel_datapath() -> None:
         try:
             eventually(lambda: seen.get("s1") is not None)
             switch.vsctl("clear", "port", port, "qos")
-            eventually(lambda: planned(ONE_QUEUE).ports[0].by == "nobody")
+            eventually(lambda: planned(ONE_QUEUE).ports[0].by == "none")
             watcher.post(lambda: watcher.transact("s1", planned(PortQueues(4)).operations))
             eventually(lambda: planned(PortQueues(4)).in_force)
             assert planned(PortQueues(4)).operations == ()

@@ -35,7 +35,7 @@ async def main(control: int, listener: int, settings: FrontSettings) -> None:
 
 
 def _more_descriptors(connections: int) -> None:
-    """Many systems give a program fewer than it serves connections, and let it ask for more."""
+    """Ask for more descriptors: many systems give a program fewer than it serves connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * connections if hard == resource.RLIM_INFINITY else min(hard, 2 * connections)
     if soft != resource.RLIM_INFINITY and soft < wanted:

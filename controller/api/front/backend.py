@@ -63,7 +63,9 @@ def serve(connection: socket.socket, app: WSGIApplication) -> None:
 
 
 def _answer(connection: socket.socket, environ: WSGIEnvironment, app: WSGIApplication) -> None:
-    """Raises OSError if the answer cannot be brought to its end: the connection is of no more use."""
+    """Answer a request. Raise OSError if the answer cannot be brought to its end: the connection is of no
+    more use.
+    """
     with _body(connection, int(environ.get("CONTENT_LENGTH") or 0)) as body:
         environ |= {
             "wsgi.version": (1, 0),
@@ -132,7 +134,7 @@ class _Outgoing:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """As WSGI's `write`."""
+        """Send a part of the answer, as WSGI's `write`."""
         for begin in range(0, len(data), PIECE):
             self._put(frame(Kind.DATA, data[begin : begin + PIECE]))
 

@@ -27,7 +27,7 @@ class BodyRoom:
         self.used_bytes = 0
 
     def take(self, size: int) -> None:
-        """Raises BodyError (503) if there is not so much."""
+        """Take so many bytes of the room. Raise BodyError (503) if there is not so much."""
         if self.used_bytes + size > self._most_bytes:
             raise BodyError(
                 503,
@@ -50,7 +50,7 @@ class Body:
         self.size = 0
 
     def expect(self, size: int) -> None:
-        """Raises BodyError (413) if so many bytes are more than the route takes."""
+        """Expect so many bytes. Raise BodyError (413) if they are more than the route takes."""
         if size > self._most_bytes:
             raise BodyError(
                 413,
@@ -58,7 +58,9 @@ class Body:
             )
 
     def add(self, data: bytes) -> None:
-        """Raises BodyError if that is more than the route takes (413), or than there is room for (503)."""
+        """Add bytes. Raise BodyError if that is more than the route takes (413), or than there is room for
+        (503).
+        """
         self.expect(self.size + len(data))
         self._room.take(len(data))
         self.size += len(data)

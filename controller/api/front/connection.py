@@ -32,22 +32,22 @@ class Listener(Protocol):
     body_room: BodyRoom
 
     def came(self, connection: Connection) -> None:
-        """It is there. Raises ProblemError if there is no room for it."""
+        """Note that it is there. Raise ProblemError if there is no room for it."""
 
     def check(self, environ: dict[str, str]) -> None:
-        """Raises ProblemError for a request that may not be."""
+        """Raise ProblemError for a request that may not be."""
 
     def most_body_bytes(self, environ: dict[str, str]) -> int:
         """Return how long the body of such a request may be."""
 
     def asks(self, connection: Connection) -> None:
-        """It has a whole request."""
+        """Note that it has a whole request."""
 
     def wrote(self, connection: Connection) -> None:
-        """Its client has more to take than it should."""
+        """Note that its client has more to take than it should."""
 
     def went(self, connection: Connection) -> None:
-        """It is closed."""
+        """Note that it is closed."""
 
 
 class Connection(asyncio.Protocol):
@@ -135,12 +135,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def unsent(self) -> int:
-        """Bytes of answers that are still here."""
+        """Return the bytes of answers that are still here."""
         return self._client.unsent
 
     @property
     def waiting_since(self) -> float | None:
-        """When it began to wait for a request; None if it has one, or has something to take."""
+        """Return when it began to wait for a request; None if it has one, or has something to take."""
         if self.gone or self.answering or self._held or self.unsent or self._http.their_state is not h11.IDLE:
             return None
         return self._idle_since
@@ -193,12 +193,12 @@ class Connection(asyncio.Protocol):
         return taken
 
     def answer(self, status: str, headers: Headers, pieces: list[bytes]) -> None:
-        """All of an answer at once. status: as WSGI has it, "200 OK"."""
+        """Send all of an answer at once. status: as WSGI has it, "200 OK"."""
         self._write(self._head(status, headers) + self._data(b"".join(pieces)) + self._end())
         self._next()
 
     def begin_answer(self, status: str, headers: Headers) -> None:
-        """The head of an answer whose data come later."""
+        """Send the head of an answer whose data come later."""
         self._write(self._head(status, headers))
 
     async def continue_answer(self, data: bytes) -> None:
@@ -260,7 +260,7 @@ class Connection(asyncio.Protocol):
             self._head_since = time.monotonic()
 
     def _begin(self, request: h11.Request) -> None:
-        """A head is here: all but the body's own bytes is decided by it."""
+        """Decide by a head all but the body's own bytes."""
         self._request = request
         self._head_since = None
         self._sending.rest()
@@ -305,7 +305,7 @@ class Connection(asyncio.Protocol):
         self._server.asks(self)
 
     def _next(self) -> None:
-        """The answer is on its way; the next request may have come with the last."""
+        """Go on with the next request, which may have come with the last: the answer is on its way."""
         self._forget_body()
         self.answering = False
         self._idle_since = time.monotonic()
@@ -339,7 +339,7 @@ class Connection(asyncio.Protocol):
         )
 
     def _refuse(self, status: int, detail: str) -> None:
-        """The request is not read to its end, so where the next one would begin is not known."""
+        """Refuse a request that is not read to its end, so where the next one would begin is not known."""
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._refused_at = time.monotonic()
             self.fail(status, detail, ("Connection", "close"))

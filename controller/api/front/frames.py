@@ -59,7 +59,7 @@ def head_frame(status: str, headers: list[tuple[str, str]]) -> bytes:
 
 
 def read_exactly(connection: socket.socket, size: int) -> bytes:
-    """So many bytes. Raises WireError if the other side closes before."""
+    """Return so many bytes. Raise WireError if the other side closes before."""
     parts = []
     while size:
         part = connection.recv(min(size, PIECE))

@@ -95,5 +95,5 @@ class FrontSettings:
 
     @classmethod
     def from_json(cls, text: bytes) -> FrontSettings:
-        """Raises ValueError for anything but what `to_json` gave."""
+        """Return the limits in what `to_json` gave. Raise ValueError for anything else."""
         return build(cls, json.loads(text), "settings")

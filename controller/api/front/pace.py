@@ -18,7 +18,7 @@ class Pace:
         self._moved_before = 0
 
     def rest(self) -> None:
-        """It is not the peer's turn: the next window begins when it is."""
+        """Wait: it is not the peer's turn, and the next window begins when it is."""
         self._since = None
 
     def too_slow(self, now: float, moved: int) -> bool:

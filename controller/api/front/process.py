@@ -68,7 +68,7 @@ class HttpFront:
 
     @property
     def pid(self) -> int | None:
-        """Of the process, while there is one."""
+        """Return the process's id, while there is one."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:

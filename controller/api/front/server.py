@@ -128,7 +128,7 @@ class HttpServer:
         self._add(connection, alone=False)
 
     def wrote(self, connection: Connection) -> None:
-        """Readers that take nothing may not fill the memory together."""
+        """Cut off readers that take nothing, before they fill the memory together."""
         readers = [connection for connection in self._connections if connection.unsent]
         unsent = sum(reader.unsent for reader in readers)
         readers.sort(key=lambda reader: reader.moved_at)

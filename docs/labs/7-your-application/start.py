@@ -13,7 +13,7 @@ class Application:
     def __init__(self, controller):
         self.controller = controller  # has what ControllerClient has: begin_fault, faults, scheme, set_scheme
 
-    def heard(self, event):
+    def on_event(self, event):
         """Act on an event of the stream: "topic" says which; its other fields are in docs/api.md, "Live events"."""
         if event["topic"] != "links":
             return
@@ -28,5 +28,5 @@ def make_application(controller):
 
 if __name__ == "__main__":
     application = make_application(ControllerClient(sys.argv[1]))
-    for heard in Capstan(sys.argv[1]).events("links"):
-        application.heard(heard)
+    for event in Capstan(sys.argv[1]).events("links"):
+        application.on_event(event)

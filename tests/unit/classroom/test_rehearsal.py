@@ -63,9 +63,9 @@ def test_leaves_are_connected_while_a_spine_reaches_both() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("def make_application(controller):\n    return 3\n", "a method heard"),
+        ("def make_application(controller):\n    return 3\n", "a method on_event"),
         (
-            "class A:\n    def heard(self, event):\n        return 1 / 0\n\n\n"
+            "class A:\n    def on_event(self, event):\n        return 1 / 0\n\n\n"
             "def make_application(controller):\n    return A()\n",
             "line 3: ZeroDivisionError",
         ),

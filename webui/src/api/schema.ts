@@ -1621,7 +1621,7 @@ export interface components {
             port: number;
             name: string;
             /** @enum {unknown} */
-            by: "writer" | "openvswitch" | "nobody";
+            by: "writer" | "openvswitch" | "none";
             queues: number;
             buffer_packets: number | null;
             rate_bps: number | null;

@@ -22,7 +22,7 @@ class Application:
         self.down, self.in_force = set(), None
         self.wanted, self.samples = None, 0  # a scheme, and how many samples in a row ask for it
 
-    def heard(self, event):
+    def on_event(self, event):
         if event["topic"] != "links":
             return
         links = [link for link in event["links"] if link["kind"] == "fabric" and link["rate_kbps"]]
@@ -63,5 +63,5 @@ def make_application(controller):
 
 if __name__ == "__main__":
     application = make_application(ControllerClient(sys.argv[1]))
-    for heard in Capstan(sys.argv[1]).events("links"):
-        application.heard(heard)
+    for event in Capstan(sys.argv[1]).events("links"):
+        application.on_event(event)

@@ -21,7 +21,7 @@ class Application:
         self.controller = controller
         self.wanted, self.samples = None, 0  # a scheme, and how many samples in a row ask for it
 
-    def heard(self, event):
+    def on_event(self, event):
         if event["topic"] == "hello" and not event["resumed"]:
             self.wanted, self.samples = None, 0
         if event["topic"] != "links":
@@ -64,5 +64,5 @@ def make_application(controller):
 
 if __name__ == "__main__":
     application = make_application(ControllerClient(sys.argv[1]))
-    for heard in Capstan(sys.argv[1]).events("links"):
-        application.heard(heard)
+    for event in Capstan(sys.argv[1]).events("links"):
+        application.on_event(event)

@@ -116,7 +116,7 @@ def _compare(checkout: Path) -> dict[str, Any]:
                     uses[name](coded)
                     kind = f"{'coded' if coded else 'uncoded'}_{name}"
                     turns.setdefault(kind, []).append(_transfer(pair, OVERLAY[1]))
-    rate = {name: max(one.mbps for one in some) for name, some in turns.items()}
+    rate = {name: max(transfer.mbps for transfer in some) for name, some in turns.items()}
     for name in pairs:
         uncoded, coded_ones = turns[f"uncoded_{name}"], turns[f"coded_{name}"]
         ratio = rate[f"uncoded_{name}"] / rate["bare"]
@@ -125,8 +125,8 @@ def _compare(checkout: Path) -> dict[str, Any]:
             f"tcp_coded_ratio_{name}": Figure(
                 rate[f"coded_{name}"] / rate[f"uncoded_{name}"], "of uncoded", CODED_RATIO_GOAL, "higher"
             ),
-            f"cpu_uncoded_{name}": Figure(min(one.cpu_us for one in uncoded), CPU_UNIT, CPU_GOAL_US),
-            f"cpu_coded_{name}": Figure(min(one.cpu_us for one in coded_ones), CPU_UNIT, CODED_CPU_GOAL_US),
+            f"cpu_uncoded_{name}": Figure(min(turn.cpu_us for turn in uncoded), CPU_UNIT, CPU_GOAL_US),
+            f"cpu_coded_{name}": Figure(min(turn.cpu_us for turn in coded_ones), CPU_UNIT, CODED_CPU_GOAL_US),
             f"super_packet_coded_{name}": _super_packet(coded_ones),
         }
     figures |= {f"tcp_{name}": Figure(mbps, "Mbit/s") for name, mbps in rate.items()}
@@ -136,7 +136,7 @@ def _compare(checkout: Path) -> dict[str, Any]:
 
 
 def _super_packet(turns: list[Transfer]) -> Figure:
-    least = min(one.user_us for one in turns)
+    least = min(turn.user_us for turn in turns)
     unit = f"us outside of the kernel, {SUPER_PACKET_SEGMENTS} segments"
     return Figure(least * SUPER_PACKET_SEGMENTS, unit, SUPER_PACKET_GOAL_US)
 

@@ -57,10 +57,10 @@ def run() -> dict[str, Any]:
     cores = own_cores().workers()
     figures: dict[str, Figure] = {}
     for name, seconds in (("simulate", _threads), ("engine", _engine)):
-        one, all_cores = seconds(1), seconds(cores)
-        figures[f"{name}: one core"] = Figure(one, "s")
+        one_core, all_cores = seconds(1), seconds(cores)
+        figures[f"{name}: one core"] = Figure(one_core, "s")
         figures[f"{name}: {cores} cores"] = Figure(all_cores, "s")
-        figures[f"{name}: speed-up a core"] = Figure(one / all_cores / cores, "of 1", GOAL, "higher")
+        figures[f"{name}: speed-up a core"] = Figure(one_core / all_cores / cores, "of 1", GOAL, "higher")
     return document(figures, (f"16 runs of {SPEC['workload']['flows']['count']} flows each under caps",))
 
 

@@ -29,27 +29,27 @@ class Capstan(Connected):
 
     def health(self) -> dict[str, Any]:
         """Return the state of the fabric that it controls."""
-        found: dict[str, Any] = self._connection.get("/health")
-        return found
+        answer: dict[str, Any] = self._connection.get("/health")
+        return answer
 
     def fabric(self) -> dict[str, Any]:
         """Return switches, links and hosts."""
-        found: dict[str, Any] = self._connection.get("/fabric")
-        return found
+        answer: dict[str, Any] = self._connection.get("/fabric")
+        return answer
 
     def schemes(self) -> list[str]:
         """Return names of the schemes that it has."""
-        return [one["name"] for one in self._connection.get("/schemes")["schemes"]]
+        return [scheme["name"] for scheme in self._connection.get("/schemes")["schemes"]]
 
     def presets(self) -> list[dict[str, Any]]:
         """Return experiments that come with it: name, title, description, points, runs, schemes, estimated_s, text."""
-        found: list[dict[str, Any]] = self._connection.get("/specs")["presets"]
-        return found
+        answer: list[dict[str, Any]] = self._connection.get("/specs")["presets"]
+        return answer
 
     def check(self, **asked: Any) -> dict[str, Any]:
         """Return what `submit` would do with the same arguments: ok, problems, points, runs, estimated_s."""
-        found: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=_body(asked))
-        return found
+        answer: dict[str, Any] = self._connection.json("POST", "/experiments/check", body=_body(asked))
+        return answer
 
     def submit(
         self,

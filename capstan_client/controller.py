@@ -16,7 +16,7 @@ ANSWER_TIMEOUT_S: Final = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What the controller has found of the fabric; ready: everything that it knows of is set up."""
+    """What the controller has answer of the fabric; ready: everything that it knows of is set up."""
 
     ready: bool
     reasons: tuple[str, ...]
@@ -216,10 +216,10 @@ class ControllerClient(Connected):
         query: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return the JSON object that is the answer. Raises ControllerError."""
-        found = self._connection.json(method, path, query=query, body=body, timeout_s=timeout_s)
-        if not isinstance(found, dict):
-            raise ControllerError(f"{method} {path}: unexpected answer {found!r}")
-        return found
+        answer = self._connection.json(method, path, query=query, body=body, timeout_s=timeout_s)
+        if not isinstance(answer, dict):
+            raise ControllerError(f"{method} {path}: unexpected answer {answer!r}")
+        return answer
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

@@ -60,8 +60,8 @@ class Experiment:
 
     def describe(self) -> dict[str, Any]:
         """Return all that the controller knows of it: docs/api.md, `GET /experiments/ID`."""
-        found: dict[str, Any] = self._connection.get(self._path)
-        return found
+        answer: dict[str, Any] = self._connection.get(self._path)
+        return answer
 
     def progress(self) -> Progress:
         """Return its progress now."""
@@ -101,14 +101,14 @@ class Experiment:
 
     def points(self) -> list[Experiment]:
         """Return the points of a sweep, in order; of anything else an empty list."""
-        return [Experiment(self._connection, one["id"]) for one in self.describe()["children"]]
+        return [Experiment(self._connection, child["id"]) for child in self.describe()["children"]]
 
     def summary(self) -> dict[str, Any]:
         """Return the result document, as in `result.json`. Raises CapstanError while there is none."""
-        found: dict[str, Any] | None = self._connection.get(f"{self._path}/results")["summary"]
-        if found is None:
+        summary: dict[str, Any] | None = self._connection.get(f"{self._path}/results")["summary"]
+        if summary is None:
             raise CapstanError(f"experiment {self.number} is {self.state} and has no results")
-        return found
+        return summary
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each scheme at each point: numbers as numbers, None where there is none. Times in ms, rates

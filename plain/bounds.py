@@ -93,8 +93,8 @@ def _all_beyond(value: Any, where: str) -> Iterator[tuple[str, str]]:
 def bounded_fields(kind: Any) -> dict[str, Meta]:
     """Return the bounds of those fields of a dataclass that have some."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    found = {item.name: bounds_of(hints[item.name]) for item in dataclasses.fields(kind)}
-    return {name: bounds for name, bounds in found.items() if bounds is not None}
+    limits = {item.name: bounds_of(hints[item.name]) for item in dataclasses.fields(kind)}
+    return {name: bounds for name, bounds in limits.items() if bounds is not None}
 
 
 def bounds_of(hint: Any) -> Meta | None:

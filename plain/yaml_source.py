@@ -103,8 +103,8 @@ def read(text: str, filename: str) -> Source:
 def _brackets(text: str) -> int:
     """Return how deep brackets are nested at most; those within quotes count, too."""
     depth = deepest = 0
-    for one in re.finditer(r"[\[\]{}]", text):
-        depth = depth + 1 if one[0] in "[{" else max(depth - 1, 0)
+    for bracket in re.finditer(r"[\[\]{}]", text):
+        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
         deepest = max(deepest, depth)
     return deepest
 

@@ -212,18 +212,18 @@ def _check(policy: Policy) -> None:
             raise PolicyError(f"policy.{where}: {text}")
 
     for name in ("short", "long", "control"):
-        one: ClassPolicy = getattr(policy, name)
-        wrong = path_problem(one.path)
+        of_class: ClassPolicy = getattr(policy, name)
+        wrong = path_problem(of_class.path)
         if wrong is not None:
             need(False, f"{name}.path.{wrong[0]}", wrong[1])
-        if one.coding is not None:
+        if of_class.coding is not None:
             need(name != "control", f"{name}.coding", "control packets are never coded")
             wrong = coding_problem(
-                one.coding.code,
-                one.coding.redundancy,
-                one.coding.weight,
-                one.coding.estimator,
-                one.coding.sampling_s,
+                of_class.coding.code,
+                of_class.coding.redundancy,
+                of_class.coding.weight,
+                of_class.coding.estimator,
+                of_class.coding.sampling_s,
             )
             if wrong is not None:
                 need(False, f"{name}.coding.{wrong[0]}", wrong[1])
@@ -233,8 +233,8 @@ def _check(policy: Policy) -> None:
     wrong = None if policy.admission is None else policy.admission.problem()
     if wrong is not None:
         need(False, f"admission.{wrong[0]}", wrong[1])
-    codings = [one for one in (policy.short.coding, policy.long.coding) if one is not None]
-    different = one_estimator([(one.estimator, one.sampling_s) for one in codings])
+    codings = [coding for coding in (policy.short.coding, policy.long.coding) if coding is not None]
+    different = one_estimator([(coding.estimator, coding.sampling_s) for coding in codings])
     need(different is None, "long.coding.estimator", different or "")
 
 

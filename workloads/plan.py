@@ -126,7 +126,7 @@ def build_plan(
     )
     number = len(long_ends)
     ports = _source_ports(
-        [a.host for a, _ in long_ends] + [one.ends[0].host for one in arriving], stream("ports")
+        [a.host for a, _ in long_ends] + [arrival.ends[0].host for arrival in arriving], stream("ports")
     )
     planned = [
         PlannedFlow(index, a.host, b.host, int(ports[index]), 0.0, None, "long")

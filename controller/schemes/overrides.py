@@ -59,7 +59,7 @@ def first_lab_problem(schemes: Iterable[Chosen], policy: Mapping[str, Any]) -> s
     Raises:
         SchemeError, PlainError: a scheme or overrides that cannot be at all.
     """
-    made = (with_overrides(load(one.name), merge(policy, one.overrides)) for one in schemes)
+    made = (with_overrides(load(chosen.name), merge(policy, chosen.overrides)) for chosen in schemes)
     return next((scheme.lab_problem for scheme in made if scheme.lab_problem is not None), None)
 
 

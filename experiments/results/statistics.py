@@ -99,7 +99,7 @@ class Completion:
 
     def resampled(self, resamples: Resamples) -> Resampled:
         """Return mean and percentiles of every resample; flows that did not finish (NaN) drop out."""
-        found = Resampled(
+        resampled = Resampled(
             np.full(resamples.number, np.nan), np.full((resamples.number, len(PERCENTILES)), np.nan)
         )
         alike: dict[int, list[int]] = {}
@@ -113,10 +113,10 @@ class Completion:
                 picks[index] = pick
                 held += len(pick)
             if held > _HELD_AT_ONCE:
-                found.take(alike, picks)
+                resampled.take(alike, picks)
                 held = 0
-        found.take(alike, picks)
-        return found
+        resampled.take(alike, picks)
+        return resampled
 
     @property
     def finished(self) -> NDArray[np.float64]:

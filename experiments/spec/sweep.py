@@ -142,11 +142,11 @@ def set_field(data: dict[str, Any], field: str, value: Any) -> None:
         raise TypeError(f"{here!r} has no fields")
 
 
-def words(axes: Sequence[Axis], at: Sequence[Any]) -> str:
+def words(axes: Sequence[Axis], ticks: Sequence[Any]) -> str:
     """Return words such as `long flows = 4, ON share = 0.3`."""
     return ", ".join(
         f"{axis.label} = {show(value)}{' ' if axis.unit else ''}{axis.unit}"
-        for axis, value in zip(axes, at, strict=True)
+        for axis, value in zip(axes, ticks, strict=True)
     )
 
 

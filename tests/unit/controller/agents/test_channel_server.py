@@ -5,21 +5,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-import os
 import socket
 import ssl
 import stat
-import threading
 import time
-import warnings
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from controller.agents.listeners import ChannelError, TcpListener
+from controller.agents.listeners import TcpListener
 from controller.agents.server import AgentServer, ChannelSettings
 from controller.agents.session import OPENING_BYTES, Timing
 from controller.agents.shares import MOST_UNKNOWN_PER_PEER
@@ -29,14 +25,8 @@ from protocol.control import (
     Challenge,
     Counters,
     Directory,
-    FlowEntry,
-    FlowReport,
-    Impair,
-    Ping,
-    PolicyApplied,
     Pong,
     Refused,
-    Report,
     SetPolicy,
     Welcome,
     encode,
@@ -307,20 +297,6 @@ def test_an_agent_that_reads_nothing_is_dropped_and_holds_nobody_up(tmp_path: Pa
         good.close()
 
 
-def test_newest_policy_only_for_whoever_reads_late(tmp_path: Path) -> None:
-    """Policies that nobody has read yet are replaced, not queued: memory stays bounded."""
-    with served(tmp_path) as at:
-        late = RawAgent.joined(at.socket_path, 1)
-        for version in range(1, 2001):
-            at.server.set_policy(Policy(version, "y" * 2000))
-        versions = [late.next(SetPolicy).policy["version"]]
-        while versions[-1] != 2000:
-            versions.append(late.next(SetPolicy).policy["version"])
-        assert versions == sorted(set(versions))
-        assert len(versions) < 1000
-        late.close()
-
-
 def test_silence_costs_the_channel_and_then_the_membership(tmp_path: Path) -> None:
     with served(tmp_path, grace_s=2.0, timing=Timing(ping_s=0.05, dead_s=0.3)) as at:
         began = time.monotonic()
@@ -332,88 +308,6 @@ def test_silence_costs_the_channel_and_then_the_membership(tmp_path: Path) -> No
         assert time.monotonic() - began >= 2.3
         assert at.server.agents() == []
         silent.close()
-
-
-def test_a_refused_policy_is_known_at_once_and_says_why(tmp_path: Path) -> None:
-    with served(tmp_path) as at:
-        agents = [RawAgent.joined(at.socket_path, number) for number in (1, 2)]
-        at.server.set_policy(Policy(5, "caps"))
-        for agent in agents:
-            agent.next(SetPolicy)
-        agents[0].send(PolicyApplied(5, "policy.short: no such code"))
-        agents[1].send(PolicyApplied(5))
-        found = at.server.wait_applied(5, 3600)
-        assert [(one.who, one.why) for one in found] == [("agent h1", "policy.short: no such code")]
-        for agent in agents:
-            agent.close()
-
-
-def test_who_comes_late_gets_the_policy_and_old_confirmations_count_for_nothing(tmp_path: Path) -> None:
-    with served(tmp_path) as at:
-        at.server.set_policy(Policy(9, "caps"))
-        agent = RawAgent.joined(at.socket_path, 1)
-        assert agent.next(SetPolicy).policy["version"] == 9
-        agent.send(PolicyApplied(8))
-        assert [one.why for one in at.server.wait_applied(9, 0.2)] == ["has not confirmed policy 9"]
-        agent.close()
-        eventually(lambda: at.connected() == [], "h1 away")
-        assert [one.why for one in at.server.wait_applied(9, 0.0)] == ["has no channel to the controller"]
-
-
-def test_reports_name_who_did_not_answer(tmp_path: Path) -> None:
-    entry = FlowEntry("sender", 6, "10.128.1.1", 1, "10.128.1.2", 2, "short", 3, 4, 0.0, 1.0)
-    with served(tmp_path) as at:
-        one, two = RawAgent.joined(at.socket_path, 1), RawAgent.joined(at.socket_path, 2)
-        one.send(FlowReport(99, [entry]))  # nobody asked that: no answer to anything
-        two.connection.setblocking(True)
-
-        def answer() -> None:
-            asked = one.next(Report)
-            assert asked.forget
-            one.send(FlowReport(asked.id, [entry, entry]))
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        reports = at.server.report(True, 3.0)
-        thread.join()
-        assert {host: len(flows) for host, flows in reports.hosts.items()} == {"h1": 2}
-        assert reports.missing == ["h2"]
-        one.close()
-        two.close()
-
-
-def test_an_impairment_is_in_force_when_the_call_returns(tmp_path: Path) -> None:
-    with served(tmp_path) as at:
-        agent = RawAgent.joined(at.socket_path, 1)
-        with pytest.raises(KeyError):
-            at.server.impair("h7", Impair(loss=0.1), 1)
-        with pytest.raises(ChannelError, match=r"'h1' has not confirmed within 0.2 s"):
-            at.server.impair("h1", Impair(loss=0.1), 0.2)
-        assert agent.next(Impair).loss == 0.1
-        assert isinstance(agent.message(), Ping), "the ping whose answer says that the order was carried out"
-        agent.close()
-        eventually(lambda: at.connected() == [], "h1 away")
-        with pytest.raises(ChannelError, match="'h1' has no channel"):
-            at.server.impair("h1", Impair(), 1)
-
-
-def test_an_agent_that_begins_anew_is_impaired_as_before(tmp_path: Path) -> None:
-    with served(tmp_path) as at:
-        agent = RawAgent.joined(at.socket_path, 1)
-        with ThreadPoolExecutor(1) as pool:
-            impaired = pool.submit(at.server.impair, "h1", Impair(loss=0.2), 60)
-            assert agent.next(Impair).loss == 0.2
-            while not impaired.done():
-                agent.send(Pong(agent.next(Ping).id))
-                wait([impaired], 0.05)
-        impaired.result()
-        agent.close()
-        again, other = RawAgent.joined(at.socket_path, 1, session=77), RawAgent.joined(at.socket_path, 2)
-        assert again.next(Impair).loss == 0.2
-        at.server.stop()
-        assert not [one for one in other.all() if isinstance(one, Impair)], "others are not"
-        for one in (again, other):
-            one.close()
 
 
 def test_members_outlive_the_controller_and_a_damaged_list_does_not_stop_it(
@@ -446,85 +340,3 @@ def test_the_log_says_why_somebody_was_refused_and_never_the_token(
         eventually(lambda: "agent h1 lost: " in caplog.text, "a line in the log")
     assert "agent refused: frame" in caplog.text
     assert TOKEN not in caplog.text
-
-
-def open_and_close(directory: Path, path: Path | None, tcp: TcpListener | None = None) -> None:
-    server = AgentServer(ChannelSettings(path, directory / "members.json", tcp), TOKEN)
-    server.start()
-    server.stop()
-
-
-def test_sockets_are_private_and_gone_afterwards_and_never_taken_from_somebody(tmp_path: Path) -> None:
-    with served(tmp_path) as at:
-        assert stat.S_IMODE(at.socket_path.stat().st_mode) == 0o660
-        with pytest.raises(ChannelError, match=r"another controller listens on .*agents\.sock"):
-            open_and_close(tmp_path, at.socket_path)
-        assert RawAgent.joined(at.socket_path, 1).next(Directory)
-    assert not (tmp_path / "agents.sock").exists()
-
-    stale = socket.socket(socket.AF_UNIX)
-    stale.bind(str(tmp_path / "agents.sock"))
-    stale.close()  # as a controller that was killed leaves it
-    with served(tmp_path) as at:
-        RawAgent.joined(at.socket_path, 1).close()
-
-    (tmp_path / "file").write_text("precious")
-    with pytest.raises(ChannelError, match="is no socket: remove it or give another path"):
-        open_and_close(tmp_path, tmp_path / "file")
-    assert (tmp_path / "file").read_text() == "precious"
-    with pytest.raises(ChannelError, match="the path is too long"):
-        open_and_close(tmp_path, tmp_path / ("x" * 120))
-    with pytest.raises(ChannelError, match="cannot be made"):
-        open_and_close(tmp_path, tmp_path / "no" / "such" / "directory")
-
-
-def test_a_socket_that_somebody_else_put_there_meanwhile_stays(tmp_path: Path) -> None:
-    with served(tmp_path) as at:
-        os.rename(at.socket_path, tmp_path / "moved")
-        other = socket.socket(socket.AF_UNIX)
-        other.bind(str(at.socket_path))
-    assert (tmp_path / "agents.sock").exists()
-    other.close()
-
-
-def test_tls_lets_in_whoever_trusts_our_authority_and_nobody_without_tls(tmp_path: Path) -> None:
-    ca = make_ca(tmp_path / "ca")
-    with served(tmp_path, TcpListener("127.0.0.1", 0, ca.certificate, ca.key)) as at:
-        port = at.server.tcp_port
-        assert port is not None
-        context = ssl.create_default_context(cafile=str(ca.authority))
-        agent = RawAgent.tls(port, context)
-        agent.register(1)
-        assert agent.next(Directory)
-
-        plain = RawAgent(socket.create_connection(("127.0.0.1", port), timeout=10))
-        plain.connection.sendall(encode(hello(2, "00")))
-        assert plain.connection.recv(65536)[:1] in (b"", b"\x15"), "a TLS alert, no challenge"
-        plain.close()
-
-        old = ssl.create_default_context(cafile=str(ca.authority))
-        old.set_ciphers("ALL:@SECLEVEL=0")
-        with warnings.catch_warnings(action="ignore"):
-            old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
-        with pytest.raises((ssl.SSLError, ConnectionError)):
-            RawAgent.tls(port, old)
-
-        wrong = RawAgent.tls(port, context)
-        wrong.send(hello(3, wrong.next(Challenge).nonce, token="not the token at all"))
-        assert [type(message) for message in wrong.all()] == [Refused]
-        assert at.connected() == ["h1"]
-        agent.close()
-
-
-def test_what_keeps_a_tls_listener_from_opening_is_named(tmp_path: Path) -> None:
-    ca, other = make_ca(tmp_path / "ca"), make_ca(tmp_path / "other")
-    with pytest.raises(ChannelError, match=r"TLS certificate .*missing.pem"):
-        open_and_close(tmp_path, None, TcpListener("127.0.0.1", 0, tmp_path / "missing.pem", ca.key))
-    with pytest.raises(ChannelError, match="TLS certificate"):
-        open_and_close(tmp_path, None, TcpListener("127.0.0.1", 0, ca.certificate, other.key))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(ChannelError, match=rf"tls:127.0.0.1:{port}: .*in use"):
-            open_and_close(tmp_path, None, TcpListener("127.0.0.1", port, ca.certificate, ca.key))
-    with pytest.raises(ChannelError, match=r"tls:203.0.113.9:1"):
-        open_and_close(tmp_path, None, TcpListener("203.0.113.9", 1, ca.certificate, ca.key))

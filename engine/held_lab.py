@@ -25,7 +25,7 @@ from experiments.spec.spec import spec_from_dict
 
 NAME: Final = "lab"
 PATIENCE_S: Final = 10.0
-"""For a controller that is started again. One that is gone for longer is noticed by whoever holds the lab."""
+"""For a controller that is started again. Whether it is gone for good is for the process that holds the lab to find."""
 
 
 class HeldLab:
@@ -67,7 +67,7 @@ class HeldLab:
             Experiment(spec, deployment, steps, steps.plans[0], lambda document, runs: Path(), record).run()
         finally:
             deployment.take(held)
-            with suppress(ControllerError):  # whoever holds the lab asks next whether it answers
+            with suppress(ControllerError):  # the process that holds the lab asks next whether it answers
                 self._restore(before)
 
     def _restore(self, before: Mapping[str, Any]) -> None:

@@ -17,10 +17,13 @@ class Watcher(Protocol):
     """Gets where an attempt is."""
 
     def progress(self, progress: Progress) -> None:
-        """Where it is now."""
+        """Take where the attempt is now."""
 
     def has_lab(self, lab: str, api: str | None, here: bool = False) -> None:
-        """It has the lab of this id; api: its controller's address, once it is up; here: the queue's own controller."""
+        """Take the id of its lab.
+
+        api: the address of the lab's controller, once it is up; here: that is the queue's own.
+        """
 
 
 class Labs(Protocol):

@@ -1,9 +1,9 @@
 """What two host agents cost on a bare link: round-trip time, throughput, processor time, and what coding adds.
 
-Three pairs of network namespaces stand side by side and take turns: a bare link, a naive tunnel that carries one packet
-at a time and decides nothing (`naive_tunnel`), and two agents. So all ratios are within one run. Where
-`CAPSTAN_BENCH_BEFORE` names another checkout that is set up (`./capstan model` there builds its kernels), its agents
-take turns with ours instead of the naive tunnel's.
+Pairs of network namespaces stand side by side and take turns: a bare link, naive tunnels that carry one packet at a
+time and decide nothing (`naive_tunnel`; the floor is the one whose loop is compiled), and two agents. So all ratios are
+within one run. Where `CAPSTAN_BENCH_BEFORE` names another checkout that is set up (`./capstan model` there builds its
+kernels), its agents take turns with ours instead of the naive tunnel's.
 """
 
 from __future__ import annotations
@@ -76,17 +76,19 @@ def run() -> dict[str, Any]:
         bare = stack.enter_context(AgentPair(simple_policy(1), agents=False))
         naive = stack.enter_context(AgentPair(simple_policy(1), agents=False))
         agents = stack.enter_context(AgentPair(simple_policy(1)))
+        floor = stack.enter_context(AgentPair(simple_policy(1), agents=False))
         _start_naive(naive)
+        floor_pids = _start_naive(floor, "compiled")
         use = _use(agents)
         figures = _round_trips({"bare": bare, "naive": naive, "agents": agents})
-        figures |= {"cpu_lone": Figure(_lone_us(agents), LONE_UNIT, LONE_CPU_GOAL_US)}
+        figures |= _lone_figures({"cpu_lone": (agents, _pids(agents)), "cpu_lone_floor": (floor, floor_pids)})
         figures |= _transfers(bare, naive, agents, use)
         figures |= _latency(agents, use)
     notes = (
         "each pair: one veth link, offloads off; TCP: one flow, cubic, the best of "
         f"{ROUNDS} turns of {SECONDS} s; RTT: medians of {ROUNDS * PINGS} pings",
-        "naive: a tunnel in Python, one packet at a time, that decides nothing; wakeup: of a process that slept, "
-        "three to four of which are in a round trip over two agents",
+        "naive: a tunnel in Python, one packet at a time, that decides nothing; floor: the same, its loop in Rust",
+        "wakeup: of a process that slept, three to four of which are in a round trip over two agents",
         f"coded: mds, units of {K} packets and {R} repairs, or less where TCP's window is smaller",
         f"packet, message: {PACKET_BYTES} and {MESSAGE_BYTES} B over access links of {ACCESS_MBPS} Mbit/s, from write "
         "to the last byte read; repairs of its first packets take room on the link before a message's last ones",
@@ -102,11 +104,11 @@ def _compare(checkout: Path) -> dict[str, Any]:
         before = stack.enter_context(AgentPair(simple_policy(1), checkout=checkout))
         agents = stack.enter_context(AgentPair(simple_policy(1)))
         figures = _round_trips({"bare": bare, "before": before, "agents": agents})
+        floor = stack.enter_context(AgentPair(simple_policy(1), agents=False))
+        floor_pids = _start_naive(floor, "compiled")
         pairs = {"before": before, "agents": agents}
-        lone = {name: [_lone_us(pair) for pair in pairs.values()] for name in range(ROUNDS)}
-        for place, name in enumerate(pairs):
-            least = min(some[place] for some in lone.values())
-            figures[f"cpu_lone_{name}"] = Figure(least, LONE_UNIT, LONE_CPU_GOAL_US)
+        lone = {f"cpu_lone_{name}": (pair, _pids(pair)) for name, pair in pairs.items()}
+        figures |= _lone_figures({**lone, "cpu_lone_floor": (floor, floor_pids)})
         turns: dict[str, list[Transfer]] = {}
         uses = {name: _use(pair) for name, pair in pairs.items()}
         for _ in range(ROUNDS):
@@ -153,15 +155,18 @@ def _policy(version: int, coded: bool) -> Policy:
     return simple_policy(version, coding=coding, release_s=0.02, short_limit_bytes=1 << 40)
 
 
-def _start_naive(pair: AgentPair) -> None:
+def _start_naive(pair: AgentPair, loop: str = "interpreted") -> list[int]:
+    """Start a tunnel that decides nothing. Return its processes."""
+    ends = []
     for host in range(2):
         argv = [sys.executable, "-m", "benchmarks.naive_tunnel", f"{OVERLAY[host]}/9"]
-        pair.popen(host, [*argv, UNDERLAY[host], UNDERLAY[1 - host]])
+        ends.append(pair.popen(host, [*argv, UNDERLAY[host], UNDERLAY[1 - host], loop]))
     wait_until(
         lambda: "1 received" in pair.run(0, ["ping", "-c1", "-W1", OVERLAY[1]], check=False),
         60,
-        lambda: "the naive tunnel carries a packet",
+        lambda: f"the naive tunnel carries a packet ({loop})",
     )
+    return [end.pid for end in ends]
 
 
 # -- round trips ---------------------------------------------------------------------------------
@@ -189,12 +194,29 @@ def _round_trips(pairs: dict[str, AgentPair]) -> dict[str, Figure]:
     return figures
 
 
-def _lone_us(pair: AgentPair) -> float:
-    """Return the processor time of one agent for one packet alone, microseconds: four passages are in a ping."""
-    agents = [agent for agent in pair.agents if agent is not None]
-    spent = sum(cpu_s(agent.pid) for agent in agents)
+def _pids(pair: AgentPair) -> list[int]:
+    return [agent.pid for agent in pair.agents if agent is not None]
+
+
+def _lone_figures(ends: dict[str, tuple[AgentPair, list[int]]]) -> dict[str, Figure]:
+    """Return what a lone packet costs, the least of turns, and as a multiple of the floor.
+
+    ends: pairs and their processes by the figure's name; `cpu_lone_floor` is what the others are compared with.
+    """
+    turns = [{name: _lone_us(*end) for name, end in ends.items()} for _ in range(ROUNDS)]
+    least = {name: min(turn[name] for turn in turns) for name in ends}
+    floor_us = least.pop("cpu_lone_floor")
+    figures = {name: Figure(us, LONE_UNIT, LONE_CPU_GOAL_US) for name, us in least.items()}
+    figures["cpu_lone_floor"] = Figure(floor_us, LONE_UNIT)
+    figures |= {f"{name}_ratio": Figure(us / floor_us, "of the floor") for name, us in least.items()}
+    return figures
+
+
+def _lone_us(pair: AgentPair, pids: list[int]) -> float:
+    """Return the processor time of one end for one packet alone, microseconds: four passages are in a ping."""
+    spent = sum(map(cpu_s, pids))
     pair.run(0, ["ping", "-q", "-c", str(LONE_PINGS), "-i", str(LONE_GAP_S), OVERLAY[1]])
-    return (sum(cpu_s(agent.pid) for agent in agents) - spent) / (4 * LONE_PINGS) * 1e6
+    return (sum(map(cpu_s, pids)) - spent) / (4 * LONE_PINGS) * 1e6
 
 
 _ECHO: Final = """

@@ -1,6 +1,7 @@
 """The least that a tunnel can do: one packet at a time from a TUN device into UDP and back, and nothing else.
 
-What the agent's figures are compared with: python -m benchmarks.naive_tunnel ADDRESS/LENGTH FROM TO
+What the agent's figures are compared with: python -m benchmarks.naive_tunnel ADDRESS/LENGTH FROM TO [compiled]
+The loop of the compiled one is Rust's: what processor time the kernel takes for a packet, and waking up.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import subprocess
 import sys
 from typing import Final
 
+import capstan_native
+
 PORT: Final = 46999
 _TUNSETIFF: Final = 0x400454CA
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
 
 
-def main(address: str, source: str, destination: str) -> None:
+def main(address: str, source: str, destination: str, loop: str = "interpreted") -> None:
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", b"naive0", _IFF_TUN | _IFF_NO_PI))
     lines = f"link set naive0 mtu 1426 txqueuelen 64 up\naddr add {address} dev naive0\n"
@@ -29,6 +32,8 @@ def main(address: str, source: str, destination: str) -> None:
     wire.bind((source, PORT))
     wire.connect((destination, PORT))
     wire.setblocking(False)
+    if loop == "compiled":
+        capstan_native.carry_undecided(device, wire.fileno())
     poll = select.epoll()
     poll.register(device, select.EPOLLIN)
     poll.register(wire, select.EPOLLIN)

@@ -37,3 +37,10 @@ def write_packets(fd: int, packets: Sequence[bytes], other: Callable[[bytes], by
 
 def look_at(packet: bytes, seen: type[InnerPacket], error: type[PacketError]) -> InnerPacket:
     """Read the headers of an IPv4 or IPv6 packet (`host_agent.inner_packet.look`). Raises *error*(reason, text)."""
+
+def carry_undecided(tun: int, wire: int) -> None:
+    """Pass packets on between a TUN device without IFF_VNET_HDR and a connected UDP socket, for ever.
+
+    The least that a tunnel in one thread costs (`benchmarks.naive_tunnel`). Raises OSError where it cannot wait for
+    these descriptors.
+    """

@@ -10,6 +10,7 @@ mod fabric;
 mod inbox;
 mod simulator;
 mod tun;
+mod undecided;
 
 use coding::packets::{Received, Repairs};
 use coding::{ldpc, Code, Error, Kernel};
@@ -291,5 +292,6 @@ fn capstan_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fabric::register(module)?;
     datapath::register(module)?;
     tun::register(module)?;
+    undecided::register(module)?;
     simulator::register(module)
 }

@@ -15,7 +15,7 @@ from tests.lab.openflow_plane import ScriptedPlane
 from tests.lab.openflow_rig import Switch, switch
 from tests.lab.test_lab_fabric import port_states
 from tests.lab.test_schemes_on_switches import PORT, deployment, programs, received, start
-from tests.unit.simulated_fabric import LABELS
+from tests.unit.fabric_shapes import LABELS
 from tests.waiting import eventually
 
 UPLINKS = {2: 2049, 3: 2050, 4: 2051}

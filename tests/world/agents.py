@@ -16,8 +16,8 @@ from host_agent.core import AgentCore
 from host_agent.wire import Outgoing
 from protocol.control import Directory, FrameReader, Paths, SetPolicy
 from protocol.policy import Policy
+from tests.unit.fabric_shapes import SimHost
 from tests.unit.inner_packets import UDP, packed, udp
-from tests.unit.simulated_fabric import SimHost
 from tests.world.clock import Channel, Clock
 
 CHANNEL_S: Final = 0.001

@@ -14,7 +14,7 @@ from typing import Final
 from controller.openflow.refusals import HEAL_EVERY_S
 from controller.schemes import loader
 from controller.schemes.scheme import Scheme
-from tests.unit.simulated_fabric import Shape, fat_tree, leaf_spine
+from tests.unit.fabric_shapes import Shape, fat_tree, leaf_spine
 from tests.world.faults import FIRST_PORT, Faults
 from tests.world.world import World
 

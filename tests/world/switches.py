@@ -10,8 +10,9 @@ from typing import Final
 from controller.fabric.graph import PortRef
 from controller.openflow.wanted import Difference, SwitchState
 from controller.plane.effects import Held, MeterReading, Port
+from tests.unit.fabric_shapes import LOCAL
 from tests.unit.fake_tables import frame_of, packet_of
-from tests.unit.simulated_fabric import LOCAL, held_of
+from tests.unit.simulated_fabric import held_of
 from tests.world.clock import Channel, Clock
 from tests.world.fabric import Tables
 

@@ -19,8 +19,8 @@ from controller.openflow.session import SILENCE_LIMIT_S as SWITCH_SILENCE_S
 from controller.schemes.scheme import Scheme
 from host_agent.channel import SILENCE_S as CHANNEL_SILENCE_S
 from protocol.underlay import BASE_PORT
+from tests.unit.fabric_shapes import Shape, SimHost
 from tests.unit.fake_tables import Packet
-from tests.unit.simulated_fabric import Shape, SimHost
 from tests.world.agents import CHANNEL_S, Host, Sent, Session
 from tests.world.clock import Channel, Clock
 from tests.world.controller import Controller

@@ -25,7 +25,8 @@ from controller.openflow.shell_events import SwitchRefused
 from controller.plane.effects import ModeChanged
 from controller.store.models import Run
 from tests.unit.api_world import World, api_world
-from tests.unit.simulated_fabric import CAPS, Simulation, leaf_spine
+from tests.unit.fabric_shapes import CAPS, leaf_spine
+from tests.unit.simulated_fabric import Simulation
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "api.md"
 OPENAPI = json.loads(Path(__file__).parents[2].joinpath("openapi-3.1.schema.json").read_text())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controller.fabric.graph import Link, Wiring
 from controller.fabric.numbers import NumbersExhaustedError, SwitchNumbers
 from controller.fabric.paths import Routing, compute_routing
-from tests.unit.simulated_fabric import Shape, fat_tree, leaf_spine, shortest_paths
+from tests.unit.fabric_shapes import Shape, fat_tree, leaf_spine, shortest_paths
 
 shapes = st.one_of(
     st.builds(leaf_spine, st.integers(1, 4), st.integers(1, 4), st.just(1)),

@@ -19,7 +19,8 @@ from controller.openflow import codec
 from controller.openflow.session_events import PortsCounted
 from controller.plane.snapshot import FabricSnapshot, HostInfo, LinkInfo, SwitchInfo
 from ovsdb.port_queues import QueueCounters
-from tests.unit.simulated_fabric import CAPS, Simulation, leaf_spine
+from tests.unit.fabric_shapes import CAPS, leaf_spine
+from tests.unit.simulated_fabric import Simulation
 from tests.unit.switch_messages import port, ready_session
 
 

@@ -17,7 +17,8 @@ from controller.schemes.loader import scheme_from_dict, scheme_to_dict
 from controller.schemes.scheme import ClassScheme, PartitionRule, Scheme
 from plain.reading import PlainError
 from protocol.underlay import TrafficClass, label_of
-from tests.unit.simulated_fabric import LABELS, Simulation, datagram, fat_tree, leaf_spine, stamp_of
+from tests.unit.fabric_shapes import LABELS, datagram, fat_tree, leaf_spine, stamp_of
+from tests.unit.simulated_fabric import Simulation
 
 RULE = PartitionRule()
 PACKET_S = 0.004

@@ -6,10 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from protocol.underlay import TrafficClass
-from tests.unit.simulated_fabric import (
-    fat_tree,
-    leaf_spine,
-)
+from tests.unit.fabric_shapes import fat_tree, leaf_spine
 
 AGENT_CLASSES = (TrafficClass.SHORT, TrafficClass.LONG, TrafficClass.CONTROL)
 

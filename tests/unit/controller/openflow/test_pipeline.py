@@ -27,9 +27,7 @@ from controller.openflow.wanted import (
 )
 from protocol.underlay import BASE_PORT, EV_FIRST, EV_LAST, FLOW_KEYS, PRIORITIES, TrafficClass
 from tests.unit.controller.openflow.pipeline_fabrics import AGENT_CLASSES, FAST, shapes
-from tests.unit.fake_fabric import FakeFabric
-from tests.unit.fake_tables import FakeTablesError, Packet, by_hash
-from tests.unit.simulated_fabric import (
+from tests.unit.fabric_shapes import (
     CAPS,
     ECMP,
     LABELS,
@@ -43,6 +41,8 @@ from tests.unit.simulated_fabric import (
     stamp_of,
     static_fabric,
 )
+from tests.unit.fake_fabric import FakeFabric
+from tests.unit.fake_tables import FakeTablesError, Packet, by_hash
 
 schemes = st.sampled_from([None, ECMP, RPS, CAPS, LABELS])
 

@@ -25,9 +25,7 @@ from protocol.underlay import (
     is_stamp,
     label_of,
 )
-from tests.unit.fake_fabric import FakeFabric
-from tests.unit.fake_tables import by_hash
-from tests.unit.simulated_fabric import (
+from tests.unit.fabric_shapes import (
     LABELS,
     RPS,
     Shape,
@@ -39,6 +37,8 @@ from tests.unit.simulated_fabric import (
     stamp_of,
     static_fabric,
 )
+from tests.unit.fake_fabric import FakeFabric
+from tests.unit.fake_tables import by_hash
 
 AGENT_CLASSES = (TrafficClass.SHORT, TrafficClass.LONG, TrafficClass.CONTROL)
 FAST = settings(max_examples=20, deadline=None)

@@ -13,15 +13,8 @@ from controller.openflow.cookies import Rule
 from controller.openflow.tables import ETH_ARP, PORT_METERS
 from protocol.underlay import BASE_PORT, EV_FIRST, FLOW_KEYS, TrafficClass
 from tests.unit.controller.openflow.pipeline_fabrics import AGENT_CLASSES, FAST, shapes
+from tests.unit.fabric_shapes import CAPS, Shape, SimHost, datagram, leaf_spine, static_fabric
 from tests.unit.fake_tables import Packet, by_hash
-from tests.unit.simulated_fabric import (
-    CAPS,
-    Shape,
-    SimHost,
-    datagram,
-    leaf_spine,
-    static_fabric,
-)
 
 
 def arp_request(asker: SimHost, asked: SimHost, eth_dst: str) -> Packet:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.simulated_fabric import (
-    CAPS,
-    Shape,
-    Simulation,
-    pairs,
-)
+from tests.unit.fabric_shapes import CAPS, Shape, pairs
+from tests.unit.simulated_fabric import Simulation
 
 
 def running(shape: Shape, scheme: object = CAPS, *, agents: bool = True) -> Simulation:

@@ -13,14 +13,8 @@ from controller.plane.effects import (
 )
 from protocol.underlay import TrafficClass
 from tests.unit.controller.plane.started_fabric import all_deliver, need, running, since
-from tests.unit.simulated_fabric import (
-    CAPS,
-    Shape,
-    Simulation,
-    datagram,
-    fat_tree,
-    leaf_spine,
-)
+from tests.unit.fabric_shapes import CAPS, Shape, datagram, fat_tree, leaf_spine
+from tests.unit.simulated_fabric import Simulation
 
 
 @pytest.mark.parametrize(

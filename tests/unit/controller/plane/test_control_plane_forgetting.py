@@ -10,7 +10,8 @@ from controller.plane.effects import SwitchForgotten, SwitchTurnedAway
 from controller.plane.forgetting import FORGET_AFTER_S, LOOK_EVERY_S, MOST_SWITCHES
 from protocol.underlay import TrafficClass
 from tests.unit.controller.plane.test_control_plane import all_deliver, running, since
-from tests.unit.simulated_fabric import Simulation, leaf_spine
+from tests.unit.fabric_shapes import leaf_spine
+from tests.unit.simulated_fabric import Simulation
 
 SPINE = 0x20002
 LONG_S = FORGET_AFTER_S + LOOK_EVERY_S + 1

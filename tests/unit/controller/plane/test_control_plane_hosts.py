@@ -23,13 +23,8 @@ from controller.plane.effects import (
 )
 from protocol.underlay import TrafficClass
 from tests.unit.controller.plane.started_fabric import all_deliver, running, since
-from tests.unit.simulated_fabric import (
-    CAPS,
-    KEY,
-    SimHost,
-    Simulation,
-    leaf_spine,
-)
+from tests.unit.fabric_shapes import CAPS, KEY, SimHost, leaf_spine
+from tests.unit.simulated_fabric import Simulation
 
 
 def answers(sim: Simulation, host: SimHost) -> list[Arp]:

@@ -11,7 +11,8 @@ from controller.plane.effects import Effects, Port, SwitchForgotten, SwitchTurne
 from controller.plane.forgetting import FORGET_ISOLATED_AFTER_S
 from controller.plane.isolated import PATIENCE_S
 from tests.unit.controller.plane.test_control_plane import all_deliver, running
-from tests.unit.simulated_fabric import Simulation, leaf_spine
+from tests.unit.fabric_shapes import leaf_spine
+from tests.unit.simulated_fabric import Simulation
 
 FIRST = 0x900000
 

@@ -12,16 +12,8 @@ from controller.plane.effects import (
 )
 from protocol.underlay import TrafficClass
 from tests.unit.controller.plane.started_fabric import all_deliver, need, running, since
-from tests.unit.simulated_fabric import (
-    CAPS,
-    ECMP,
-    RPS,
-    Simulation,
-    datagram,
-    fat_tree,
-    leaf_spine,
-    short_rule,
-)
+from tests.unit.fabric_shapes import CAPS, ECMP, RPS, datagram, fat_tree, leaf_spine
+from tests.unit.simulated_fabric import Simulation, short_rule
 
 
 def test_the_first_short_packet_turns_its_leaf_on_and_silence_turns_it_off() -> None:

@@ -10,18 +10,8 @@ from hypothesis import strategies as st
 
 from controller.plane.effects import PathsChanged, StateSent
 from protocol.underlay import TrafficClass, label_of
-from tests.unit.simulated_fabric import (
-    CAPS,
-    LABELS,
-    RPS,
-    Shape,
-    Simulation,
-    datagram,
-    fat_tree,
-    leaf_spine,
-    pairs,
-    stamp_of,
-)
+from tests.unit.fabric_shapes import CAPS, LABELS, RPS, Shape, datagram, fat_tree, leaf_spine, pairs, stamp_of
+from tests.unit.simulated_fabric import Simulation
 
 Told = dict[int, Mapping[int, tuple[int, ...]]]
 

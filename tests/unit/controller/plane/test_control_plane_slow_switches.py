@@ -10,7 +10,8 @@ from controller.fabric.arp import REPLY, decode_arp
 from controller.plane.effects import LinkUp
 from controller.plane.in_flight import CONFIRM_LIMIT_S, DATAPATH_LAG_S, InFlight
 from protocol.underlay import TrafficClass
-from tests.unit.simulated_fabric import CAPS, LABELS, Shape, Simulation, fat_tree, leaf_spine, pairs
+from tests.unit.fabric_shapes import CAPS, LABELS, Shape, fat_tree, leaf_spine, pairs
+from tests.unit.simulated_fabric import Simulation
 
 KINDS = ("leaf-spine", "fat tree")
 

@@ -13,7 +13,8 @@ from controller.fabric.discovery import QUIET_S
 from controller.plane.effects import Held, HostSeen, StateSent
 from controller.plane.takeover import TAKEOVER_LIMIT_S
 from protocol.underlay import TrafficClass
-from tests.unit.simulated_fabric import CAPS, Shape, SimHost, Simulation, fat_tree, leaf_spine, pairs
+from tests.unit.fabric_shapes import CAPS, Shape, SimHost, fat_tree, leaf_spine, pairs
+from tests.unit.simulated_fabric import Simulation
 
 PLAIN = frozenset({"h1", "h4"})
 

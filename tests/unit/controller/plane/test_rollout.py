@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from controller.plane.in_flight import DATAPATH_LAG_S
 from protocol.underlay import TrafficClass
-from tests.unit.simulated_fabric import CAPS, Simulation, datagram, leaf_spine
+from tests.unit.fabric_shapes import CAPS, datagram, leaf_spine
+from tests.unit.simulated_fabric import Simulation
 
 
 def running() -> Simulation:

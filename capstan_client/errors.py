@@ -18,6 +18,14 @@ class CapstanError(Exception):
         super().__init__((f"{where}: " if where else "") + what + (f"; {remedy}" if remedy else ""))
 
 
+class FieldError(CapstanError, ValueError):
+    """A mistake in plain data. path: of the field, below what the reader of the error knows, as ``(0, "values")``."""
+
+    def __init__(self, what: str, *path: str | int) -> None:
+        super().__init__(what)
+        self.path = path
+
+
 class ControllerError(CapstanError, RuntimeError):
     """The controller refused a request, or did not answer it.
 

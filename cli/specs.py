@@ -31,7 +31,7 @@ def find_spec(name: str) -> Path:
     """Return the file that *name* means; ends with exit code 2 if there is none."""
     try:
         return checking.find_spec(name)
-    except FileNotFoundError as error:
+    except checking.SpecMissingError as error:
         fail(str(error), code=2)
 
 

@@ -171,7 +171,7 @@ class Lab:
         """Start a program on a host (None: in this process's namespace). Options as for subprocess.Popen.
 
         It ends with the lab, and with this process even if that is killed. Its standard input is /dev/null
-        and its session its own unless the caller says otherwise. Raises LabError, FileNotFoundError.
+        and its session its own unless the caller says otherwise. Raise LabError, ProgramMissingError.
         """
         if self._spawner is None:
             raise LabError("the lab is not started: call start() first")

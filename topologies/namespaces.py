@@ -33,6 +33,10 @@ class CommandError(CapstanError, RuntimeError):
     """A program that sets up the network failed; the text says which, on what and what it said."""
 
 
+class ProgramMissingError(CapstanError, FileNotFoundError):
+    """A program is not on PATH."""
+
+
 def _setns(fd: int) -> None:
     if _libc.setns(fd, CLONE_NEWNET):
         code = ctypes.get_errno()

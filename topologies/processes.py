@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from topologies.cgroup import born_in
-from topologies.namespaces import CommandError, Namespace, complete
+from topologies.namespaces import CommandError, Namespace, ProgramMissingError, complete
 
 LAB_VARIABLE: Final = "CAPSTAN_LAB"
 _PF_KTHREAD: Final = 0x00200000
@@ -58,12 +58,15 @@ class Spawner:
     ) -> subprocess.Popen[Any]:
         """Start *argv* in a network namespace (None: this one), marked, to be killed when this process dies.
 
-        A session of its own keeps a terminal's Ctrl-C from it. Raises FileNotFoundError for no such program.
+        A session of its own keeps a terminal's Ctrl-C from it. Raise ProgramMissingError.
         """
         marked = lab_environment(self.lab_id, env)
         program = shutil.which(argv[0], path=marked.get("PATH"))
         if program is None:
-            raise FileNotFoundError(f"cannot start {argv[0]!r}: no such program on PATH")
+            raise ProgramMissingError(
+                f"cannot start {argv[0]!r}: no such program on PATH",
+                remedy="install it, or give its whole path",
+            )
         command = ["setpriv", "--pdeathsig", "KILL", "--", program, *argv[1:]]
         options.update(env=marked, stdin=stdin, start_new_session=start_new_session)
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from capstan_client.errors import CapstanError
+from capstan_client.errors import FieldError
 from workloads.description import Application, Endpoint, Flows
 from workloads.sizes import SizeDistribution, SizesError, describe_sizes, distribution
 
 
-class ApplicationsError(CapstanError, ValueError):
-    """Applications that cannot be; ``path`` leads to it below a workload's flows, the text says what to do."""
-
-    def __init__(self, text: str, *path: str | int) -> None:
-        super().__init__(text)
-        self.path = path
+class ApplicationsError(FieldError):
+    """Applications that cannot be. path: below a workload's flows."""
 
 
 @dataclass(frozen=True, slots=True)

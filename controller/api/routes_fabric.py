@@ -225,11 +225,11 @@ class FabricRoutes:
 
 
 def _known_scheme(name: str) -> str:
-    """Return *name*, of a scheme that comes with Capstan. Raises ProblemError."""
-    if name not in loader.scheme_names():
-        hint = did_you_mean(name, loader.scheme_names())
-        raise ProblemError(404, f"there is no scheme {name!r}{hint}")
-    return name
+    """Return *name*, of a scheme that comes with Capstan. Raise ProblemError."""
+    try:
+        return loader.known_name(name)
+    except loader.SchemeError as error:
+        raise ProblemError(404, str(error)) from None
 
 
 def _scheme_body() -> SchemeBody:
@@ -237,7 +237,9 @@ def _scheme_body() -> SchemeBody:
     wanted = body(SchemeBody)
     if not isinstance(wanted.scheme, str | dict):
         raise ProblemError(422, "body.scheme: expected a name or an object", "body.scheme")
-    if isinstance(wanted.scheme, str) and wanted.scheme not in loader.scheme_names():
-        hint = did_you_mean(wanted.scheme, loader.scheme_names())
-        raise ProblemError(422, f"body.scheme: scheme {wanted.scheme!r} is not known{hint}", "body.scheme")
+    if isinstance(wanted.scheme, str):
+        try:
+            loader.known_name(wanted.scheme)
+        except loader.SchemeError as error:
+            raise ProblemError(422, f"body.scheme: {error}", "body.scheme") from None
     return wanted

@@ -40,10 +40,7 @@ def load(name_or_path: str | Path) -> Scheme:
     text = str(name_or_path)
     if is_path(name_or_path):
         return _read(Path(text))
-    known = scheme_names()
-    if text not in known:
-        raise SchemeError(f"scheme {text!r} is not known{did_you_mean(text, known)}")
-    return _load_known(text)
+    return _load_known(known_name(text))
 
 
 def is_path(name_or_path: str | Path) -> bool:
@@ -59,6 +56,14 @@ def scheme_names() -> list[str]:
     )
 
 
+def known_name(name: str) -> str:
+    """Return *name*, of a scheme that comes with Capstan. Raise SchemeError that says which was meant."""
+    known = scheme_names()
+    if name not in known:
+        raise SchemeError(f"scheme {name!r} is not known{did_you_mean(name, known)}")
+    return name
+
+
 def lab_scheme_names() -> list[str]:
     """Return names of those among them that switches and agents can carry out. Raises SchemeError as `all_schemes`."""
     return [scheme.name for scheme in all_schemes() if scheme.lab_problem is None]
@@ -66,9 +71,7 @@ def lab_scheme_names() -> list[str]:
 
 def source(name: str) -> str:
     """Return the YAML of a scheme that comes with Capstan, with its comments. Raises SchemeError."""
-    if name not in scheme_names():
-        raise SchemeError(f"scheme {name!r} is not known{did_you_mean(name, scheme_names())}")
-    return (SCHEME_DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8")
+    return (SCHEME_DIRECTORY / f"{known_name(name)}.yaml").read_text(encoding="utf-8")
 
 
 def all_schemes() -> list[Scheme]:

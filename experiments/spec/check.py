@@ -39,6 +39,10 @@ CheckOverrides = Callable[[str, Mapping[str, Any]], str | None]
 """Given a scheme's name and the overrides that it will get: what is wrong with them, or None."""
 
 
+class SpecMissingError(CapstanError, LookupError):
+    """No file, and no preset, has this name."""
+
+
 class SpecError(CapstanError, ValueError):
     """A spec with problems; `problems` has them all, the text one a line."""
 
@@ -53,17 +57,16 @@ def preset_names() -> list[str]:
 
 
 def find_spec(name: str) -> Path:
-    """Return the file of a preset's name or of a path. Raises FileNotFoundError with a hint."""
+    """Return the file of a preset's name or of a path. Raise SpecMissingError with a hint."""
     path = Path(name)
-    if path.suffix in (".yaml", ".yml") or "/" in name:
-        if not path.is_file():
-            raise FileNotFoundError(f"there is no file {name!r}")
-        return path
-    if name in preset_names():
+    is_path = path.suffix in (".yaml", ".yml") or "/" in name
+    if not is_path and name in preset_names():
         return PRESETS / f"{name}.yaml"
     if path.is_file():
         return path
-    raise FileNotFoundError(f"{name!r} is neither a file nor a preset{did_you_mean(name, preset_names())}")
+    if is_path:
+        raise SpecMissingError(f"there is no file {name!r}")
+    raise SpecMissingError(f"{name!r} is neither a file nor a preset{did_you_mean(name, preset_names())}")
 
 
 def load(

@@ -9,18 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
-from capstan_client.errors import CapstanError
+from capstan_client.errors import FieldError
 from experiments.spec.spec import Axis, Claim, Spec, spec_from_dict, spec_to_dict
 
 MOST_POINTS: Final = 200
 
 
-class SweepError(CapstanError, ValueError):
-    """A sweep that gives no grid. path: of what is wrong below `sweep`, as in ``(0, "values")``."""
-
-    def __init__(self, text: str, *path: str | int) -> None:
-        super().__init__(text)
-        self.path = path
+class SweepError(FieldError):
+    """A sweep that gives no grid. path: below `sweep`."""
 
 
 @dataclass(frozen=True, slots=True)

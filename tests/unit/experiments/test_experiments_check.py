@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.schemes.loader import scheme_names
-from experiments.spec.check import SpecError, check, find_spec, load, preset_names
+from experiments.spec.check import SpecError, SpecMissingError, check, find_spec, load, preset_names
 from experiments.spec.schema import PUBLISHED, published_text, schema
 from experiments.spec.spec import spec_from_dict, spec_to_dict
 from experiments.spec.sweep import points
@@ -267,7 +267,7 @@ def test_specs_are_found_by_name_and_by_path(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(GOOD)
     assert find_spec(str(own)) == own
-    with pytest.raises(FileNotFoundError, match="did you mean 'demo'"):
+    with pytest.raises(SpecMissingError, match="did you mean 'demo'"):
         find_spec("dmo")
-    with pytest.raises(FileNotFoundError, match="no file"):
+    with pytest.raises(SpecMissingError, match="no file"):
         find_spec(str(tmp_path / "none.yaml"))

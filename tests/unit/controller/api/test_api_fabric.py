@@ -66,7 +66,7 @@ def test_schemes_are_those_of_the_files(world: World) -> None:
         assert loader.scheme_from_dict(scheme) == loader.load(scheme["name"])
     for name in ("capz", "capz.yaml"):
         said = world.get(f"/schemes/{name}", 404)
-        assert said["detail"] == "there is no scheme 'capz'; did you mean 'caps'?"
+        assert said["detail"] == "scheme 'capz' is not known; did you mean 'caps'?"
 
 
 def test_a_scheme_is_had_as_it_is_written(world: World, tmp_path: Path) -> None:
